@@ -286,7 +286,8 @@ let package = Package(
       dependencies: [
         "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
         "XMLStoreFormat",
-        "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
+        "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat",
+        "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),
     .testTarget(

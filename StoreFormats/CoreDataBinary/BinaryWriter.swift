@@ -142,9 +142,24 @@ struct BinaryWriter {
 
   // MARK: Metadata
 
+  /// Whether a value is, or holds, a reference of a keyed archive, which in another archive would be one of that.
+  private static func holdsReference(_ value: PropertyListValue) -> Bool {
+    switch value {
+    case .uid: true
+    case .array(let elements): elements.contains { holdsReference($0) }
+    case .dictionary(let entries): entries.contains { holdsReference($0.value) }
+    default: false
+    }
+  }
+
   private func metadataArchive() throws(PersistentStoreError) -> PropertyListValue {
     var archive = ArchiveBuilder()
     var entries = metadata.entries
+    for entry in entries where Self.holdsReference(entry.value) {
+      throw PersistentStoreError(
+        .unsupportedByFormat, "metadata of a binary store cannot hold a reference of an archive (UID)",
+        at: StoreLocation(file: path, property: entry.key))
+    }
     entries["NSStoreType"] = "Binary"
     entries["NSStoreUUID"] = .string(metadata.uuid.uuidString)
     let model = (metadata.model ?? nodes.model.description).propertyList
@@ -227,7 +242,7 @@ struct ArchiveBuilder {
     switch value {
     case .array(let elements): array(elements.map { tree($0) })
     case .dictionary(let entries):
-      dictionary(keys: entries.map { add(.string($0.key)) }, values: entries.map { tree($0.value) })
+      dictionary(keys: entries.map { text($0.key) }, values: entries.map { tree($0.value) })
     case .date(let date):
       object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
     case .string(let string): text(string)

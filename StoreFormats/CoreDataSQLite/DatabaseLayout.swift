@@ -91,6 +91,9 @@ struct DatabaseLayout {
     return numbers
   }
 
+  /// Whether there are order keys: where a relationship is ordered, and where it is not known whether it is.
+  static func keepsOrder(_ slot: Slot) -> Bool { slot.isOrdered || slot.relationship?.hasUnknownOrder == true }
+
   // MARK: Names
 
   /// The name of a root entity's table.
@@ -142,7 +145,7 @@ struct DatabaseLayout {
               role: .toOneEntity, entity: entity.index, slot: slot.index, name: "Z\(number(slot.destination))_" + text,
               alternatives: ["Z\(number(slot.destination))_" + plain]))
         }
-        if let inverse = inverse(of: slot, in: entity), inverse.slot.isOrdered {
+        if let inverse = inverse(of: slot, in: entity), Self.keepsOrder(inverse.slot) {
           table.columns.append(
             Column(
               role: .orderKey, entity: entity.index, slot: slot.index, name: "Z_FOK_" + text,
@@ -204,7 +207,7 @@ struct DatabaseLayout {
           Column(
             role: .owner(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index,
             name: "Z" + text))
-        if slot.isOrdered {
+        if Self.keepsOrder(slot) {
           tables[index].columns.append(
             Column(
               role: .ownerOrderKey(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index,
@@ -222,10 +225,10 @@ struct DatabaseLayout {
         let declarer = declarer(of: inverse.index, in: destination)
         let one = JoinTable.Side(
           entity: entity.index, number: number(entity.index), slot: slot.index, name: slot.name,
-          isOrdered: slot.isOrdered)
+          isOrdered: Self.keepsOrder(slot))
         let other = JoinTable.Side(
           entity: declarer.index, number: number(declarer.index), slot: inverse.index, name: inverse.name,
-          isOrdered: inverse.isOrdered)
+          isOrdered: Self.keepsOrder(inverse))
         // Met from both sides, and kept from the one that names the table.
         guard Self.names(one, before: other) else { continue }
         result.append(JoinTable(first: one, second: other))

@@ -71,6 +71,8 @@ struct MemberList {
   private static func sort(_ references: inout [Int64], by keys: [Int64], starts: [Int], counts: [UInt32]) {
     for (start, count) in zip(starts, counts) where count > 1 {
       let range = start..<start + Int(count)
+      // Rows mostly come in the order in which they were put into a list.
+      if range.dropFirst().allSatisfy({ keys[$0 - 1] <= keys[$0] }) { continue }
       let order = range.sorted { (keys[$0], $0) < (keys[$1], $1) }
       let sorted = order.map { references[$0] }
       references.replaceSubrange(range, with: sorted)
@@ -82,8 +84,9 @@ struct MemberList {
 struct KeyLookup {
   private var keys: [Int64] = []
   private var nodes: [NodeHandle] = []
-  /// By key less the first one, where keys are dense.
-  private var table: [NodeHandle?] = []
+  /// By key less the first one, where keys are dense: the position among ``nodes``; ``absent`` where there is no row.
+  private var table: [UInt32] = []
+  private static let absent = UInt32.max
 
   var isEmpty: Bool { keys.isEmpty }
 
@@ -96,14 +99,17 @@ struct KeyLookup {
   mutating func seal() {
     guard let first = keys.first, let last = keys.last else { return }
     let (width, overflow) = last.subtractingReportingOverflow(first)
-    guard !overflow, width < Int64(keys.count) * 4 else { return }
-    table = Array(repeating: nil, count: Int(width) + 1)
-    for (key, node) in zip(keys, nodes) { table[Int(key - first)] = node }
+    guard !overflow, width < Int64(keys.count) * 4, keys.count < Self.absent else { return }
+    table = Array(repeating: Self.absent, count: Int(width) + 1)
+    for (position, key) in keys.enumerated() { table[Int(key - first)] = UInt32(truncatingIfNeeded: position) }
   }
 
   subscript(key: Int64) -> NodeHandle? {
     guard let first = keys.first, let last = keys.last, key >= first, key <= last else { return nil }
-    if !table.isEmpty { return table[Int(key - first)] }
+    if !table.isEmpty {
+      let position = table[Int(key - first)]
+      return position == Self.absent ? nil : nodes[Int(position)]
+    }
     var low = 0
     var high = keys.count
     while low < high {

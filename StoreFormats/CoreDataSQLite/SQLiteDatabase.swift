@@ -139,6 +139,8 @@ final class SQLiteStatement {
   @inline(__always) func kind(_ column: Int32) -> Kind {
     Kind(rawValue: sqlite3_column_type(statement, column)) ?? .null
   }
+  /// The number of the kind of a value, as ``Kind`` has it: for the path that each value of a store takes.
+  @inline(__always) func type(_ column: Int32) -> Int32 { sqlite3_column_type(statement, column) }
   @inline(__always) func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
   @inline(__always) func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
   @inline(__always) func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import CSQLite
 
 /// Reads the table of a root entity and its sub-entities: one pass, in the order of the keys.
 struct TableReader {
@@ -120,7 +121,7 @@ struct TableReader {
           lists.append(
             MemberList(
               entity: layout.declarer(of: inverse.index, in: owner).index, slot: inverse.index,
-              isOrdered: inverse.isOrdered))
+              isOrdered: DatabaseLayout.keepsOrder(inverse)))
           field.list = lists.count - 1
         }
         declared[column.entity, default: []].append(field)
@@ -136,7 +137,7 @@ struct TableReader {
         guard layout.numbers[owner] != nil else { continue }
         let description = model.entity(at: owner).slots[slot]
         guard let index = place(column) else { throw missing(column, description.name, of: owner) }
-        lists.append(MemberList(entity: owner, slot: slot, isOrdered: description.isOrdered))
+        lists.append(MemberList(entity: owner, slot: slot, isOrdered: DatabaseLayout.keepsOrder(description)))
         owners.append((column.entity, OwnerField(column: index, orderColumn: nil, list: lists.count - 1)))
       case .ownerOrderKey(let owner, let slot):
         guard let last = owners.popLast() else { continue }
@@ -228,7 +229,10 @@ struct TableReader {
       }
       try nodes.beginNode(entity: plan.entity, reference: key)
       lookup.append(key, NodeHandle(entity: plan.entity, row: nodes.count(of: plan.entity) - 1))
-      for field in plan.fields where !rows.isNull(field.column) { try read(field, rows, key, &lists) }
+      for field in plan.fields {
+        let type = rows.type(field.column)
+        if type != SQLITE_NULL { try read(field, type, rows, key, &lists) }
+      }
       for owner in plan.owners where !rows.isNull(owner.column) {
         lists[owner.list].append(
           owner: rows.integer(owner.column), member: key,
@@ -247,13 +251,13 @@ struct TableReader {
   }
 
   @inline(__always)
-  private func read(_ field: Field, _ rows: SQLiteStatement, _ key: Int64, _ lists: inout [MemberList])
-    throws(PersistentStoreError)
-  {
+  private func read(
+    _ field: Field, _ type: Int32, _ rows: SQLiteStatement, _ key: Int64, _ lists: inout [MemberList]
+  ) throws(PersistentStoreError) {
     let column = field.column
     switch field.kind {
     case .toOne:
-      guard rows.kind(column) == .integer else { throw misfit(field, rows) }
+      guard type == SQLITE_INTEGER else { throw misfit(field, rows) }
       let destination = rows.integer(column)
       try nodes.set(toOne: destination, slot: field.slot)
       if let list = field.list {
@@ -261,31 +265,31 @@ struct TableReader {
           owner: destination, member: key, orderKey: field.orderColumn.map { Self.orderKey(rows, $0) } ?? 0)
       }
     case .integer:
-      guard rows.kind(column) == .integer else { throw misfit(field, rows) }
+      guard type == SQLITE_INTEGER else { throw misfit(field, rows) }
       try nodes.set(integer: rows.integer(column), slot: field.slot)
     case .boolean:
-      guard rows.kind(column) == .integer, rows.integer(column) & ~1 == 0 else { throw misfit(field, rows) }
+      guard type == SQLITE_INTEGER, rows.integer(column) & ~1 == 0 else { throw misfit(field, rows) }
       try nodes.set(boolean: rows.integer(column) == 1, slot: field.slot)
     case .float:
-      guard rows.kind(column) == .real || rows.kind(column) == .integer else { throw misfit(field, rows) }
+      guard type == SQLITE_FLOAT || type == SQLITE_INTEGER else { throw misfit(field, rows) }
       try nodes.set(float: Float(rows.real(column)), slot: field.slot)
     case .double:
-      guard rows.kind(column) == .real || rows.kind(column) == .integer else { throw misfit(field, rows) }
+      guard type == SQLITE_FLOAT || type == SQLITE_INTEGER else { throw misfit(field, rows) }
       try nodes.set(double: rows.real(column), slot: field.slot)
     case .date:
-      guard rows.kind(column) == .real || rows.kind(column) == .integer else { throw misfit(field, rows) }
+      guard type == SQLITE_FLOAT || type == SQLITE_INTEGER else { throw misfit(field, rows) }
       try nodes.set(dateSeconds: rows.real(column), slot: field.slot)
     case .text:
-      guard rows.kind(column) == .text else { throw misfit(field, rows) }
+      guard type == SQLITE_TEXT else { throw misfit(field, rows) }
       let bytes = isUTF8 ? rows.bytes(column) : rows.utf8(column)
       try nodes.set(utf8: Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .bytes:
-      guard rows.kind(column) == .blob else { throw misfit(field, rows) }
+      guard type == SQLITE_BLOB else { throw misfit(field, rows) }
       if isRaw { external.noteFileName(rows.bytes(column), slot: field.slot, of: nodes) }
       try nodes.set(
         bytes: Span(_unsafeElements: rows.bytes(column).assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .external:
-      guard rows.kind(column) == .blob else { throw misfit(field, rows) }
+      guard type == SQLITE_BLOB else { throw misfit(field, rows) }
       try external.set(rows.bytes(column), slot: field.slot, of: nodes)
     case .decimal, .uuid, .undefined: try readRare(field, rows)
     }

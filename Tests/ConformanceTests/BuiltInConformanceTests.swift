@@ -2,6 +2,8 @@ import AtomicStoreConformance
 import AtomicStoreSPI
 import BinaryPropertyListStoreFormat
 import CSVStoreFormat
+import CoreDataBinaryStoreFormat
+import CoreDataSQLiteStoreFormat
 import Testing
 import XMLStoreFormat
 
@@ -18,4 +20,11 @@ struct BuiltInConformanceTests {
 
   @Test(arguments: Conformance.checks(for: CSVStore.self, others: all))
   func csv(_ check: ConformanceCheck) throws { try check.run() }
+
+  // Of Core Data's own formats the quick checks alone: `Scripts/full conform` runs all of them.
+  @Test(arguments: Conformance.smoke(for: CoreDataSQLiteStore.self))
+  func coreDataSQLite(_ check: ConformanceCheck) throws { try check.run() }
+
+  @Test(arguments: Conformance.smoke(for: CoreDataBinaryStore.self))
+  func coreDataBinary(_ check: ConformanceCheck) throws { try check.run() }
 }

@@ -23,13 +23,16 @@ struct CheckDefinition: Sendable {
   let timeLimit: Int
   /// Whether it needs a store that can be written, as nearly all do.
   let needsWriting: Bool
+  /// Whether it saves a store that was opened, which stores that are written anew only do not allow. A check whose save
+  /// is refused for that reason needs no flag: it is one that ends without an error.
+  let changesStore: Bool
   let demand: @Sendable (StoreTraits) -> Demand
   let body: @Sendable (CheckContext) throws -> Void
 
   init(
     _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .core,
     from source: String, by procedure: String, causes: [String] = [], catches: [String] = [], timeLimit: Int = 30,
-    needsWriting: Bool = true,
+    needsWriting: Bool = true, changesStore: Bool = false,
     demand: @escaping @Sendable (StoreTraits) -> Demand = { _ in .applies },
     _ body: @escaping @Sendable (CheckContext) throws -> Void
   ) {
@@ -43,6 +46,7 @@ struct CheckDefinition: Sendable {
     self.catches = catches
     self.timeLimit = timeLimit
     self.needsWriting = needsWriting
+    self.changesStore = changesStore
     self.demand = demand
     self.body = body
   }

@@ -79,4 +79,15 @@ struct StoreSession {
     let open = try open(path, model, isReadOnly: true, options: options)
     return try withExtendedLifetime(open) { try GraphText(open.store) }
   }
+
+  /// As `read`; what the format reports as a loss, which nobody can save or convert without permission, is an error.
+  func readWithoutLoss(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
+    let open = try open(path, model, isReadOnly: true, options: options)
+    return try withExtendedLifetime(open) {
+      if let loss = open.store.loadNotes.first(where: \.isLoss) {
+        throw PersistentStoreError(.modelMismatch, "read with a loss: \(loss)", at: StoreLocation(file: path))
+      }
+      return try GraphText(open.store)
+    }
+  }
 }

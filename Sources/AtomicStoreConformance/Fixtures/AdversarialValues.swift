@@ -30,7 +30,7 @@ struct AdversarialValues {
     case .double(let number): return special(number) ? .keptOrRefused : .kept
     case .float(let number): return special(Double(number)) ? .keptOrRefused : .kept
     case .date(let date): return special(date.timeIntervalSinceReferenceDate) ? .keptOrRefused : .kept
-    case .decimal(let number): return number.isNaN ? .keptOrRefused : .kept
+    case .decimal(let number): return number.isNaN || !traits.keepsDecimals ? .keptOrRefused : .kept
     case .string(let text), .uri(let text):
       if text.unicodeScalars.contains(where: { $0.value < 0x20 && $0 != "\t" && $0 != "\n" && $0 != "\r" }) {
         return .keptOrRefused
@@ -181,8 +181,19 @@ extension AdversarialValues {
     func isOdd(_ value: PropertyListValue) -> Bool {
       if case .date(let date) = value { date.timeIntervalSinceReferenceDate.isNaN } else { false }
     }
+    // References of archives: a keyed archive would take them for its own.
+    func isReference(_ value: PropertyListValue) -> Bool {
+      switch value {
+      case .uid: true
+      case .array(let elements): elements.contains { isReference($0) }
+      default: false
+      }
+    }
     let all = list { kept($0) }
-    return (all.filter { !isOdd($0) } + more, all.filter { isOdd($0) } + list { keptOrRefused($0) })
+    return (
+      all.filter { !isOdd($0) } + more.filter { !isReference($0) },
+      all.filter { isOdd($0) } + more.filter { isReference($0) } + list { keptOrRefused($0) }
+    )
   }
 
   /// Names that keys of metadata, properties and entities may have.

@@ -74,6 +74,15 @@ enum Models {
       ])
   ])
 
+  /// An object with 200,000 bytes in an attribute that allows external storage.
+  static func largeValue(_ traits: StoreTraits) -> Graph {
+    guard !traits.unsupportedTypes.contains("Binary") else { return golden() }
+    let photo = AttributeDescription(name: "photo", type: .binaryData, allowsExternalBinaryDataStorage: true)
+    let model = ModelDescription(entities: [EntityDescription(name: "Sample", properties: [.attribute(photo)])])
+    let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    return Graph(model, [.init(label: "large", entity: "Sample", values: ["photo": .data(bytes)])])
+  }
+
   /// A small graph that uses a little of everything.
   static func golden() -> Graph {
     var graph = Graph(nodes)

@@ -42,6 +42,12 @@ struct CheckRun {
       result.reason = "canWrite is false"
       return result
     }
+    let newOnly = "writes is newOnly, and the check changes a store"
+    if definition.changesStore, tested.type.traits.writes == .newOnly {
+      result.outcome = .notApplicable
+      result.reason = newOnly
+      return result
+    }
     let isRefusal: Bool
     switch definition.demand(tested.type.traits) {
     case .applies: isRefusal = false
@@ -61,7 +67,7 @@ struct CheckRun {
       result.explanation?.actual.contains(StoreTraits.changeRefusal) == true
     {
       result.outcome = .notApplicable
-      result.reason = "writes is newOnly, and the check changes a store"
+      result.reason = newOnly
       result.explanation = nil
     }
     result.notes = check.record.notes + check.record.output

@@ -17,7 +17,8 @@ extension Checks {
     CheckDefinition(
       "CON-01", "What another process saved meanwhile is not lost without a word", level: .should, from: kit,
       by: "a store is opened, saved by another process, changed and saved: the same object, and another one",
-      causes: ["whether the file is still the one that was read was not asked"], catches: ["lostUpdate"]
+      causes: ["whether the file is still the one that was read was not asked"], catches: ["lostUpdate"],
+      changesStore: true
     ) { check in
       for object in [0, 1] {
         let (path, graph, _) = try check.golden("store\(object)")
@@ -98,7 +99,7 @@ extension Checks {
       "CON-04", "Two coordinators of one process do not lose each other’s changes", level: .should, from: kit,
       by: "both open a store, both change the same object, one saves after the other",
       causes: ["whether the file is still the one that was read was not asked"],
-      catches: ["lostUpdate"]
+      catches: ["lostUpdate"], changesStore: true
     ) { check in
       let (path, graph, _) = try check.golden()
       let end = try check.attempt("open it twice, change one object in both, save both") { session in
@@ -126,7 +127,7 @@ extension Checks {
       by:
         "each makes \(rounds) changes, of two values, to an object of its own, again where it is refused; the file is read and compared whole all the while",
       causes: ["both wrote to the same temporary file", "the file was written in its place"],
-      catches: ["readerSeesTruncation", "mixesValuesOfTwoSaves"], timeLimit: 90
+      catches: ["readerSeesTruncation", "mixesValuesOfTwoSaves"], timeLimit: 90, changesStore: true
     ) { check in
       let (path, graph, text) = try check.golden()
       let seen = try check.process("save from two processes, read from a third", seconds: 60) { session in

@@ -141,7 +141,8 @@ extension Checks {
   private static let trouble: [CheckDefinition] = [
     CheckDefinition(
       "SAV-07", "A sync that fails makes the save fail", profile: .durable, from: kit, by: "every fsync fails with EIO",
-      causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"]
+      causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"],
+      changesStore: true
     ) { check in
       _ = try check.refusedSave(
         try check.saveCase(), "each fsync fails",
@@ -183,7 +184,7 @@ extension Checks {
       "SAV-10", "An error that closing tells of makes the save fail", level: .should, profile: .durable, from: kit,
       by: "close fails for each file that was written, with EIO, ENOSPC and EDQUOT",
       causes: ["the result of close is not looked at"],
-      catches: ["ignoresCloseError"]
+      catches: ["ignoresCloseError"], changesStore: true
     ) { check in
       let saving = try check.saveCase()
       for number in [EIO, ENOSPC, EDQUOT] {
@@ -202,7 +203,7 @@ extension Checks {
       by:
         "the calls of two processes; a store that only its owner may read, and a kill at each call; a full disk at each write",
       causes: ["a working file has a fixed name, or takes one that is there", "a working file is left"],
-      catches: ["fixedTempName", "leavesTempOnError"], timeLimit: 60
+      catches: ["fixedTempName", "leavesTempOnError"], timeLimit: 60, changesStore: true
     ) { check in try check.expectGoodWorkingFiles(try check.saveCase()) },
     CheckDefinition(
       "SAV-12", "Mode, owner and extended attributes stay through a save", level: .should, profile: .durable, from: kit,
@@ -231,7 +232,7 @@ extension Checks {
       from: kit,
       by:
         "EROFS, EACCES, EFBIG, EDQUOT, ENOSPC and EIO at the first call that changes something; the texts must differ",
-      causes: ["every error becomes “cannot be saved”"], catches: ["genericError"]
+      causes: ["every error becomes “cannot be saved”"], catches: ["genericError"], changesStore: true
     ) { check in
       let saving = try check.saveCase()
       var texts: [String: Int32] = [:]

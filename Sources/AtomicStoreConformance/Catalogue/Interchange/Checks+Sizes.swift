@@ -88,13 +88,13 @@ extension Models {
         ])
     ])
     var graph = Graph(model)
-    for position in 0...count {
+    for position in 0...count + 1 {
       graph.objects.append(.init(label: "\(position)", entity: "Item", values: ["number": .integer(Int64(position))]))
     }
     // Odd ones upwards, then even ones downwards.
     let members = stride(from: 1, through: count, by: 2).map { $0 } + stride(from: 2, through: count, by: 2).reversed()
     graph.objects[0].links["list"] = members.map { "\($0)" }
-    graph.objects[count].links["list"] = ["\(count)", "0"]
+    graph.objects[count].links["list"] = ["\(count + 1)", "0"]
     return graph
   }
 

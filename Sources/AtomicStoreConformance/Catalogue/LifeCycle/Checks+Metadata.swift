@@ -290,7 +290,7 @@ extension Checks {
       "MET-13", "Setting metadata is done whole or not at all", profile: .durable, from: kit,
       by: "the process is killed before each of its calls in turn; the store is read after each",
       causes: ["the file was written in its place"],
-      catches: ["metadataNonAtomic"], demand: metadataIsKept
+      catches: ["metadataNonAtomic"], changesStore: true, demand: metadataIsKept
     ) { check in
       let (path, graph, text) = try check.golden()
       let intact = Files.content(path) ?? [:]

@@ -35,7 +35,7 @@ extension Checks {
       "VAL-11", "Decimals of any size keep their digits and their power of ten", from: push,
       by: "the least and greatest powers, 38 nines, zeros at the end; not-a-number comes back, or the save refuses",
       causes: ["a decimal is written with a fixed number of places"],
-      catches: ["decimalExponentLost", "decimalZerosDropped"], demand: type("Decimal")
+      catches: ["decimalExponentLost", "decimalZerosDropped"], demand: decimals
     ) { check in
       let nines = "99999999999999999999999999999999999999"
       let values = ["0.1", "1.10", "1e-127", nines + "e89", nines + "e127", "1.50", "100", "-1e-128", "0", "-0.00"]

@@ -136,7 +136,8 @@ extension CheckContext {
     let table = AdversarialValues(traits: traits)
     let what = "\(type.modelName)\(type == attribute ? "" : ", untyped")"
     let name = "\(type.modelName)".filter { $0 != " " }
-    try expectKept(Graph.values(attribute, table.kept(type)), what, path: path("kept\(name)"))
+    let kept = table.kept(type)
+    if !kept.isEmpty { try expectKept(Graph.values(attribute, kept), what, path: path("kept\(name)")) }
     let risky = table.keptOrRefused(type)
     guard !risky.isEmpty else { return }
     try expectKeptOrEachRefused(

@@ -75,9 +75,7 @@ extension Checks {
         DecimalNumber($0).map { .decimal($0) }
       },
       catches: ["decimalViaDouble"], causes: ["a decimal went through a double"],
-      demand: { traits in
-        traits.keepsDecimals ? type(AttributeType.decimal.modelName)(traits) : .refuses("keepsDecimals is false")
-      }),
+      demand: decimals),
     kept(
       "VAL-13", "Dates keep every bit below a millisecond", .date,
       [0.001, 0.0005, 0.123456789, 1e-9, -0.000_001, 700_000_000.123_456].map { date($0) },
@@ -215,6 +213,10 @@ extension Checks {
   }
 
   /// For checks of one attribute type: a format that has none refuses.
+  static let decimals: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
+    traits.keepsDecimals ? type(AttributeType.decimal.modelName)(traits) : .refuses("keepsDecimals is false")
+  }
+
   static func type(_ name: String) -> @Sendable (StoreTraits) -> CheckDefinition.Demand {
     { traits in traits.unsupportedTypes.contains(name) ? .refuses("unsupportedTypes has \(name)") : .applies }
   }
