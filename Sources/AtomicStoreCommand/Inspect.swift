@@ -73,11 +73,11 @@ struct Inspect: ParsableCommand {
   private func showModelFile() throws -> Bool {
     let input = try Input.path(for: store)
     if source.from != nil { return false }
-    let isStore =
-      try StorePlace.inspect(input).holdsContent
-      && ((try? Tool.registry.recognize(try StorePlace.inspect(input).probe())) != nil)
+    let place = try StorePlace.inspect(input)
     // A mapping model is also an XML store, which contains objects of the mapping editor.
-    if isStore { guard try MappingModel.read(at: input) != nil else { return false } }
+    if place.holdsContent, let type = try? Tool.registry.recognize(try place.probe()) {
+      guard type.storeType == "XML", try MappingModel.read(at: input) != nil else { return false }
+    }
     guard let found = try ModelFile.inspect(input) else { return false }
     defer { Input.discard() }
     if common.json {

@@ -18,6 +18,12 @@ struct MemberList {
     self.isOrdered = isOrdered
   }
 
+  mutating func reserve(_ count: Int) {
+    owners.reserveCapacity(count)
+    members.reserveCapacity(count)
+    if isOrdered { orderKeys.reserveCapacity(count) }
+  }
+
   @inline(__always) mutating func append(owner: Int64, member: Int64, orderKey: Int64) {
     owners.append(owner)
     members.append(member)
@@ -89,6 +95,11 @@ struct KeyLookup {
   private static let absent = UInt32.max
 
   var isEmpty: Bool { keys.isEmpty }
+
+  mutating func reserve(_ count: Int) {
+    keys.reserveCapacity(count)
+    nodes.reserveCapacity(count)
+  }
 
   /// Adds a row. Keys ascend.
   @inline(__always) mutating func append(_ key: Int64, _ node: NodeHandle) {

@@ -47,7 +47,7 @@ struct StoreLoader {
       read.insert(DatabaseSchema.key(found.name))
       var reader = try TableReader(
         table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
-        source: source)
+        source: source, greatestKey: numbers.rows[table.root]?.greatestKey ?? 0)
       lookups[table.root] = try reader.read(into: &lists)
     }
     external.report(to: source)

@@ -40,6 +40,8 @@ struct TableReader {
   private let strayRows: StrayRows
   private let external: ExternalData
   private let source: StoreSource
+  /// The greatest key that was given out, as the store says.
+  private let greatestKey: Int64
   private let isUTF8: Bool
   /// Whether the model is the raw view, which does not know what is external data.
   private let isRaw: Bool
@@ -50,14 +52,12 @@ struct TableReader {
   private var selectedIndex: [Int: Int32] = [:]
   private var plans: [Int64: EntityPlan] = [:]
   private var usedColumns: Set<Int> = []
-  /// Rows that were left out: how many for each reason, and the first one's key.
-  private var strays: [(reason: String, count: Int, first: Int64)] = []
-  private var strayReasons: [Int64?: Int] = [:]
+  private var strays = StrayRowNotes()
 
   init(
     _ table: DatabaseLayout.Table, _ found: DatabaseSchema.Table, layout: DatabaseLayout, database: SQLiteDatabase,
     nodes: NodeTableBuilder,
-    strayRows: StrayRows, external: ExternalData, source: StoreSource
+    strayRows: StrayRows, external: ExternalData, source: StoreSource, greatestKey: Int64
   ) throws(PersistentStoreError) {
     self.table = table
     self.found = found
@@ -68,6 +68,7 @@ struct TableReader {
     self.strayRows = strayRows
     self.external = external
     self.source = source
+    self.greatestKey = greatestKey
     isRaw = nodes.model.description.isInferred
     let encoding = try database.prepare("PRAGMA encoding", StoreLocation(offset: 0))
     isUTF8 = try encoding.step() && encoding.string(0) == "UTF-8"
@@ -196,8 +197,15 @@ struct TableReader {
 
   // MARK: Reading
 
+  /// About how many rows the table has: as many as keys were given out, or fit into the file.
+  private var expectedRows: Int {
+    let most = database.image.count / (16 + 2 * found.columns.count)
+    return min(Int(clamping: max(greatestKey, 0)), most)
+  }
+
   /// Adds the objects of the table, and to the lists what the table says about to-many relationships.
   mutating func read(into lists: inout [MemberList]) throws(PersistentStoreError) -> KeyLookup {
+    let firstList = lists.count
     try plan(&lists)
     let place = StoreLocation(file: database.file, entity: nodes.model.entity(at: table.root).name)
     let columns = selected.map { SQLiteDatabase.quoted($0) }.joined(separator: ", ")
@@ -207,6 +215,9 @@ struct TableReader {
     let rows = try database.prepare(
       "SELECT \(columns) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED\(order)", place)
     var lookup = KeyLookup()
+    let expected = expectedRows
+    lookup.reserve(expected)
+    for list in lists.indices.dropFirst(firstList) { lists[list].reserve(expected) }
     var number: Int64?
     var plan: EntityPlan?
     var previous: Int64?
@@ -240,7 +251,7 @@ struct TableReader {
       }
     }
     lookup.seal()
-    reportStrays()
+    strays.report(found.name, to: source)
     try reportUnknownColumns()
     return lookup
   }
@@ -308,8 +319,7 @@ struct TableReader {
       case .text: text = rows.string(column) ?? ""
       default: throw misfit(field, rows)
       }
-      let digits = Array(text.utf8)
-      try nodes.set(decimal: digits.span, slot: field.slot)
+      try nodes.set(decimal: text.utf8.span, slot: field.slot)
     case .uuid:
       let bytes = rows.bytes(column)
       guard kind == .blob, bytes.count == 16 else { throw misfit(field, rows) }
@@ -351,34 +361,15 @@ struct TableReader {
     throws(PersistentStoreError)
   {
     let number = rows.isNull(1) ? nil : rows.integer(1)
-    if let known = strayReasons[number] {
-      strays[known].count += 1
-      return
-    }
-    let owner = nodes.model.entities.first { layout.numbers[$0.index] == number && number != nil }
-    let reason =
-      number == nil
-      ? "has no entity number"
-      : owner.map {
-        $0.isAbstract ? "is of \($0.name), which is abstract" : "is of \($0.name), whose objects are in another table"
-      } ?? "is of the entity number \(number ?? 0), which the model does not have"
+    guard !strays.count(number) else { return }
+    let reason = StrayRowNotes.reason(number, nodes.model, layout)
     guard strayRows == .skip else {
       throw PersistentStoreError(
         .modelMismatch,
         "the row with Z_PK \(key) of \(found.name) \(reason); the option rows=skip leaves such rows out",
         at: place.filled(from: StoreLocation(reference: String(key))))
     }
-    strayReasons[number] = strays.count
-    strays.append((reason, 1, key))
-  }
-
-  private func reportStrays() {
-    for stray in strays {
-      source.report(
-        LoadNote(
-          subject: found.name, count: stray.count, text: "left out: a row that \(stray.reason)",
-          example: "Z_PK \(stray.first)"))
-    }
+    strays.add(number, reason, key)
   }
 
   /// Values in columns that no property of the model has.
