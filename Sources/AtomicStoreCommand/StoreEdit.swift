@@ -86,12 +86,7 @@ struct StoreEdit {
           ("differences", .array(differences.map(\.json))),
         ]).text + "\n")
     }
-    try Talk.stream { writer in
-      for difference in differences {
-        writer.append("\(difference)\n")
-        try writer.flushIfNeeded()
-      }
-    }
+    try Talk.lines(differences) { ("\($0)", $0.colour) }
     if isatty(STDERR_FILENO) == 1 { Talk.say("would \(verb) \(Talk.count(count, "object")) of \(entity)") }
   }
 }
