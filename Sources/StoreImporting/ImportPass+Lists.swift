@@ -32,16 +32,16 @@ extension ImportPass {
       else { continue }
       joins.append(
         try SourceReading.withReader(job.joinTexts[index], job.importer.conventions, join.source.name) { reader in
-          try readJoin(&reader, index, plan, slot, root: job.model.entity(at: destination).root.index)
+          try readJoin(&reader, index, plan, slot, job.model.entity(at: destination))
         })
     }
   }
 
   private func readJoin(
-    _ reader: inout any RecordReader, _ index: Int, _ plan: TablePlan, _ slot: Slot, root: Int
+    _ reader: inout any RecordReader, _ index: Int, _ plan: TablePlan, _ slot: Slot, _ destination: Entity
   ) throws -> JoinedKeys {
     let join = job.importer.joinTables[index]
-    let roots = (plan.entity.root.index, root)
+    let roots = (plan.entity.root.index, destination.root.index)
     var result = JoinedKeys(join: index, table: plan.source, slot: slot.index, destinationRoot: roots.1)
     let columns = reader.columns
     guard let from = columns.firstIndex(of: join.column), let to = columns.firstIndex(of: join.destinationColumn) else {
