@@ -3,6 +3,7 @@ import CommandSupport
 import Foundation
 import ModelFiles
 import StoreCoordination
+import StoreMaintenance
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -10,8 +11,13 @@ struct Inspect: ParsableCommand {
     discussion: """
       The whole store is read, so all errors in it are found and reported; nothing is written. Relationships whose two ends contradict each
       other, because of which other commands refuse a store, are counted.
+
+      --stats adds, for each property, how many objects have a value and how many have none, how many values are
+      different, the least and the greatest, the mean of numbers, and the length of the longest text or data.
       """)
   @Argument(help: "The store; - for standard input.") var store: String
+  @Flag(help: "Print statistics of each property: values, nulls, distinct values, range, mean, longest.")
+  var stats = false
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
@@ -23,9 +29,12 @@ struct Inspect: ParsableCommand {
       let nodes = opened.nodes
       let metadata = opened.metadata
       let size = try Self.size(store)
-      if common.json { return try Talk.put(json(opened, nodes, metadata, size).text + "\n") }
+      if common.json {
+        let statistics = stats ? StoreStatistics(try opened.nodesWithDeferredValues()) : nil
+        return try Diagnostics.put(json(opened, nodes, metadata, size, statistics).text + "\n")
+      }
       var text = "\(store): \(opened.type) store"
-      if let size { text += ", " + Talk.count(size, "byte") }
+      if let size { text += ", " + Diagnostics.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
       text +=
         "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
@@ -45,7 +54,8 @@ struct Inspect: ParsableCommand {
       for note in opened.loadNotes { text += "  \(note.isLoss ? "loss" : "note")     \(note)\n" }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
       text += "  next: \(next(opened))\n"
-      try Talk.put(text)
+      if stats { text += StoreStatistics(try opened.nodesWithDeferredValues()).table(nodes) }
+      try Diagnostics.put(text)
     }
   }
 
@@ -73,9 +83,9 @@ struct Inspect: ParsableCommand {
   private func showModelFile() throws -> Bool {
     let input = try Input.path(for: store)
     if source.from != nil { return false }
-    let place = try StorePlace.inspect(input)
+    let path = try StorePath.inspect(input)
     // A mapping model is also an XML store, which contains objects of the mapping editor.
-    if place.holdsContent, let type = try? Tool.registry.recognize(try place.probe()) {
+    if path.holdsContent, let type = try? InstalledFormats.registry.recognize(try path.probe()) {
       guard type.storeType == "XML", try MappingModel.read(at: input) != nil else { return false }
     }
     guard let found = try ModelFile.inspect(input) else { return false }
@@ -85,23 +95,24 @@ struct Inspect: ParsableCommand {
         ("path", .string(store)), ("kind", .string(found.kind)), ("facts", .array(found.facts.map { .string($0) })),
         ("next", found.next.map { .string($0) } ?? .null),
       ]
-      try Talk.put(JSONValue.object(fields).text + "\n")
+      try Diagnostics.put(JSONValue.object(fields).text + "\n")
     } else {
       var text = "\(store): \(found.kind)\n"
       for fact in found.facts { text += "  \(fact)\n" }
       if let next = found.next { text += "  next: \(next)\n" }
-      try Talk.put(text)
+      try Diagnostics.put(text)
     }
     return true
   }
 
   private static func size(_ path: String) throws -> Int? {
     guard path != "-" else { return nil }
-    return try StoreSource(opening: try StorePlace.inspect(path)).totalSize()
+    return try StoreSource(opening: try StorePath.inspect(path)).totalSize()
   }
 
   private func json(
-    _ opened: PersistentStore, _ nodes: NodeTable, _ metadata: StoreMetadata, _ size: Int?
+    _ opened: PersistentStore, _ nodes: NodeTable, _ metadata: StoreMetadata, _ size: Int?,
+    _ statistics: StoreStatistics?
   ) -> JSONValue {
     let entities = nodes.model.entities.map { entity -> JSONValue in
       let reader = nodes.reader(of: entity.index)
@@ -113,6 +124,11 @@ struct Inspect: ParsableCommand {
             ("references", .integer(values.reduce(0) { $0 + reader.toMany(slot: slot.index, row: $1).count })))
         } else {
           fields.append((slot.isRelationship ? "references" : "values", .integer(values.count)))
+        }
+        if let statistics = statistics?.properties.first(where: {
+          $0.entityName == entity.name && $0.propertyName == slot.name
+        }) {
+          fields.append(("statistics", statistics.json))
         }
         return .object(fields)
       }

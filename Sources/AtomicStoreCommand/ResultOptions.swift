@@ -20,13 +20,20 @@ struct ResultOptions: ParsableArguments {
 
   /// A converter that writes as these options ask.
   func converter() throws -> StoreConverter {
-    var converter = StoreConverter(registry: Tool.registry)
+    var converter = StoreConverter(registry: InstalledFormats.registry)
     converter.targetType = to
     converter.writeOptions = try parseOptions(writeOptions)
     converter.replacesTarget = force
     converter.isDryRun = dryRun
     converter.allowsLoss = allowLoss
     return converter
+  }
+
+  /// The source that the user names as the result as well, with `--force`: it is changed in place, as git's merge
+  /// driver requires.
+  private func source(at target: String, of sources: [PersistentStore]) throws -> PersistentStore? {
+    for source in sources where StorePath.isSame(try StorePath.inspect(source.path), path: target) { return source }
+    return nil
   }
 
   /// Writes a graph: to a path, to standard output, or in the place of the store that it was made of.
@@ -61,16 +68,18 @@ struct ResultOptions: ParsableArguments {
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
-      let named = Tool.registry.storeTypes(forFileExtension: try StorePlace.inspect(target).fileExtension)
+      let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
       if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
-      return try converter.write(snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files)
+      return try converter.write(
+        snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files,
+        replacing: force ? try source(at: target, of: sources) : nil)
     }
     guard to != nil else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
     return try converter.write(
       snapshot, shownAs: "standard output", describedAs: name, notes: notes, madeOf: sources,
       unnamedIn: Input.temporaryFolder
     ) { result in
-      try Talk.stream { writer in
+      try Diagnostics.stream { writer in
         var failure: (any Error)?
         try result.readChunks { (bytes) throws(PersistentStoreError) in
           writer.append(bytes)
@@ -93,15 +102,15 @@ struct ResultOptions: ParsableArguments {
     if json {
       let all = [("target", JSONValue.string(target))] + report.jsonFields + fields
       let text = JSONValue.object(all).text
-      if target == "-" { Talk.say(text) } else { try Talk.put(text + "\n") }
+      if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return
     }
-    for loss in report.losses { Talk.say("lost: \(loss)") }
+    for loss in report.losses { Diagnostics.say("lost: \(loss)") }
     guard report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
     let total = report.counts.reduce(0) { $0 + $1.count }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
-    Talk.say(
-      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
+    Diagnostics.say(
+      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Diagnostics.count(total, "object"))"
         + (list.isEmpty ? "" : " (\(list))") + ", read back equal")
   }
 }
