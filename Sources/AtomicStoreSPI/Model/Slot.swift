@@ -61,7 +61,8 @@ public struct Slot: Sendable, Equatable {
   public var relationship: RelationshipDescription? {
     if case .relationship(let relationship) = content.property { relationship } else { nil }
   }
-  /// For relationships: the number of the destination entity, as in ``ManagedObjectModel/entity(at:)``; nil for attributes.
+  /// For relationships: the number of the destination entity, as in ``ManagedObjectModel/entity(at:)``; nil for
+  /// attributes.
   public var destination: Int? { content.destination }
   /// For relationships: the slot of the inverse at the destination, or nil if there is none. An inverse must name this
   /// relationship as its inverse, and be named by it.
