@@ -39,7 +39,7 @@ struct Diff: ParsableCommand {
 
   func run() throws {
     try CommandFailure.comparing(json: common.json) {
-      try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
+      try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       guard first != "-" || second != "-" else {
         throw CommandFailure("only one of the two can be standard input", exitCode: 64)
       }
@@ -53,7 +53,7 @@ struct Diff: ParsableCommand {
         let found = ModelsBeside(left.model, right.model, names: (first, second))
         one.nodes = try found.aligned(one.nodes, store: left.identifier)
         models = found
-        if !quiet, !common.json { try Talk.put(found.lines.map { $0 + "\n" }.joined()) }
+        if !quiet, !common.json { try Diagnostics.put(found.lines.map { $0 + "\n" }.joined()) }
       }
       let differences = GraphComparison.differences(
         one, other,
@@ -107,21 +107,21 @@ struct Diff: ParsableCommand {
         )
       }
       let answer = JSONValue.object([("entities", .object(entities)), ("metadata", .integer(others.count))])
-      return try Talk.put(answer.text + "\n")
+      return try Diagnostics.put(answer.text + "\n")
     }
     var text = ""
     for count in counts {
       text += "\(count.entity): \(count.inserted) inserted, \(count.deleted) deleted, \(count.changed) changed\n"
     }
     if !others.isEmpty { text += "metadata: \(others.count) differ\n" }
-    try Talk.put(text)
+    try Diagnostics.put(text)
   }
 
   private func show(_ differences: [GraphDifference]) throws {
     guard !quiet else { return }
     if summary { return try showSummary(differences) }
-    if common.json { return try Talk.put(JSONValue.array(differences.map(\.json)).text + "\n") }
-    try Talk.stream { writer in
+    if common.json { return try Diagnostics.put(JSONValue.array(differences.map(\.json)).text + "\n") }
+    try Diagnostics.stream { writer in
       for difference in differences {
         writer.append("\(difference)\n")
         try writer.flushIfNeeded()

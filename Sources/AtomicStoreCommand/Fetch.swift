@@ -55,12 +55,13 @@ struct Fetch: ParsableCommand {
         let json: [(String, JSONValue)] = [
           ("method", .string(explanation.method.rawValue)), ("reason", explanation.reason.map { .string($0) } ?? .null),
         ]
-        return try Talk.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
+        return try Diagnostics.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
       }
       if count {
         // In a request, a limit of 0 means no limit: here it means no rows.
         let found = limit == 0 ? 0 : try context.count(for: request)
-        return try Talk.put(common.json ? JSONValue.object([("count", .integer(found))]).text + "\n" : "\(found)\n")
+        return try Diagnostics.put(
+          common.json ? JSONValue.object([("count", .integer(found))]).text + "\n" : "\(found)\n")
       }
       request.propertiesToFetch = try fetchColumns(opened.model)
       let format = format ?? (common.json ? .json : .table)
@@ -68,9 +69,9 @@ struct Fetch: ParsableCommand {
       if format == .json || format == .ndjson { try refuseTwice(names) }
       var rows = try context.fetchRows(request)
       if limit == 0 { rows = [] }
-      try Talk.stream { writer in
+      try Diagnostics.stream { writer in
         switch format {
-        case .table: try RowPrinter(names, rows).table(to: writer, terminal: Talk.terminalWidth)
+        case .table: try RowPrinter(names, rows).table(to: writer, terminal: Diagnostics.terminalWidth)
         case .csv: try RowPrinter(names, rows).csv(to: writer)
         case .json: try RowPrinter(names, rows, quotesDecimals: decimals == .string).json(to: writer)
         case .ndjson: try RowPrinter(names, rows, quotesDecimals: decimals == .string).jsonLines(to: writer)
@@ -78,7 +79,7 @@ struct Fetch: ParsableCommand {
       }
       // With JSON, the output shows it.
       if rows.isEmpty, limit != 0, offset ?? 0 == 0, !common.json {
-        Talk.say("atomicstore: nothing matched: no \(entity)\(predicate == nil ? "" : " fulfils the predicate")")
+        Diagnostics.say("atomicstore: nothing matched: no \(entity)\(predicate == nil ? "" : " fulfils the predicate")")
       }
     }
   }

@@ -20,7 +20,7 @@ struct ResultOptions: ParsableArguments {
 
   /// A converter that writes as these options ask.
   func converter() throws -> StoreConverter {
-    var converter = StoreConverter(registry: Tool.registry)
+    var converter = StoreConverter(registry: InstalledFormats.registry)
     converter.targetType = to
     converter.writeOptions = try parseOptions(writeOptions)
     converter.replacesTarget = force
@@ -61,7 +61,7 @@ struct ResultOptions: ParsableArguments {
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
-      let named = Tool.registry.storeTypes(forFileExtension: try StorePlace.inspect(target).fileExtension)
+      let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
       if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
       return try converter.write(snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files)
     }
@@ -70,7 +70,7 @@ struct ResultOptions: ParsableArguments {
       snapshot, shownAs: "standard output", describedAs: name, notes: notes, madeOf: sources,
       unnamedIn: Input.temporaryFolder
     ) { result in
-      try Talk.stream { writer in
+      try Diagnostics.stream { writer in
         var failure: (any Error)?
         try result.readChunks { (bytes) throws(PersistentStoreError) in
           writer.append(bytes)
@@ -93,15 +93,15 @@ struct ResultOptions: ParsableArguments {
     if json {
       let all = [("target", JSONValue.string(target))] + report.jsonFields + fields
       let text = JSONValue.object(all).text
-      if target == "-" { Talk.say(text) } else { try Talk.put(text + "\n") }
+      if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return
     }
-    for loss in report.losses { Talk.say("lost: \(loss)") }
+    for loss in report.losses { Diagnostics.say("lost: \(loss)") }
     guard report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
     let total = report.counts.reduce(0) { $0 + $1.count }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
-    Talk.say(
-      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
+    Diagnostics.say(
+      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Diagnostics.count(total, "object"))"
         + (list.isEmpty ? "" : " (\(list))") + ", read back equal")
   }
 }

@@ -65,7 +65,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
   /// Where the schema takes more than a page, or the tables are in the write-ahead log only, the first bytes do not
   /// show them.
   private static func isFoundFurtherOn(_ probe: StoreProbe) -> Bool {
-    guard let place = try? StorePlace.inspect(probe.name), place.kind == .file, place.size == probe.size,
+    guard let place = try? StorePath.inspect(probe.name), place.kind == .file, place.size == probe.size,
       let source = try? StoreSource(opening: place), let name = source.fileName
     else { return false }
     if contains(source, metadataTableMark) { return true }
@@ -135,9 +135,9 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     // SQLite would take what an earlier store left there for the new one's.
-    let path = try StorePlace.inspect(path).resolvedPath
+    let path = try StorePath.inspect(path).resolvedPath
     for suffix in ["-wal", "-journal"] {
-      let place = try StorePlace.inspect(path + suffix)
+      let place = try StorePath.inspect(path + suffix)
       guard place.kind == .nothing || place.kind == .zeroLength else {
         throw PersistentStoreError(
           .alreadyExists,

@@ -120,10 +120,10 @@ private func text(_ path: String) throws -> String {
   func read() throws {
     let folder = try Folder()
     try write("text", to: folder("s.tables"))
-    let file = try StoreSource(opening: try StorePlace.inspect(folder("s.tables")))
+    let file = try StoreSource(opening: try StorePath.inspect(folder("s.tables")))
     #expect(try file.withFile { $0 } == folder("s.tables"))
     #expect(throws: PersistentStoreError.self) { try file.withFile(ofMember: "a") { _ in } }
-    let directory = try StoreSource(opening: try StorePlace.inspect(folder.path))
+    let directory = try StoreSource(opening: try StorePath.inspect(folder.path))
     #expect(try directory.withFile(ofMember: "s.tables") { try text($0) } == "text")
     #expect(Self.error { try directory.withFile(ofMember: "none") { _ in } }?.code == .notFound)
     let memory = StoreSource(members: [(name: "a.x", bytes: Array("one".utf8))], name: "m")
@@ -136,7 +136,7 @@ private func text(_ path: String) throws -> String {
     let folder = try Folder()
     let path = folder("s.tables")
     try write("text", to: path)
-    let source = try StoreSource(opening: try StorePlace.inspect(path))
+    let source = try StoreSource(opening: try StorePath.inspect(path))
     let error = Self.error { try source.withFile { _ in throw LibraryError() } }
     #expect(error?.code == .malformed && error?.description == path + ": the library is out of order")
     #expect(error?.underlying is LibraryError)

@@ -173,7 +173,7 @@ final class PendingSave {
   /// Writes only metadata, if nothing else changes and the format supports it.
   private func writeMetadata(to files: StagedFiles) throws(PersistentStoreError) -> Bool {
     guard let unchanged else { return false }
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     guard place.identity == unchanged else { throw .changedMeanwhile(path) }
     return try format.saveMetadata(snapshot.metadata, in: try StoreSource(opening: place), to: files)
   }

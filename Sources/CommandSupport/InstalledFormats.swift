@@ -3,7 +3,7 @@ import BuiltInStoreFormats
 package import Synchronization
 
 /// The store types that the command supports: the kit's, those compiled in, and those of plug-ins.
-package enum Tool {
+package enum InstalledFormats {
   private struct State {
     var registry = StoreRegistry.builtIn
     /// The origin of each type that is not the kit's.
@@ -77,7 +77,7 @@ package enum Tool {
     let search = PluginSearch()
     for refusal in search.refusals {
       refuse(refusal.from, refusal.reason)
-      if reportsRefusals.load(ordering: .relaxed) { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") }
+      if reportsRefusals.load(ordering: .relaxed) { Diagnostics.say("atomicstore: \(refusal.from): \(refusal.reason)") }
     }
     var types: [any AtomicStore.Type] = []
     for path in search.files {
