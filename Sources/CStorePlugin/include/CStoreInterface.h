@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "6b6742e5c1deb1be008d2b76a39c864e5e76d9709ae9b61bd233d3c8dc488962"
+#define ASP_INTERFACE "d48a93754075134321595c637685a25eaa46349bf6a1e83b69b142a8fb339792"

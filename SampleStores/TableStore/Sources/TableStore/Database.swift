@@ -4,7 +4,11 @@ import FoundationEssentials
 
 /// A value in a table, by SQLite's storage classes.
 enum Cell {
-  case null, integer(Int64), real(Double), text(String), blob(Data)
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case blob(Data)
 }
 
 /// A database in a file.

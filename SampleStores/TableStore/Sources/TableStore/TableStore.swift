@@ -33,7 +33,8 @@ public struct TableStore: AtomicStore {
         throw PersistentStoreError(.malformed, "SQLite's integrity check fails: the database is damaged")
       }
       let (metadata, objects) = try Self.header(database, limits)
-      guard let model = metadata.model, try Tables(ManagedObjectModel(model)).read(database, into: nodes) == objects else {
+      guard let model = metadata.model, try Tables(ManagedObjectModel(model)).read(database, into: nodes) == objects
+      else {
         throw PersistentStoreError(.malformed, "the table 'store' counts \(objects) objects, and there are others")
       }
     }
