@@ -76,7 +76,7 @@ final class Statement {
   }
 
   func insert(_ cells: [Cell]) throws(PersistentStoreError) {
-    for (cell, index) in zip(cells, 1...) {
+    for (cell, index) in zip(cells, Int32(1)...) {
       let result =
         switch cell {
         case .null: sqlite3_bind_null(handle, index)
