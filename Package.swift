@@ -18,8 +18,13 @@ let strict: [SwiftSetting] = [
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"]))
 
-/// Plug-ins are bound to the program's copy of the kit, not to one of their own.
-let exportingSymbols: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--export-dynamic"])]
+/// Plug-ins are bound to the program's copy of the kit, not to one of their own: the commands export its symbols, and
+/// have the dynamic library's name, so that the loader does not look for that library. Only lld names a program.
+let exportingSymbols: [LinkerSetting] = [
+  .unsafeFlags([
+    "-use-ld=lld", "-Xlinker", "--export-dynamic", "-Xlinker", "-soname", "-Xlinker", "libAtomicStoreKitDynamic.so",
+  ])
+]
 
 let package = Package(
   name: "atomic-store-kit",
@@ -113,6 +118,10 @@ let package = Package(
       ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
+    // JSON, of one form everywhere: stored values, references, metadata; read and written exactly.
+    .target(
+      name: "StoreJSON", dependencies: ["AtomicStoreSPI", "StoreCodecs", "StorePrimitives"], swiftSettings: strict),
+
     // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
     // Stores without objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text,
     // checks, evaluation of whatever is a PredicateSubject. And the object graph, which re-exports both: programs
@@ -129,7 +138,7 @@ let package = Package(
       name: "StoreImporting",
       dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates"], swiftSettings: strict),
     .target(
-      name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates"],
+      name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCoordination", "StorePredicates"],
       swiftSettings: strict),
     .target(
       name: "StoreMigration",
@@ -164,7 +173,8 @@ let package = Package(
     // What the two programs share: arguments, plug-ins, output, errors with exit codes, signals. It knows nothing of
     // the stack.
     .target(
-      name: "CommandSupport", dependencies: ["AtomicStoreSPI", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
+      name: "CommandSupport",
+      dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
       swiftSettings: strict),
 
     // The command, as a library for programs with formats of their own.
@@ -250,8 +260,8 @@ let package = Package(
     .testTarget(
       name: "StoreImportingTests",
       dependencies: [
-        "StoreImporting", "StoreMaintenance", "StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats",
-        "ModelFiles",
+        "StoreImporting", "StoreMaintenance", "StoreCoordination", "StoreJSON", "AtomicStoreSPI",
+        "BuiltInStoreFormats", "ModelFiles",
         "StoreCodecs", "TestSupport",
       ],
       swiftSettings: strict),

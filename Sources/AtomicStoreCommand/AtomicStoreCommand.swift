@@ -17,7 +17,7 @@ struct AtomicStoreCommand: ParsableCommand {
     version: StorePlugin.kitVersion,
     subcommands: [
       Formats.self, Inspect.self, Check.self, Convert.self, Import.self, Migrate.self, Merge.self, SetCommand.self,
-      InsertCommand.self, DeleteCommand.self, Anonymise.self, Diff.self, Dump.self, Fetch.self,
+      InsertCommand.self, DeleteCommand.self, PatchCommand.self, Anonymise.self, Diff.self, Dump.self, Fetch.self,
       PredicateCommand.self, Metadata.self,
       Model.self, Conform.self, NewFormat.self,
     ])

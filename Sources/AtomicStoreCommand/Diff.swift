@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandSupport
 import StoreCodecs
 import StoreCoordination
+import StoreMaintenance
 import StoreMigration
 
 struct Diff: ParsableCommand {
@@ -16,6 +17,15 @@ struct Diff: ParsableCommand {
       compared, and renamed ones are compared with their earlier values.
 
         atomicstore diff lib.xml lib3.xml --ignore-model
+
+      Stores that were not made of each other have other references for the same objects. --key names what tells
+      objects apart, and is also what they are called: PROPERTY for every entity that has it, or
+      ENTITY=PROPERTY,PROPERTY. Key paths such as author.name are allowed. Objects of other entities are matched by
+      reference.
+
+        atomicstore diff old.csvstore new.csvstore --key isbn --key Author=name --ignore-uuid
+
+      --patch prints what 'atomicstore patch' applies to a copy of the first store.
       """)
   @Argument(help: "One store; - for standard input, for one of the two.") var first: String
   @Argument(help: "The other store.") var second: String
@@ -31,8 +41,14 @@ struct Diff: ParsableCommand {
   @Option(name: .customLong("entity"), help: "Compare objects of this entity only. May be repeated.")
   var entities: [String] = []
   @Option(
-    name: .customLong("ignore"), help: "A property that is not compared, PROPERTY or ENTITY.PROPERTY. May be repeated.")
+    name: .customLong("ignore"),
+    help: "A property that is not compared, PROPERTY or ENTITY.PROPERTY, or a metadata key. May be repeated.")
   var ignored: [String] = []
+  @Option(
+    name: .customLong("key"),
+    help: "Match objects by this attribute instead of the reference: PROPERTY or ENTITY=PROPERTY,… May be repeated.")
+  var keys: [String] = []
+  @Flag(help: "Print a patch: JSON with the old and new values, for 'atomicstore patch'.") var patch = false
   @Flag(help: "Print how many objects of each entity differ, rather than each difference.") var summary = false
   @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
   @OptionGroup var common: CommonOptions
@@ -40,9 +56,7 @@ struct Diff: ParsableCommand {
   func run() throws {
     try CommandFailure.comparing(json: common.json) {
       try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
-      guard first != "-" || second != "-" else {
-        throw CommandFailure("only one of the two can be standard input", exitCode: 64)
-      }
+      try checkOptions()
       let (firstCoordinator, left) = try reading.open(first)
       let (secondCoordinator, right) = try reading.open(second)
       defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
@@ -55,8 +69,10 @@ struct Diff: ParsableCommand {
         models = found
         if !quiet, !common.json { try Diagnostics.put(found.lines.map { $0 + "\n" }.joined()) }
       }
+      if patch { return try showPatch(one, other) }
+      let named = try named(one, other, [left.model, right.model])
       let differences = GraphComparison.differences(
-        one, other,
+        named.0, named.1,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase)
@@ -67,9 +83,64 @@ struct Diff: ParsableCommand {
     }
   }
 
+  private func checkOptions() throws {
+    guard first != "-" || second != "-" else {
+      throw CommandFailure("only one of the two can be standard input", exitCode: 64)
+    }
+    guard patch else { return }
+    for (isGiven, name) in [(!keys.isEmpty, "--key"), (ignoreModel, "--ignore-model"), (summary, "--summary")]
+    where isGiven {
+      throw CommandFailure("--patch and \(name) exclude each other: a patch is by reference", exitCode: 64)
+    }
+  }
+
+  /// Both graphs with their keys for references, where keys are asked for.
+  private func named(
+    _ one: StoreSnapshot, _ other: StoreSnapshot, _ models: [ManagedObjectModel]
+  ) throws -> (StoreSnapshot, StoreSnapshot) {
+    guard !keys.isEmpty else { return (one, other) }
+    let keys = try ObjectKeys(
+      self.keys.map { text in
+        let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+        guard let list = parts.last, !list.isEmpty, !text.hasPrefix("=") else {
+          throw CommandFailure("--key takes PROPERTY or ENTITY=PROPERTY,…, not '\(text)'", exitCode: 64)
+        }
+        return (parts.count > 1 ? parts[0] : nil, try Fetch.list(list, "--key"))
+      }, models: models)
+    var graphs: [StoreSnapshot] = []
+    for (snapshot, name) in [(one, first), (other, second)] {
+      let named = try keys.named(snapshot.nodes)
+      for (entity, count) in named.repeated {
+        Diagnostics.say(
+          "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) with the key of another; "
+            + "they are matched in the order of their references")
+      }
+      for (entity, count) in named.keyless {
+        Diagnostics.say(
+          "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) without a key, matched by reference")
+      }
+      graphs.append(StoreSnapshot(nodes: named.nodes, metadata: snapshot.metadata))
+    }
+    return (graphs[0], graphs[1])
+  }
+
+  /// Prints the patch from the first store to the second; returns whether there is anything in it.
+  private func showPatch(_ one: StoreSnapshot, _ other: StoreSnapshot) throws -> Bool {
+    let patch = try StorePatch(from: one, to: other) { difference in
+      isAsked(difference) && !(ignoreMetadata && difference.kind == .metadata)
+    }
+    do {
+      if !quiet { try Diagnostics.stream { $0.append(patch.json(other.nodes.model).span) } }
+    } catch is ExitCode {}
+    return !patch.changes.isEmpty
+  }
+
   /// Whether a difference is of what is to be compared.
   private func isAsked(_ difference: GraphDifference) -> Bool {
-    guard let object = difference.object else { return entities.isEmpty }
+    guard let object = difference.object else {
+      guard difference.kind == .metadata else { return entities.isEmpty }
+      return entities.isEmpty && !ignored.contains(difference.keyPath) && !ignored.contains(difference.key ?? "")
+    }
     guard entities.isEmpty || entities.contains(object.entityName) else { return false }
     guard difference.kind == .changed, let key = difference.key else { return true }
     return !ignored.contains(key) && !ignored.contains("\(object.entityName).\(key)")
@@ -121,11 +192,17 @@ struct Diff: ParsableCommand {
     guard !quiet else { return }
     if summary { return try showSummary(differences) }
     if common.json { return try Diagnostics.put(JSONValue.array(differences.map(\.json)).text + "\n") }
-    try Diagnostics.stream { writer in
-      for difference in differences {
-        writer.append("\(difference)\n")
-        try writer.flushIfNeeded()
-      }
+    try Diagnostics.lines(differences) { ("\($0)", $0.colour) }
+  }
+}
+
+extension GraphDifference {
+  /// Its colour on a terminal.
+  var colour: Diagnostics.Colour {
+    switch kind {
+    case .inserted: .green
+    case .deleted: .red
+    case .changed, .metadata, .identity, .model: .yellow
     }
   }
 }

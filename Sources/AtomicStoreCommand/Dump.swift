@@ -15,6 +15,8 @@ struct Dump: ParsableCommand {
       """)
   @Argument(help: "The store; - for standard input.") var store: String
   @Option(help: "Print only the objects of this entity. May be repeated.") var entity: [String] = []
+  @Option(help: "How decimals are written in JSON: number, with all digits, or string.")
+  var decimals = Fetch.Decimals.number
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
@@ -135,8 +137,18 @@ struct Dump: ParsableCommand {
         let reader = nodes.reader(of: entity.index)
         for row in 0..<reader.count {
           let object = JSONValue.object([
-            ("entity", .string(entity.name)), ("reference", Self.json(reader.reference(row: row))),
-            ("values", .object(entity.slots.map { ($0.name, Self.json(reader.value(slot: $0.index, row: row))) })),
+            ("entity", .string(entity.name)), ("reference", reader.reference(row: row).json),
+            (
+              "values",
+              .object(
+                entity.slots.map { slot in
+                  (
+                    slot.name,
+                    reader.value(slot: slot.index, row: row).json(
+                      isDeclared: slot.attributeType != .undefined, quotesDecimals: decimals == .string)
+                  )
+                })
+            ),
           ])
           JSONValue.begin(count, to: writer, indent: 1)
           object.write(to: writer, indent: 2)
@@ -146,31 +158,6 @@ struct Dump: ParsableCommand {
       }
       JSONValue.end(count == 0, to: writer, indent: 1)
       writer.append("]\n}\n")
-    }
-  }
-
-  private static func json(_ reference: ReferenceObject) -> JSONValue {
-    switch reference {
-    case .integer(let number): .integer(Int(number))
-    case .string(let text): .string(text)
-    }
-  }
-
-  private static func json(_ value: StoredValue) -> JSONValue {
-    switch value {
-    case .null: .null
-    case .boolean(let flag): .boolean(flag)
-    case .integer(let number): .integer(Int(number))
-    case .float(let number): .number(Double(number))
-    case .double(let number): .number(number)
-    case .decimal(let number): .string(number.description)
-    case .string(let text): .string(text)
-    case .data(let data): .string(data.base64EncodedString())
-    case .date(let date): .date(date)
-    case .uuid(let uuid): .string(uuid.uuidString)
-    case .uri(let text): .string(text)
-    case .toOne(let object): .object([("entity", .string(object.entityName)), ("reference", json(object.reference))])
-    case .toMany(let list): .array(list.map { json(.toOne($0)) })
     }
   }
 }

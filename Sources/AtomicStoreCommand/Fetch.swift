@@ -13,6 +13,10 @@ struct Fetch: ParsableCommand {
         atomicstore fetch Company.xml --entity Employee --columns "name,department.name" --format csv
         atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary),@count"
         atomicstore fetch Company.xml --entity Employee --count
+
+      Without --columns all properties are printed, and first the object itself, as objectID. '*' among the columns
+      stands for all of that, and 'salary * 12 AS yearly' names a column. Lists, such as to-many relationships, are JSON
+      arrays in JSON and in CSV.
       """)
   enum Format: String, ExpressibleByArgument, CaseIterable { case table, csv, json, ndjson }
   enum Decimals: String, ExpressibleByArgument, CaseIterable { case number, string }
@@ -26,7 +30,7 @@ struct Fetch: ParsableCommand {
     help: "Key paths to sort by, separated by commas; prefix - for descending order.") var sort: String?
   @Option(parsing: .unconditional, help: "The maximum number of rows to print; 0 for none.") var limit: Int?
   @Option(parsing: .unconditional, help: "The number of rows to skip at the beginning.") var offset: Int?
-  @Option(help: "Key paths or expressions, separated by commas. By default, the attributes and to-one relationships.")
+  @Option(help: "Key paths or expressions, separated by commas, each with AS and a name if wanted. Default: '*', all.")
   var columns: String?
   @Option(name: .customLong("group"), help: "Key paths to group by, separated by commas.") var group: String?
   @Option(help: "A predicate for groups, on sums and counts.") var having: String?
@@ -67,14 +71,18 @@ struct Fetch: ParsableCommand {
       let format = format ?? (common.json ? .json : .table)
       let names = request.propertiesToFetch.map(\.name)
       if format == .json || format == .ndjson { try refuseTwice(names) }
+      let undeclared = Set(
+        (opened.model.entity(named: entity)?.slots ?? []).filter { $0.attributeType == .undefined }.map(\.name))
       var rows = try context.fetchRows(request)
       if limit == 0 { rows = [] }
       try Diagnostics.stream { writer in
         switch format {
         case .table: try RowPrinter(names, rows).table(to: writer, terminal: Diagnostics.terminalWidth)
         case .csv: try RowPrinter(names, rows).csv(to: writer)
-        case .json: try RowPrinter(names, rows, quotesDecimals: decimals == .string).json(to: writer)
-        case .ndjson: try RowPrinter(names, rows, quotesDecimals: decimals == .string).jsonLines(to: writer)
+        case .json:
+          try RowPrinter(names, rows, quotesDecimals: decimals == .string, undeclared: undeclared).json(to: writer)
+        case .ndjson:
+          try RowPrinter(names, rows, quotesDecimals: decimals == .string, undeclared: undeclared).jsonLines(to: writer)
         }
       }
       // With JSON, the output shows it.
@@ -138,15 +146,60 @@ struct Fetch: ParsableCommand {
 
   private func fetchColumns(_ model: ManagedObjectModel) throws -> [FetchColumn] {
     if columns != nil {
-      return try Self.list(columns, "--columns").map { text in
-        try Self.reading("--columns") { () throws(PredicateFormatError) in try FetchColumn(format: text) }
+      return try Self.list(columns, "--columns").flatMap { text -> [FetchColumn] in
+        if text == "*" { return defaultColumns(model) }
+        let (expression, name) = try Self.named(text)
+        return try Self.reading("--columns") { () throws(PredicateFormatError) in
+          [try FetchColumn(format: expression, as: name)]
+        }
       }
     }
     let keys = try Self.list(group, "--group")
     if !keys.isEmpty { return keys.map { FetchColumn(keyPath: $0) } + [FetchColumn("count", .keyPath(["@count"]))] }
+    return defaultColumns(model)
+  }
+
+  /// The object itself and all its properties.
+  private func defaultColumns(_ model: ManagedObjectModel) -> [FetchColumn] {
     guard let entity = model.entity(named: entity) else { return [] }
     // A single key, whatever the name contains: a dot in it is not a separator.
-    return entity.slots.filter { !$0.isToMany }.map { FetchColumn($0.name, .keyPath([$0.name])) }
+    let properties = entity.slots.map { FetchColumn($0.name, .keyPath([$0.name])) }
+    // A property of that name is not hidden.
+    if properties.contains(where: { $0.name == "objectID" }) {
+      return [FetchColumn("SELF", .evaluatedObject)] + properties
+    }
+    return [FetchColumn("objectID", .evaluatedObject)] + properties
+  }
+
+  /// An expression and the name behind its last `AS`, which may be in quotes; nil without one.
+  private static func named(_ text: String) throws -> (expression: String, name: String?) {
+    var place: Range<String.Index>?
+    var depth = 0
+    var quote: Character?
+    for index in text.indices {
+      let character = text[index]
+      if let open = quote {
+        if character == open { quote = nil }
+      } else if character == "'" || character == "\"" {
+        quote = character
+      } else if "([{".contains(character) {
+        depth += 1
+      } else if ")]}".contains(character) {
+        depth -= 1
+      } else if character == " ", depth == 0, text[index...].dropFirst().lowercased().hasPrefix("as ") {
+        place = index..<text.index(index, offsetBy: 4)
+      }
+    }
+    guard let place else { return (text, nil) }
+    var name = text[place.upperBound...].trimmingCharacters(in: .whitespaces)
+    if let first = name.first, first == "'" || first == "\"", name.count > 1, name.last == first {
+      name = String(name.dropFirst().dropLast())
+    }
+    let expression = text[..<place.lowerBound].trimmingCharacters(in: .whitespaces)
+    guard !name.isEmpty, !expression.isEmpty else {
+      throw CommandFailure("--columns: '\(text)' needs an expression before AS and a name after it", exitCode: 64)
+    }
+    return (expression, name)
   }
 
   /// The parts between commas that are not in parentheses or quotes; empty if the option is missing.

@@ -3,6 +3,7 @@ import CommandSupport
 import Foundation
 import ModelFiles
 import StoreCoordination
+import StoreMaintenance
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -10,8 +11,13 @@ struct Inspect: ParsableCommand {
     discussion: """
       The whole store is read, so all errors in it are found and reported; nothing is written. Relationships whose two ends contradict each
       other, because of which other commands refuse a store, are counted.
+
+      --stats adds, for each property, how many objects have a value and how many have none, how many values are
+      different, the least and the greatest, the mean of numbers, and the length of the longest text or data.
       """)
   @Argument(help: "The store; - for standard input.") var store: String
+  @Flag(help: "Print statistics of each property: values, nulls, distinct values, range, mean, longest.")
+  var stats = false
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
@@ -23,7 +29,10 @@ struct Inspect: ParsableCommand {
       let nodes = opened.nodes
       let metadata = opened.metadata
       let size = try Self.size(store)
-      if common.json { return try Diagnostics.put(json(opened, nodes, metadata, size).text + "\n") }
+      if common.json {
+        let statistics = stats ? StoreStatistics(try opened.nodesWithDeferredValues()) : nil
+        return try Diagnostics.put(json(opened, nodes, metadata, size, statistics).text + "\n")
+      }
       var text = "\(store): \(opened.type) store"
       if let size { text += ", " + Diagnostics.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
@@ -45,6 +54,7 @@ struct Inspect: ParsableCommand {
       for note in opened.loadNotes { text += "  \(note.isLoss ? "loss" : "note")     \(note)\n" }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
       text += "  next: \(next(opened))\n"
+      if stats { text += StoreStatistics(try opened.nodesWithDeferredValues()).table(nodes) }
       try Diagnostics.put(text)
     }
   }
@@ -101,7 +111,8 @@ struct Inspect: ParsableCommand {
   }
 
   private func json(
-    _ opened: PersistentStore, _ nodes: NodeTable, _ metadata: StoreMetadata, _ size: Int?
+    _ opened: PersistentStore, _ nodes: NodeTable, _ metadata: StoreMetadata, _ size: Int?,
+    _ statistics: StoreStatistics?
   ) -> JSONValue {
     let entities = nodes.model.entities.map { entity -> JSONValue in
       let reader = nodes.reader(of: entity.index)
@@ -113,6 +124,11 @@ struct Inspect: ParsableCommand {
             ("references", .integer(values.reduce(0) { $0 + reader.toMany(slot: slot.index, row: $1).count })))
         } else {
           fields.append((slot.isRelationship ? "references" : "values", .integer(values.count)))
+        }
+        if let statistics = statistics?.properties.first(where: {
+          $0.entityName == entity.name && $0.propertyName == slot.name
+        }) {
+          fields.append(("statistics", statistics.json))
         }
         return .object(fields)
       }

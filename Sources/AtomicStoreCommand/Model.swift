@@ -128,7 +128,7 @@ struct Model: ParsableCommand {
               ("name", .string(attribute.name)), ("kind", .string("attribute")),
               ("type", .string(attribute.type.modelName)), ("isOptional", .boolean(attribute.isOptional)),
               ("isTransient", .boolean(attribute.isTransient)),
-              ("default", attribute.defaultValue.map { .string(GraphComparison.text($0)) } ?? .null),
+              ("default", attribute.defaultValue.map { $0.json(isDeclared: attribute.type != .undefined) } ?? .null),
               ("derivation", attribute.derivationExpression.map { .string($0) } ?? .null),
             ])
           case .relationship(let relationship):

@@ -29,6 +29,13 @@ struct ResultOptions: ParsableArguments {
     return converter
   }
 
+  /// The source that the user names as the result as well, with `--force`: it is changed in place, as git's merge
+  /// driver requires.
+  private func source(at target: String, of sources: [PersistentStore]) throws -> PersistentStore? {
+    for source in sources where StorePath.isSame(try StorePath.inspect(source.path), path: target) { return source }
+    return nil
+  }
+
   /// Writes a graph: to a path, to standard output, or in the place of the store that it was made of.
   ///
   /// - Parameters:
@@ -63,7 +70,9 @@ struct ResultOptions: ParsableArguments {
     guard target == "-" else {
       let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
       if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
-      return try converter.write(snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files)
+      return try converter.write(
+        snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files,
+        replacing: force ? try source(at: target, of: sources) : nil)
     }
     guard to != nil else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
     return try converter.write(

@@ -9,11 +9,14 @@ struct RowPrinter {
   private let rows: [FetchedRow]
   /// Whether JSON has decimals as strings, for readers whose numbers are doubles.
   private let quotesDecimals: Bool
+  /// Columns whose values the model does not give a type: in JSON their form says it.
+  private let undeclared: Set<String>
 
-  init(_ names: [String], _ rows: [FetchedRow], quotesDecimals: Bool = false) {
+  init(_ names: [String], _ rows: [FetchedRow], quotesDecimals: Bool = false, undeclared: Set<String> = []) {
     self.names = names
     self.rows = rows
     self.quotesDecimals = quotesDecimals
+    self.undeclared = undeclared
   }
 
   // MARK: CSV
@@ -34,6 +37,7 @@ struct RowPrinter {
         case .value(.uuid(let uuid)): writer.append(uuid: uuid)
         case .value(.date(let date)): writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
         case .value(.string(let text)): Self.cell(text, to: writer)
+        case .list(let list): Self.cell(Self.array(list).line, to: writer)
         default: Self.cell(Self.text(value), to: writer)
         }
       }
@@ -84,21 +88,15 @@ struct RowPrinter {
   }
 
   private func json(_ row: FetchedRow) -> JSONValue {
-    .object(zip(row.columns, row.values).map { ($0, json($1)) })
+    .object(zip(row.columns, row.values).map { ($0, json($1, isDeclared: !undeclared.contains($0))) })
   }
 
-  private func json(_ value: FetchedRow.Value) -> JSONValue {
+  private func json(_ value: FetchedRow.Value, isDeclared: Bool) -> JSONValue {
     switch value {
-    case .value(.null): .null
-    case .value(.boolean(let flag)): .boolean(flag)
-    case .value(.integer(let number)): .integer(Int(number))
-    case .value(.double(let number)): .number(number)
-    // The shortest text that reads back: as a double it would have digits that nobody wrote.
-    case .value(.float(let number)) where number.isFinite: .exactNumber(number.description)
-    case .value(.decimal(let number)) where !number.isNaN && !quotesDecimals: .exactNumber(number.description)
-    case .value(.string(let text)): .string(text)
-    case .list(let list): .array(list.map(json))
-    default: .string(Self.text(value))
+    case .value(let value): value.json(isDeclared: isDeclared, quotesDecimals: quotesDecimals)
+    case .object(let id):
+      .object([("entity", .string(id.entityName)), ("reference", id.reference?.json ?? .null)])
+    case .list(let list): .array(list.map { json($0, isDeclared: isDeclared) })
     }
   }
 
@@ -178,7 +176,7 @@ struct RowPrinter {
   }
 
   /// The number of terminal columns of a text: East Asian characters and emoji take two, combining characters none.
-  private static func width(_ text: String) -> Int {
+  static func width(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text.utf8.count }
     return text.reduce(0) { width, character in
       guard let first = character.unicodeScalars.first else { return width }
@@ -197,7 +195,7 @@ struct RowPrinter {
 
   private static func shown(_ value: FetchedRow.Value) -> String { shown(text(value)) }
 
-  private static func shown(_ text: String) -> String {
+  static func shown(_ text: String) -> String {
     if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text }
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
@@ -221,8 +219,25 @@ struct RowPrinter {
       let text = value.typedText
       return text.firstIndex(of: ":").map { String(text[text.index(after: $0)...]) } ?? text
     case .object(let id): return "\(id.entityName)/\(id.reference.map(\.description) ?? "new")"
-    case .list(let list): return list.map(text).joined(separator: " ")
+    case .list(let list): return list.map(text).joined(separator: ", ")
     }
+  }
+
+  /// A list as a cell has it: a JSON array of what single values are as cells.
+  private static func array(_ list: [FetchedRow.Value]) -> JSONValue {
+    .array(
+      list.map { value in
+        switch value {
+        case .value(.null): .null
+        case .value(.boolean(let flag)): .boolean(flag)
+        case .value(.integer(let number)): .integer(Int(number))
+        case .value(.double(let number)) where number.isFinite: .number(number)
+        case .value(.float(let number)) where number.isFinite: .exactNumber(number.description)
+        case .value(.decimal(let number)) where !number.isNaN: .exactNumber(number.description)
+        case .list(let list): array(list)
+        default: .string(text(value))
+        }
+      })
   }
 
   /// As CSV stores write dates: always exact.

@@ -89,12 +89,7 @@ struct StoreEdit {
           ("differences", .array(differences.map(\.json))),
         ]).text + "\n")
     }
-    try Diagnostics.stream { writer in
-      for difference in differences {
-        writer.append("\(difference)\n")
-        try writer.flushIfNeeded()
-      }
-    }
+    try Diagnostics.lines(differences) { ("\($0)", $0.colour) }
     if isatty(STDERR_FILENO) == 1 {
       Diagnostics.say("would \(verb) \(Diagnostics.count(count, "object")) of \(entity)")
     }

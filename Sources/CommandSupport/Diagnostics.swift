@@ -50,13 +50,46 @@ package enum Diagnostics {
     return Int(size.ws_col)
   }
 
+  /// Whether standard output takes colours: it is a terminal, and neither `NO_COLOR` nor `TERM=dumb` says otherwise.
+  package static let usesColour: Bool = {
+    let environment = ProcessInfo.processInfo.environment
+    return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR"] ?? "" == "" && environment["TERM"] != "dumb"
+  }()
+
+  /// A colour of the terminal.
+  package enum Colour: String {
+    case red = "31"
+    case green = "32"
+    case yellow = "33"
+  }
+
+  /// Writes a line for each element, in colour where that is used.
+  package static func lines<Elements: Sequence>(
+    _ elements: Elements, _ line: (Elements.Element) -> (text: String, colour: Colour?)
+  ) throws {
+    try stream(isFiltered: !usesColour) { writer in
+      for element in elements {
+        let (text, colour) = line(element)
+        if usesColour {
+          let shown = TerminalText.escaped(text)
+          writer.append(colour.map { "\u{1B}[\($0.rawValue)m\(shown)\u{1B}[0m\n" } ?? shown + "\n")
+        } else {
+          writer.append(text + "\n")
+        }
+        try writer.flushIfNeeded()
+      }
+    }
+  }
+
   /// Writes data to standard output. If the reader has closed it, the command ends quietly.
   package static func put(_ text: String) throws { try stream { $0.append(text) } }
 
   /// Writes data piece by piece, with about a mebibyte at a time in memory.
-  package static func stream(_ body: (ByteWriter) throws -> Void) throws {
+  ///
+  /// - Parameter isFiltered: Whether what a terminal would interpret is escaped; if not, `body` must do it.
+  package static func stream(isFiltered: Bool = true, _ body: (ByteWriter) throws -> Void) throws {
     // On a pipe or in a file, data is written unchanged.
-    let filter = isatty(STDOUT_FILENO) == 1 ? TerminalFilter() : nil
+    let filter = isFiltered && isatty(STDOUT_FILENO) == 1 ? TerminalFilter() : nil
     let writer = ByteWriter { bytes throws(PersistentStoreError) in
       let error =
         filter?.filtered(bytes).withUnsafeBytes { Descriptor.write($0, to: STDOUT_FILENO) }

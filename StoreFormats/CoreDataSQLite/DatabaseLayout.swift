@@ -139,11 +139,11 @@ struct DatabaseLayout {
         // A suffix that tells siblings' properties apart stands in both.
         let plain = Self.columnText(slot.name)
         let text = String(name.dropFirst())
-        if slot.destination >= 0, !model.entity(at: slot.destination).subentities.isEmpty {
+        if let destination = slot.destination, !model.entity(at: destination).subentities.isEmpty {
           table.columns.append(
             Column(
-              role: .toOneEntity, entity: entity.index, slot: slot.index, name: "Z\(number(slot.destination))_" + text,
-              alternatives: ["Z\(number(slot.destination))_" + plain]))
+              role: .toOneEntity, entity: entity.index, slot: slot.index, name: "Z\(number(destination))_" + text,
+              alternatives: ["Z\(number(destination))_" + plain]))
         }
         if let inverse = inverse(of: slot, in: entity), Self.keepsOrder(inverse.slot) {
           table.columns.append(
@@ -175,13 +175,13 @@ struct DatabaseLayout {
 
   /// The relationship that mirrors one, if each names the other.
   func inverse(of slot: Slot, in entity: Entity) -> (entity: Entity, slot: Slot)? {
-    guard slot.destination >= 0, slot.inverseSlot >= 0 else { return nil }
-    let destination = model.entity(at: slot.destination)
-    let other = destination.slots[slot.inverseSlot]
+    guard let destinationNumber = slot.destination, let inverseSlot = slot.inverseSlot else { return nil }
+    let destination = model.entity(at: destinationNumber)
+    let other = destination.slots[inverseSlot]
     guard let back = other.relationship?.inverseName, ScalarString(back) == ScalarString(slot.name),
-      other.destination >= 0
+      let otherDestination = other.destination
     else { return nil }
-    let target = model.entity(at: other.destination)
+    let target = model.entity(at: otherDestination)
     guard target.isKindOf(entity: entity) || entity.isKindOf(entity: target) else { return nil }
     return (destination, other)
   }
@@ -199,18 +199,19 @@ struct DatabaseLayout {
     for (index, table) in tables.enumerated() { tableOfRoot[table.root] = index }
     for entity in model.entities {
       for slot in Self.ownSlots(entity)
-      where slot.isToMany && slot.destination >= 0 && inverse(of: slot, in: entity) == nil {
-        let root = model.entity(at: slot.destination).root.index
-        guard let index = tableOfRoot[root] else { continue }
+      where slot.isToMany && inverse(of: slot, in: entity) == nil {
+        guard let destination = slot.destination,
+          let index = tableOfRoot[model.entity(at: destination).root.index]
+        else { continue }
         let text = "\(number(entity.index))" + Self.columnText(slot.name)
         tables[index].columns.append(
           Column(
-            role: .owner(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index,
+            role: .owner(entity: entity.index, slot: slot.index), entity: destination, slot: slot.index,
             name: "Z" + text))
         if Self.keepsOrder(slot) {
           tables[index].columns.append(
             Column(
-              role: .ownerOrderKey(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index,
+              role: .ownerOrderKey(entity: entity.index, slot: slot.index), entity: destination, slot: slot.index,
               name: "Z_FOK_" + text, alternatives: ["Z_FOK_" + Self.columnText(slot.name)]))
         }
       }

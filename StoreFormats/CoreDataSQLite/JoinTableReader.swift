@@ -21,7 +21,7 @@ struct JoinTableReader {
     // An inverse may be declared by a super-entity of the destination that the relationship names.
     func numbers(_ side: DatabaseLayout.JoinTable.Side, _ other: DatabaseLayout.JoinTable.Side) -> [Int64] {
       let destination = model.entity(at: other.entity).slots[other.slot].destination
-      let number = destination >= 0 ? layout.numbers[destination] ?? side.number : side.number
+      let number = destination.flatMap { layout.numbers[$0] } ?? side.number
       return number == side.number ? [side.number] : [side.number, number]
     }
     let firstNumbers = numbers(join.first, join.second)

@@ -9,9 +9,9 @@ enum Terminal {
   }
 
   /// - Parameter hasErrors: Whether standard error is the terminal too.
-  static func run(_ arguments: [String], columns: UInt16, hasErrors: Bool = false) throws -> (
-    output: [UInt8], errors: String
-  ) {
+  static func run(
+    _ arguments: [String], columns: UInt16, hasErrors: Bool = false, environment: [String: String] = [:]
+  ) throws -> (output: [UInt8], errors: String) {
     // As C's posix_openpt, unlockpt and ptsname do, which are not there for Swift.
     let master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
     try #require(master >= 0)
@@ -27,6 +27,7 @@ enum Terminal {
     let process = Process()
     process.executableURL = URL(filePath: try #require(Command.path))
     process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
     process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
     let errors = Pipe()
     if hasErrors {

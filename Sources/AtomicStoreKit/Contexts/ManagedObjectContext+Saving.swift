@@ -145,13 +145,11 @@ extension ManagedObjectContext {
     for object in new { _ = try assignedCache(object) }
     try giveReferences(new)
     for object in new {
-      guard let cache = object.cache, let reference = object.reference, isTaken(reference, object, cache) else {
-        continue
-      }
+      guard let cache = object.cache, let taken = object.reference, isTaken(taken, object, cache) else { continue }
       for other in new { other.reference = nil }
       throw ManagedObjectError(
         .persistentStoreOperation,
-        "the store returned the reference \(reference) for a new \(object.plan.name), but another object has it",
+        "the store returned the reference \(taken) for a new \(object.plan.name), but another object has it",
         entityName: object.plan.name)
     }
     for object in new {

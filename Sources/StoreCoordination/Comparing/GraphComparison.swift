@@ -87,12 +87,30 @@ public struct GraphComparison: Sendable {
       if isMissing, !options.comparesMissingDerivedMetadata, VersionHashes.derivedMetadataKeys.contains(key.string) {
         continue
       }
-      found.append(
-        GraphDifference(
-          kind: .metadata, key: key.string, old: one[key.string].map { Self.text($0) },
-          new: other[key.string].map { Self.text($0) }))
+      compareEntries(one[key.string], other[key.string], key.string, [])
     }
   }
+
+  /// Compares dictionaries key by key, and everything else whole.
+  private mutating func compareEntries(
+    _ one: PropertyListValue?, _ other: PropertyListValue?, _ key: String, _ path: [String]
+  ) {
+    if one == other { return }
+    if case .dictionary(let ours)? = one, case .dictionary(let theirs)? = other, path.count < Self.maximumPathLength {
+      for name in Set((ours.keys + theirs.keys).map { ScalarString($0) }).sorted() {
+        compareEntries(ours[name.string], theirs[name.string], key, path + [name.string])
+      }
+      return
+    }
+    var difference = GraphDifference(
+      kind: .metadata, key: key, old: one.map { Self.text($0) }, new: other.map { Self.text($0) })
+    difference.path = path
+    difference.oldEntry = one
+    difference.newEntry = other
+    found.append(difference)
+  }
+  /// Deeper dictionaries are compared whole, so that comparing them does not exhaust the stack.
+  private static let maximumPathLength = 32
 
   private mutating func compareModels() {
     guard options.comparesModel, let one = first.metadata.model, let other = second.metadata.model,
@@ -150,11 +168,15 @@ public struct GraphComparison: Sendable {
             let old = pair.one.map { left.value(slot: $0, row: ours[here].row) }
             let new = pair.other.map { right.value(slot: $0, row: theirs[there].row) }
             guard !same(old, new, one, pair.one, other, pair.other) else { continue }
-            found.append(
-              GraphDifference(
-                kind: .changed, object: named(one, ours[here].reference), key: pair.name,
-                old: old.map { Self.text($0) },
-                new: new.map { Self.text($0) }))
+            var difference = GraphDifference(
+              kind: .changed, object: named(one, ours[here].reference), key: pair.name,
+              old: old.map { Self.text($0) }, new: new.map { Self.text($0) })
+            difference.type =
+              pair.one.map { one?.slots[$0].kindDescription } ?? pair.other.map { other?.slots[$0].kindDescription }
+              ?? nil
+            difference.oldValue = old
+            difference.newValue = new
+            found.append(difference)
           }
         }
         here += 1

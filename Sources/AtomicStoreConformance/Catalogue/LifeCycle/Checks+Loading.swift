@@ -179,7 +179,7 @@ extension Checks {
       guard found else { throw Skipped(reason: "the file does not hold references as they are") }
       Files.put(content, at: path)
       _ = try check.refusal(of: "a file with two objects of one reference") { session in
-        try session.read(path, graph.model).count
+        try session.read(path, graph.model, options: check.handmade).count
       }
     },
     CheckDefinition(

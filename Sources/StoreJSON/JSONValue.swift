@@ -1,4 +1,3 @@
-package import AtomicStoreSPI
 package import Foundation
 package import StoreCodecs
 
@@ -130,22 +129,6 @@ package indirect enum JSONValue: Sendable {
     case .array(let values): .array(values.map { $0.mapStrings(change) })
     case .object(let members): .object(members.map { ($0.0, $0.1.mapStrings(change)) })
     default: self
-    }
-  }
-}
-
-extension PropertyListValue {
-  package var json: JSONValue {
-    switch self {
-    case .string(let text): .string(text)
-    case .integer(let number): Int(exactly: number).map { .integer($0) } ?? .string(String(number))
-    case .real(let number): .number(number)
-    case .boolean(let flag): .boolean(flag)
-    case .date(let date): .object([("date", .date(date))])
-    case .data(let data): .object([("base64", .string(data.base64EncodedString()))])
-    case .array(let values): .array(values.map(\.json))
-    case .dictionary(let members): .object(members.map { ($0.key, $0.value.json) })
-    case .uid(let number): .object([("uid", .string(String(number)))])
     }
   }
 }

@@ -1,6 +1,3 @@
-import Foundation
-import StoreCodecs
-
 /// Characters that a terminal interprets rather than displays: control characters, and those that change the text
 /// direction, so that it reads differently. They are shown as `\u001b`.
 package enum TerminalText {
@@ -32,7 +29,7 @@ package enum TerminalText {
   }
 
   /// Whether a byte may begin a scalar that is unsafe or a line separator.
-  @inline(__always) static func mayBeginEscape(_ byte: UInt8) -> Bool {
+  @inline(__always) package static func mayBeginEscape(_ byte: UInt8) -> Bool {
     byte < UInt8(ascii: " ") || byte == delete || byte == leadOfC1 || byte == leadOfArabicMark
       || byte == leadOfDirections
   }
@@ -43,7 +40,7 @@ package enum TerminalText {
   private static let leadOfDirections: UInt8 = 0xE2
 
   /// The scalar that begins at a byte, and its length; nil and 1 if there is none.
-  static func scalar(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> (Unicode.Scalar?, Int) {
+  package static func scalar(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> (Unicode.Scalar?, Int) {
     let first = bytes[place]
     if first < 0x80 { return (Unicode.Scalar(first), 1) }
     let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1
@@ -52,52 +49,5 @@ package enum TerminalText {
     var iterator = bytes[place..<place + length].makeIterator()
     guard case .scalarValue(let scalar) = decoder.decode(&iterator) else { return (nil, 1) }
     return (scalar, length)
-  }
-}
-
-/// Escapes what is written to a terminal in pieces: unsafe characters, and bytes that are not UTF-8.
-final class TerminalFilter {
-  /// The bytes of an incomplete scalar at the end of the last piece.
-  private var rest: [UInt8] = []
-
-  func filtered(_ piece: UnsafeRawBufferPointer) -> [UInt8] {
-    let bytes = rest + piece
-    rest = []
-    var result: [UInt8] = []
-    result.reserveCapacity(bytes.count)
-    bytes.withUnsafeBufferPointer { bytes in
-      var place = 0
-      while place < bytes.count {
-        if isCut(bytes, place) {
-          rest = Array(bytes[place...])
-          return
-        }
-        let (scalar, length) = TerminalText.scalar(bytes, at: place)
-        if let scalar, !TerminalText.isUnsafe(scalar) {
-          result += bytes[place..<place + length]
-        } else {
-          let digits = String(scalar?.value ?? UInt32(bytes[place]), radix: 16)
-          let width = scalar == nil ? 2 : 4
-          result += (scalar == nil ? "\\x" : "\\u").utf8
-          result += repeatElement(UInt8(ascii: "0"), count: width - digits.utf8.count)
-          result += digits.utf8
-        }
-        place += length
-      }
-    }
-    return result
-  }
-
-  /// Returns the bytes that were held back, which are incomplete.
-  func finish() -> [UInt8] {
-    defer { rest = [] }
-    return rest.flatMap { "\\x\(String($0, radix: 16))".utf8 }
-  }
-
-  /// Whether the scalar that begins at a byte may continue in the next piece.
-  private func isCut(_ bytes: UnsafeBufferPointer<UInt8>, _ place: Int) -> Bool {
-    let first = bytes[place]
-    let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1
-    return place + length > bytes.count && bytes[(place + 1)...].allSatisfy { $0 & 0xC0 == 0x80 }
   }
 }

@@ -1,0 +1,2 @@
+// What commands print with --json.
+@_exported public import StoreJSON

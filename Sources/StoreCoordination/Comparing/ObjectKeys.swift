@@ -1,0 +1,151 @@
+public import AtomicStoreSPI
+
+/// Names objects by their values instead of their references, so that two graphs without common references can be
+/// compared: `Book/Emma` is the book whose key has the value `Emma`, in both.
+public struct ObjectKeys: Sendable {
+  /// The key's attributes by entity, sub-entities included; key paths through to-one relationships are allowed.
+  public let keyPaths: [String: [[String]]]
+
+  /// Creates keys.
+  ///
+  /// - Parameters:
+  ///   - keys: The name of an entity, or nil for every entity that has the first property, and its attributes.
+  ///   - models: The models of the graphs that are to be compared.
+  /// - Throws: `.invalidOption` for a name that no model has, and for a key path that does not end in an attribute.
+  public init(
+    _ keys: [(entity: String?, keyPaths: [String])], models: [ManagedObjectModel]
+  ) throws(PersistentStoreError) {
+    var found: [String: [[String]]] = [:]
+    for key in keys {
+      let paths = key.keyPaths.map { $0.split(separator: ".", omittingEmptySubsequences: false).map(String.init) }
+      var isKnown = false
+      for model in models {
+        for entity in model.entities where key.entity == nil || key.entity == entity.name {
+          guard paths.allSatisfy({ Self.leadsToAttribute($0, from: entity, in: model) }) else { continue }
+          isKnown = true
+          // Where the parent has it, its sub-entities do too: one key for the hierarchy.
+          found[entity.name] = paths
+        }
+      }
+      guard isKnown else {
+        let text = key.keyPaths.joined(separator: ",")
+        let names = models.flatMap { $0.entities.flatMap { $0.slots.map(\.name) } }
+        if let name = key.entity, !models.contains(where: { $0.entity(named: name) != nil }) {
+          throw PersistentStoreError(
+            .invalidOption,
+            "there is no entity '\(name)'"
+              + Suggestion.text(for: name, among: models.flatMap { $0.entities.map(\.name) }))
+        }
+        throw PersistentStoreError(
+          .invalidOption,
+          "no entity has the attribute '\(text)'" + Suggestion.text(for: text, among: names))
+      }
+    }
+    keyPaths = found
+  }
+
+  private static func leadsToAttribute(_ path: [String], from start: Entity, in model: ManagedObjectModel) -> Bool {
+    var entity = start
+    for (index, name) in path.enumerated() {
+      guard let slot = entity.slot(named: name).map({ entity.slots[$0] }) else { return false }
+      if index == path.count - 1 { return slot.attributeType != nil }
+      guard case .toOne = slot.kind, let destination = slot.destination else { return false }
+      entity = model.entity(at: destination)
+    }
+    return false
+  }
+
+  /// What ``named(_:)`` returns.
+  public struct NamedGraph: Sendable {
+    /// The objects, with their keys for references. Entities without a key keep their references.
+    public var nodes: NodeTable
+    /// How many objects have the key of another object, by entity: they are told apart by numbers in the order of
+    /// their references.
+    public var repeated: [(entity: String, count: Int)]
+    /// How many objects have no value for a part of their key, by entity.
+    public var keyless: [(entity: String, count: Int)]
+  }
+
+  /// Returns the objects with their keys for references.
+  ///
+  /// - Throws: `.columnFull` and the like, as building any table does.
+  public func named(_ nodes: NodeTable) throws(PersistentStoreError) -> NamedGraph {
+    let nodes = try nodes.canonical()
+    let model = nodes.model
+    var names: [ObjectReference: ReferenceObject] = [:]
+    var taken: [Int: [ReferenceObject: Int]] = [:]
+    var repeated: [(entity: String, count: Int)] = []
+    var keyless: [(entity: String, count: Int)] = []
+    for entity in model.entities {
+      guard let paths = keyPaths[entity.name] else { continue }
+      let root = entity.root.index
+      var counts = (repeated: 0, keyless: 0)
+      for node in nodes.handles(of: entity.index) {
+        let values = paths.map { Self.value($0, of: node, in: nodes) }
+        var name: ReferenceObject
+        if values.contains(where: \.isNull) {
+          counts.keyless += 1
+          name = .string("(no key) \(nodes.reference(of: node))")
+        } else {
+          name = .string(values.map(Self.text).joined(separator: ", "))
+        }
+        let number = (taken[root]?[name] ?? 0) + 1
+        taken[root, default: [:]][name] = number
+        if number > 1 {
+          counts.repeated += 1
+          name = .string("\(name) (\(number))")
+        }
+        names[nodes.objectReference(of: node)] = name
+      }
+      if counts.repeated > 0 { repeated.append((entity.name, counts.repeated)) }
+      if counts.keyless > 0 { keyless.append((entity.name, counts.keyless)) }
+    }
+    return NamedGraph(nodes: try Self.renamed(nodes, names), repeated: repeated, keyless: keyless)
+  }
+
+  private static func value(_ path: [String], of start: NodeHandle, in nodes: NodeTable) -> StoredValue {
+    var node = start
+    for name in path.dropLast() {
+      guard case .toOne(let reference)? = nodes.value(forKey: name, of: node), let next = nodes.handle(for: reference)
+      else { return .null }
+      node = next
+    }
+    return path.last.flatMap { nodes.value(forKey: $0, of: node) } ?? .null
+  }
+
+  /// A value as part of a name: equal for equal values, so 1.10 is 1.1.
+  private static func text(_ value: StoredValue) -> String {
+    switch value {
+    case .string(let text), .uri(let text): text
+    case .integer(let number): String(number)
+    case .double(let number) where number.isFinite && number == number.rounded() && abs(number) < 1e15:
+      String(Int64(number))
+    case .decimal(let number): number.normalized.description
+    default: GraphComparison.fullText(value)
+    }
+  }
+
+  private static func renamed(
+    _ nodes: NodeTable, _ names: [ObjectReference: ReferenceObject]
+  ) throws(PersistentStoreError) -> NodeTable {
+    func renamed(_ reference: ObjectReference) -> ObjectReference {
+      ObjectReference(entityName: reference.entityName, reference: names[reference] ?? reference.reference)
+    }
+    let builder = NodeTableBuilder(model: nodes.model)
+    for entity in nodes.model.entities {
+      for node in nodes.handles(of: entity.index) {
+        try builder.beginNode(entity: entity.index, reference: renamed(nodes.objectReference(of: node)).reference)
+        for slot in entity.slots {
+          switch nodes.value(slot: slot.index, of: node) {
+          case .null: continue
+          case .toOne(let reference): try builder.set(.toOne(renamed(reference)), slot: slot.index)
+          case .toMany(let list):
+            if !list.isEmpty { try builder.set(.toMany(list.map { renamed($0) }), slot: slot.index) }
+          case let value: try builder.set(value, slot: slot.index)
+          }
+        }
+      }
+    }
+    return try builder.finish()
+  }
+}

@@ -1,0 +1,229 @@
+import AtomicStoreSPI
+import StoreCoordination
+
+/// A patch on its way into a graph: first everything is compared, and only then changed.
+struct PatchApplication {
+  private var nodes: NodeTable
+  private var metadata: StoreMetadata
+  private var conflicts: [StorePatch.Conflict] = []
+  /// Objects that the patch deletes.
+  private var gone: Set<ObjectReference> = []
+
+  init(_ snapshot: StoreSnapshot) {
+    nodes = snapshot.nodes
+    metadata = snapshot.metadata
+  }
+
+  mutating func run(_ changes: [StorePatch.Change]) throws -> StoreSnapshot {
+    for change in changes { check(change) }
+    try stop()
+    try insert(changes)
+    for change in changes { try set(change) }
+    try stop()
+    try delete()
+    try stop()
+    if changes.contains(where: concernsRelationships) { nodes = try nodes.withBothEnds() }
+    nodes = try nodes.canonical()
+    for change in changes { verify(change) }
+    try stop()
+    metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+    return StoreSnapshot(nodes: nodes, metadata: metadata)
+  }
+
+  private func stop() throws(StorePatch.ConflictError) {
+    if !conflicts.isEmpty { throw StorePatch.ConflictError(conflicts: conflicts) }
+  }
+
+  private mutating func add(
+    _ object: ObjectReference?, _ property: String?, _ message: String, expected: String? = nil,
+    found: String? = nil
+  ) {
+    conflicts.append(
+      StorePatch.Conflict(object: object, property: property, expected: expected, found: found, message: message))
+  }
+
+  // MARK: Comparing
+
+  private mutating func check(_ change: StorePatch.Change) {
+    switch change {
+    case .inserted(let object, let values): checkInserted(object, values)
+    case .deleted(let object, let values):
+      guard let node = node(object) else { return }
+      gone.insert(object)
+      for slot in nodes.model.entity(at: node.entity).slots {
+        let expected = values.first { $0.property == slot.name }?.value ?? (slot.isToMany ? .toMany([]) : .null)
+        compare(slot, of: node, object, expected: expected)
+      }
+    case .changed(let object, let property, let old, _):
+      guard let node = node(object) else { return }
+      guard let slot = slot(property, nodes.model.entity(at: node.entity), object) else { return }
+      compare(slot, of: node, object, expected: old)
+    case .metadata(let key, let path, let old, _):
+      let found = Self.entry(metadata.entries, [key] + path)
+      guard found != old else { return }
+      let place = path.reduce(key) { $0 + "." + $1 }
+      let texts = (
+        old.map { GraphComparison.text($0) } ?? "nothing", found.map { GraphComparison.text($0) } ?? "nothing"
+      )
+      add(nil, place, "is \(texts.1), the patch expects \(texts.0)", expected: texts.0, found: texts.1)
+    }
+  }
+
+  private mutating func checkInserted(
+    _ object: ObjectReference, _ values: [(property: String, value: StoredValue)]
+  ) {
+    guard let entity = nodes.model.entity(named: object.entityName) else {
+      return add(object, nil, "the model has no entity '\(object.entityName)'")
+    }
+    if entity.isAbstract { return add(object, nil, "the entity is abstract") }
+    if let taken = nodes.handle(for: object.reference, entity: entity.index) {
+      return add(object, nil, "the reference is that of \(nodes.objectReference(of: taken)) already")
+    }
+    for (name, _) in values { _ = slot(name, entity, object) }
+  }
+
+  private mutating func node(_ object: ObjectReference) -> NodeHandle? {
+    guard nodes.model.entity(named: object.entityName) != nil else {
+      add(object, nil, "the model has no entity '\(object.entityName)'")
+      return nil
+    }
+    guard let node = nodes.handle(for: object), nodes.objectReference(of: node) == object else {
+      add(object, nil, "the object does not exist")
+      return nil
+    }
+    return node
+  }
+
+  private mutating func slot(_ name: String, _ entity: Entity, _ object: ObjectReference) -> Slot? {
+    if let index = entity.slot(named: name) { return entity.slots[index] }
+    add(object, name, "the model has no such property")
+    return nil
+  }
+
+  private mutating func compare(_ slot: Slot, of node: NodeHandle, _ object: ObjectReference, expected: StoredValue) {
+    let found = nodes.value(slot: slot.index, of: node)
+    guard !Self.same(found, expected, slot) else { return }
+    let texts = (GraphComparison.text(expected), GraphComparison.text(found))
+    add(object, slot.name, "is \(texts.1), the patch expects \(texts.0)", expected: texts.0, found: texts.1)
+  }
+
+  private static func same(_ one: StoredValue, _ other: StoredValue, _ slot: Slot) -> Bool {
+    switch (one, other) {
+    case (.toMany(let a), .toMany(let b)) where !slot.keepsSequence: a.count == b.count && Set(a) == Set(b)
+    case (.toMany(let a), .null), (.null, .toMany(let a)): a.isEmpty
+    default: one.isIdentical(to: other)
+    }
+  }
+
+  private static func entry(_ entries: PropertyListDictionary, _ path: [String]) -> PropertyListValue? {
+    var value: PropertyListValue? = .dictionary(entries)
+    for key in path { value = value?.dictionaryValue?[key] }
+    return value
+  }
+
+  // MARK: Changing
+
+  private mutating func insert(_ changes: [StorePatch.Change]) throws {
+    for case .inserted(let object, _) in changes {
+      guard let entity = nodes.model.entity(named: object.entityName) else { continue }
+      _ = try nodes.addCacheNode(entity: entity.index, reference: object.reference)
+    }
+  }
+
+  private mutating func set(_ change: StorePatch.Change) throws {
+    switch change {
+    case .inserted(let object, let values):
+      for (property, value) in values { try set(value, property, object) }
+    case .changed(let object, let property, _, let new): try set(new, property, object)
+    case .metadata(let key, let path, _, let new): Self.set(new, [key] + path, in: &metadata.entries)
+    case .deleted: return
+    }
+  }
+
+  private mutating func set(_ value: StoredValue, _ property: String, _ object: ObjectReference) throws {
+    guard let node = nodes.handle(for: object),
+      let slot = nodes.model.entity(at: node.entity).slot(named: property)
+    else { return }
+    do throws(PersistentStoreError) {
+      try nodes.set(value, slot: slot, of: node)
+    } catch {
+      guard error.code == .danglingReference || error.code == .invalidValue else { throw error }
+      add(object, property, error.message)
+    }
+  }
+
+  private static func set(_ value: PropertyListValue?, _ path: [String], in entries: inout PropertyListDictionary) {
+    guard let key = path.first else { return }
+    guard path.count > 1 else {
+      entries[key] = value
+      return
+    }
+    var inner = entries[key]?.dictionaryValue ?? PropertyListDictionary()
+    set(value, Array(path.dropFirst()), in: &inner)
+    entries[key] = .dictionary(inner)
+  }
+
+  /// Deletes objects, unless one that stays refers to them: the patch does not say what becomes of it.
+  private mutating func delete() throws {
+    guard !gone.isEmpty else { return }
+    for entity in nodes.model.entities {
+      let slots = entity.slots.filter { $0.isRelationship && !$0.followsFromInverse(in: nodes.model) }
+      for node in nodes.handles(of: entity.index) where !slots.isEmpty {
+        let object = nodes.objectReference(of: node)
+        if gone.contains(object) { continue }
+        for slot in slots {
+          let members: [ObjectReference] =
+            switch nodes.value(slot: slot.index, of: node) {
+            case .toOne(let reference): [reference]
+            case .toMany(let list): list
+            default: []
+            }
+          for member in members where gone.contains(member) {
+            add(object, slot.name, "names \(member), which the patch deletes")
+          }
+        }
+      }
+    }
+    guard conflicts.isEmpty else { return }
+    try nodes.removeWithLinks(gone.compactMap { nodes.handle(for: $0) })
+  }
+
+  private func concernsRelationships(_ change: StorePatch.Change) -> Bool {
+    switch change {
+    case .inserted, .deleted: return true
+    case .metadata: return false
+    case .changed(_, _, let old, let new):
+      for value in [old, new] {
+        switch value {
+        case .toOne, .toMany: return true
+        default: continue
+        }
+      }
+      return false
+    }
+  }
+
+  /// Checks that a change lasts: a relationship whose other end says otherwise does not.
+  private mutating func verify(_ change: StorePatch.Change) {
+    switch change {
+    case .inserted(let object, let values):
+      for (property, value) in values { verify(value, property, object) }
+    case .changed(let object, let property, _, let new): verify(new, property, object)
+    case .metadata, .deleted: return
+    }
+  }
+
+  private mutating func verify(_ value: StoredValue, _ property: String, _ object: ObjectReference) {
+    guard let node = nodes.handle(for: object),
+      let slot = nodes.model.entity(at: node.entity).slot(named: property).map({
+        nodes.model.entity(at: node.entity).slots[$0]
+      })
+    else { return }
+    let found = nodes.value(slot: slot.index, of: node)
+    guard !Self.same(found, value, slot) else { return }
+    add(
+      object, property,
+      "is \(GraphComparison.text(found)) by the other end of the relationship, not "
+        + GraphComparison.text(value), expected: GraphComparison.text(value), found: GraphComparison.text(found))
+  }
+}

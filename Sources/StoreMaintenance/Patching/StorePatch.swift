@@ -1,0 +1,127 @@
+public import AtomicStoreSPI
+import StoreCoordination
+
+/// What turns one graph into another: objects that are inserted and deleted, properties and metadata that change. Each
+/// change has the old value as well as the new one, so that a patch is refused where it does not fit, and can be
+/// reversed.
+///
+/// ```swift
+/// let patch = try StorePatch(from: old, to: new)
+/// try Data(patch.json).write(to: file)
+/// let result = try patch.apply(to: StoreSnapshot(nodes: store.nodes, metadata: store.metadata))
+/// ```
+///
+/// Objects are known by entity and reference. The stores' UUIDs, and metadata that the kit derives from the model, are
+/// not part of a patch.
+public struct StorePatch: Sendable {
+  /// A change.
+  public enum Change: Sendable {
+    /// An object that the new graph has, with its values that are not null.
+    case inserted(ObjectReference, values: [(property: String, value: StoredValue)])
+    /// An object that only the old graph has, with its values that are not null.
+    case deleted(ObjectReference, values: [(property: String, value: StoredValue)])
+    /// A property of an object that both graphs have.
+    case changed(ObjectReference, property: String, old: StoredValue, new: StoredValue)
+    /// A metadata entry, or what is under a path of keys in one that is a dictionary; nil for none.
+    case metadata(key: String, path: [String], old: PropertyListValue?, new: PropertyListValue?)
+  }
+  /// The changes: metadata, then by entity and reference.
+  public var changes: [Change]
+
+  /// Creates a patch of changes.
+  public init(changes: [Change] = []) { self.changes = changes }
+
+  /// Creates the patch that turns one graph into another.
+  ///
+  /// - Parameter isIncluded: Whether a difference is part of the patch; all are without it.
+  /// - Throws: `.modelMismatch` where the graphs have different models.
+  public init(
+    from old: StoreSnapshot, to new: StoreSnapshot, where isIncluded: (GraphDifference) -> Bool = { _ in true }
+  ) throws(PersistentStoreError) {
+    try old.nodes.checkModel(of: new.nodes)
+    let differences = GraphComparison.differences(
+      old, new, options: .init(comparesIdentity: false, comparesUnknownOrder: true))
+    changes = []
+    for difference in differences where isIncluded(difference) {
+      switch (difference.kind, difference.object) {
+      case (.inserted, let object?): changes.append(.inserted(object, values: Self.values(of: object, in: new.nodes)))
+      case (.deleted, let object?): changes.append(.deleted(object, values: Self.values(of: object, in: old.nodes)))
+      case (.changed, let object?):
+        changes.append(
+          .changed(
+            object, property: difference.key ?? "", old: difference.oldValue ?? .null, new: difference.newValue ?? .null
+          ))
+      case (.metadata, _):
+        // What the kit derives from the model, and the texts of references that lead nowhere, are not to be patched.
+        guard let key = difference.key, !VersionHashes.derivedMetadataKeys.contains(key) else { continue }
+        changes.append(
+          .metadata(key: key, path: difference.path, old: difference.oldEntry, new: difference.newEntry))
+      default: continue
+      }
+    }
+  }
+
+  private static func values(of object: ObjectReference, in nodes: NodeTable) -> [(
+    property: String, value: StoredValue
+  )] {
+    guard let node = nodes.handle(for: object) else { return [] }
+    return nodes.model.entity(at: node.entity).slots.compactMap { slot in
+      let value = nodes.value(slot: slot.index, of: node)
+      if value.isNull || value == .toMany([]) { return nil }
+      return (slot.name, value)
+    }
+  }
+
+  /// The patch that takes this one back.
+  public var reversed: StorePatch {
+    StorePatch(
+      changes: changes.map { change in
+        switch change {
+        case .inserted(let object, let values): .deleted(object, values: values)
+        case .deleted(let object, let values): .inserted(object, values: values)
+        case .changed(let object, let property, let old, let new):
+          .changed(object, property: property, old: new, new: old)
+        case .metadata(let key, let path, let old, let new): .metadata(key: key, path: path, old: new, new: old)
+        }
+      })
+  }
+
+  /// Why a patch does not fit a store.
+  public struct Conflict: Sendable, Hashable, CustomStringConvertible {
+    /// The object; nil for metadata.
+    public var object: ObjectReference?
+    /// The property, or the metadata key with its path; nil where the object as a whole is concerned.
+    public var property: String?
+    /// The value that the patch expects, as text; nil where the object as a whole is concerned.
+    public var expected: String?
+    /// The value that the store has, as text.
+    public var found: String?
+    /// What is wrong, in one sentence.
+    public var message: String
+
+    public var description: String {
+      let subject =
+        object.map { $0.description + (property.map { "." + $0 } ?? "") } ?? "metadata \(property ?? "")"
+      return "\(subject): \(message)"
+    }
+  }
+
+  /// A patch that does not fit a store. Nothing was changed.
+  public struct ConflictError: Error, Sendable, CustomStringConvertible {
+    /// All conflicts, in the order of the changes.
+    public var conflicts: [Conflict]
+    public var description: String {
+      "the patch does not fit the store:\n" + conflicts.map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// Applies the patch to a graph.
+  ///
+  /// - Returns: The changed graph. To-many relationships follow from their to-one inverses.
+  /// - Throws: ``ConflictError`` with everything that does not fit, found in one pass; `PersistentStoreError` for
+  ///   values that the model does not allow.
+  public func apply(to snapshot: StoreSnapshot) throws -> StoreSnapshot {
+    var application = PatchApplication(snapshot)
+    return try application.run(changes)
+  }
+}

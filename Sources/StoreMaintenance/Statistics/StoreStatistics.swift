@@ -1,0 +1,153 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+
+/// What the values of a property are like: how many there are, how many of them are different, and their range.
+public struct PropertyStatistics: Sendable {
+  /// The name of the entity; objects of its sub-entities are not included.
+  public var entityName: String
+  /// The name of the property.
+  public var propertyName: String
+  /// The type as models name it, such as `Decimal` or `to-many Book`.
+  public var type: String
+  /// How many objects have a value. For a to-many, how many have at least one object.
+  public var valueCount = 0
+  /// How many objects have no value. For a to-many, how many have no object.
+  public var nullCount = 0
+  /// How many values are different; of a to-many, how many objects it leads to. Nil for binary data.
+  public var distinctCount: Int?
+  /// The least value of numbers, dates and texts (by Unicode scalars), without not-a-number. For a to-many, the least
+  /// number of objects.
+  public var minimum: StoredValue?
+  /// The greatest value, as ``minimum``.
+  public var maximum: StoredValue?
+  /// The arithmetic mean of numbers, without not-a-number; of true as 1 and false as 0; of the numbers of objects of a
+  /// to-many.
+  public var mean: Double?
+  /// The length of the longest text in Unicode scalars, or of the longest data in bytes.
+  public var longest: Int?
+}
+
+/// Statistics of all properties of a graph.
+///
+/// ```swift
+/// for property in StoreStatistics(store.nodes).properties { print(property.propertyName, property.nullCount) }
+/// ```
+public struct StoreStatistics: Sendable {
+  /// By entity and property, in the model's order. Entities without objects are included, abstract ones are not.
+  public let properties: [PropertyStatistics]
+
+  /// Computes the statistics of all objects.
+  public init(_ nodes: NodeTable) {
+    var properties: [PropertyStatistics] = []
+    for entity in nodes.model.entities where !entity.isAbstract {
+      let reader = nodes.reader(of: entity.index)
+      for slot in entity.slots { properties.append(Self.statistics(slot, entity, reader)) }
+    }
+    self.properties = properties
+  }
+
+  private static func statistics(_ slot: Slot, _ entity: Entity, _ reader: EntityReader) -> PropertyStatistics {
+    var result = PropertyStatistics(
+      entityName: entity.name, propertyName: slot.name, type: slot.kindDescription)
+    switch slot.kind {
+    case .toMany: countMembers(slot.index, reader, &result)
+    case .toOne:
+      var known: Set<NodeHandle> = []
+      for row in 0..<reader.count where !reader.isDeleted(row: row) {
+        guard let node = reader.toOne(slot: slot.index, row: row) else {
+          result.nullCount += 1
+          continue
+        }
+        result.valueCount += 1
+        known.insert(node)
+      }
+      result.distinctCount = known.count
+    case .attribute(let type): measure(slot.index, type, reader, &result)
+    }
+    return result
+  }
+
+  private static func countMembers(_ slot: Int, _ reader: EntityReader, _ result: inout PropertyStatistics) {
+    var known: Set<NodeHandle> = []
+    var (least, greatest, total) = (Int.max, 0, 0)
+    for row in 0..<reader.count where !reader.isDeleted(row: row) {
+      let list = reader.toMany(slot: slot, row: row)
+      if list.isEmpty { result.nullCount += 1 } else { result.valueCount += 1 }
+      least = min(least, list.count)
+      greatest = max(greatest, list.count)
+      total += list.count
+      for index in list.indices { known.insert(list[index]) }
+    }
+    result.distinctCount = known.count
+    let count = result.valueCount + result.nullCount
+    guard count > 0 else { return }
+    result.minimum = .integer(Int64(least))
+    result.maximum = .integer(Int64(greatest))
+    result.mean = Double(total) / Double(count)
+  }
+
+  private static func measure(
+    _ slot: Int, _ type: AttributeType, _ reader: EntityReader, _ result: inout PropertyStatistics
+  ) {
+    var known: Set<StoredValue> = []
+    let isBinary = type == .binaryData || type == .transformable
+    // Neumaier's sum, so that the mean of many values does not drift.
+    var (sum, rest, numbers) = (0.0, 0.0, 0)
+    for row in 0..<reader.count where !reader.isDeleted(row: row) {
+      if reader.isNull(slot: slot, row: row) {
+        result.nullCount += 1
+        continue
+      }
+      result.valueCount += 1
+      if isBinary {
+        result.longest = max(result.longest ?? 0, reader.bytes(slot: slot, row: row).count)
+        continue
+      }
+      let value = reader.value(slot: slot, row: row)
+      known.insert(value)
+      if case .string(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
+      if case .uri(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
+      if let number = number(value), !number.isNaN {
+        let total = sum + number
+        rest += abs(sum) >= abs(number) ? (sum - total) + number : (number - total) + sum
+        sum = total
+        numbers += 1
+      }
+      if let least = result.minimum {
+        if isLess(value, least) { result.minimum = value }
+        if let greatest = result.maximum, isLess(greatest, value) { result.maximum = value }
+      } else if isLess(value, value) != nil {
+        (result.minimum, result.maximum) = (value, value)
+      }
+    }
+    if !isBinary { result.distinctCount = known.count }
+    if numbers > 0 { result.mean = (sum.isFinite ? sum + rest : sum) / Double(numbers) }
+  }
+
+  private static func number(_ value: StoredValue) -> Double? {
+    switch value {
+    case .integer(let number): Double(number)
+    case .float(let number): Double(number)
+    case .double(let number): number
+    case .decimal(let number): number.doubleValue
+    case .boolean(let flag): flag ? 1 : 0
+    default: nil
+    }
+  }
+
+  private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool { isLess(one, other) ?? false }
+
+  /// Nil for values without an order.
+  private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool? {
+    switch (one, other) {
+    case (.integer(let a), .integer(let b)): a < b
+    case (.float(let a), .float(let b)): a.isNaN || b.isNaN ? nil : a < b
+    case (.double(let a), .double(let b)): a.isNaN || b.isNaN ? nil : a < b
+    case (.decimal(let a), .decimal(let b)): a.isNaN || b.isNaN ? nil : a.isLess(than: b)
+    case (.date(let a), .date(let b)):
+      a.timeIntervalSinceReferenceDate.isNaN || b.timeIntervalSinceReferenceDate.isNaN ? nil : a < b
+    case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)): ScalarString(a) < ScalarString(b)
+    default: nil
+    }
+  }
+}

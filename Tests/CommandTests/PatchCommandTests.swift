@@ -1,0 +1,103 @@
+import Foundation
+import Testing
+
+@Suite("atomicstore diff and patch") struct PatchCommandTests {
+  /// A directory with the library as a.xml, and with other prices and a note as b.xml.
+  private static func stores(_ folder: borrowing Folder) throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: Command.samples + "/Library") {
+      try FileManager.default.copyItem(atPath: Command.samples + "/Library/" + name, toPath: folder(name))
+    }
+    let made = try Command.shell(
+      """
+      set -e
+      "$0" import authors.csv books.csv -o a.xml --model Library.xcdatamodeld/Library.xcdatamodel
+      "$0" set a.xml --entity Book --where "price > 25" price:=1.10 -o b.xml
+      "$0" metadata set b.xml note x
+      """, in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+  }
+
+  @Test("diff --json has typed values: numbers, references, null, and the type of the property")
+  func typedValues() throws {
+    let folder = try Folder()
+    try Self.stores(folder)
+    let result = try Command.run("diff", "a.xml", "b.xml", "--json", in: folder.path)
+    #expect(result.code == 1)
+    let list = try #require(try result.json() as? [[String: Any]])
+    #expect(list.count == 3)
+    #expect(list[0]["kind"] as? String == "metadata" && list[0]["old"] is NSNull && list[0]["new"] as? String == "x")
+    #expect(list[1]["reference"] as? Int == 4 && list[1]["type"] as? String == "Decimal")
+    #expect(result.output.contains("\"old\": 38.00,\n    \"new\": 1.10\n"), "\(result.output)")
+  }
+
+  @Test("patch in place, refused where it does not fit, from standard input, and taken back; the source of -o stays")
+  func patching() throws {
+    let folder = try Folder()
+    try Self.stores(folder)
+    let patch = try Command.run("diff", "a.xml", "b.xml", "--patch", in: folder.path)
+    #expect(patch.code == 1 && patch.errors == "")
+    try patch.data.write(to: URL(filePath: folder("p.json")))
+    let before = try Data(contentsOf: URL(filePath: folder("a.xml")))
+    #expect(try Command.run("patch", "a.xml", "p.json", "-o", "c.csvstore", in: folder.path).code == 0)
+    #expect(try Command.run("diff", "b.xml", "c.csvstore", in: folder.path).code == 0)
+    let dry = try Command.run("patch", "a.xml", "p.json", "--dry-run", in: folder.path)
+    #expect(
+      dry.code == 0
+        && dry.output
+          == "~ metadata note: (none) → \"x\"\n~ Book/4.price: 38.00 → 1.10\n~ Book/10.price: 29.00 → 1.10\n",
+      "\(dry.output)")
+    #expect(try Data(contentsOf: URL(filePath: folder("a.xml"))) == before)
+    let json = try Command.run(arguments: ["patch", "a.xml", "-", "--json"], input: patch.data, in: folder.path)
+    let applied = try json.json() as? [String: Any]
+    #expect(json.code == 0 && applied?["changes"] as? Int == 3, "\(json.errors)")
+    #expect(try Command.run("diff", "a.xml", "b.xml", in: folder.path).code == 0)
+    let after = try Data(contentsOf: URL(filePath: folder("a.xml")))
+    let again = try Command.run("patch", "a.xml", "p.json", "--json", in: folder.path)
+    #expect(again.code == 1)
+    let error = try again.error()
+    #expect((error["conflicts"] as? [Any])?.count == 3 && error["code"] as? String == "conflict")
+    #expect(try Data(contentsOf: URL(filePath: folder("a.xml"))) == after)
+    #expect(try Command.run("patch", "a.xml", "p.json", "--reverse", in: folder.path).code == 0)
+    #expect(
+      try Command.run("fetch", "a.xml", "--entity", "Book", "--where", "price > 25", "--count", in: folder.path).output
+        == "2\n")
+  }
+
+  @Test(
+    "what cannot be is a usage error, or invalid data",
+    arguments: [
+      ("patch - - -o x.xml", 64), ("patch - p.json", 64), ("patch a.xml nosuch.json", 66),
+      ("patch a.xml books.csv", 65),
+      ("diff a.xml b.xml --patch --key title", 2), ("diff a.xml b.xml --key =title", 2),
+      ("diff a.xml b.xml --key tilte", 2),
+      ("diff a.xml b.xml --key Book=author", 2),
+    ] as [(String, Int32)])
+  func misuse(_ arguments: String, _ code: Int32) throws {
+    let folder = try Folder()
+    try Self.stores(folder)
+    try Data("{}".utf8).write(to: URL(filePath: folder("p.json")))
+    let result = try Command.shell("\"$0\" \(arguments) < a.xml", in: folder.path)
+    #expect(result.code == code && result.output == "" && !result.errors.isEmpty, "\(result.errors)")
+  }
+
+  @Test("diff has colours on a terminal only, and not with NO_COLOR; what the store holds cannot add any")
+  func colours() throws {
+    let folder = try Folder()
+    try Self.stores(folder)
+    #expect(try Command.run("metadata", "set", folder("b.xml"), "note", "x\u{1B}[31m", in: folder.path).code == 0)
+    func shown(_ environment: [String: String]) throws -> String {
+      String(
+        decoding: try Terminal.run(
+          ["diff", folder("a.xml"), folder("b.xml")], columns: 200,
+          environment: ["NO_COLOR": "", "TERM": "xterm"].merging(environment) { $1 }
+        ).output, as: UTF8.self)
+    }
+    let plain = try Command.run("diff", folder("a.xml"), folder("b.xml"))
+    #expect(!plain.output.contains("\u{1B}"))
+    let coloured = try shown([:])
+    #expect(coloured.contains("\u{1B}[33m~ Book/4.price: 38.00 → 1.10\u{1B}[0m"), "\(coloured.debugDescription)")
+    #expect(coloured.components(separatedBy: "\u{1B}").count == 7)
+    #expect(try !shown(["NO_COLOR": "1"]).contains("\u{1B}"))
+    #expect(try !shown(["TERM": "dumb"]).contains("\u{1B}"))
+  }
+}

@@ -1,0 +1,201 @@
+import AtomicStoreSPI
+import Foundation
+import StoreCoordination
+import StoreImporting
+import StoreMaintenance
+import Testing
+
+@Suite("Patches, keys and statistics") struct StorePatchTests {
+  private static func library(_ authors: String, _ books: String, note: PropertyListValue? = nil) throws
+    -> StoreSnapshot
+  {
+    let nodes = try LibrarySample.importer().read([
+      LibrarySample.source("id,name\n" + authors, "authors.csv"),
+      LibrarySample.source("id,title,author_id,price\n" + books, "books.csv"),
+    ]).nodes
+    var metadata = StoreMetadata(storeType: "XML")
+    if let note { metadata.entries["note"] = note }
+    return StoreSnapshot(nodes: nodes, metadata: metadata)
+  }
+
+  private static func differences(_ one: StoreSnapshot, _ other: StoreSnapshot) -> [GraphDifference] {
+    GraphComparison.differences(one, other, options: .init(comparesIdentity: false))
+  }
+
+  private static let nested: PropertyListValue = ["a": ["b": 1, "date": "x"], "c": [1, 2]]
+  private static func old() throws -> StoreSnapshot {
+    try library("1,Zola\n2,Eliot\n", "1,Nana,1,9.90\n2,Emma,2,1.10\n", note: nested)
+  }
+  private static func new() throws -> StoreSnapshot {
+    try library(
+      "1,Émile Zola\n3,Sand\n2,Eliot\n", "1,Nana,3,9.9\n4,Indiana,3,\n",
+      note: ["a": ["b": 2, "date": "x"], "d": .date(Date(timeIntervalSinceReferenceDate: 0.1))])
+  }
+
+  @Test("a patch makes the new graph of the old one, through JSON, and its reverse makes the old one")
+  func roundTrip() throws {
+    let (old, new) = (try Self.old(), try Self.new())
+    let patch = try StorePatch(from: old, to: new)
+    let json = patch.json(old.nodes.model)
+    #expect(json == patch.json(old.nodes.model))
+    // 9.90 and 9.9 are other spellings.
+    #expect(String(decoding: json, as: UTF8.self).contains(#""old": 9.90,"#))
+    let read = try StorePatch(json: json, name: "p.json", model: old.nodes.model)
+    #expect(Self.differences(try read.apply(to: old), new) == [])
+    #expect(Self.differences(try read.reversed.apply(to: new), old) == [])
+  }
+
+  @Test("everything that does not fit is found in one pass")
+  func conflicts() throws {
+    let (old, new) = (try Self.old(), try Self.new())
+    let patch = try StorePatch(from: old, to: new)
+    let other = try Self.library("1,Zola\n2,Eliot\n3,Taken\n", "1,Nana,1,8\n", note: ["a": ["b": 7], "c": [1, 2]])
+    let error = try #require(throws: StorePatch.ConflictError.self) { _ = try patch.apply(to: other) }
+    #expect(
+      error.conflicts.map(\.description) == [
+        "metadata note.a.b: is 7, the patch expects 1",
+        "Author/2.books: is [], the patch expects [Book/2]",
+        "Author/3: the reference is that of Author/3 already",
+        "Book/1.price: is 8, the patch expects 9.90",
+        "Book/2: the object does not exist",
+      ], "\(error.conflicts)")
+  }
+
+  @Test("a patch of the to-one ends alone changes both ends; one of a to-many alone does not last, and says so")
+  func oneEnd() throws {
+    let old = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1,\n")
+    let new = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,2,\n")
+    let books = try StorePatch(from: old, to: new) { $0.object?.entityName == "Book" }
+    #expect(books.changes.count == 1)
+    #expect(Self.differences(try books.apply(to: old), new) == [])
+    let authors = try StorePatch(from: old, to: new) { $0.object?.entityName == "Author" }
+    let error = try #require(throws: StorePatch.ConflictError.self) { _ = try authors.apply(to: old) }
+    #expect(error.conflicts.map(\.object?.description) == ["Author/1", "Author/2"])
+  }
+
+  @Test("an object that another still names is not deleted")
+  func deletion() throws {
+    let old = try Self.library("1,Zola\n", "1,Nana,1,\n")
+    let patch = StorePatch(changes: [
+      .deleted(
+        ObjectReference(entityName: "Author", reference: .integer(1)),
+        values: [("name", .string("Zola")), ("books", toMany("Book", 1))])
+    ])
+    let error = try #require(throws: StorePatch.ConflictError.self) { _ = try patch.apply(to: old) }
+    #expect(error.conflicts.map(\.description) == ["Book/1.author: names Author/1, which the patch deletes"])
+  }
+
+  @Test(
+    "a file that is not a patch is malformed",
+    arguments: [
+      ("", "a value is missing"), ("[]", "this is not a patch"),
+      (#"{"atomicstorePatch": 2, "changes": []}"#, "version 2"),
+      (
+        #"{"atomicstorePatch": 1, "changes": [{"kind": "x", "entity": "Book", "reference": 1, "values": {}}]}"#,
+        "changes[0]"
+      ),
+      (#"{"atomicstorePatch": 1, "changes": [{"kind": "changed", "entity": "Book", "reference": 1}]}"#, "needed"),
+      (#"{"atomicstorePatch": 1, "changes": [{"kind": "changed", "nme": 1}]}"#, "'nme'"),
+      (#"{"atomicstorePatch": 1, "atomicstorePatch": 1}"#, "twice"), ("{\n  oops", "name of a member"),
+      (
+        #"{"atomicstorePatch": 1, "changes": [{"kind": "metadata", "key": "NSStoreUUID", "old": null, "new": 1}]}"#,
+        "manages"
+      ),
+    ])
+  func malformed(_ text: String, _ message: String) throws {
+    let model = try LibrarySample.model()
+    let error = try #require(throws: PersistentStoreError.self) {
+      _ = try StorePatch(json: Array(text.utf8), name: "p.json", model: model)
+    }
+    #expect(error.code == .malformed && error.message.contains(message) && error.location.file == "p.json", "\(error)")
+  }
+
+  @Test("names and types that the model does not have are conflicts, all listed")
+  func unknownNames() throws {
+    let text = """
+      {"atomicstorePatch": 1, "changes": [
+        {"kind": "deleted", "entity": "Nobody", "reference": 1, "values": {}},
+        {"kind": "changed", "entity": "Book", "reference": 1, "property": "prize", "old": 1, "new": 2},
+        {"kind": "changed", "entity": "Book", "reference": 1, "property": "price", "old": 1, "new": "much"},
+        {"kind": "changed", "entity": "Book", "reference": 1, "property": "author", "old": null, "new": "Author/1"}]}
+      """
+    let model = try LibrarySample.model()
+    let error = try #require(throws: StorePatch.ConflictError.self) {
+      _ = try StorePatch(json: Array(text.utf8), name: "p.json", model: model)
+    }
+    #expect(
+      error.conflicts.map(\.description) == [
+        "Nobody/1: the model has no entity 'Nobody'", "Book/1.prize: the model has no such property",
+        "Book/1.price: \"much\" is not a value of the type Decimal",
+        "Book/1.author: \"Author/1\" is not a value of the type to-one Author",
+      ], "\(error.conflicts)")
+  }
+
+  // MARK: Keys
+
+  @Test("objects are compared by values: the same graph under other references is equal")
+  func keys() throws {
+    let one = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1,9.90\n2,Emma,2,1\n")
+    let other = try Self.library("20,Eliot\n7,Zola\n", "5,Emma,20,1\n9,Nana,7,9.90\n")
+    #expect(!Self.differences(one, other).isEmpty)
+    func named(_ keys: [(String?, [String])]) throws -> [GraphDifference] {
+      let keys = try ObjectKeys(keys.map { (entity: $0, keyPaths: $1) }, models: [one.nodes.model, other.nodes.model])
+      return Self.differences(
+        StoreSnapshot(nodes: try keys.named(one.nodes).nodes, metadata: one.metadata),
+        StoreSnapshot(nodes: try keys.named(other.nodes).nodes, metadata: other.metadata))
+    }
+    #expect(try named([(nil, ["name"]), ("Book", ["title", "author.name"])]) == [])
+    #expect(try !named([(nil, ["name"])]).isEmpty)
+    for key in [(nil, ["nme"]), ("Bok", ["title"]), ("Book", ["author"]), ("Book", ["title.name"])]
+      as [(String?, [String])]
+    {
+      #expect(throws: PersistentStoreError.self, "\(key)") { try named([key]) }
+    }
+  }
+
+  @Test("objects with one key are told apart, those without a key too; both are counted")
+  func repeatedKeys() throws {
+    let graph = try Self.library("1,Zola\n2,Zola\n3,Sand\n", "1,Nana,1,\n2,Emma,2,3\n")
+    let keys = try ObjectKeys([(nil, ["name"]), (nil, ["price"])], models: [graph.nodes.model])
+    let named = try keys.named(graph.nodes)
+    #expect(named.repeated.map { "\($0)" } == [#"(entity: "Author", count: 1)"#])
+    #expect(named.keyless.map { "\($0)" } == [#"(entity: "Book", count: 1)"#])
+    let names = named.nodes.model.entities.flatMap { entity in
+      named.nodes.handles(of: entity.index).map { named.nodes.objectReference(of: $0).description }
+    }
+    #expect(Set(names) == ["Author/Sand", "Author/Zola", "Author/Zola (2)", "Book/(no key) 1", "Book/3"], "\(names)")
+  }
+
+  @Test("metadata that is a dictionary is compared key by key")
+  func keyPaths() throws {
+    let texts = Self.differences(try Self.old(), try Self.new()).filter { $0.kind == .metadata }.map(\.description)
+    #expect(
+      texts == [
+        "~ metadata note.a.b: 1 → 2", "~ metadata note.c: [1, 2] → (none)",
+        "~ metadata note.d: (none) → 2001-01-01T00:00:00.1Z",
+      ], "\(texts)")
+  }
+
+  // MARK: Statistics
+
+  @Test("statistics count values, nulls, different values, and know range, mean and length")
+  func statistics() throws {
+    let graph = try Self.library("1,Zola\n2,Élie\n3,Sand\n", "1,Nana,1,1.10\n2,Emma,1,1.1\n3,X,2,\n4,Ä,2,4\n")
+    let all = StoreStatistics(graph.nodes).properties
+    func find(_ entity: String, _ property: String) throws -> PropertyStatistics {
+      try #require(all.first { $0.entityName == entity && $0.propertyName == property })
+    }
+    let price = try find("Book", "price")
+    #expect(price.valueCount == 3 && price.nullCount == 1 && price.distinctCount == 2)
+    #expect(
+      price.minimum == .decimal(try #require(DecimalNumber("1.1"))) && price.maximum == .decimal(DecimalNumber(4)))
+    #expect(abs(try #require(price.mean) - 6.2 / 3) < 1e-12)
+    let name = try find("Author", "name")
+    #expect(name.minimum == .string("Sand") && name.maximum == .string("Élie") && name.longest == 4)
+    let books = try find("Author", "books")
+    #expect(books.valueCount == 2 && books.nullCount == 1 && books.distinctCount == 4)
+    #expect(books.minimum == .integer(0) && books.maximum == .integer(2) && books.mean == 4.0 / 3)
+    let author = try find("Book", "author")
+    #expect(author.valueCount == 4 && author.distinctCount == 2 && author.mean == nil)
+  }
+}
