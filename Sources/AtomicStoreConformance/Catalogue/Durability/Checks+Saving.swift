@@ -141,8 +141,7 @@ extension Checks {
   private static let trouble: [CheckDefinition] = [
     CheckDefinition(
       "SAV-07", "A sync that fails makes the save fail", profile: .durable, from: kit, by: "every fsync fails with EIO",
-      causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"],
-      changesStore: true
+      causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"], changesStore: true
     ) { check in
       _ = try check.refusedSave(
         try check.saveCase(), "each fsync fails",
