@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import Yams
 
 /// The library's name for what is read; a store's nodes are objects.
@@ -88,6 +89,7 @@ final class Documents {
       if scalar.style != .plain { return .string(scalar.string) }
       if scalar.string == "true" || scalar.string == "false" { return .boolean(scalar.string == "true") }
       if let number = Int128(scalar.string), Int128(Int64.min)...Int128(UInt64.max) ~= number { return .integer(number) }
+      if scalar.string == "data" { return .data(Data()) }
       if !scalar.string.hasPrefix("["), !scalar.string.hasPrefix("{"),
         let value = try? PropertyListValue(typedText: scalar.string)
       {

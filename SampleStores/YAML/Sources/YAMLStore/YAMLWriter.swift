@@ -103,7 +103,8 @@ struct YAMLWriter {
     case .boolean(let flag): put(flag ? "true" : "false")
     case .real(let number): put(StoredValue.double(number).typedText)
     case .date(let date): put(StoredValue.date(date).typedText)
-    case .data(let data): put(StoredValue.data(data).typedText)
+    // A colon at the end would make a key of it.
+    case .data(let data): put(data.isEmpty ? "data" : StoredValue.data(data).typedText)
     case .uid(let number): put("uid:\(number)")
     }
   }
