@@ -111,7 +111,9 @@ struct YAMLWriter {
 
   // MARK: Text
 
-  private mutating func indent(_ count: Int) { bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: count)) }
+  private mutating func indent(_ count: Int) {
+    bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: count))
+  }
 
   /// A key with its colon. Long ones need a form of their own.
   private mutating func key(_ name: String, indent: Int) {
