@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import Yams
 
 /// The library's name for what is read; a store's nodes are objects.
@@ -32,7 +33,8 @@ final class Documents {
     for scalar in text.unicodeScalars {
       if scalar == "&" || scalar == "*" || scalar == "!", TokenStart.isPossible(after: previous) {
         throw PersistentStoreError(
-          .malformed, "anchors, aliases and tags are not supported; in a text write \\x\(String(scalar.value, radix: 16))",
+          .malformed,
+          "anchors, aliases and tags are not supported; in a text write \\x\(String(scalar.value, radix: 16))",
           at: StoreLocation(file: file, line: line))
       }
       if scalar == "\n" { line += 1 }
@@ -50,7 +52,8 @@ final class Documents {
       PersistentStoreError(.malformed, message, at: StoreLocation(file: file, line: mark.line, column: mark.column))
     }
     switch error as? YamlError {
-    case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _), .composer(_, let problem, let mark, _):
+    case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+      .composer(_, let problem, let mark, _):
       return located(problem, mark)
     case .duplicatedKeysInMapping(let names, let context):
       return located("the key '\(names.first ?? "")' occurs twice", context.mark)
@@ -80,14 +83,18 @@ final class Documents {
   func value(_ element: Element, maximumDepth: Int, depth: Int = 0) throws(PersistentStoreError) -> PropertyListValue {
     guard depth <= maximumDepth else {
       throw PersistentStoreError(
-        .limitExceeded, "arrays and dictionaries are nested more than \(maximumDepth) levels deep, the limit 'maximumDepth'",
+        .limitExceeded,
+        "arrays and dictionaries are nested more than \(maximumDepth) levels deep, the limit 'maximumDepth'",
         at: location(element))
     }
     switch element {
     case .scalar(let scalar):
       if scalar.style != .plain { return .string(scalar.string) }
       if scalar.string == "true" || scalar.string == "false" { return .boolean(scalar.string == "true") }
-      if let number = Int128(scalar.string), Int128(Int64.min)...Int128(UInt64.max) ~= number { return .integer(number) }
+      if let number = Int128(scalar.string), Int128(Int64.min)...Int128(UInt64.max) ~= number {
+        return .integer(number)
+      }
+      if scalar.string == "data" { return .data(Data()) }
       if !scalar.string.hasPrefix("["), !scalar.string.hasPrefix("{"),
         let value = try? PropertyListValue(typedText: scalar.string)
       {

@@ -103,14 +103,17 @@ struct YAMLWriter {
     case .boolean(let flag): put(flag ? "true" : "false")
     case .real(let number): put(StoredValue.double(number).typedText)
     case .date(let date): put(StoredValue.date(date).typedText)
-    case .data(let data): put(StoredValue.data(data).typedText)
+    // A colon at the end would make a key of it.
+    case .data(let data): put(data.isEmpty ? "data" : StoredValue.data(data).typedText)
     case .uid(let number): put("uid:\(number)")
     }
   }
 
   // MARK: Text
 
-  private mutating func indent(_ count: Int) { bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: count)) }
+  private mutating func indent(_ count: Int) {
+    bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: count))
+  }
 
   /// A key with its colon. Long ones need a form of their own.
   private mutating func key(_ name: String, indent: Int) {
