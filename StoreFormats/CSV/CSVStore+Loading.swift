@@ -7,7 +7,7 @@ extension CSVStore {
     let file = try CSVFile(source, member: nil, options: options)
     let entity = try singleEntity(nodes.model)
     nodes.setMember(file.name, entity: entity.index)
-    wasDefused = file.isDefused
+    if file.isTyped { readStyle = file.style }
     wasUnnamed = file.isTyped && file.entityName == nil
     if file.isTyped {
       let columns = try Self.typedColumns(file, entity)
@@ -47,7 +47,7 @@ extension CSVStore {
           .modelMismatch, "the store contains \(member.entity), which the model does not have",
           at: StoreLocation(file: source.displayName(ofMember: member.file), entity: member.entity))
       }
-      let file = try CSVFile(source, member: member.file, options: [:])
+      let file = try CSVFile(source, member: member.file, options: [:], layout: member.layout)
       if options["edited"] != "accept" {
         guard Digest.matches(member.digest, file.bytes.span) else {
           throw PersistentStoreError(
@@ -62,7 +62,7 @@ extension CSVStore {
       }
       nodes.setMember(file.name, entity: entity.index)
       dialects.append(file.dialect)
-      if file.isDefused { wasDefused = true }
+      readStyle.add(file.style)
       let columns = try Self.typedColumns(file, entity)
       Self.markAbsent(columns, of: entity, in: nodes)
       try Self.load(file, entity, columns, into: nodes)
@@ -149,7 +149,7 @@ extension CSVStore {
     let result: Result<Void, PersistentStoreError> = file.bytes.withUnsafeBytes { raw in
       do throws(PersistentStoreError) {
         var reader = try CSVReader(raw.assumingMemoryBound(to: UInt8.self), dialect: file.dialect)
-        try readTyped(&reader, entity, columns, isDefused: file.isDefused, into: nodes)
+        try readTyped(&reader, entity, columns, file.style, into: nodes)
         return .success(())
       } catch {
         return .failure(error.located(StoreLocation(file: file.name)))
@@ -159,12 +159,13 @@ extension CSVStore {
   }
 
   private static func readTyped(
-    _ reader: inout CSVReader, _ entity: Entity, _ columns: [Column], isDefused: Bool, into nodes: NodeTableBuilder
+    _ reader: inout CSVReader, _ entity: Entity, _ columns: [Column], _ style: SheetStyle, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     // The header was already read.
     while let field = try reader.nextField() { if field.isLastInRecord { break } }
     var scratch: [UInt8] = []
-    var cell = Cell(isDefused: isDefused)
+    var cell = Cell(isDefused: style.isDefused)
+    cell.hasDecimalComma = style.hasDecimalComma
     let width = columns.count
     while let field = try reader.nextField() {
       guard field.index < width, !field.isLastInRecord || field.index == width - 1 else {
@@ -331,6 +332,7 @@ struct Cell {
   var dateFormat: DateFormat?
   var hasKeys = false
   var isDefused = false
+  var hasDecimalComma = false
   private var buffer: [UInt8] = []
 
   init(isForeign: Bool = false, dateFormat: DateFormat? = nil, hasKeys: Bool = false, isDefused: Bool = false) {
@@ -352,6 +354,19 @@ struct Cell {
     _ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     let slot = column.slot
+    if hasDecimalComma, column.kind == .double || column.kind == .float || column.kind == .decimal {
+      var number: [UInt8] = []
+      for index in 0..<bytes.count {
+        number.append(bytes[index] == UInt8(ascii: ",") ? UInt8(ascii: ".") : bytes[index])
+      }
+      return try setValue(number.span, column, slot, nodes)
+    }
+    try setValue(bytes, column, slot, nodes)
+  }
+
+  private mutating func setValue(
+    _ bytes: Span<UInt8>, _ column: CSVStore.Column, _ slot: Int, _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
     switch column.kind {
     case .skipped, .reference: return
     case .toOne: try setReference(bytes, slot, nodes, isToMany: false)
