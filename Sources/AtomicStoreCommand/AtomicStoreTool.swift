@@ -18,7 +18,7 @@ public enum AtomicStoreTool {
   /// - Parameter formats: Formats in addition to those of the kit. A format whose name is already used is ignored, and
   ///   `formats` reports it.
   public static func main(formats: [any AtomicStore.Type] = []) {
-    for format in formats { Tool.add(format, from: "compiled in") }
+    for format in formats { InstalledFormats.add(format, from: "compiled in") }
     ConformProgram.takeOverIfAsked(hasOwnFormats: !formats.isEmpty)
     AtomicStoreCommand.run()
   }

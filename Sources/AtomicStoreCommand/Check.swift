@@ -39,7 +39,7 @@ struct Check: ParsableCommand {
       }
       let input = try Input.path(for: store)
       defer { Input.discard() }
-      var check = StoreCheck(registry: Tool.registry)
+      var check = StoreCheck(registry: InstalledFormats.registry)
       check.model = try source.loadModel(for: store)
       check.storeType = source.from
       check.options = try source.options()
@@ -68,12 +68,12 @@ struct Check: ParsableCommand {
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
     let written = try converter.convert(from: input, to: target)
-    for note in written.selections { Talk.say("mended: \(note)") }
+    for note in written.selections { Diagnostics.say("mended: \(note)") }
     let report: StoreCheck.Report
     if result.dryRun {
       report = check.check(input)
     } else {
-      var again = StoreCheck(registry: Tool.registry)
+      var again = StoreCheck(registry: InstalledFormats.registry)
       again.model = check.model
       again.maximumFindingCount = maximum
       report = again.check(target)
@@ -84,16 +84,16 @@ struct Check: ParsableCommand {
 
   private func show(_ report: StoreCheck.Report) throws {
     if common.json {
-      return try Talk.put(report.json.text + "\n")
+      return try Diagnostics.put(report.json.text + "\n")
     }
-    try Talk.stream { writer in
+    try Diagnostics.stream { writer in
       for finding in report.findings {
         writer.append("\(finding)\n")
         try writer.flushIfNeeded()
       }
     }
     let total = report.counts.values.reduce(0, +)
-    if total > report.findings.count { Talk.say("and \(total - report.findings.count) more") }
+    if total > report.findings.count { Diagnostics.say("and \(total - report.findings.count) more") }
   }
 }
 

@@ -53,7 +53,7 @@ struct ConformProgram {
     let program = ConformProgram(
       executable: executable, searchPath: environment["PATH"] ?? "", hasOwnFormats: hasOwnFormats)
     let failure = program.takeOver(skipping: isHelp ? 3 : 2, adding: isHelp ? ["--help"] : [], hasOwnFormats)
-    Talk.error(failure)
+    Diagnostics.error(failure)
     exit(failure.exitCode)
   }
 

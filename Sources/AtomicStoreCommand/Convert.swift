@@ -95,7 +95,7 @@ struct Convert: ParsableCommand {
 
   /// - Returns: Whether nothing was found in the source, or it was not checked.
   private func convert() throws -> Bool {
-    var converter = StoreConverter(registry: Tool.registry)
+    var converter = StoreConverter(registry: InstalledFormats.registry)
     converter.model = try reading.loadModel(for: source)
     converter.sourceType = reading.from
     converter.targetType = to
@@ -128,7 +128,7 @@ struct Convert: ParsableCommand {
   }
 
   private func checked(_ input: String, _ converter: StoreConverter) -> StoreCheck.Report {
-    var check = StoreCheck(registry: Tool.registry)
+    var check = StoreCheck(registry: InstalledFormats.registry)
     check.model = converter.model
     check.storeType = converter.sourceType
     check.options = converter.readOptions
@@ -153,7 +153,7 @@ struct Convert: ParsableCommand {
   /// Checks whether the result could be written: a dry run stages it elsewhere, and would not detect it.
   private static func checkPlace(_ target: String) throws(PersistentStoreError) {
     let place = StoreLocation(file: target)
-    let there = try StorePlace.inspect(target)
+    let there = try StorePath.inspect(target)
     var trimmed = Substring(there.resolvedPath)
     while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }
     let end = trimmed.lastIndex(of: "/") ?? trimmed.startIndex
@@ -181,7 +181,7 @@ struct Convert: ParsableCommand {
     guard let to else {
       throw CommandFailure("standard output has no extension: specify the type with --to", exitCode: 64)
     }
-    let type = try Tool.registry.storeType(named: to)
+    let type = try InstalledFormats.registry.storeType(named: to)
     var converter = converter
     // A stream is one file: select that layout if the format supports both.
     if type.traits.layout == .folder {
@@ -193,7 +193,7 @@ struct Convert: ParsableCommand {
     // A file without a name: other users cannot open it, and it is removed even if the command is killed.
     return try readingTwice(where: { Self.isOf(input, $0) }) {
       try converter.convert(from: input, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
-        try Talk.stream { writer in
+        try Diagnostics.stream { writer in
           var failure: (any Error)?
           try result.readChunks { (bytes) throws(PersistentStoreError) in
             writer.append(bytes)
@@ -218,14 +218,14 @@ struct Convert: ParsableCommand {
     for note in report.notes { Talk.say("note: \(note)") }
     for finding in check?.findings ?? [] { Talk.say("found: \(finding)") }
     let total = report.counts.reduce(0) { $0 + $1.count }
-    if !entities.isEmpty, total == 0 { Talk.say("atomicstore: nothing matched: the new store has no objects") }
+    if !entities.isEmpty, total == 0 { Diagnostics.say("atomicstore: nothing matched: the new store has no objects") }
     // Like other tools: quiet on success, unless standard error is a terminal.
     guard verbose || report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
     let verb = report.isDryRun ? "would convert" : "converted"
-    Talk.say(
-      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
-        + (list.isEmpty ? "" : " (\(list))") + ", \(Talk.count(report.bytesWritten, "byte")), read back equal")
+    Diagnostics.say(
+      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(Diagnostics.count(total, "object"))"
+        + (list.isEmpty ? "" : " (\(list))") + ", \(Diagnostics.count(report.bytesWritten, "byte")), read back equal")
   }
 
   private static func json(

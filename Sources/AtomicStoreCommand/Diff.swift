@@ -55,7 +55,7 @@ struct Diff: ParsableCommand {
 
   func run() throws {
     try CommandFailure.comparing(json: common.json) {
-      try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
+      try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       try checkOptions()
       let (firstCoordinator, left) = try reading.open(first)
       let (secondCoordinator, right) = try reading.open(second)
@@ -67,7 +67,7 @@ struct Diff: ParsableCommand {
         let found = ModelsBeside(left.model, right.model, names: (first, second))
         one.nodes = try found.aligned(one.nodes, store: left.identifier)
         models = found
-        if !quiet, !common.json { try Talk.put(found.lines.map { $0 + "\n" }.joined()) }
+        if !quiet, !common.json { try Diagnostics.put(found.lines.map { $0 + "\n" }.joined()) }
       }
       if patch { return try showPatch(one, other) }
       let named = try named(one, other, [left.model, right.model])
@@ -111,12 +111,13 @@ struct Diff: ParsableCommand {
     for (snapshot, name) in [(one, first), (other, second)] {
       let named = try keys.named(snapshot.nodes)
       for (entity, count) in named.repeated {
-        Talk.say(
-          "note: \(name): \(Talk.count(count, "object")) of \(entity) with the key of another; "
+        Diagnostics.say(
+          "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) with the key of another; "
             + "they are matched in the order of their references")
       }
       for (entity, count) in named.keyless {
-        Talk.say("note: \(name): \(Talk.count(count, "object")) of \(entity) without a key, matched by reference")
+        Diagnostics.say(
+          "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) without a key, matched by reference")
       }
       graphs.append(StoreSnapshot(nodes: named.nodes, metadata: snapshot.metadata))
     }
@@ -129,7 +130,7 @@ struct Diff: ParsableCommand {
       isAsked(difference) && !(ignoreMetadata && difference.kind == .metadata)
     }
     do {
-      if !quiet { try Talk.stream { $0.append(patch.json(other.nodes.model).span) } }
+      if !quiet { try Diagnostics.stream { $0.append(patch.json(other.nodes.model).span) } }
     } catch is ExitCode {}
     return !patch.changes.isEmpty
   }
@@ -177,27 +178,27 @@ struct Diff: ParsableCommand {
         )
       }
       let answer = JSONValue.object([("entities", .object(entities)), ("metadata", .integer(others.count))])
-      return try Talk.put(answer.text + "\n")
+      return try Diagnostics.put(answer.text + "\n")
     }
     var text = ""
     for count in counts {
       text += "\(count.entity): \(count.inserted) inserted, \(count.deleted) deleted, \(count.changed) changed\n"
     }
     if !others.isEmpty { text += "metadata: \(others.count) differ\n" }
-    try Talk.put(text)
+    try Diagnostics.put(text)
   }
 
   private func show(_ differences: [GraphDifference]) throws {
     guard !quiet else { return }
     if summary { return try showSummary(differences) }
-    if common.json { return try Talk.put(JSONValue.array(differences.map(\.json)).text + "\n") }
-    try Talk.lines(differences) { ("\($0)", $0.colour) }
+    if common.json { return try Diagnostics.put(JSONValue.array(differences.map(\.json)).text + "\n") }
+    try Diagnostics.lines(differences) { ("\($0)", $0.colour) }
   }
 }
 
 extension GraphDifference {
   /// Its colour on a terminal.
-  var colour: Talk.Colour {
+  var colour: Diagnostics.Colour {
     switch kind {
     case .inserted: .green
     case .deleted: .red

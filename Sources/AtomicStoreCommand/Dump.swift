@@ -37,7 +37,7 @@ struct Dump: ParsableCommand {
   private func isWanted(_ name: String) -> Bool { entity.isEmpty || entity.contains(name) }
 
   private func dumpText(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
-    try Talk.stream { writer in
+    try Diagnostics.stream { writer in
       writer.append("store \(metadata.uuid.uuidString)\n")
       for entry in metadata.entries {
         writer.append("metadata \(Self.name(entry.key)): \(GraphComparison.fullText(entry.value))\n")
@@ -116,7 +116,7 @@ struct Dump: ParsableCommand {
   }
 
   private func dumpJSON(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
-    try Talk.stream { writer in
+    try Diagnostics.stream { writer in
       // One object at a time, with the enclosing text written explicitly: as one value, all of them would need many
       // times the size of the store.
       let frame: [(String, JSONValue)] = [

@@ -59,12 +59,13 @@ struct Fetch: ParsableCommand {
         let json: [(String, JSONValue)] = [
           ("method", .string(explanation.method.rawValue)), ("reason", explanation.reason.map { .string($0) } ?? .null),
         ]
-        return try Talk.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
+        return try Diagnostics.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
       }
       if count {
         // In a request, a limit of 0 means no limit: here it means no rows.
         let found = limit == 0 ? 0 : try context.count(for: request)
-        return try Talk.put(common.json ? JSONValue.object([("count", .integer(found))]).text + "\n" : "\(found)\n")
+        return try Diagnostics.put(
+          common.json ? JSONValue.object([("count", .integer(found))]).text + "\n" : "\(found)\n")
       }
       request.propertiesToFetch = try fetchColumns(opened.model)
       let format = format ?? (common.json ? .json : .table)
@@ -74,9 +75,9 @@ struct Fetch: ParsableCommand {
         (opened.model.entity(named: entity)?.slots ?? []).filter { $0.attributeType == .undefined }.map(\.name))
       var rows = try context.fetchRows(request)
       if limit == 0 { rows = [] }
-      try Talk.stream { writer in
+      try Diagnostics.stream { writer in
         switch format {
-        case .table: try RowPrinter(names, rows).table(to: writer, terminal: Talk.terminalWidth)
+        case .table: try RowPrinter(names, rows).table(to: writer, terminal: Diagnostics.terminalWidth)
         case .csv: try RowPrinter(names, rows).csv(to: writer)
         case .json:
           try RowPrinter(names, rows, quotesDecimals: decimals == .string, undeclared: undeclared).json(to: writer)
@@ -86,7 +87,7 @@ struct Fetch: ParsableCommand {
       }
       // With JSON, the output shows it.
       if rows.isEmpty, limit != 0, offset ?? 0 == 0, !common.json {
-        Talk.say("atomicstore: nothing matched: no \(entity)\(predicate == nil ? "" : " fulfils the predicate")")
+        Diagnostics.say("atomicstore: nothing matched: no \(entity)\(predicate == nil ? "" : " fulfils the predicate")")
       }
     }
   }

@@ -10,17 +10,19 @@ struct Formats: ParsableCommand {
 
   func run() throws {
     try guarded(common) {
-      let registry = Tool.registry
+      let registry = InstalledFormats.registry
       let types = try registry.storeTypes.map { try registry.storeType(named: $0) }
       if common.json {
-        for refusal in Tool.refusals { Talk.say("atomicstore: left out: \(refusal.from): \(refusal.reason)") }
-        return try Talk.put(JSONValue.array(types.map { Self.json($0.storeType, $0.traits) }).text + "\n")
+        for refusal in InstalledFormats.refusals {
+          Diagnostics.say("atomicstore: left out: \(refusal.from): \(refusal.reason)")
+        }
+        return try Diagnostics.put(JSONValue.array(types.map { Self.json($0.storeType, $0.traits) }).text + "\n")
       }
       var text = ""
       for type in types {
         let traits = type.traits
         text += "\(type.storeType): \(traits.summary)\n"
-        if let origin = Tool.origin(of: type.storeType) { text += "  from         \(origin)\n" }
+        if let origin = InstalledFormats.origin(of: type.storeType) { text += "  from         \(origin)\n" }
         text += "  extensions   \(traits.fileExtensions.map { "." + $0 }.joined(separator: " "))\n"
         text += "  layout       a \(traits.layout.rawValue)\n"
         text +=
@@ -42,8 +44,8 @@ struct Formats: ParsableCommand {
         let values = option.values.map { " (" + $0.joined(separator: ", ") + ")" } ?? ""
         text += "  --read-option \(option.name)=…: \(option.help)\(values)\n"
       }
-      for refusal in Tool.refusals { text += "left out: \(refusal.from): \(refusal.reason)\n" }
-      try Talk.put(text)
+      for refusal in InstalledFormats.refusals { text += "left out: \(refusal.from): \(refusal.reason)\n" }
+      try Diagnostics.put(text)
     }
   }
 
@@ -71,7 +73,7 @@ struct Formats: ParsableCommand {
         })
     }
     return .object([
-      ("type", .string(name)), ("from", Tool.origin(of: name).map { .string($0) } ?? .null),
+      ("type", .string(name)), ("from", InstalledFormats.origin(of: name).map { .string($0) } ?? .null),
       ("summary", .string(traits.summary)),
       ("extensions", .array(traits.fileExtensions.map { .string($0) })),
       ("layout", .string(traits.layout.rawValue)), ("canWrite", .boolean(traits.canWrite)),

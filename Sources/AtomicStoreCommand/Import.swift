@@ -122,7 +122,7 @@ struct Import: ParsableCommand {
       throw CommandFailure("--into names the store to add to", exitCode: 64)
     }
     let coordinator = PersistentStoreCoordinator(
-      managedObjectModel: try model.map { try ModelChoice($0).model(for: path) }, registry: Tool.registry)
+      managedObjectModel: try model.map { try ModelChoice($0).model(for: path) }, registry: InstalledFormats.registry)
     return (coordinator, try coordinator.addPersistentStore(at: try Input.path(for: path), isReadOnly: true))
   }
 
@@ -173,15 +173,15 @@ struct Import: ParsableCommand {
       for table in imported.tables {
         if !table.ignoredColumns.isEmpty {
           let columns = table.ignoredColumns.joined(separator: ", ")
-          Talk.say("left out: \(table.file): no property of \(table.entityName): \(columns)")
+          Diagnostics.say("left out: \(table.file): no property of \(table.entityName): \(columns)")
         }
         if table.rejectedCount > 0 {
-          Talk.say("left out: \(table.file): \(Talk.count(table.rejectedCount, "bad record"))")
+          Diagnostics.say("left out: \(table.file): \(Diagnostics.count(table.rejectedCount, "bad record"))")
         }
       }
       // That the other end of a relationship follows is what an import is for.
       for note in imported.notes where !note.text.hasPrefix("taken from") && !note.text.hasPrefix("changed to agree") {
-        Talk.say("note: \(note)")
+        Diagnostics.say("note: \(note)")
       }
     }
     let list = imported.tables.map { table -> JSONValue in

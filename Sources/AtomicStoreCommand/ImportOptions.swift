@@ -167,7 +167,7 @@ struct ImportProblemOptions: ParsableArguments {
   @Option(name: .customLong("max-errors"), help: "Stop after so many problems.") var maximum: Int?
 
   func failure(_ error: ImportError) -> CommandFailure {
-    let count = Talk.count(error.problems.count, "problem")
+    let count = Diagnostics.count(error.problems.count, "problem")
     let end = error.isCut ? "; the search ended there" : ""
     let message =
       reportPath.map { "\(count), listed in \($0); nothing was written" + end }
@@ -184,7 +184,7 @@ struct ImportProblemOptions: ParsableArguments {
   /// - Parameter force: Whether a file other than a report may be replaced.
   func report(_ problems: [ImportProblem], force: Bool) throws {
     guard let reportPath else {
-      for problem in problems where reject != nil { Talk.say("\(problem)") }
+      for problem in problems where reject != nil { Diagnostics.say("\(problem)") }
       return
     }
     var text = Self.reportHeader + "\n"
@@ -230,7 +230,7 @@ struct ImportProblemOptions: ParsableArguments {
   }
 
   private static func write(_ bytes: [UInt8], to path: String, force: Bool) throws {
-    guard path != "-" else { return try Talk.put(String(decoding: bytes, as: UTF8.self)) }
+    guard path != "-" else { return try Diagnostics.put(String(decoding: bytes, as: UTF8.self)) }
     guard force || !FileManager.default.fileExists(atPath: path) else {
       throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
     }

@@ -78,7 +78,7 @@ enum Input {
       }
     }
     guard !mayBeEmpty else { return }
-    switch try StorePlace.inspect(path).kind {
+    switch try StorePath.inspect(path).kind {
     case .zeroLength: throw PersistentStoreError(.malformed, "the file is empty", at: place)
     case .emptyFolder: throw PersistentStoreError(.malformed, "the directory is empty", at: place)
     default: return
@@ -100,7 +100,7 @@ enum Input {
   static func temporaryPath(_ name: String, shownAs shown: String) -> String {
     let folder = temporaryFolder
     let path = "\(folder == "/" ? "" : folder)/atomicstore-\(getpid())-\(UUID().uuidString)-\(name)"
-    Talk.show(path, as: shown)
+    Diagnostics.show(path, as: shown)
     Interrupt.remember(path)
     return path
   }

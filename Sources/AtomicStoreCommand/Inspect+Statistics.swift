@@ -47,7 +47,7 @@ extension StoreStatistics {
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
       let header = ["property", "type", "values", "nulls", "distinct", "min", "max", "mean", "longest"]
       let rows = [header] + properties.filter { $0.entityName == entity.name }.map(\.cells)
-      text += "\n\(entity.name): \(Talk.count(nodes.count(of: entity.index), "object"))\n"
+      text += "\n\(entity.name): \(Diagnostics.count(nodes.count(of: entity.index), "object"))\n"
       let widths = header.indices.map { column in rows.map { RowPrinter.width($0[column]) }.max() ?? 0 }
       // Counts are numbers under each other.
       let isRight = [false, false, true, true, true, false, false, true, true]

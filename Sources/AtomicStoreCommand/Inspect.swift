@@ -31,10 +31,10 @@ struct Inspect: ParsableCommand {
       let size = try Self.size(store)
       if common.json {
         let statistics = stats ? StoreStatistics(try opened.nodesWithDeferredValues()) : nil
-        return try Talk.put(json(opened, nodes, metadata, size, statistics).text + "\n")
+        return try Diagnostics.put(json(opened, nodes, metadata, size, statistics).text + "\n")
       }
       var text = "\(store): \(opened.type) store"
-      if let size { text += ", " + Talk.count(size, "byte") }
+      if let size { text += ", " + Diagnostics.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
       text +=
         "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
@@ -55,7 +55,7 @@ struct Inspect: ParsableCommand {
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
       text += "  next: \(next(opened))\n"
       if stats { text += StoreStatistics(try opened.nodesWithDeferredValues()).table(nodes) }
-      try Talk.put(text)
+      try Diagnostics.put(text)
     }
   }
 
@@ -84,8 +84,8 @@ struct Inspect: ParsableCommand {
     let input = try Input.path(for: store)
     if source.from != nil { return false }
     let isStore =
-      try StorePlace.inspect(input).holdsContent
-      && ((try? Tool.registry.recognize(try StorePlace.inspect(input).probe())) != nil)
+      try StorePath.inspect(input).holdsContent
+      && ((try? InstalledFormats.registry.recognize(try StorePath.inspect(input).probe())) != nil)
     // A mapping model is also an XML store, which contains objects of the mapping editor.
     if isStore { guard try MappingModel.read(at: input) != nil else { return false } }
     guard let found = try ModelFile.inspect(input) else { return false }
@@ -95,19 +95,19 @@ struct Inspect: ParsableCommand {
         ("path", .string(store)), ("kind", .string(found.kind)), ("facts", .array(found.facts.map { .string($0) })),
         ("next", found.next.map { .string($0) } ?? .null),
       ]
-      try Talk.put(JSONValue.object(fields).text + "\n")
+      try Diagnostics.put(JSONValue.object(fields).text + "\n")
     } else {
       var text = "\(store): \(found.kind)\n"
       for fact in found.facts { text += "  \(fact)\n" }
       if let next = found.next { text += "  next: \(next)\n" }
-      try Talk.put(text)
+      try Diagnostics.put(text)
     }
     return true
   }
 
   private static func size(_ path: String) throws -> Int? {
     guard path != "-" else { return nil }
-    return try StoreSource(opening: try StorePlace.inspect(path)).totalSize()
+    return try StoreSource(opening: try StorePath.inspect(path)).totalSize()
   }
 
   private func json(

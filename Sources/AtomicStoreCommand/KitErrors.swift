@@ -18,10 +18,10 @@ extension StoreConverter.VerificationError: CommandError {
   package var failure: CommandFailure {
     let details = JSONValue.object([
       ("code", .string("verification")), ("message", .string(description)), ("type", .string(targetType)),
-      ("origin", Tool.origin(of: targetType).map { .string($0) } ?? .null),
+      ("origin", InstalledFormats.origin(of: targetType).map { .string($0) } ?? .null),
       ("differences", .array(differences.map { $0.json })),
     ])
-    let origin = Tool.origin(of: targetType).map { "\n  (the format comes from \($0))" } ?? ""
+    let origin = InstalledFormats.origin(of: targetType).map { "\n  (the format comes from \($0))" } ?? ""
     return CommandFailure(description + origin, exitCode: 65, details: details)
   }
 }

@@ -40,7 +40,7 @@ struct Merge: ParsableCommand {
       let model = try self.model.map { try ModelChoice($0).model() }
       var coordinators: [PersistentStoreCoordinator] = []
       func open(_ path: String) throws -> PersistentStore {
-        let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: Tool.registry)
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
         coordinators.append(coordinator)
         return try coordinator.addPersistentStore(at: try Input.path(for: path), isReadOnly: true)
       }
@@ -108,8 +108,10 @@ struct Merge: ParsableCommand {
   private func tell(_ merged: StoreMerge.Result, _ report: StoreConverter.Report) throws {
     let renumbered = merged.renumbered.sorted { $0.key < $1.key }
     if !common.json {
-      for (entity, count) in renumbered { Talk.say("renumbered: \(Talk.count(count, "object")) of \(entity)") }
-      for conflict in merged.settled { Talk.say("settled: \(conflict)") }
+      for (entity, count) in renumbered {
+        Diagnostics.say("renumbered: \(Diagnostics.count(count, "object")) of \(entity)")
+      }
+      for conflict in merged.settled { Diagnostics.say("settled: \(conflict)") }
     }
     try result.tell(
       report, of: stores.joined(separator: ", "), verb: ("merged", "would merge"), json: common.json,

@@ -26,7 +26,7 @@ struct Metadata: ParsableCommand {
         defer { Input.discard() }
         let metadata = try readingTwice {
           try PersistentStoreCoordinator.metadataForPersistentStore(
-            type: from, at: input, options: options, registry: Tool.registry)
+            type: from, at: input, options: options, registry: InstalledFormats.registry)
         }
         var entries = metadata.entries
         entries["NSStoreType"] = .string(metadata.storeType)
@@ -36,12 +36,12 @@ struct Metadata: ParsableCommand {
             throw CommandFailure(
               "\(store): the metadata does not have the key '\(key)'", exitCode: 1, json: common.json)
           }
-          return try Talk.put((common.json ? value.json.text : GraphComparison.plain(value)) + "\n")
+          return try Diagnostics.put((common.json ? value.json.text : GraphComparison.plain(value)) + "\n")
         }
         if common.json {
-          return try Talk.put(JSONValue.object(entries.map { ($0.key, $0.value.json) }).text + "\n")
+          return try Diagnostics.put(JSONValue.object(entries.map { ($0.key, $0.value.json) }).text + "\n")
         }
-        try Talk.put(entries.map { "\($0.key): \(GraphComparison.plain($0.value))\n" }.joined())
+        try Diagnostics.put(entries.map { "\($0.key): \(GraphComparison.plain($0.value))\n" }.joined())
       }
     }
   }
@@ -84,8 +84,8 @@ struct Metadata: ParsableCommand {
         let value = try value.map { try parsed($0) }
         do {
           try PersistentStoreCoordinator.updateMetadata(
-            type: from, at: path, options: options, registry: Tool.registry,
-            verifiesSaves: { verify ?? (Tool.origin(of: $0) != nil) }
+            type: from, at: path, options: options, registry: InstalledFormats.registry,
+            verifiesSaves: { verify ?? (InstalledFormats.origin(of: $0) != nil) }
           ) { entries in
             if remove, entries[key] == nil {
               throw CommandFailure("\(store): the metadata does not have the key '\(key)'", exitCode: 1)
@@ -104,7 +104,7 @@ struct Metadata: ParsableCommand {
     private func edited(_ path: String, _ options: StoreOptions) throws -> CommandFailure? {
       do {
         _ = try readingTwice {
-          try PersistentStoreCoordinator(registry: Tool.registry)
+          try PersistentStoreCoordinator(registry: InstalledFormats.registry)
             .addPersistentStore(type: from, at: path, options: options, isReadOnly: true)
         }
         return nil

@@ -77,19 +77,19 @@ struct Migrate: ParsableCommand {
   private func open(_ input: String, _ plan: MigrationPlan) throws -> (PersistentStoreCoordinator, PersistentStore) {
     let options = try parseOptions(readOptions)
     if fromModel != nil, let model = plan.sources.last {
-      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: Tool.registry)
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
       return (
         coordinator, try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
       )
     }
     return try PersistentStoreCoordinator.openForMigration(
-      type: from, at: input, options: options, by: plan, registry: Tool.registry)
+      type: from, at: input, options: options, by: plan, registry: InstalledFormats.registry)
   }
 
   private func tell(_ migrated: StoreMigrator.Result, _ report: StoreConverter.Report) throws {
     if !common.json {
       for step in migrated.steps {
-        for loss in step.losses { Talk.say("lost: \(loss)") }
+        for loss in step.losses { Diagnostics.say("lost: \(loss)") }
       }
     }
     let steps = migrated.steps.map { step -> JSONValue in

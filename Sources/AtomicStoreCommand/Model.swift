@@ -22,12 +22,12 @@ struct Model: ParsableCommand {
     func run() throws {
       try guarded(common) {
         defer { Input.discard() }
-        if !hashes, let text = try mappingModel() { return try Talk.put(text) }
+        if !hashes, let text = try mappingModel() { return try Diagnostics.put(text) }
         let source = try ModelSource.read(path, version: version, allowsInvalid: hashes, json: common.json)
-        for warning in source.warnings + source.problems { Talk.say("atomicstore: \(path): \(warning)") }
-        if hashes { return try Talk.put(try hashes(of: source)) }
+        for warning in source.warnings + source.problems { Diagnostics.say("atomicstore: \(path): \(warning)") }
+        if hashes { return try Diagnostics.put(try hashes(of: source)) }
         guard let model = source.model else { return }
-        try Talk.put(common.json ? Self.json(model).text + "\n" : Self.text(model))
+        try Diagnostics.put(common.json ? Self.json(model).text + "\n" : Self.text(model))
       }
     }
 

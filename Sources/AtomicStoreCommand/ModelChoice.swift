@@ -15,14 +15,14 @@ struct ModelChoice {
   func model(for store: String? = nil, type: String? = nil, options: StoreOptions = [:]) throws -> ManagedObjectModel {
     if let found = try foundModel(for: store, type: type, options: options) { return found }
     let file = try ModelFile.read(at: try Input.path(for: path))
-    for warning in file.warnings { Talk.say("atomicstore: \(path): \(warning)") }
+    for warning in file.warnings { Diagnostics.say("atomicstore: \(path): \(warning)") }
     return try model(of: file.description, at: path)
   }
 
   /// The model that was found by its hashes; nil if the path is a single model, or versions of which the current one is
   /// used.
   private func foundModel(for store: String?, type: String?, options: StoreOptions) throws -> ManagedObjectModel? {
-    guard path != "-", let place = try? StorePlace.inspect(path) else { return nil }
+    guard path != "-", let place = try? StorePath.inspect(path) else { return nil }
     if place.kind != .folder {
       // A store that carries its model can be used as a model.
       return try Self.modelCarried(at: path).map { try model(of: $0, at: path) }
@@ -43,7 +43,8 @@ struct ModelChoice {
     if let found = finder.model(for: stored) { return try use(found) }
     if hasVersions { return nil }
     if let store, let own = Self.modelCarriedIfReadable(at: try Input.path(for: store)) {
-      Talk.say("atomicstore: none of the \(finder.found.count) models in \(path) fits; the model is the store's own")
+      Diagnostics.say(
+        "atomicstore: none of the \(finder.found.count) models in \(path) fits; the model is the store's own")
       return try model(of: own, at: store)
     }
     throw CommandFailure(Self.nearMisses(finder, stored, path), exitCode: 65)
@@ -60,7 +61,7 @@ struct ModelChoice {
   }
 
   private func use(_ found: ModelFinder.Found) throws -> ManagedObjectModel {
-    Talk.say("atomicstore: the model is \(found.path)")
+    Diagnostics.say("atomicstore: the model is \(found.path)")
     return try model(of: found.description, at: found.path)
   }
 
@@ -76,18 +77,18 @@ struct ModelChoice {
 
   private func hashes(of store: String, type: String?, options: StoreOptions) throws -> VersionHashes? {
     let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(
-      type: type, at: try Input.path(for: store), options: options, registry: Tool.registry)
+      type: type, at: try Input.path(for: store), options: options, registry: InstalledFormats.registry)
     return VersionHashes(metadata: metadata.entries)
   }
 
   /// The complete model that a store carries; nil for a store that carries none, and for everything that is not a
   /// store.
   private static func modelCarried(at path: String) throws -> ModelDescription? {
-    guard let place = try? StorePlace.inspect(path), place.holdsContent, let probe = try? place.probe(),
-      let type = try? Tool.registry.recognize(probe)
+    guard let place = try? StorePath.inspect(path), place.holdsContent, let probe = try? place.probe(),
+      let type = try? InstalledFormats.registry.recognize(probe)
     else { return nil }
     let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(
-      type: type.storeType, at: path, registry: Tool.registry)
+      type: type.storeType, at: path, registry: InstalledFormats.registry)
     return metadata.model.flatMap { $0.isInferred ? nil : $0 }
   }
 

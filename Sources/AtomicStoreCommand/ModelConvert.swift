@@ -59,7 +59,7 @@ extension Model {
 
     private func description(_ input: String, _ version: String?) throws -> ModelDescription {
       let read = try ModelSource.read(input, version: version, allowsInvalid: true, json: common.json)
-      for text in read.warnings + read.problems { Talk.say("atomicstore: \(source): \(text)") }
+      for text in read.warnings + read.problems { Diagnostics.say("atomicstore: \(source): \(text)") }
       guard read.isWhole, let model = read.model else {
         throw CommandFailure(
           "\(source): the store does not carry a model; one inferred from its data would be a guess", exitCode: 65,
@@ -71,7 +71,7 @@ extension Model {
     /// The model as a file can hold it; what is omitted is reported.
     private func writable(_ model: ModelDescription) throws -> ModelDescription {
       let (kept, lost) = ModelFile.withoutWhatFilesCannotHold(model)
-      for text in lost { Talk.say("atomicstore: \(source): \(text)") }
+      for text in lost { Diagnostics.say("atomicstore: \(source): \(text)") }
       let bytes = try ModelFile.contents(of: kept)
       let again = try ModelFile.read(contents: bytes, name: target).description
       let differences = ManagedObjectModel(unchecked: again).versionHashDifferences(

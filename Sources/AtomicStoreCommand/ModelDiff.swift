@@ -24,7 +24,7 @@ extension Model {
 
     func run() throws {
       try CommandFailure.comparing(json: common.json) {
-        try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
+        try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
         guard first != "-" || second != "-" else {
           throw CommandFailure("only one of the two can be standard input", exitCode: 64)
         }
@@ -40,7 +40,7 @@ extension Model {
 
     private func read(_ path: String) throws -> (model: ManagedObjectModel?, hashes: VersionHashes) {
       let source = try ModelSource.read(path, allowsInvalid: true)
-      for problem in source.problems { Talk.say("atomicstore: \(path): \(problem)") }
+      for problem in source.problems { Diagnostics.say("atomicstore: \(path): \(problem)") }
       guard let hashes = source.hashes else {
         throw CommandFailure(
           "\(path): the store has neither a model nor version hashes", exitCode: 2, json: common.json)
@@ -108,9 +108,10 @@ extension Model {
     }
 
     private func show(_ differences: [VersionHashDifference], _ mapping: ModelMapping?) throws {
-      if common.json { return try Talk.put(json(differences, mapping).text + "\n") }
+      if common.json { return try Diagnostics.put(json(differences, mapping).text + "\n") }
       guard !differences.isEmpty else {
-        return try Talk.put("the version hashes are the same: Core Data opens a store of the one with the other\n")
+        return try Diagnostics.put(
+          "the version hashes are the same: Core Data opens a store of the one with the other\n")
       }
       var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
       for difference in differences {
@@ -125,7 +126,7 @@ extension Model {
           ? "the migration can be inferred\n"
           : "the migration cannot be inferred:\n" + obstacles.map { "  \($0)\n" }.joined()
       }
-      try Talk.put(text)
+      try Diagnostics.put(text)
     }
   }
 }

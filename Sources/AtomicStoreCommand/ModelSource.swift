@@ -24,10 +24,10 @@ struct ModelSource {
   ) throws -> ModelSource {
     let input = try Input.path(for: path)
     // A store carries its model; everything else is left to the model reader, which names what it cannot read.
-    if let place = try? StorePlace.inspect(input), place.holdsContent, let probe = try? place.probe(),
-      (try? Tool.registry.recognize(probe)) != nil
+    if let place = try? StorePath.inspect(input), place.holdsContent, let probe = try? place.probe(),
+      (try? InstalledFormats.registry.recognize(probe)) != nil
     {
-      let coordinator = PersistentStoreCoordinator(registry: Tool.registry)
+      let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
       let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
       guard store.model.description.isInferred else {
         return ModelSource(model: store.model, hashes: store.model.versionHashes)

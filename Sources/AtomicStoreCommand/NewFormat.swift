@@ -50,7 +50,7 @@ struct NewFormat: ParsableCommand {
           "'\(name)' is not a valid name for a format: use letters and digits, beginning with a capital letter",
           exitCode: 64)
       }
-      guard (try? Tool.registry.storeType(named: name)) == nil, name != "JSONLines" else {
+      guard (try? InstalledFormats.registry.storeType(named: name)) == nil, name != "JSONLines" else {
         throw CommandFailure("a format '\(name)' already exists", exitCode: 64)
       }
       let folder = output ?? name
@@ -77,12 +77,13 @@ struct NewFormat: ParsableCommand {
         throw CommandFailure("\(folder): cannot be written: \(error.localizedDescription)", exitCode: 73)
       }
       if common.json {
-        try Talk.put(
+        try Diagnostics.put(
           JSONValue.object([
             ("folder", .string(folder)), ("kit", .string(place)), ("files", .array(written.map { .string($0) })),
           ]).text + "\n")
       } else {
-        try Talk.put("\(folder): \(written.count) files, with the kit at \(place)\n  cd \(folder) && swift test\n")
+        try Diagnostics.put(
+          "\(folder): \(written.count) files, with the kit at \(place)\n  cd \(folder) && swift test\n")
       }
     }
   }

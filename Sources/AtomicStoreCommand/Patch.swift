@@ -54,8 +54,8 @@ struct PatchCommand: ParsableCommand {
 
   private func show(_ before: StoreSnapshot, _ after: StoreSnapshot, _ patch: StorePatch) throws {
     let differences = GraphComparison.differences(before, after, options: .init(comparesIdentity: false))
-    guard common.json else { return try Talk.lines(differences) { ("\($0)", $0.colour) } }
-    try Talk.put(
+    guard common.json else { return try Diagnostics.lines(differences) { ("\($0)", $0.colour) } }
+    try Diagnostics.put(
       JSONValue.object([
         ("store", .string(store)), ("changes", .integer(patch.changes.count)), ("dryRun", .boolean(true)),
         ("differences", .array(differences.map(\.json))),

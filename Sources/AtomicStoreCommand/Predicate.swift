@@ -60,20 +60,20 @@ struct PredicateCommand: ParsableCommand {
       predicate = try Self.read(text, entity)
     } catch {
       if common.json {
-        try Talk.put(Self.refusal(error).text + "\n")
+        try Diagnostics.put(Self.refusal(error).text + "\n")
       } else {
-        Talk.say("atomicstore: \(error)")
+        Diagnostics.say("atomicstore: \(error)")
       }
       throw ExitCode(1)
     }
     if common.json {
-      try Talk.put(
+      try Diagnostics.put(
         JSONValue.object([
           ("format", .string(predicate.predicateFormat)),
           ("variables", .array(predicate.variables.map { .string($0) })),
         ]).text + "\n")
     } else {
-      try Talk.put(predicate.predicateFormat + "\n" + Self.tree(predicate, indent: 1))
+      try Diagnostics.put(predicate.predicateFormat + "\n" + Self.tree(predicate, indent: 1))
     }
   }
 
@@ -111,14 +111,14 @@ struct PredicateCommand: ParsableCommand {
       let list = refused.map {
         JSONValue.object([("line", .integer($0.line)), ("text", .string($0.text)), ("error", Self.refusal($0.error))])
       }
-      try Talk.put(JSONValue.object([("parsed", .integer(parsed)), ("refused", .array(list))]).text + "\n")
+      try Diagnostics.put(JSONValue.object([("parsed", .integer(parsed)), ("refused", .array(list))]).text + "\n")
     } else {
       for entry in refused {
-        try Talk.put(
+        try Diagnostics.put(
           "\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacingOccurrences(of: "\n", with: " "))\n"
         )
       }
-      try Talk.put("\(parsed) parsed, \(refused.count) refused\n")
+      try Diagnostics.put("\(parsed) parsed, \(refused.count) refused\n")
     }
     if !refused.isEmpty { throw ExitCode(1) }
   }

@@ -20,7 +20,7 @@ struct ResultOptions: ParsableArguments {
 
   /// A converter that writes as these options ask.
   func converter() throws -> StoreConverter {
-    var converter = StoreConverter(registry: Tool.registry)
+    var converter = StoreConverter(registry: InstalledFormats.registry)
     converter.targetType = to
     converter.writeOptions = try parseOptions(writeOptions)
     converter.replacesTarget = force
@@ -32,7 +32,7 @@ struct ResultOptions: ParsableArguments {
   /// The source that the user names as the result as well, with `--force`: it is changed in place, as git's merge
   /// driver requires.
   private func source(at target: String, of sources: [PersistentStore]) throws -> PersistentStore? {
-    for source in sources where StorePlace.isSame(try StorePlace.inspect(source.path), path: target) { return source }
+    for source in sources where StorePath.isSame(try StorePath.inspect(source.path), path: target) { return source }
     return nil
   }
 
@@ -69,7 +69,7 @@ struct ResultOptions: ParsableArguments {
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
-      let named = Tool.registry.storeTypes(forFileExtension: try StorePlace.inspect(target).fileExtension)
+      let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
       if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
       return try converter.write(
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files,
@@ -80,7 +80,7 @@ struct ResultOptions: ParsableArguments {
       snapshot, shownAs: "standard output", describedAs: name, notes: notes, madeOf: sources,
       unnamedIn: Input.temporaryFolder
     ) { result in
-      try Talk.stream { writer in
+      try Diagnostics.stream { writer in
         var failure: (any Error)?
         try result.readChunks { (bytes) throws(PersistentStoreError) in
           writer.append(bytes)
@@ -103,15 +103,15 @@ struct ResultOptions: ParsableArguments {
     if json {
       let all = [("target", JSONValue.string(target))] + report.jsonFields + fields
       let text = JSONValue.object(all).text
-      if target == "-" { Talk.say(text) } else { try Talk.put(text + "\n") }
+      if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return
     }
-    for loss in report.losses { Talk.say("lost: \(loss)") }
+    for loss in report.losses { Diagnostics.say("lost: \(loss)") }
     guard report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
     let total = report.counts.reduce(0) { $0 + $1.count }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
-    Talk.say(
-      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
+    Diagnostics.say(
+      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Diagnostics.count(total, "object"))"
         + (list.isEmpty ? "" : " (\(list))") + ", read back equal")
   }
 }

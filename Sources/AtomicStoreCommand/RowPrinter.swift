@@ -122,7 +122,7 @@ struct RowPrinter {
     if let terminal { Self.fit(&widths, to: terminal) }
     if widths.count < names.count {
       let rest = names[widths.count...].joined(separator: ", ")
-      Talk.say(
+      Diagnostics.say(
         "atomicstore: not enough space for \(rest); choose columns with --columns, or print all with --format csv")
     }
     line(titles.prefix(widths.count), widths, to: writer)

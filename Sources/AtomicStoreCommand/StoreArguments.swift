@@ -37,7 +37,8 @@ struct SourceOptions: ParsableArguments {
   /// - Parameter checksInverses: False to also open a store whose relationships contradict each other, unless an option
   ///   specifies how to treat them.
   func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(for: path), registry: Tool.registry)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try loadModel(for: path), registry: InstalledFormats.registry)
     let input = try Input.path(for: path)
     defer { Input.discard() }
     let options = try self.options()

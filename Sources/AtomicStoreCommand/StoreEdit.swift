@@ -22,7 +22,7 @@ struct StoreEdit {
     if result.output == nil, !result.dryRun { return try inPlace(entity, verb, change) }
     let input = try Input.path(for: store)
     defer { Input.discard() }
-    var copying = StoreConverter(registry: Tool.registry)
+    var copying = StoreConverter(registry: InstalledFormats.registry)
     copying.model = try source.loadModel(for: store)
     copying.sourceType = source.from
     copying.readOptions = try source.options()
@@ -36,7 +36,8 @@ struct StoreEdit {
     let converter = try result.converter()
     let report = try converter.convert(from: copy, to: result.output ?? "")
     try result.tell(
-      report, of: store, verb: ("\(verb) \(Talk.count(count, "object")) of \(entity), from", ""), json: common.json,
+      report, of: store, verb: ("\(verb) \(Diagnostics.count(count, "object")) of \(entity), from", ""),
+      json: common.json,
       fields: [("changed", .integer(count))])
   }
 
@@ -47,17 +48,18 @@ struct StoreEdit {
     let options = try source.options()
     let count = try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change)
     if common.json {
-      return try Talk.put(JSONValue.object([("store", .string(store)), ("changed", .integer(count))]).text + "\n")
+      return try Diagnostics.put(
+        JSONValue.object([("store", .string(store)), ("changed", .integer(count))]).text + "\n")
     }
     guard isatty(STDERR_FILENO) == 1 else { return }
-    Talk.say("\(verb) \(Talk.count(count, "object")) of \(entity) in \(store)")
+    Diagnostics.say("\(verb) \(Diagnostics.count(count, "object")) of \(entity) in \(store)")
   }
 
   /// Opens a store, changes objects and saves them, all or nothing.
   private func save(
     _ path: String, _ model: ManagedObjectModel?, _ options: StoreOptions, _ entity: String, _ change: Change
   ) throws -> Int {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: Tool.registry)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
     let opened = try coordinator.addPersistentStore(
       type: path == store ? source.from : nil, at: path, options: options)
     _ = try opened.model.entity(asked: entity)
@@ -70,23 +72,26 @@ struct StoreEdit {
   private func showDifferences(
     _ input: String, _ converter: StoreConverter, _ copy: String, _ count: Int, _ verb: String, _ entity: String
   ) throws {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: converter.model, registry: Tool.registry)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: converter.model, registry: InstalledFormats.registry)
     let old = try coordinator.addPersistentStore(
       type: converter.sourceType, at: input, options: converter.readOptions, isReadOnly: true)
-    let other = PersistentStoreCoordinator(registry: Tool.registry)
+    let other = PersistentStoreCoordinator(registry: InstalledFormats.registry)
     let new = try other.addPersistentStore(at: copy, isReadOnly: true)
     let differences = GraphComparison.differences(
       StoreSnapshot(nodes: try old.nodesWithDeferredValues(), metadata: old.metadata),
       StoreSnapshot(nodes: new.nodes, metadata: new.metadata),
       options: .init(comparesIdentity: false, comparesMetadata: false))
     if common.json {
-      return try Talk.put(
+      return try Diagnostics.put(
         JSONValue.object([
           ("store", .string(store)), ("changed", .integer(count)), ("dryRun", .boolean(true)),
           ("differences", .array(differences.map(\.json))),
         ]).text + "\n")
     }
-    try Talk.lines(differences) { ("\($0)", $0.colour) }
-    if isatty(STDERR_FILENO) == 1 { Talk.say("would \(verb) \(Talk.count(count, "object")) of \(entity)") }
+    try Diagnostics.lines(differences) { ("\($0)", $0.colour) }
+    if isatty(STDERR_FILENO) == 1 {
+      Diagnostics.say("would \(verb) \(Diagnostics.count(count, "object")) of \(entity)")
+    }
   }
 }

@@ -19,8 +19,8 @@ public enum AtomicStoreConformTool {
   ///
   /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out.
   public static func main(formats: [any AtomicStore.Type] = []) {
-    for format in formats { Tool.add(format, from: "compiled in") }
-    Tool.reportsRefusals.store(!ConformanceRun.isWorker, ordering: .relaxed)
+    for format in formats { InstalledFormats.add(format, from: "compiled in") }
+    InstalledFormats.reportsRefusals.store(!ConformanceRun.isWorker, ordering: .relaxed)
     // A process that checks run in is ended by the one that started it.
     Interrupt.watch(listens: !ConformanceRun.isWorker) { ConformanceRun.abandonAll() }
     Conform.runAsProgram { Conform.completed(help: $0) }

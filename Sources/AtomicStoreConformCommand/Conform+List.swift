@@ -15,15 +15,15 @@ extension Conform {
 
     private func listFaults() throws {
       let all = Conformance.faults
-      guard common.json else { return try Talk.put(all.map { "\($0.name): \($0.text)\n" }.joined()) }
-      try Talk.put(
+      guard common.json else { return try Diagnostics.put(all.map { "\($0.name): \($0.text)\n" }.joined()) }
+      try Diagnostics.put(
         JSONValue.array(all.map { .object([("name", .string($0.name)), ("text", .string($0.text))]) }).text + "\n")
     }
 
     private func listChecks() throws {
       let checks = Conformance.catalogue
       if common.json {
-        try Talk.put(
+        try Diagnostics.put(
           JSONValue.array(
             checks.map {
               .object([
@@ -35,11 +35,11 @@ extension Conform {
           ).text + "\n")
       } else {
         for check in checks {
-          try Talk.put(
+          try Diagnostics.put(
             "\(check.id)  \(check.level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0))  \(check.profile.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0))  \(check.title)\n"
           )
         }
-        for (id, reason) in Conformance.leftOut { try Talk.put("\(id)  left out: \(reason)\n") }
+        for (id, reason) in Conformance.leftOut { try Diagnostics.put("\(id)  left out: \(reason)\n") }
       }
     }
   }
@@ -57,9 +57,9 @@ extension Conform {
             throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
           }
           let answer = JSONValue.object([("id", .string(id)), ("leftOut", .string(reason))])
-          return try Talk.put(common.json ? answer.text + "\n" : "\(id) is left out: \(reason)\n")
+          return try Diagnostics.put(common.json ? answer.text + "\n" : "\(id) is left out: \(reason)\n")
         }
-        try Talk.put(common.json ? Self.json(check).text + "\n" : Self.text(check))
+        try Diagnostics.put(common.json ? Self.json(check).text + "\n" : Self.text(check))
       }
     }
 

@@ -23,7 +23,7 @@ extension Conform.Run {
 
   /// Plants faults, and prints which checks found them.
   func test() throws {
-    let types = Tool.registry.storeTypes.compactMap { try? Tool.registry.storeType(named: $0) }
+    let types = InstalledFormats.registry.storeTypes.compactMap { try? InstalledFormats.registry.storeType(named: $0) }
     let order = ["XML", "BinaryPropertyList", "CSV"]
     let subjects = types.sorted {
       (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9)
@@ -86,7 +86,7 @@ extension Conform.Run {
         ("unrelated", .array(finding.unrelated.map { .string($0) })),
       ])
     }
-    try Talk.put(
+    try Diagnostics.put(
       JSONValue.object([
         ("faults", .array(list)), ("caught", .integer(outcome.caught)),
         ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
@@ -102,12 +102,14 @@ extension Conform.Run {
       if !finding.missedBy.isEmpty { line += "; MISSED by " + finding.missedBy.joined(separator: ", ") }
       if !finding.brokenIn.isEmpty { line += "; a crash or hang in " + finding.brokenIn.joined(separator: ", ") }
       if !finding.unrelated.isEmpty { line += "; unrelated failures: " + finding.unrelated.joined(separator: ", ") }
-      try Talk.put(line + "\n")
+      try Diagnostics.put(line + "\n")
     }
-    for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
-    for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
-    try Talk.put(
-      "\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n"
+    for id in outcome.deadChecks { try Diagnostics.put("DEAD     \(id): no fault makes it fail\n") }
+    for name in outcome.unknownFaults {
+      try Diagnostics.put("UNKNOWN  \(name): named by a check, and cannot be planted\n")
+    }
+    try Diagnostics.put(
+      "\(Diagnostics.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Diagnostics.count(outcome.deadChecks.count, "dead check"))\n"
     )
   }
 }

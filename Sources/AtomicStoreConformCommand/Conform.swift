@@ -63,7 +63,7 @@ struct Conform: ParsableCommand {
 
     func run() throws {
       try guarded(common) {
-        if schema { return try Talk.put(ConformanceReport.schema) }
+        if schema { return try Diagnostics.put(ConformanceReport.schema) }
         if selftest {
           let others: [(String, Bool)] = [
             ("--type", type != nil), ("--profile", !profile.isEmpty), ("--smoke", smoke), ("--report", !report.isEmpty),
@@ -77,17 +77,19 @@ struct Conform: ParsableCommand {
         }
         guard fault.isEmpty else { throw CommandFailure("--fault goes with --selftest", exitCode: 64) }
         guard let type else { throw CommandFailure("give a --type, or --selftest", exitCode: 64, json: common.json) }
-        try check(try Tool.registry.storeType(named: type))
+        try check(try InstalledFormats.registry.storeType(named: type))
       }
     }
 
     var lanes: Int { width ?? max(2, ProcessInfo.processInfo.activeProcessorCount) }
 
     private func check(_ type: any AtomicStore.Type) throws {
-      let others = Tool.registry.storeTypes.compactMap { try? Tool.registry.storeType(named: $0) }
-        .filter { $0.storeType != type.storeType }
+      let others = InstalledFormats.registry.storeTypes.compactMap {
+        try? InstalledFormats.registry.storeType(named: $0)
+      }
+      .filter { $0.storeType != type.storeType }
       var subject = ConformanceSubject(type, others: others)
-      subject.arguments += Tool.pluginArguments
+      subject.arguments += InstalledFormats.pluginArguments
       subject.runs = runs
       var checks = Conformance.checks(for: subject)
       if smoke { checks = checks.filter { Conformance.smoke(for: type).map(\.id).contains($0.id) } }
@@ -137,7 +139,7 @@ struct Conform: ParsableCommand {
             "\(path): cannot be written: \(error.localizedDescription)", exitCode: 73, json: common.json)
         }
       }
-      try Talk.put(common.json ? String(decoding: try made.json(), as: UTF8.self) : made.text)
+      try Diagnostics.put(common.json ? String(decoding: try made.json(), as: UTF8.self) : made.text)
       if !made.isSuccess { throw ExitCode(1) }
     }
   }

@@ -22,9 +22,9 @@ extension ParsableCommand {
   private static func end(with failure: CommandFailure) -> Never {
     var failure = failure
     if failure.isUnknownType {
-      failure.message += Tool.refusals.map { "\n  left out: \($0.from): \($0.reason)" }.joined()
+      failure.message += InstalledFormats.refusals.map { "\n  left out: \($0.from): \($0.reason)" }.joined()
     }
-    Talk.error(failure)
+    Diagnostics.error(failure)
     Foundation.exit(failure.exitCode)
   }
 
@@ -38,12 +38,12 @@ extension ParsableCommand {
         end(with: CommandFailure(message.isEmpty ? text : message, exitCode: code, json: true))
       }
       if Arguments.hasDashedName { text += "\n  " + Arguments.dashHint }
-      Talk.say(text)
+      Diagnostics.say(text)
       Foundation.exit(code)
     }
     text = completingHelp(text)
     do {
-      try Talk.put(text + "\n")
+      try Diagnostics.put(text + "\n")
     } catch let error as CommandFailure {
       end(with: error)
     } catch {}
@@ -55,7 +55,7 @@ extension ParsableCommand {
   /// Runs `body` and exits with the exit code of its failure.
   package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
     try guarded(json: common.json) {
-      try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
+      try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       try body()
     }
   }

@@ -47,7 +47,7 @@ public struct MappingModel: Sendable {
   /// - Returns: nil for anything that is not a mapping model.
   /// - Throws: An error for a mapping model that cannot be read.
   public static func read(at path: String) throws(PersistentStoreError) -> MappingModel? {
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     guard place.holdsContent else { return nil }
     let source = try StoreSource(opening: place)
     var member: String?

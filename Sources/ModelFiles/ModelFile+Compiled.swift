@@ -11,7 +11,7 @@ extension ModelFile {
   /// The versions of a `.xcdatamodeld` or `.momd`, by name, and the current one if it is marked; nil if the path does
   /// not have versions.
   public static func versions(at path: String) throws(PersistentStoreError) -> (names: [String], current: String?)? {
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     guard place.kind == .folder else { return nil }
     let names = try place.allNames()
     func sorted(_ suffix: String) -> [String] {
@@ -28,13 +28,13 @@ extension ModelFile {
   }
 
   /// The version that `VersionInfo.plist` names; nil if it names none.
-  private static func currentCompiledVersion(_ place: StorePlace) throws(PersistentStoreError) -> String? {
+  private static func currentCompiledVersion(_ place: StorePath) throws(PersistentStoreError) -> String? {
     try propertyList(at: place.path + "/VersionInfo.plist")["NSManagedObjectModel_CurrentVersionName"]?.stringValue
   }
 
   /// Reads a version of a compiled model: the requested one, the current one, or the only one.
   static func readCompiled(
-    _ place: StorePlace, _ source: StoreSource, _ version: String?
+    _ place: StorePath, _ source: StoreSource, _ version: String?
   ) throws(PersistentStoreError) -> ModelFile {
     let names = source.memberNames.filter { $0.hasSuffix(".mom") }.map { plainVersionName($0) }
     let list = names.joined(separator: ", ")
@@ -58,7 +58,7 @@ extension ModelFile {
 
   /// Reads an XML or binary property list whose root is a dictionary.
   static func propertyList(at path: String) throws(PersistentStoreError) -> PropertyListDictionary {
-    let bytes = try StoreSource(opening: try StorePlace.inspect(path)).bytes()
+    let bytes = try StoreSource(opening: try StorePath.inspect(path)).bytes()
     let list: PropertyListValue
     if bytes.withUnsafeBytes({ PropertyList.isBinary($0) }) {
       do throws(PersistentStoreError) {

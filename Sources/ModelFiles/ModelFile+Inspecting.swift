@@ -35,7 +35,7 @@ extension ModelFile {
           next: "atomicstore model show \(path) --version NAME")
       case .notSupported: return Inspection(kind: error.message, facts: [], next: nil)
       case .unrecognizedFormat:
-        guard let place = try? StorePlace.inspect(path), place.kind == .file,
+        guard let place = try? StorePath.inspect(path), place.kind == .file,
           let bytes = try? StoreSource(opening: place).bytes()
         else { return nil }
         if let member = bytes.withUnsafeBytes({ memberOfModel($0, path) }) { return member }
@@ -71,7 +71,7 @@ extension ModelFile {
   }
 
   private static func kindInWords(_ path: String) throws(PersistentStoreError) -> String {
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     if place.kind == .folder {
       let source = try StoreSource(opening: place)
       if source.memberNames.contains("contents") { return "model (.xcdatamodel)" }

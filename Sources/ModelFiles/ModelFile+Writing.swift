@@ -89,7 +89,7 @@ extension ModelFile {
   public static func write(
     versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     guard overwrite || place.kind == .nothing || place.kind == .emptyFolder else {
       throw PersistentStoreError(
         .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))

@@ -23,7 +23,7 @@ public struct ModelFile: Sendable {
   ///   to it; `.notSupported` for optimised compiled models and mapping models, naming the kind; `.invalidModel` for
   ///   parents that do not exist or form a cycle.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     switch place.kind {
     case .nothing: throw PersistentStoreError(.notFound, "the model does not exist", at: StoreLocation(file: path))
     case .zeroLength, .emptyFolder:
@@ -72,7 +72,7 @@ public struct ModelFile: Sendable {
   }
 
   private static func readVersions(
-    _ place: StorePlace, _ names: [String], _ version: String?
+    _ place: StorePath, _ names: [String], _ version: String?
   ) throws(PersistentStoreError) -> ModelFile {
     // Sorted by name without the extension: `M` before `M 2`.
     let versions = names.filter { $0.hasSuffix(".xcdatamodel") }
@@ -102,7 +102,7 @@ public struct ModelFile: Sendable {
   }
 
   /// The version that `.xccurrentversion` names; nil for an empty dictionary, which some repositories contain.
-  static func currentVersion(_ place: StorePlace) throws(PersistentStoreError) -> String? {
+  static func currentVersion(_ place: StorePath) throws(PersistentStoreError) -> String? {
     let entries = try propertyList(at: place.path + "/.xccurrentversion")
     return entries["_XCCurrentVersionName"]?.stringValue.map { plainVersionName($0) }
   }

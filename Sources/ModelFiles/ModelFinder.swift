@@ -40,7 +40,7 @@ public struct ModelFinder: Sendable {
     var folders: [(path: String, depth: Int)] = [(path, 0)]
     var files: [String] = []
     while let (folder, depth) = folders.popLast() {
-      let place = try StorePlace.inspect(folder)
+      let place = try StorePath.inspect(folder)
       guard place.holdsContent else {
         if depth == 0 {
           throw PersistentStoreError(.notFound, "the file or directory does not exist", at: StoreLocation(file: path))
@@ -69,7 +69,7 @@ public struct ModelFinder: Sendable {
   }
 
   private mutating func look(at path: String, _ carried: (String) -> ModelDescription?) {
-    guard let place = try? StorePlace.inspect(path), let source = try? StoreSource(opening: place),
+    guard let place = try? StorePath.inspect(path), let source = try? StoreSource(opening: place),
       let head = try? source.bytes(limit: 512)
     else { return }
     if head.withUnsafeBytes({ Self.mayBeModel($0) }) {

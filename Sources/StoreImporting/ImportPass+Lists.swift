@@ -27,20 +27,20 @@ extension ImportPass {
   func readJoins() throws {
     for (index, join) in job.importer.joinTables.enumerated() {
       guard let plan = job.plans.first(where: { $0.joins.contains(index) }),
-        let slot = plan.entity.slot(named: join.relationshipName)
+        let slot = plan.entity.slot(named: join.relationshipName).map({ plan.entity.slots[$0] }),
+        let destination = slot.destination
       else { continue }
       joins.append(
         try SourceReading.withReader(job.joinTexts[index], job.importer.conventions, join.source.name) { reader in
-          try readJoin(&reader, index, plan, plan.entity.slots[slot])
+          try readJoin(&reader, index, plan, slot, job.model.entity(at: destination))
         })
     }
   }
 
   private func readJoin(
-    _ reader: inout any RecordReader, _ index: Int, _ plan: TablePlan, _ slot: Slot
+    _ reader: inout any RecordReader, _ index: Int, _ plan: TablePlan, _ slot: Slot, _ destination: Entity
   ) throws -> JoinedKeys {
     let join = job.importer.joinTables[index]
-    let destination = job.model.entity(at: slot.destination)
     let roots = (plan.entity.root.index, destination.root.index)
     var result = JoinedKeys(join: index, table: plan.source, slot: slot.index, destinationRoot: roots.1)
     let columns = reader.columns

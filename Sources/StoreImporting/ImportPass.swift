@@ -83,11 +83,11 @@ final class ImportPass {
     }
     // The store's own objects have both ends. Where the rule that to-ones are right does not say what follows, the
     // other end is made anew.
-    for slot in given.map({ plan.entity.slots[$0] }) where slot.inverseSlot >= 0 {
-      let destination = job.model.entity(at: slot.destination)
-      let inverse = destination.slots[slot.inverseSlot]
-      guard slot.isToMany || !inverse.isToMany else { continue }
-      for entity in destination.hierarchy { nodes.markAbsent(slot: slot.inverseSlot, entity: entity.index) }
+    for slot in given.map({ plan.entity.slots[$0] }) {
+      guard let number = slot.destination, let inverse = slot.inverseSlot else { continue }
+      let destination = job.model.entity(at: number)
+      guard slot.isToMany || !destination.slots[inverse].isToMany else { continue }
+      for entity in destination.hierarchy { nodes.markAbsent(slot: inverse, entity: entity.index) }
     }
   }
 

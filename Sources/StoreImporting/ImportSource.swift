@@ -20,7 +20,7 @@ public struct ImportSource: Sendable {
     name = path
     self.path = path
     self.entityName = entityName
-    bytes = try StoreSource(opening: try StorePlace.inspect(path)).bytes()
+    bytes = try StoreSource(opening: try StorePath.inspect(path)).bytes()
   }
 
   /// A table in memory.

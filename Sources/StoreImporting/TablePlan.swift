@@ -161,9 +161,9 @@ struct TablePlan {
 
   private mutating func describe(_ index: Int, _ slot: Slot, _ format: DateFormat?) {
     var column = Column(kind: ValueReader.Kind(slot), slot: slot.index)
-    if slot.isRelationship {
-      column.destination = slot.destination
-      column.root = entity.model.entity(at: slot.destination).root.index
+    if let destination = slot.destination {
+      column.destination = destination
+      column.root = entity.model.entity(at: destination).root.index
       column.isMandatory = !slot.isOptional && !slot.isToMany
     } else if let attribute = slot.attribute {
       let isDerived = attribute.derivationExpression != nil
@@ -192,7 +192,7 @@ struct TablePlan {
     for slot in entity.slots where !present.contains(slot.index) && !joined.contains(ScalarString(slot.name)) {
       guard let attribute = slot.attribute else {
         // What the other end says is taken over.
-        if !slot.isOptional, !slot.isToMany, slot.inverseSlot < 0 { unfilled.append(slot.name) }
+        if !slot.isOptional, !slot.isToMany, slot.inverseSlot == nil { unfilled.append(slot.name) }
         continue
       }
       if let value = attribute.defaultValue {

@@ -59,8 +59,8 @@ extension BinaryPropertyListStore {
 
   /// Whether a relationship leads to a hierarchy in which some object has a string reference.
   private static func namesTexts(_ slot: Slot, _ nodes: NodeTable) -> Bool {
-    guard slot.destination >= 0 else { return false }
-    return nodes.model.entity(at: slot.destination).root.hierarchy.contains {
+    guard let destination = slot.destination else { return false }
+    return nodes.model.entity(at: destination).root.hierarchy.contains {
       nodes.reader(of: $0.index).hasStringReferences
     }
   }

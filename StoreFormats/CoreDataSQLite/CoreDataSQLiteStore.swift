@@ -50,36 +50,47 @@ public struct CoreDataSQLiteStore: AtomicStore {
     guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else {
       return RelatedFile.file(probe)
     }
-    if probe.prefix.contains(metadataTableMark) || isFoundFurtherOn(probe) { return .yes }
+    if metadataTableMarks.contains(where: { probe.prefix.contains($0) }) || isFoundFurtherOn(probe) { return .yes }
     if let whole = SQLiteImage.sizeByHeader(probe.prefix), whole > probe.size {
       return .known(
         "an SQLite database that is cut short: \(probe.size) of \(whole) bytes, and no Core Data tables among them")
     }
+    // The number of the file format is 2 where changes go into a log first.
+    let missingLog =
+      probe.prefix.count > 19 && probe.prefix[19] == 2
+      ? ". They may be in its write-ahead log, the file with -wal at the end of its name: copy both files" : ""
     return .known(
-      "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY")
+      "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY"
+        + missingLog)
   }
 
   /// The row of the schema that describes Z_METADATA begins so: type, name and table name, one after another.
-  private static let metadataTableMark = Array("tableZ_METADATAZ_METADATA".utf8)
+  /// Core Data writes UTF-8, other programs that copied a store may not.
+  private static let metadataTableMarks: [[UInt8]] = {
+    let mark = Array("tableZ_METADATAZ_METADATA".utf8)
+    return [mark, mark.flatMap { [0, $0] }, mark.flatMap { [$0, 0] }]
+  }()
 
   /// Where the schema takes more than a page, or the tables are in the write-ahead log only, the first bytes do not
   /// show them.
   private static func isFoundFurtherOn(_ probe: StoreProbe) -> Bool {
-    guard let place = try? StorePlace.inspect(probe.name), place.kind == .file, place.size == probe.size,
+    guard let place = try? StorePath.inspect(probe.name), place.kind == .file, place.size == probe.size,
       let source = try? StoreSource(opening: place), let name = source.fileName
     else { return false }
-    if contains(source, metadataTableMark) { return true }
+    if contains(source, metadataTableMarks) { return true }
     guard let log = try? source.companion(named: name + "-wal"), !log.isFolder else { return false }
-    return contains(log, metadataTableMark)
+    return contains(log, metadataTableMarks)
   }
 
-  private static func contains(_ source: StoreSource, _ mark: [UInt8]) -> Bool {
+  private static func contains(_ source: StoreSource, _ marks: [[UInt8]]) -> Bool {
+    let longest = marks.map(\.count).max() ?? 0
     var isFound = false
     var tail: [UInt8] = []
     try? source.readChunks { (bytes) throws(PersistentStoreError) in
       // A mark may begin in one piece and end in the next.
-      isFound = (tail + bytes.prefix(mark.count)).contains(mark) || bytes.contains(mark)
-      tail = Array(bytes.suffix(mark.count))
+      let seam = tail + bytes.prefix(longest)
+      isFound = marks.contains { seam.contains($0) || bytes.contains($0) }
+      tail = Array(bytes.suffix(longest))
       return !isFound
     }
     return isFound
@@ -135,9 +146,9 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     // SQLite would take what an earlier store left there for the new one's.
-    let path = try StorePlace.inspect(path).resolvedPath
+    let path = try StorePath.inspect(path).resolvedPath
     for suffix in ["-wal", "-journal"] {
-      let place = try StorePlace.inspect(path + suffix)
+      let place = try StorePath.inspect(path + suffix)
       guard place.kind == .nothing || place.kind == .zeroLength else {
         throw PersistentStoreError(
           .alreadyExists,

@@ -110,6 +110,9 @@ struct DatabaseLayout {
     let hierarchy = root.hierarchy.sorted { (number($0.index), $0.index) < (number($1.index), $1.index) }
     var table = Table(root: root.index, name: Self.tableName(root.name), entities: hierarchy.map(\.index), columns: [])
     var taken: Set<String> = []
+    // Which of two ways Core Data has of naming the parts of composites no file shows: by all their names, or by the
+    // last.
+    var takenByLast: Set<String> = []
     for entity in hierarchy {
       let own = Self.ownSlots(entity)
       for slot in own.filter({ !$0.isRelationship }).sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
@@ -117,14 +120,15 @@ struct DatabaseLayout {
         var column = Column(
           role: .attribute(type), entity: entity.index, slot: slot.index,
           name: Self.free("Z" + Self.columnText(slot.name), &taken))
-        if let dot = slot.name.lastIndex(of: ".") {
-          column.alternatives = ["Z" + Self.columnText(String(slot.name[slot.name.index(after: dot)...]))]
-        }
+        let last = slot.name.lastIndex(of: ".").map { String(slot.name[slot.name.index(after: $0)...]) } ?? slot.name
+        let nameByLast = Self.free("Z" + Self.columnText(last), &takenByLast)
+        if nameByLast != column.name { column.alternatives = [nameByLast] }
         column.alternatives += Self.earlierName(slot.attribute?.renamingIdentifier, slot)
         table.columns.append(column)
       }
       for slot in own.filter({ $0.kind == .toOne }).sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
         let name = Self.free("Z" + Self.columnText(slot.name), &taken)
+        _ = Self.free("Z" + Self.columnText(slot.name), &takenByLast)
         table.columns.append(
           Column(
             role: .toOne, entity: entity.index, slot: slot.index, name: name,
@@ -132,11 +136,11 @@ struct DatabaseLayout {
         // A suffix that tells siblings' properties apart stands in both.
         let plain = Self.columnText(slot.name)
         let text = String(name.dropFirst())
-        if slot.destination >= 0, !model.entity(at: slot.destination).subentities.isEmpty {
+        if let destination = slot.destination, !model.entity(at: destination).subentities.isEmpty {
           table.columns.append(
             Column(
-              role: .toOneEntity, entity: entity.index, slot: slot.index, name: "Z\(number(slot.destination))_" + text,
-              alternatives: ["Z\(number(slot.destination))_" + plain]))
+              role: .toOneEntity, entity: entity.index, slot: slot.index, name: "Z\(number(destination))_" + text,
+              alternatives: ["Z\(number(destination))_" + plain]))
         }
         if let inverse = inverse(of: slot, in: entity), inverse.slot.isOrdered {
           table.columns.append(
@@ -168,13 +172,13 @@ struct DatabaseLayout {
 
   /// The relationship that mirrors one, if each names the other.
   func inverse(of slot: Slot, in entity: Entity) -> (entity: Entity, slot: Slot)? {
-    guard slot.destination >= 0, slot.inverseSlot >= 0 else { return nil }
-    let destination = model.entity(at: slot.destination)
-    let other = destination.slots[slot.inverseSlot]
+    guard let destinationNumber = slot.destination, let inverseSlot = slot.inverseSlot else { return nil }
+    let destination = model.entity(at: destinationNumber)
+    let other = destination.slots[inverseSlot]
     guard let back = other.relationship?.inverseName, ScalarString(back) == ScalarString(slot.name),
-      other.destination >= 0
+      let otherDestination = other.destination
     else { return nil }
-    let target = model.entity(at: other.destination)
+    let target = model.entity(at: otherDestination)
     guard target.isKindOf(entity: entity) || entity.isKindOf(entity: target) else { return nil }
     return (destination, other)
   }
@@ -192,18 +196,19 @@ struct DatabaseLayout {
     for (index, table) in tables.enumerated() { tableOfRoot[table.root] = index }
     for entity in model.entities {
       for slot in Self.ownSlots(entity)
-      where slot.isToMany && slot.destination >= 0 && inverse(of: slot, in: entity) == nil {
-        let root = model.entity(at: slot.destination).root.index
-        guard let index = tableOfRoot[root] else { continue }
+      where slot.isToMany && inverse(of: slot, in: entity) == nil {
+        guard let destination = slot.destination,
+          let index = tableOfRoot[model.entity(at: destination).root.index]
+        else { continue }
         let text = "\(number(entity.index))" + Self.columnText(slot.name)
         tables[index].columns.append(
           Column(
-            role: .owner(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index,
+            role: .owner(entity: entity.index, slot: slot.index), entity: destination, slot: slot.index,
             name: "Z" + text))
         if slot.isOrdered {
           tables[index].columns.append(
             Column(
-              role: .ownerOrderKey(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index,
+              role: .ownerOrderKey(entity: entity.index, slot: slot.index), entity: destination, slot: slot.index,
               name: "Z_FOK_" + text, alternatives: ["Z_FOK_" + Self.columnText(slot.name)]))
         }
       }

@@ -13,6 +13,8 @@ final class ExternalData {
   private let folder: String?
   private let limits: StoreLimits
   private var missing: [ScalarString: (count: Int, example: String)] = [:]
+  /// Cells of the raw view that name a file.
+  private var unread: [ScalarString: (count: Int, example: String)] = [:]
 
   init(_ source: StoreSource, _ limits: StoreLimits) {
     self.source = source
@@ -44,7 +46,7 @@ final class ExternalData {
         let file = try folder.map({ (folder) throws(PersistentStoreError) in
           try source.companion(named: folder + "/" + name)
         }) ?? nil, !file.isFolder
-      else { return note(name, nodes.location(slot)) }
+      else { return note(name, nodes.location(slot), in: &missing) }
       let size = try file.totalSize()
       guard size <= limits.valueBytes else {
         throw PersistentStoreError(
@@ -65,6 +67,16 @@ final class ExternalData {
     }
   }
 
+  /// Notes a cell that names a file, where the model does not say whether it does.
+  ///
+  /// The raw view has such cells as they are: what is in the files is not read.
+  func noteFileName(_ cell: UnsafeRawBufferPointer, slot: Int, of nodes: NodeTableBuilder) {
+    guard cell.count == 38, cell.first == Self.fileMark, cell.last == 0,
+      let name = try? Self.fileName(cell, at: StoreLocation())
+    else { return }
+    note(name, nodes.location(slot), in: &unread)
+  }
+
   private static func fileName(_ cell: UnsafeRawBufferPointer, at place: StoreLocation) throws(PersistentStoreError)
     -> String
   {
@@ -81,21 +93,26 @@ final class ExternalData {
     return String(decoding: text, as: UTF8.self)
   }
 
-  private func note(_ name: String, _ place: StoreLocation) {
-    let subject = "\(place.entity ?? "").\(place.property ?? "")"
-    let old = missing[ScalarString(subject)]
-    missing[ScalarString(subject)] = (
+  private func note(
+    _ name: String, _ place: StoreLocation, in notes: inout [ScalarString: (count: Int, example: String)]
+  ) {
+    let subject = ScalarString("\(place.entity ?? "").\(place.property ?? "")")
+    let old = notes[subject]
+    notes[subject] = (
       (old?.count ?? 0) + 1,
       old?.example ?? "\(place.entity ?? "")/\(place.reference ?? ""), file \(folder.map { $0 + "/" } ?? "")\(name)"
     )
   }
 
-  func reportMissing(to source: StoreSource) throws(PersistentStoreError) {
-    for (subject, entry) in missing.sorted(by: { $0.key < $1.key }) {
-      source.report(
-        LoadNote(
-          subject: subject.string, count: entry.count, text: "data in files that are missing", example: entry.example,
-          isLoss: true))
+  func report(to source: StoreSource) {
+    for (notes, text) in [
+      (missing, "data in files that are missing"),
+      (unread, "data in files, which are read only with a model"),
+    ] {
+      for (subject, entry) in notes.sorted(by: { $0.key < $1.key }) {
+        source.report(
+          LoadNote(subject: subject.string, count: entry.count, text: text, example: entry.example, isLoss: true))
+      }
     }
   }
 }

@@ -5,6 +5,8 @@ struct JoinTableReader {
   let tableName: String
   private let join: DatabaseLayout.JoinTable
   private let database: SQLiteDatabase
+  /// Whether the table's own key is both columns, so that no pair is there twice.
+  private let hasKey: Bool
   /// The columns with the keys of the first side's objects and of the second's, and of the order of each among the
   /// other's.
   private let columns: (first: String, second: String, firstOrder: String?, secondOrder: String?)
@@ -19,7 +21,7 @@ struct JoinTableReader {
     // An inverse may be declared by a super-entity of the destination that the relationship names.
     func numbers(_ side: DatabaseLayout.JoinTable.Side, _ other: DatabaseLayout.JoinTable.Side) -> [Int64] {
       let destination = model.entity(at: other.entity).slots[other.slot].destination
-      let number = destination >= 0 ? layout.numbers[destination] ?? side.number : side.number
+      let number = destination.flatMap { layout.numbers[$0] } ?? side.number
       return number == side.number ? [side.number] : [side.number, number]
     }
     let firstNumbers = numbers(join.first, join.second)
@@ -42,6 +44,7 @@ struct JoinTableReader {
         table.column(named: "Z_FOK_" + table.columns[column].name.dropFirst(2)).map { table.columns[$0].name }
       }
       tableName = table.name
+      hasKey = Set(table.keyColumns) == [first, second]
       columns = (table.columns[first].name, table.columns[second].name, order(first), order(second))
       return
     }
@@ -78,8 +81,9 @@ struct JoinTableReader {
 
   /// The pairs, as the members of both sides.
   ///
-  /// - Throws: `.malformed` for a damaged row; `.danglingReference` for one that joins two objects that do not exist,
-  ///   unless such rows are left out and reported. A row with one end is one end's dangling reference.
+  /// - Throws: `.malformed` for a damaged row, and for one without a key or that is there twice; `.danglingReference`
+  ///   for one that joins two objects that do not exist. The latter three are left out and reported where that is asked
+  ///   for. A row one of whose objects does not exist is the other one's dangling reference.
   func read(
     _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: StrayRows,
     source: StoreSource
@@ -93,7 +97,8 @@ struct JoinTableReader {
     let firstLookup = lookups[model.entity(at: join.first.entity).root.index]
     let secondLookup = lookups[model.entity(at: join.second.entity).root.index]
     var previous = Int64.min
-    var strays: (count: Int, first: Int64) = (0, 0)
+    var strays: [Stray: (count: Int, first: Int64)] = [:]
+    var seen: Set<Pair> = []
     while try rows.step(after: nil) {
       let row = rows.integer(0)
       guard row > previous || previous == .min else {
@@ -101,19 +106,21 @@ struct JoinTableReader {
           .malformed, "row \(row) comes after row \(previous): the table is damaged", at: place)
       }
       previous = row
-      guard rows.kind(1) == .integer, rows.kind(2) == .integer else {
+      let isPair = rows.kind(1) == .integer && rows.kind(2) == .integer
+      guard isPair || rows.isNull(1) || rows.isNull(2) else {
         throw PersistentStoreError(
           .malformed, "row \(row) holds \(rows.kind(1).name) and \(rows.kind(2).name), not two keys", at: place)
       }
       let (one, other) = (rows.integer(1), rows.integer(2))
-      guard firstLookup?[one] != nil || secondLookup?[other] != nil else {
-        guard strayRows == .skip else {
-          throw PersistentStoreError(
-            .danglingReference,
-            "row \(row) joins \(model.entity(at: join.first.entity).name)/\(one) and \(model.entity(at: join.second.entity).name)/\(other), which do not exist; the option rows=skip leaves such rows out",
-            at: place)
-        }
-        strays = (strays.count + 1, strays.count == 0 ? row : strays.first)
+      let stray: Stray? =
+        !isPair
+        ? .half
+        : firstLookup?[one] == nil && secondLookup?[other] == nil
+          ? .unknown : !hasKey && !seen.insert(Pair(owner: one, member: other)).inserted ? .twice : nil
+      if let stray {
+        guard strayRows == .skip else { throw error(stray, row, one, other, model, place) }
+        strays[stray] = (strays[stray]?.count ?? 0, strays[stray]?.first ?? row)
+        strays[stray]?.count += 1
         continue
       }
       if join.isReflexive {
@@ -124,18 +131,41 @@ struct JoinTableReader {
         second.append(owner: other, member: one, orderKey: rows.integer(3))
       }
     }
-    if strays.count > 0 {
+    for stray in Stray.allCases {
+      guard let found = strays[stray] else { continue }
       source.report(
         LoadNote(
-          subject: tableName, count: strays.count, text: "left out: a row that joins two objects that do not exist",
-          example: "row \(strays.first)"))
+          subject: tableName, count: found.count, text: "left out: a row that \(stray.rawValue)",
+          example: "row \(found.first)"))
     }
     return join.isReflexive ? [Self.merged(first, second)] : [first, second]
   }
 
+  /// Rows that join no two objects.
+  private enum Stray: String, CaseIterable {
+    case unknown = "joins two objects that do not exist"
+    case half = "has no key of one of its objects"
+    case twice = "joins two objects that an earlier row joins"
+  }
+
+  private struct Pair: Hashable { let owner: Int64, member: Int64 }
+
+  private func error(
+    _ stray: Stray, _ row: Int64, _ one: Int64, _ other: Int64, _ model: ManagedObjectModel, _ place: StoreLocation
+  ) -> PersistentStoreError {
+    let pair =
+      "\(model.entity(at: join.first.entity).name)/\(one) and \(model.entity(at: join.second.entity).name)/\(other)"
+    let (code, text): (PersistentStoreError.Code, String) =
+      switch stray {
+      case .unknown: (.danglingReference, "row \(row) joins \(pair), which do not exist")
+      case .half: (.malformed, "row \(row) \(stray.rawValue)")
+      case .twice: (.malformed, "row \(row) joins \(pair), which an earlier row joins too")
+      }
+    return PersistentStoreError(code, text + "; the option rows=skip leaves such rows out", at: place)
+  }
+
   /// Both directions of a relationship that is its own inverse, each pair once.
   private static func merged(_ one: MemberList, _ other: MemberList) -> MemberList {
-    struct Pair: Hashable { let owner: Int64, member: Int64 }
     var result = MemberList(entity: one.entity, slot: one.slot, isOrdered: one.isOrdered)
     var seen: Set<Pair> = []
     for list in [one, other] {

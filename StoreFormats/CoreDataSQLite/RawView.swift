@@ -105,13 +105,22 @@ struct RawView {
     let users = tree.count > 1 ? try users(of: columns, in: table) : [:]
     for (index, column) in columns.enumerated() {
       let name = DatabaseSchema.key(column.name)
-      if name.hasPrefix("Z_FOK_") || Self.numbered(name, "_") != nil { continue }
+      // The order of a list that the raw view has; of any other the keys are numbers of the object.
+      if name.hasPrefix("Z_FOK_"), table.column(named: "Z" + name.dropFirst(6)) != nil,
+        Self.numbered("Z" + name.dropFirst(6), "") != nil
+      {
+        continue
+      }
+      if Self.numbered(name, "_") != nil { continue }
       let used = users[index] ?? []
       let owner = used.count == 1 ? used.first ?? root.number : root.number
       let text = String(column.name.dropFirst())
       if let (number, rest) = Self.numbered(name, ""), let other = byNumber[number] {
+        let isOrdered = table.column(named: "Z_FOK_\(number)\(rest)") != nil
         add(
-          .relationship(RelationshipDescription(name: rest, destinationEntityName: root.name, maximumCount: 0)),
+          .relationship(
+            RelationshipDescription(
+              name: rest, destinationEntityName: root.name, maximumCount: 0, isOrdered: isOrdered)),
           to: other.number)
         continue
       }

@@ -50,7 +50,7 @@ struct StoreLoader {
         source: source)
       lookups[table.root] = try reader.read(into: &lists)
     }
-    try external.reportMissing(to: source)
+    external.report(to: source)
     for join in layout.joinTables {
       let reader = try JoinTableReader(join, schema: schema, layout: layout, database: database)
       guard let reader else {
@@ -129,8 +129,13 @@ struct StoreLoader {
 
   private func reportOthers(_ read: Set<String>) throws(PersistentStoreError) {
     var others: [String] = []
+    var hasIndexTables = false
     for name in schema.tableNames where !read.contains(DatabaseSchema.key(name)) {
       let key = DatabaseSchema.key(name)
+      if schema.isIndexTable(name) {
+        hasIndexTables = true
+        continue
+      }
       if StoreTables.historyTables.contains(key) {
         if key == "ATRANSACTION" {
           let count = try rowCount(name)
@@ -150,6 +155,11 @@ struct StoreLoader {
       } else {
         others.append(name)
       }
+    }
+    if hasIndexTables {
+      source.report(
+        LoadNote(
+          subject: schema.virtualTableNames.joined(separator: ", "), text: "indexes, which are not part of the graph"))
     }
     if !others.isEmpty {
       source.report(LoadNote(subject: others.joined(separator: ", "), text: "tables that are not part of the graph"))

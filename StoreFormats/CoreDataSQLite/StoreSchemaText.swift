@@ -129,43 +129,76 @@ struct StoreSchemaText {
     return result + [Self.createPrimaryKey, Self.createMetadata]
   }
 
-  /// Indexes of relationships, of entity numbers, of fetch indexes and of uniqueness constraints.
-  var createIndexes: [String] {
-    var plain: [String] = []
-    var declared: [String] = []
-    var unique: [String] = []
+  /// An index with its statement.
+  struct Index {
+    let name: String
+    let sql: String
+    /// The entity and the properties of a uniqueness constraint; nil for an index that data cannot break.
+    var constraint: (entity: String, properties: [String])?
+
+    init(
+      _ name: String, on table: String, _ columns: String, constraint: (entity: String, properties: [String])? = nil
+    ) {
+      self.name = name
+      self.constraint = constraint
+      let kind = constraint == nil ? "INDEX" : "UNIQUE INDEX"
+      sql = "CREATE \(kind) \(StoreSchemaText.name(name)) ON \(StoreSchemaText.name(table)) (\(columns))"
+    }
+  }
+
+  /// Indexes of relationships, of entity numbers, of attributes, of fetch indexes and of uniqueness constraints.
+  ///
+  /// Of two that would have one name, as names of entities and indexes allow, the first is there.
+  var createIndexes: [Index] {
+    var plain: [Index] = []
+    var declared: [Index] = []
+    var unique: [Index] = []
     let model = layout.model
     for (index, table) in layout.tables.enumerated().sorted(by: {
       (layout.numbers[$0.element.root] ?? 0) < (layout.numbers[$1.element.root] ?? 0)
     }) {
-      for column in columns[index] {
-        switch column.source.role {
-        case .toOne, .owner:
-          plain.append(
-            "CREATE INDEX \(Self.name("\(table.name)_\(column.name)_INDEX")) ON \(Self.name(table.name)) (\(Self.name(column.name)))"
-          )
-        default: break
-        }
-      }
-      if table.entities.count > 1 {
-        plain.append("CREATE INDEX \(Self.name("\(table.name)_Z_ENT_INDEX")) ON \(Self.name(table.name)) (Z_ENT)")
-      }
-      for (number, join) in layout.joinTables.enumerated()
-      where model.entity(at: join.first.entity).root.index == table.root {
-        let names = joins[number]
-        plain.append(
-          "CREATE INDEX \(Self.name("\(names.table)_\(names.second)_INDEX")) ON \(Self.name(names.table)) (\(Self.name(names.second)), \(Self.name(names.first)))"
-        )
-      }
+      plain += relationshipIndexes(table, columns[index])
       for entity in table.entities.map({ model.entity(at: $0) }) {
+        declared += attributeIndexes(of: entity, table, columns[index])
         declared += fetchIndexes(of: entity, table, columns[index])
         unique += constraints(of: entity, table, columns[index])
       }
     }
-    return plain + declared + unique
+    var taken = Set((layout.tables.map(\.name) + joins.map(\.table)).map { DatabaseSchema.key($0) })
+    return (plain + declared + unique).filter { taken.insert(DatabaseSchema.key($0.name)).inserted }
   }
 
-  private func fetchIndexes(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [String] {
+  private func relationshipIndexes(_ table: DatabaseLayout.Table, _ columns: [Column]) -> [Index] {
+    var result: [Index] = []
+    for column in columns {
+      switch column.source.role {
+      case .toOne, .owner:
+        result.append(Index("\(table.name)_\(column.name)_INDEX", on: table.name, Self.name(column.name)))
+      default: break
+      }
+    }
+    if table.entities.count > 1 { result.append(Index("\(table.name)_Z_ENT_INDEX", on: table.name, "Z_ENT")) }
+    for (number, join) in layout.joinTables.enumerated()
+    where layout.model.entity(at: join.first.entity).root.index == table.root {
+      let names = joins[number]
+      result.append(
+        Index(
+          "\(names.table)_\(names.second)_INDEX", on: names.table,
+          "\(Self.name(names.second)), \(Self.name(names.first))"))
+    }
+    return result
+  }
+
+  private func attributeIndexes(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [Index] {
+    entity.declaration.properties.compactMap { property in
+      guard case .attribute(let attribute) = property, attribute.isIndexed,
+        let column = column(of: attribute.name, entity, columns)
+      else { return nil }
+      return Index("Z_\(entity.name)_\(attribute.name)", on: table.name, "\(Self.name(column)) COLLATE BINARY ASC")
+    }
+  }
+
+  private func fetchIndexes(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [Index] {
     entity.declaration.fetchIndexes.compactMap { index in
       // Of expressions, and in trees of rectangles, nothing is known.
       guard index.partialIndexPredicate == nil, !index.elements.isEmpty,
@@ -177,18 +210,19 @@ struct StoreSchemaText {
         }
       }
       guard !parts.contains(nil) else { return nil }
-      return
-        "CREATE INDEX \(Self.name("Z_\(entity.name)_\(index.name)")) ON \(Self.name(table.name)) (\(parts.compactMap { $0 }.joined(separator: ", ")))"
+      return Index(
+        "Z_\(entity.name)_\(index.name)", on: table.name, parts.compactMap { $0 }.joined(separator: ", "))
     }
   }
 
-  private func constraints(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [String] {
+  private func constraints(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [Index] {
     entity.declaration.uniquenessConstraints.compactMap { constraint in
       let parts = constraint.map { column(of: $0, entity, columns) }
       guard !parts.isEmpty, !parts.contains(nil) else { return nil }
-      let list = parts.compactMap { $0 }.map { "\(Self.name($0)) COLLATE BINARY ASC" }.joined(separator: ", ")
-      return
-        "CREATE UNIQUE INDEX \(Self.name("Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))")) ON \(Self.name(table.name)) (\(list))"
+      return Index(
+        "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))", on: table.name,
+        parts.compactMap { $0 }.map { "\(Self.name($0)) COLLATE BINARY ASC" }.joined(separator: ", "),
+        constraint: (entity.name, constraint))
     }
   }
 

@@ -36,8 +36,19 @@ struct StoreWriter {
     for index in layout.joinTables.indices { try writeJoins(index) }
     try writePrimaryKeys()
     try writeMetadata()
-    for statement in text.createIndexes { try output.run(statement) }
+    for index in text.createIndexes { try create(index) }
     try output.finish { (bytes) throws(PersistentStoreError) in try file.write(bytes) }
+  }
+
+  /// - Throws: `.invalidValue` for objects that a uniqueness constraint of the model forbids.
+  private func create(_ index: StoreSchemaText.Index) throws(PersistentStoreError) {
+    do throws(PersistentStoreError) { try output.run(index.sql) } catch {
+      guard let (entity, properties) = index.constraint, error.code == .invalidValue else { throw error }
+      throw PersistentStoreError(
+        .invalidValue,
+        "two objects of \(entity) have the same \(properties.joined(separator: ", ")), which a uniqueness constraint of the model forbids",
+        at: StoreLocation(file: path, entity: entity, property: properties.count == 1 ? properties[0] : nil))
+    }
   }
 
   // MARK: Before anything is written

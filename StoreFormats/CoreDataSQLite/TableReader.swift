@@ -40,7 +40,11 @@ struct TableReader {
   private let external: ExternalData
   private let source: StoreSource
   private let isUTF8: Bool
+  /// Whether the model is the raw view, which does not know what is external data.
+  private let isRaw: Bool
 
+  /// The first choice of names of all columns that the layout has for the table.
+  private let ownNames: Set<String>
   private var selected: [String] = ["Z_PK", "Z_ENT"]
   private var selectedIndex: [Int: Int32] = [:]
   private var plans: [Int64: EntityPlan] = [:]
@@ -56,12 +60,14 @@ struct TableReader {
   ) throws(PersistentStoreError) {
     self.table = table
     self.found = found
+    ownNames = Set(table.columns.map { DatabaseSchema.key($0.name) })
     self.layout = layout
     self.database = database
     self.nodes = nodes
     self.strayRows = strayRows
     self.external = external
     self.source = source
+    isRaw = nodes.model.description.isInferred
     let encoding = try database.prepare("PRAGMA encoding", StoreLocation(offset: 0))
     isUTF8 = try encoding.step() && encoding.string(0) == "UTF-8"
     for name in ["Z_PK", "Z_ENT", "Z_OPT"] {
@@ -80,6 +86,8 @@ struct TableReader {
   private mutating func place(_ column: DatabaseLayout.Column) -> Int32? {
     for name in [column.name] + column.alternatives {
       guard let index = found.column(named: name) else { continue }
+      // An earlier name may be the name that another property has now: then the column is that one's.
+      if name != column.name, selectedIndex[index] != nil || ownNames.contains(DatabaseSchema.key(name)) { continue }
       usedColumns.insert(index)
       if let known = selectedIndex[index] { return known }
       selected.append(found.columns[index].name)
@@ -192,7 +200,11 @@ struct TableReader {
     try plan(&lists)
     let place = StoreLocation(file: database.file, entity: nodes.model.entity(at: table.root).name)
     let columns = selected.map { SQLiteDatabase.quoted($0) }.joined(separator: ", ")
-    let rows = try database.prepare("SELECT \(columns) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED", place)
+    // Where Z_PK is the key of the table the rows are in its order, and two of one key show damage; tables that were
+    // not made by Core Data may have none.
+    let order = found.rowKey == found.column(named: "Z_PK") ? "" : " ORDER BY Z_PK"
+    let rows = try database.prepare(
+      "SELECT \(columns) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED\(order)", place)
     var lookup = KeyLookup()
     var number: Int64?
     var plan: EntityPlan?
@@ -269,6 +281,7 @@ struct TableReader {
       try nodes.set(utf8: Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .bytes:
       guard rows.kind(column) == .blob else { throw misfit(field, rows) }
+      if isRaw { external.noteFileName(rows.bytes(column), slot: field.slot, of: nodes) }
       try nodes.set(
         bytes: Span(_unsafeElements: rows.bytes(column).assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .external:

@@ -437,9 +437,9 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let coordinator = try coordinator()
     let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
     try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada")]))
-    let before = try StorePlace.inspect(folder("a.lines")).identity
+    let before = try StorePath.inspect(folder("a.lines")).identity
     try coordinator.save(store)
-    #expect(try StorePlace.inspect(folder("a.lines")).identity == before)
+    #expect(try StorePath.inspect(folder("a.lines")).identity == before)
   }
 
   @Test("references are not reused, not even after a deletion and a reopening")

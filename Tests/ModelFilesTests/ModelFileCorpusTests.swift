@@ -19,7 +19,7 @@ struct ModelFileCorpusTests {
     for warning in warnings {
       let entity = try #require(model.entity(named: warning.entityName ?? ""))
       let slot = try #require(entity.slot(named: warning.propertyName ?? ""))
-      #expect(entity.slots[slot].inverseSlot == -1 && entity.slots[slot].relationship?.inverseName != nil, "\(path)")
+      #expect(entity.slots[slot].inverseSlot == nil && entity.slots[slot].relationship?.inverseName != nil, "\(path)")
     }
     return !warnings.isEmpty
   }

@@ -79,7 +79,7 @@ import Testing
     let slots = try #require(model.entity(named: "Image")).slots
     #expect(slots.map(\.name) == ["artist", "thumbnail"])
     #expect(slots.map { $0.relationship?.inverseName } == ["thumbnail", "thumbnail"])
-    #expect(slots.map(\.inverseSlot) == [-1, 0])
+    #expect(slots.map(\.inverseSlot) == [nil, 0])
     try stack.context.save()
   }
 

@@ -41,7 +41,7 @@ import Testing
     let folder = try Folder()
     let path = folder("store")
     try Self.stage(path, "old", layout).commit()
-    let identity = try StorePlace.inspect(path).identity
+    let identity = try StorePath.inspect(path).identity
     let isPublished = Mutex(false)
     let plan = FaultPlan(error: EIO, willCall: { if $0 == .look { isPublished.withLock { $0 = true } } }) { _, call in
       call == failing && isPublished.withLock { $0 }
@@ -52,7 +52,7 @@ import Testing
     #expect(try Self.read(path, layout) == "old")
     #expect(folder.names == ["store"])
     // It is the version that was read: the next save does not conflict with itself.
-    #expect(try StorePlace.inspect(path).identity == identity)
+    #expect(try StorePath.inspect(path).identity == identity)
     try Self.stage(path, "new", layout, .replaceOnlyIf(identity)).commit()
     #expect(try Self.read(path, layout) == "new")
   }
@@ -64,7 +64,7 @@ import Testing
     let folder = try Folder()
     let path = folder("store")
     try Self.stage(path, "old", layout).commit()
-    let identity = try StorePlace.inspect(path).identity
+    let identity = try StorePath.inspect(path).identity
     let plan = FaultPlan(error: EIO, willCall: { if $0 == .exchange { Self.replace(path, "theirs", layout) } }) {
       _, call in
       isLookFailing && call == .look
@@ -83,7 +83,7 @@ import Testing
     let folder = try Folder()
     let path = folder("store")
     try Self.stage(path, "old", layout).commit()
-    let identity = try StorePlace.inspect(path).identity
+    let identity = try StorePath.inspect(path).identity
     let plan = FaultPlan(
       error: EIO, willCall: { if hasOtherWriter, $0 == .exchange { Self.replace(path, "theirs", layout) } }
     ) { _, call in [.look, .exchangeBack].contains(call) }
@@ -109,7 +109,7 @@ import Testing
     for isThere in [true, false] {
       SystemCall.removeTree(path)
       if isThere { try Self.stage(path, "old", layout).commit() }
-      let identity = try StorePlace.inspect(path).identity
+      let identity = try StorePath.inspect(path).identity
       // The last sync is that of the directory, after the store has its name.
       let syncs = layout == .file ? 1 : 2
       let seen = Mutex(0)
@@ -138,7 +138,7 @@ import Testing
     let folder = try Folder()
     let path = folder("store")
     try Self.stage(path, "old", layout).commit()
-    let identity = try StorePlace.inspect(path).identity
+    let identity = try StorePath.inspect(path).identity
     // What the handler of a signal does would end other tests' work: what it would remove is looked at.
     let pending = Mutex<Set<String>>([])
     let plan = FaultPlan(error: 0, willCall: { call in if call == .look { pending.withLock { $0 = StagedItems.all } } })

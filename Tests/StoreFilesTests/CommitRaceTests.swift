@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Writers of one store at the same time") struct CommitRaceTests {
   private static func number(_ path: String, _ layout: StoreLayout) throws -> Int? {
-    let source = try StoreSource(opening: StorePlace.inspect(path))
+    let source = try StoreSource(opening: StorePath.inspect(path))
     let bytes = try source.bytes(ofMember: layout == .folder ? "n" : nil).withUnsafeBytes { Array($0) }
     return Int(String(decoding: bytes, as: UTF8.self))
   }
@@ -25,9 +25,9 @@ import Testing
   private static func increment(_ path: String, _ layout: StoreLayout) throws {
     while true {
       do {
-        let before = try StorePlace.inspect(path)
+        let before = try StorePath.inspect(path)
         guard let identity = before.identity, let number = try number(path, layout),
-          try StorePlace.inspect(path).identity == identity
+          try StorePath.inspect(path).identity == identity
         else { continue }
         try stage(number + 1, path, layout, .replaceOnlyIf(identity)).commit()
         return

@@ -96,12 +96,12 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let folder = try Folder()
     try write("theirs", to: folder("a"))
     #expect(code { try stage(folder("a"), "mine", policy: .createNew).commit() } == .alreadyExists)
-    let identity = try StorePlace.inspect(folder("a")).identity
+    let identity = try StorePath.inspect(folder("a")).identity
     try write("theirs too", to: folder("a"))
     #expect(code { try stage(folder("a"), "mine", policy: .replaceOnlyIf(identity)).commit() } == .changedOnDisk)
     #expect(code { try stage(folder("a"), "mine", policy: .replaceOnlyIf(nil)).commit() } == .changedOnDisk)
     #expect(try read(folder("a")) == "theirs too")
-    try stage(folder("a"), "mine", policy: .replaceOnlyIf(try StorePlace.inspect(folder("a")).identity)).commit()
+    try stage(folder("a"), "mine", policy: .replaceOnlyIf(try StorePath.inspect(folder("a")).identity)).commit()
     #expect(try read(folder("a")) == "mine")
     #expect(folder.names == ["a"])
   }
@@ -225,7 +225,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   }
 }
 
-@Suite("Inspecting a path") struct StorePlaceTests {
+@Suite("Inspecting a path") struct StorePathTests {
   @Test("nothing, zero bytes, a file, folders, links to them")
   func kinds() throws {
     let folder = try Folder()
@@ -236,16 +236,16 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
     try write("x", to: folder("full/member"))
     for (name, kind) in [
-      ("none", StorePlace.Kind.nothing), ("zero", .zeroLength), ("file", .file), ("empty", .emptyFolder),
+      ("none", StorePath.Kind.nothing), ("zero", .zeroLength), ("file", .file), ("empty", .emptyFolder),
       ("full", .folder),
     ] {
-      #expect(try StorePlace.inspect(folder(name)).kind == kind, "\(name)")
+      #expect(try StorePath.inspect(folder(name)).kind == kind, "\(name)")
       try FileManager.default.createSymbolicLink(atPath: folder("to-" + name), withDestinationPath: name)
-      let place = try StorePlace.inspect(folder("to-" + name))
+      let place = try StorePath.inspect(folder("to-" + name))
       #expect(place.kind == kind && place.isSymbolicLink, "link to \(name)")
-      #expect(try StorePlace.isSame(StorePlace.inspect(folder(name)), path: folder("to-" + name)), "link to \(name)")
+      #expect(try StorePath.isSame(StorePath.inspect(folder(name)), path: folder("to-" + name)), "link to \(name)")
     }
-    #expect(try StorePlace.inspect(folder("full") + "/").kind == .folder)
+    #expect(try StorePath.inspect(folder("full") + "/").kind == .folder)
   }
 
   @Test("a circle of links, a device and a pipe are refused")
@@ -254,10 +254,10 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     try FileManager.default.createSymbolicLink(atPath: folder("a"), withDestinationPath: "b")
     try FileManager.default.createSymbolicLink(atPath: folder("b"), withDestinationPath: "a")
     mkfifo(folder("pipe"), 0o600)
-    #expect(code { _ = try StorePlace.inspect(folder("a")) } == .cannotCreate)
-    #expect(code { _ = try StorePlace.inspect("/dev/null") } == .unsupportedFileKind)
-    #expect(code { _ = try StorePlace.inspect(folder("pipe")) } == .unsupportedFileKind)
-    #expect(code { _ = try StorePlace.inspect("") } == .cannotCreate)
+    #expect(code { _ = try StorePath.inspect(folder("a")) } == .cannotCreate)
+    #expect(code { _ = try StorePath.inspect("/dev/null") } == .unsupportedFileKind)
+    #expect(code { _ = try StorePath.inspect(folder("pipe")) } == .unsupportedFileKind)
+    #expect(code { _ = try StorePath.inspect("") } == .cannotCreate)
   }
 
   @Test("a file that may not be read is a matter of permission", .enabled(if: geteuid() != 0, "root may read anything"))
@@ -265,7 +265,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let folder = try Folder()
     try write("x", to: folder("a"))
     chmod(folder("a"), 0)
-    #expect(code { _ = try StoreSource(opening: StorePlace.inspect(folder("a"))).bytes() } == .permissionDenied)
+    #expect(code { _ = try StoreSource(opening: StorePath.inspect(folder("a"))).bytes() } == .permissionDenied)
   }
 }
 
@@ -275,7 +275,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let folder = try Folder()
     let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     try Data(bytes).write(to: URL(filePath: folder("a")))
-    for source in [try StoreSource(opening: StorePlace.inspect(folder("a"))), StoreSource(bytes: bytes, name: "a")] {
+    for source in [try StoreSource(opening: StorePath.inspect(folder("a"))), StoreSource(bytes: bytes, name: "a")] {
       var read: [UInt8] = []
       try source.readChunks(size: size) { chunk throws(PersistentStoreError) in
         read.append(contentsOf: chunk)
@@ -297,7 +297,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     try write("a", to: folder("s/a"))
     try write("h", to: folder("s/.hidden"))
     try FileManager.default.createSymbolicLink(atPath: folder("s/link"), withDestinationPath: folder("outside"))
-    let source = try StoreSource(opening: StorePlace.inspect(folder("s")))
+    let source = try StoreSource(opening: StorePath.inspect(folder("s")))
     #expect(source.memberNames == ["a", "b"])
     for name in ["link", "../outside", ".hidden", "inner", "missing"] {
       #expect(code { _ = try source.bytes(ofMember: name) } == .notFound, "\(name)")
@@ -310,16 +310,16 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   @Test("one is created if there is nothing, and removed only while it is the same file and empty")
   func reservation() throws {
     let folder = try Folder()
-    let made = try #require(try Reservation.make(at: StorePlace.inspect(folder("a"))))
+    let made = try #require(try Reservation.make(at: StorePath.inspect(folder("a"))))
     #expect(folder.names == ["a"])
-    #expect(try Reservation.make(at: StorePlace.inspect(folder("a"))) == nil)
+    #expect(try Reservation.make(at: StorePath.inspect(folder("a"))) == nil)
     made.removeIfUnsaved()
     #expect(folder.names.isEmpty)
-    let filled = try #require(try Reservation.make(at: StorePlace.inspect(folder("b"))))
+    let filled = try #require(try Reservation.make(at: StorePath.inspect(folder("b"))))
     try write("x", to: folder("b"))
     filled.removeIfUnsaved()
     #expect(folder.names == ["b"])
-    let replaced = try #require(try Reservation.make(at: StorePlace.inspect(folder("c"))))
+    let replaced = try #require(try Reservation.make(at: StorePath.inspect(folder("c"))))
     // Another empty file under the same name is somebody else's.
     try write("", to: folder("d"))
     rename(folder("d"), folder("c"))

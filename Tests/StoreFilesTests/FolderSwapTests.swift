@@ -27,7 +27,7 @@ import Testing
   }
   /// As the kit reads it.
   private static func content(_ path: String) throws -> [String: String] {
-    let source = try StoreSource(opening: StorePlace.inspect(path))
+    let source = try StoreSource(opening: StorePath.inspect(path))
     var all: [String: String] = [:]
     for name in source.isFolder ? source.memberNames.map({ $0 as String? }) : [nil] {
       all[name ?? ""] = String(decoding: try source.bytes(ofMember: name).withUnsafeBytes { Array($0) }, as: UTF8.self)
@@ -49,14 +49,14 @@ import Testing
     let before = try #require(try SystemCall.status(path + "/.git/objects/1", followLinks: false))
     chmod(path + "/a", 0o640)
     for round in 0..<3 {
-      let identity = try StorePlace.inspect(path).identity
+      let identity = try StorePath.inspect(path).identity
       var members = Self.new
       members["a"] = "\(round)"
       let committed = try Self.stage(path, members, .replaceOnlyIf(identity), error: error, keeping: ["note.txt"])
         .commit()
       members["note.txt"] = "note"
       #expect(try Self.content(path) == members)
-      #expect(try StorePlace.inspect(path).identity == committed)
+      #expect(try StorePath.inspect(path).identity == committed)
       #expect(folder.names == ["s"])
       #expect(Set(try FileManager.default.contentsOfDirectory(atPath: path)) == Set(members.keys).union([".git"]))
     }
@@ -71,12 +71,12 @@ import Testing
     let path = folder("s")
     let new = old[""] == nil ? Self.new : ["": "new"]
     if !old.isEmpty { try Self.stage(path, old, .createNew).commit() }
-    let identity = try StorePlace.inspect(path).identity
+    let identity = try StorePath.inspect(path).identity
     let staged = try Self.stage(path, new, .replaceOnlyIf(identity))
     let published = try staged.publish()
     #expect(try Self.content(path) == new)
     try published.rollBack()
-    #expect(try StorePlace.inspect(path).identity == identity)
+    #expect(try StorePath.inspect(path).identity == identity)
     #expect(old.isEmpty ? folder.names.isEmpty : try Self.content(path) == old)
     #expect(folder.names == (old.isEmpty ? [] : ["s"]))
     if old.count > 1 {
@@ -95,7 +95,7 @@ import Testing
       let published = try taken.publish()
       #expect(try Self.content(path) == new)
       try published.rollBack()
-      #expect(try StorePlace.inspect(path).kind == (isFolder ? .zeroLength : .emptyFolder))
+      #expect(try StorePath.inspect(path).kind == (isFolder ? .zeroLength : .emptyFolder))
       try Self.stage(path, new).commit()
       #expect(try Self.content(path) == new)
       let error = #expect(throws: PersistentStoreError.self) {
@@ -126,7 +126,7 @@ import Testing
     mkdir(staged, 0o755)
     for (name, text) in Self.new { try Self.write(text, to: staged + "/" + name) }
     try FolderSwap.begin(staged, in: path, .init(members: ["a", "b", "more"], removed: ["gone"]), of: path)
-    let identity = try StorePlace.inspect(path).identity
+    let identity = try StorePath.inspect(path).identity
     let steps: [() -> Void] = [
       { rename(path + "/a", folder("out-a")) }, { rename(path + "/.atomicstore-commit/a", path + "/a") },
       { rename(path + "/.atomicstore-commit/b", path + "/b") },
@@ -135,10 +135,10 @@ import Testing
     ]
     for step in steps.prefix(moves) { step() }
     #expect(try Self.content(path) == Self.new)
-    #expect(try StorePlace.inspect(path).allNames() == [".hidden", "a", "b", "more"])
-    #expect(try StorePlace.inspect(path).probe().prefix(ofMember: "more") == Array("new".utf8))
+    #expect(try StorePath.inspect(path).allNames() == [".hidden", "a", "b", "more"])
+    #expect(try StorePath.inspect(path).probe().prefix(ofMember: "more") == Array("new".utf8))
     // It is one version throughout: whoever read it before a move can save after it.
-    #expect(try StorePlace.inspect(path).identity == identity)
+    #expect(try StorePath.inspect(path).identity == identity)
     try Self.stage(path, ["a": "later"], .replaceOnlyIf(identity)).commit()
     #expect(try Self.content(path) == ["a": "later"])
     #expect(try FileManager.default.contentsOfDirectory(atPath: path).sorted() == [".hidden", "a"])
@@ -153,7 +153,7 @@ import Testing
     mkdir(staged, 0o755)
     for (name, text) in Self.new { try Self.write(text, to: staged + "/" + name) }
     try FolderSwap.begin(staged, in: path, .init(members: ["a", "b", "more"], removed: ["gone"]), of: path)
-    let source = try StoreSource(opening: StorePlace.inspect(path))
+    let source = try StoreSource(opening: StorePath.inspect(path))
     try FolderSwap.finish(in: path, movingOldTo: nil, of: path)
     for (name, text) in Self.new {
       #expect(try source.bytes(ofMember: name).withUnsafeBytes { Array($0) } == Array(text.utf8))
@@ -166,7 +166,7 @@ import Testing
     let folder = try Folder()
     let path = folder("s")
     try Self.stage(path, Self.old, .createNew).commit()
-    let identity = try StorePlace.inspect(path).identity
+    let identity = try StorePath.inspect(path).identity
     let staged = try Self.stage(path, Self.new, .replaceOnlyIf(identity)) { call in
       if call == .exchange { try? Data("theirs".utf8).write(to: URL(filePath: path + "/b"), options: .atomic) }
     }
@@ -202,7 +202,7 @@ import Testing
     mkdir(path + "/.atomicstore-commit", 0o755)
     #expect(try Self.content(path) == Self.old)
     try Self.write(text, to: path + "/.atomicstore-commit/.members")
-    let error = #expect(throws: PersistentStoreError.self) { try StorePlace.inspect(path) }
+    let error = #expect(throws: PersistentStoreError.self) { try StorePath.inspect(path) }
     #expect(error?.code == .malformed)
     unlink(path + "/.atomicstore-commit/.members")
     try Self.stage(path, Self.new).commit()

@@ -275,7 +275,7 @@ private struct User {
     let folder = try Folder()
     try Self.stage(folder("source"), ["": "x"]).commit()
     chmod(folder("source"), source)
-    let ceiling = try PermissionCeiling(of: StorePlace.inspect(folder("source")))
+    let ceiling = try PermissionCeiling(of: StorePath.inspect(folder("source")))
     try Self.stage(folder("copy"), ["": "x"], ceiling: ceiling).commit()
     #expect(try Self.mode(folder("copy")) == copy)
     try Self.stage(folder("dir"), ["a": "x"], ceiling: ceiling).commit()
@@ -297,7 +297,7 @@ private struct User {
     try Self.stage(folder("s"), ["a": "x"]).commit()
     for (mode, copy) in [(mode_t(0o700), mode_t(0o600)), (0o750, 0o640), (0o755, 0o644), (0o711, 0o644)] {
       chmod(folder("s"), mode)
-      let ceiling = try PermissionCeiling(of: StorePlace.inspect(folder("s")))
+      let ceiling = try PermissionCeiling(of: StorePath.inspect(folder("s")))
       SystemCall.removeTree(folder("copy"))
       try Self.stage(folder("copy"), ["": "x"], ceiling: ceiling).commit()
       #expect(try Self.mode(folder("copy")) == copy, "\(String(mode, radix: 8))")
@@ -307,14 +307,14 @@ private struct User {
       chown(folder("f"), uid_t.max, 6000)
       chmod(folder("f"), 0o640)
       try Self.stage(
-        folder("other group"), ["": "x"], ceiling: try PermissionCeiling(of: StorePlace.inspect(folder("f")))
+        folder("other group"), ["": "x"], ceiling: try PermissionCeiling(of: StorePath.inspect(folder("f")))
       ).commit()
       #expect(try Self.mode(folder("other group")) == 0o600)
       chown(folder("f"), uid_t.max, getegid())
     }
     guard Self.hasLists else { return }
     #expect(Self.set("system.posix_acl_access", Self.list(group: 0, mask: 6, users: [5002: 6]), of: folder("f")))
-    try Self.stage(folder("list"), ["": "x"], ceiling: try PermissionCeiling(of: StorePlace.inspect(folder("f"))))
+    try Self.stage(folder("list"), ["": "x"], ceiling: try PermissionCeiling(of: StorePath.inspect(folder("f"))))
       .commit()
     #expect(try Self.mode(folder("list")) == 0o600)
   }

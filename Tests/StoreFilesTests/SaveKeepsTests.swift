@@ -156,7 +156,7 @@ import Testing
     for number in 0..<70 { try write("x", to: folder("s/m\(number)")) }
     try FileManager.default.createSymbolicLink(atPath: folder("s/zlink"), withDestinationPath: folder("outside"))
     try write("late", to: folder("s/zz"))
-    let probe = try StorePlace.inspect(folder("s")).probe()
+    let probe = try StorePath.inspect(folder("s")).probe()
     #expect(probe.prefix(ofMember: "a") == Array("plain".utf8))
     #expect(probe.prefix(ofMember: "zz") == Array("late".utf8))
     #expect(probe.prefix(ofMember: "link").isEmpty && probe.prefix(ofMember: "zlink").isEmpty)

@@ -286,6 +286,48 @@ import Testing
       "\(error)")
   }
 
+  @Test(
+    "indexes are those of the model, and those of one name are one",
+    .enabled(if: SQLiteSamples.program != nil, SQLiteSamples.needed))
+  func indexes() throws {
+    func element(_ name: String) -> FetchIndexDescription.Element { FetchIndexDescription.Element(propertyName: name) }
+    let model = try model([
+      EntityDescription(
+        name: "Item",
+        properties: [
+          .attribute(AttributeDescription(name: "name", type: .string, isIndexed: true)),
+          .attribute(AttributeDescription(name: "a_b", type: .string, isIndexed: true)),
+        ], fetchIndexes: [FetchIndexDescription(name: "NAME", elements: [element("name")])]),
+      EntityDescription(
+        name: "Item_a", properties: [.attribute(AttributeDescription(name: "b", type: .string, isIndexed: true))]),
+    ])
+    _ = try save(model, "i.sqlite") { try $0.beginNode(entity: 0, reference: 1) }
+    #expect(
+      try query("i.sqlite", "SELECT sql FROM sqlite_master WHERE type = 'index' ORDER BY name") == [
+        "CREATE INDEX Z_Item_a_b ON ZITEM (ZA_B COLLATE BINARY ASC)",
+        "CREATE INDEX Z_Item_name ON ZITEM (ZNAME COLLATE BINARY ASC)",
+      ])
+  }
+
+  @Test("objects that a uniqueness constraint forbids are refused with entity and property")
+  func constraint() throws {
+    let model = try model([
+      EntityDescription(
+        name: "Item", properties: [.attribute(AttributeDescription(name: "code", type: .string))],
+        uniquenessConstraints: [["code"]])
+    ])
+    let error = try #require(throws: PersistentStoreError.self) {
+      try save(model, "u.sqlite") { builder in
+        for key in 1...2 {
+          try builder.beginNode(entity: 0, reference: Int64(key))
+          try builder.set(.string("same"), slot: 0)
+        }
+      }
+    }
+    #expect(error.code == .invalidValue && error.message.contains("uniqueness constraint"), "\(error)")
+    #expect(error.location.entity == "Item" && error.location.property == "code", "\(error)")
+  }
+
   // MARK: External data
 
   private static let photo = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) })

@@ -23,7 +23,7 @@ import Testing
   }
 
   private static func files(_ path: String) throws -> [String: Data] {
-    let source = try StoreSource(opening: try StorePlace.inspect(path))
+    let source = try StoreSource(opening: try StorePath.inspect(path))
     guard source.isFolder else { return ["": try Data(contentsOf: URL(filePath: path))] }
     return try Dictionary(
       uniqueKeysWithValues: source.memberNames.map { ($0, try Data(contentsOf: URL(filePath: path + "/" + $0))) })

@@ -24,7 +24,7 @@ import Testing
   }
 
   private static func bytes(_ path: String) throws -> [String: [UInt8]] {
-    let source = try StoreSource(opening: try StorePlace.inspect(path))
+    let source = try StoreSource(opening: try StorePath.inspect(path))
     guard source.isFolder else { return ["": try source.bytes().withUnsafeBytes { Array($0) }] }
     var result: [String: [UInt8]] = [:]
     for name in source.memberNames { result[name] = try source.bytes(ofMember: name).withUnsafeBytes { Array($0) } }

@@ -94,7 +94,7 @@ import Testing
   func bytes(_ type: String) throws {
     let folder = try Folder()
     let path = try store(type, in: folder)
-    let size = try StoreSource(opening: StorePlace.inspect(path)).totalSize()
+    let size = try StoreSource(opening: StorePath.inspect(path)).totalSize()
     try open(path, ["maximumBytes": "\(size)"])
     let error = #expect(throws: PersistentStoreError.self) { try open(path, ["maximumBytes": "\(size - 1)"]) }
     #expect(error?.code == .limitExceeded && error?.message.contains("'maximumBytes' of \(size - 1)") == true)

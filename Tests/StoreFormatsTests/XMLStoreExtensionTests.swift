@@ -106,8 +106,8 @@ struct XMLStoreExtensionTests {
         for (name, type) in Self.types where Bool.random(using: &random) {
           try nodes.setValue(Self.value(type, &random), forKey: name, of: node)
         }
-        for slot in last where slot.isRelationship {
-          let destination = slot.destination
+        for slot in last {
+          guard let destination = slot.destination else { continue }
           let name = nodes.model.entity(at: destination).name
           let chosen = references[destination].shuffled(using: &random).prefix(Int.random(in: 0...3, using: &random))
             .map { ObjectReference(entityName: name, reference: $0) }

@@ -85,7 +85,7 @@ struct MigrationCorpusTests {
       }
     }
     for entity in model.entities where !entity.isAbstract {
-      for slot in entity.slots where slot.isRelationship && !slot.isToMany && slot.inverseSlot >= 0 {
+      for slot in entity.slots where slot.isRelationship && !slot.isToMany {
         try link(slot, entity, &nodes)
       }
     }
@@ -94,17 +94,18 @@ struct MigrationCorpusTests {
 
   /// Sets a to-one with its other end, where that is a to-many.
   private static func link(_ slot: Slot, _ entity: Entity, _ nodes: inout NodeTable) throws {
-    let destination = nodes.model.entity(at: slot.destination)
-    let inverse = destination.slots[slot.inverseSlot]
+    guard let number = slot.destination, let inverseSlot = slot.inverseSlot else { return }
+    let destination = nodes.model.entity(at: number)
+    let inverse = destination.slots[inverseSlot]
     guard inverse.isToMany, let target = destination.hierarchy.flatMap({ nodes.handles(of: $0.index) }).first else {
       return
     }
     let node = nodes.handles(of: entity.index)[0]
-    guard case .toMany(let list) = nodes.value(slot: slot.inverseSlot, of: target),
+    guard case .toMany(let list) = nodes.value(slot: inverseSlot, of: target),
       !list.contains(nodes.objectReference(of: node)), nodes.value(slot: slot.index, of: node).isNull
     else { return }
     try nodes.set(.toOne(nodes.objectReference(of: target)), slot: slot.index, of: node)
-    try nodes.set(.toMany(list + [nodes.objectReference(of: node)]), slot: slot.inverseSlot, of: target)
+    try nodes.set(.toMany(list + [nodes.objectReference(of: node)]), slot: inverseSlot, of: target)
   }
 
   private static func value(_ type: AttributeType, _ number: Int64) -> StoredValue {

@@ -40,7 +40,7 @@ extension ManagedObjectContext {
       for (p, value) in object.plan.defaults { object.setEdit(p, .stored(value)) }
     }
     object.flags.insert([.inserted, .realized])
-    object.home = parent == nil ? soleHome(for: object.plan) : nil
+    object.cache = parent == nil ? soleCache(for: object.plan) : nil
     inserted.append(object)
     undoManager?.log(.inserted(object))
     noteInserted(object)
@@ -109,34 +109,34 @@ extension ManagedObjectContext {
     guard store.takes(object.plan.entity) else {
       throw refused(.storeAssignment, "its configuration '\(store.configurationName ?? "")' does not have the entity")
     }
-    // Objects of a child context use the `StoreHome`s of the topmost context.
-    let home = topmost.home(of: store)
+    // Objects of a child context use the `StoreCache`s of the topmost context.
+    let cache = topmost.cache(of: store)
     for p in object.plan.relationships where !object.plan.properties[p].isTransient {
       let others =
         object.plan.properties[p].kind == .toOne ? [object.toOneObject(p)].compactMap { $0 } : object.toManyObjects(p)
-      for other in others where other !== object && (homeForCheck(other) ?? home) !== home {
+      for other in others where other !== object && (cacheForCheck(other) ?? cache) !== cache {
         throw refused(
           .managedObjectExternalRelationship,
-          "its \(object.plan.properties[p].name) leads to an object of \(homeForCheck(other)?.store.path ?? "another store")"
+          "its \(object.plan.properties[p].name) leads to an object of \(cacheForCheck(other)?.store.path ?? "another store")"
         )
       }
     }
-    object.home = home
+    object.cache = cache
     object.reference = nil
   }
 
   /// The only open store that accepts new objects of the entity; nil if there is none or more than one.
-  func soleHome(for plan: EntityPlan) -> StoreHome? {
+  func soleCache(for plan: EntityPlan) -> StoreCache? {
     let generation = persistentStoreCoordinator.generation
-    if generation != soleHomesGeneration {
-      soleHomes = [:]
-      soleHomesGeneration = generation
+    if generation != soleCachesGeneration {
+      soleCaches = [:]
+      soleCachesGeneration = generation
     }
-    if let known = soleHomes[ObjectIdentifier(plan)] { return known }
+    if let known = soleCaches[ObjectIdentifier(plan)] { return known }
     let stores = candidates(for: plan)
-    let home: StoreHome? = stores.count == 1 ? home(of: stores[0]) : nil
-    soleHomes[ObjectIdentifier(plan)] = .some(home)
-    return home
+    let cache: StoreCache? = stores.count == 1 ? cache(of: stores[0]) : nil
+    soleCaches[ObjectIdentifier(plan)] = .some(cache)
+    return cache
   }
 
   func candidates(for plan: EntityPlan) -> [PersistentStore] {
@@ -144,28 +144,28 @@ extension ManagedObjectContext {
   }
 
   /// The store that an object is in or will be in, if known.
-  func homeForCheck(_ object: ManagedObject) -> StoreHome? {
-    if let home = object.home { return home }
-    if let parentObject = object.extras?.parentObject { return parent?.homeForCheck(parentObject) }
-    return parent?.topmost.soleHome(for: object.plan) ?? soleHome(for: object.plan)
+  func cacheForCheck(_ object: ManagedObject) -> StoreCache? {
+    if let cache = object.cache { return cache }
+    if let parentObject = object.extras?.parentObject { return parent?.cacheForCheck(parentObject) }
+    return parent?.topmost.soleCache(for: object.plan) ?? soleCache(for: object.plan)
   }
 
   var topmost: ManagedObjectContext { parent?.topmost ?? self }
 
   /// The store of a new object.
-  func assignedHome(_ object: ManagedObject) throws(ManagedObjectError) -> StoreHome {
-    if let home = object.home {
-      if home.currentVersion() != nil { return home }
+  func assignedCache(_ object: ManagedObject) throws(ManagedObjectError) -> StoreCache {
+    if let cache = object.cache {
+      if cache.currentVersion() != nil { return cache }
       guard !object.flags.contains(.permanent) else {
         throw ManagedObjectError(
           .storeAssignment,
-          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(home.store.path), "
+          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(cache.store.path), "
             + "which is no longer open", objectID: object.objectID, entityName: object.plan.name)
       }
     }
-    if let home = soleHome(for: object.plan), home.currentVersion() != nil {
-      object.home = home
-      return home
+    if let cache = soleCache(for: object.plan), cache.currentVersion() != nil {
+      object.cache = cache
+      return cache
     }
     let stores = candidates(for: object.plan)
     let message =
@@ -226,7 +226,7 @@ extension ManagedObjectContext {
         object.extras?.temporaryName = nil
       } else if object.reference != nil {
         object.flags.insert(.permanent)
-        object.home?.registerNew(object)
+        object.cache?.registerNew(object)
       }
       knowTemporaryID(of: object)
       inserted.append(object)

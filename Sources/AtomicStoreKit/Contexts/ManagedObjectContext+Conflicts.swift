@@ -34,7 +34,7 @@ extension ManagedObjectContext {
   ///
   /// A row that was rewritten with the same values does not differ: values are compared, not version numbers.
   func difference(of object: ManagedObject) -> MergeConflict? {
-    guard let version = object.home?.currentVersion(), let changed = changedSlots(of: object, in: version),
+    guard let version = object.cache?.currentVersion(), let changed = changedSlots(of: object, in: version),
       !changed.isEmpty
     else { return nil }
     return snapshot(of: object, in: version, changed, nowhere: [])
@@ -46,7 +46,7 @@ extension ManagedObjectContext {
   /// store no longer holds. To-many relationships are merged; only for an object deleted here do they count as well,
   /// because its delete rules have yet to be applied to the objects that the store added to them.
   func conflict(of object: ManagedObject, in version: NodeVersion?) -> MergeConflict? {
-    guard let home = object.home, home.isMixed, let version = version ?? home.currentVersion() else { return nil }
+    guard let cache = object.cache, cache.isMixed, let version = version ?? cache.currentVersion() else { return nil }
     let nowhere = object.flags.contains(.deleted) ? [] : relationshipsLeadingNowhere(object, version)
     let changed = changedSlots(of: object, in: version) ?? []
     let isGone = !object.flags.contains(.inserted) && node(of: object, in: version) == nil
@@ -87,10 +87,10 @@ extension ManagedObjectContext {
 
   /// The relationships that were changed here and lead to objects that the store no longer holds.
   private func relationshipsLeadingNowhere(_ object: ManagedObject, _ version: NodeVersion) -> [Int] {
-    guard let edits = object.edits, let home = object.home else { return [] }
+    guard let edits = object.edits, let cache = object.cache else { return [] }
     return object.plan.relationships.filter { p in
       guard edits[p] != nil, object.plan.properties[p].slot >= 0 else { return false }
-      return addedEnds(of: object, p).contains { $0.home === home && isGone($0, version) }
+      return addedEnds(of: object, p).contains { $0.cache === cache && isGone($0, version) }
     }
   }
 
@@ -138,7 +138,7 @@ extension ManagedObjectContext {
   /// Returns the conflicts that a save would meet now, judged by what is in memory: see ``mergePolicy``.
   public func conflicts() -> [MergeConflict] {
     guard parent == nil else { return [] }
-    for home in homes { _ = home.currentVersion() }
+    for cache in caches { _ = cache.currentVersion() }
     return (inserted.elements + updated.elements + deleted.elements).compactMap { conflict(of: $0, in: nil) }
   }
 
@@ -147,12 +147,13 @@ extension ManagedObjectContext {
   /// Moves all changed objects to the current versions of their stores and resolves conflicts by the merge policy.
   ///
   /// - Returns: What was decided in favour of the stores.
-  func resolveConflicts(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) -> DecidedEnds
+  func resolveConflicts(_ versions: [(cache: StoreCache, version: NodeVersion)]) throws(ManagedObjectError)
+    -> DecidedEnds
   {
     var decided = DecidedEnds()
-    guard parent == nil, homes.contains(where: \.isMixed) else { return decided }
+    guard parent == nil, caches.contains(where: \.isMixed) else { return decided }
     func version(of object: ManagedObject) -> NodeVersion? {
-      versions.first { $0.home === object.home }?.version ?? object.home?.currentVersion()
+      versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
     }
     noteStaleEnds(versions)
     var found: [(object: ManagedObject, conflict: MergeConflict)] = []
@@ -218,9 +219,9 @@ extension ManagedObjectContext {
   /// Marks to-one relationships as changed that a change at the other end implies, but that did not follow it because
   /// their object reads an older version which already has that value. Whether the store has another value is a
   /// conflict.
-  private func noteStaleEnds(_ versions: [(home: StoreHome, version: NodeVersion)]) {
-    for (home, version) in versions where home.isMixed {
-      for object in inserted.elements + updated.elements where object.home === home {
+  private func noteStaleEnds(_ versions: [(cache: StoreCache, version: NodeVersion)]) {
+    for (cache, version) in versions where cache.isMixed {
+      for object in inserted.elements + updated.elements where object.cache === cache {
         guard let edits = object.edits else { continue }
         for p in object.plan.relationships where edits[p] != nil && object.plan.properties[p].slot >= 0 {
           let q = object.plan.properties[p].inverse
@@ -345,7 +346,7 @@ extension ManagedObjectContext {
   /// Whether an object deleted here differs from the store only in relationships to other objects that are deleted here
   /// as well, such as an owner that another context gave it meanwhile.
   private func isCutOffAlone(_ object: ManagedObject, _ conflict: MergeConflict, _ version: NodeVersion) -> Bool {
-    guard let home = object.home, let node = node(of: object, in: version) else { return false }
+    guard let cache = object.cache, let node = node(of: object, in: version) else { return false }
     return conflict.keysChangedInStore.allSatisfy { name in
       guard let p = object.plan.property(named: name), object.plan.properties[p].isRelationship else { return false }
       let slot = object.plan.properties[p].slot
@@ -354,7 +355,7 @@ extension ManagedObjectContext {
         ? version.withToMany(slot: slot, of: node) { $0.map { NodeHandle(rawBits: $0) } }
         : version.toOne(slot: slot, of: node).map { [$0] } ?? []
       return !handles.isEmpty
-        && handles.allSatisfy { self.object(at: $0, in: version, of: home).flags.contains(.deleted) }
+        && handles.allSatisfy { self.object(at: $0, in: version, of: cache).flags.contains(.deleted) }
     }
   }
 

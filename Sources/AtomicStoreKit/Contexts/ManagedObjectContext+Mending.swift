@@ -62,14 +62,14 @@ extension ManagedObjectContext {
   /// The destinations of a changed relationship in the store.
   private func storedEnds(_ object: ManagedObject, _ p: Int) -> [ManagedObject] {
     let slot = object.plan.properties[p].slot
-    guard object.layered(p) != nil, let base = object.base, let home = object.home, slot >= 0,
-      base === home.currentVersion()
+    guard object.layered(p) != nil, let base = object.base, let cache = object.cache, slot >= 0,
+      base === cache.currentVersion()
     else { return [] }
     if !object.plan.properties[p].isToMany {
-      return base.toOne(slot: slot, of: object.node).map { [self.object(at: $0, in: base, of: home)] } ?? []
+      return base.toOne(slot: slot, of: object.node).map { [self.object(at: $0, in: base, of: cache)] } ?? []
     }
     return base.withToMany(slot: slot, of: object.node) { handles in
-      handles.map { self.object(at: NodeHandle(rawBits: $0), in: base, of: home) }
+      handles.map { self.object(at: NodeHandle(rawBits: $0), in: base, of: cache) }
     }
   }
 

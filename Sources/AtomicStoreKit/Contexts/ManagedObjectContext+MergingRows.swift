@@ -51,7 +51,7 @@ extension ManagedObjectContext {
   /// Merges objects of one store.
   ///
   /// - Throws: `.managedObjectConstraintMerge` for objects of different entities, which cannot be merged.
-  func merge(_ merges: [RowMerge], in home: StoreHome) throws(ManagedObjectError) -> [MergedRows] {
+  func merge(_ merges: [RowMerge], in cache: StoreCache) throws(ManagedObjectError) -> [MergedRows] {
     for merge in merges {
       guard let other = merge.others.first(where: { $0.plan !== merge.survivor.plan }) else { continue }
       throw ManagedObjectError(
@@ -65,7 +65,7 @@ extension ManagedObjectContext {
         survivor: merge.survivor.objectID, rows: ([merge.survivor] + merge.others).map(\.rowName), names: merge.names)
     }
     for merge in merges { try mergeValues(merge) }
-    try redirect(merges, in: home)
+    try redirect(merges, in: cache)
     for merge in merges { for object in merge.others { retire(object) } }
     return done
   }
@@ -143,11 +143,11 @@ extension ManagedObjectContext {
   // MARK: Relationships without an inverse
 
   /// Redirects relationships without an inverse from merged objects to the survivors.
-  private func redirect(_ merges: [RowMerge], in home: StoreHome) throws(ManagedObjectError) {
+  private func redirect(_ merges: [RowMerge], in cache: StoreCache) throws(ManagedObjectError) {
     var survivors: [ObjectIdentifier: ManagedObject] = [:]
     var merged: Set<UInt64> = []
     var plans: [Int: EntityPlan] = [:]
-    let version = home.currentVersion()
+    let version = cache.currentVersion()
     for merge in merges {
       plans[merge.survivor.plan.index] = merge.survivor.plan
       for object in merge.others {
@@ -155,22 +155,22 @@ extension ManagedObjectContext {
         if !object.flags.contains(.inserted), object.base === version { merged.insert(object.node.rawBits) }
       }
     }
-    let ways = home.plan.entities.map { holder in
+    let ways = cache.plan.entities.map { holder in
       holder.relationships.filter { p in
         let property = holder.properties[p]
         return property.inverse < 0 && plans.values.contains { $0.isKind(of: property.destination) }
       }
     }
     guard ways.contains(where: { !$0.isEmpty }) else { return }
-    for holder in inserted.elements + updated.elements where holder.home === home && holder.context === self {
+    for holder in inserted.elements + updated.elements where holder.cache === cache && holder.context === self {
       for p in ways[holder.plan.index] { try redirect(p, of: holder, survivors) }
     }
     guard let version, !merged.isEmpty else { return }
-    for holder in home.plan.entities where !ways[holder.index].isEmpty {
+    for holder in cache.plan.entities where !ways[holder.index].isEmpty {
       for row in 0..<version.rowCount(of: holder.index) {
         let node = NodeHandle(entity: holder.index, row: row)
         for p in ways[holder.index] where leads(node, p, of: holder, to: merged, in: version) {
-          let object = object(at: node, in: version, of: home)
+          let object = object(at: node, in: version, of: cache)
           guard !object.flags.contains(.deleted) else { continue }
           try object.realize()
           try redirect(p, of: object, survivors)
@@ -224,7 +224,7 @@ extension ManagedObjectContext {
   /// Releases an object that is no longer in the context. The undo history may restore it.
   func leave(_ object: ManagedObject, _ reason: ManagedObjectError.UnavailableReason) {
     guard undoManager?.holds(object) ?? false else { return object.abandon(reason) }
-    object.home?.unregister(object)
+    object.cache?.unregister(object)
     object.context = nil
     object.flags = []
     object.needExtras().gone = reason

@@ -31,7 +31,7 @@ extension ManagedObjectContext {
   private func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject) {
     object.base = nil
     object.overlay = nil
-    object.home = parentObject.home
+    object.cache = parentObject.cache
     object.reference = parentObject.reference
     for p in object.plan.properties.indices {
       switch object.plan.properties[p].kind {
@@ -100,7 +100,7 @@ extension ManagedObjectContext {
       object.needExtras().parentObject = made
       byParent[ObjectIdentifier(made)] = .passUnretained(object)
       parent.insert(made, awakens: false)
-      if let home = object.home { made.home = home }
+      if let cache = object.cache { made.cache = cache }
       if let name {
         made.needExtras().temporaryName = name
         parent.remember(made, as: name)

@@ -19,10 +19,10 @@ extension ManagedObjectContext {
   /// Changed objects of the store must already read `version`: see ``resolveConflicts(_:)``.
   ///
   /// - Returns: Whether it changed any object.
-  func reconcileRelationships(in home: StoreHome, _ version: NodeVersion, _ decided: DecidedEnds) -> Bool {
+  func reconcileRelationships(in cache: StoreCache, _ version: NodeVersion, _ decided: DecidedEnds) -> Bool {
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
-    let work = RelationshipReconciliation(self, home, version, decided)
+    let work = RelationshipReconciliation(self, cache, version, decided)
     work.collect()
     work.settleToOnes()
     work.settlePartners()
@@ -34,7 +34,7 @@ extension ManagedObjectContext {
 /// One pass of ``ManagedObjectContext/reconcileRelationships(in:_:_:)``.
 final class RelationshipReconciliation {
   private let context: ManagedObjectContext
-  private let home: StoreHome
+  private let cache: StoreCache
   private let version: NodeVersion
   private let decided: DecidedEnds
   private(set) var hasChanged = false
@@ -52,9 +52,9 @@ final class RelationshipReconciliation {
   private var added: [(object: ManagedObject, p: Int, member: ManagedObject)] = []
   private var removed: [(object: ManagedObject, p: Int, member: ManagedObject)] = []
 
-  init(_ context: ManagedObjectContext, _ home: StoreHome, _ version: NodeVersion, _ decided: DecidedEnds) {
+  init(_ context: ManagedObjectContext, _ cache: StoreCache, _ version: NodeVersion, _ decided: DecidedEnds) {
     self.context = context
-    self.home = home
+    self.cache = cache
     self.version = version
     self.decided = decided
   }
@@ -62,27 +62,27 @@ final class RelationshipReconciliation {
   // MARK: What was changed
 
   func collect() {
-    for object in context.inserted.elements + context.updated.elements where object.home === home {
+    for object in context.inserted.elements + context.updated.elements where object.cache === cache {
       guard let edits = object.edits else { continue }
       for p in object.plan.relationships where edits[p] != nil {
         if let q = inverse(object.plan, p) { collect(object, p, q) }
       }
     }
-    for object in context.deleted.elements where object.home === home { collectDeleted(object) }
+    for object in context.deleted.elements where object.cache === cache { collectDeleted(object) }
   }
 
   /// The inverse of a stored relationship, if it has a stored one.
   private func inverse(_ plan: EntityPlan, _ p: Int) -> Int? {
     let property = plan.properties[p]
     guard property.slot >= 0, property.inverse >= 0,
-      home.plan.entities[property.destination].properties[property.inverse].slot >= 0
+      cache.plan.entities[property.destination].properties[property.inverse].slot >= 0
     else { return nil }
     return property.inverse
   }
 
   private func isToMany(_ plan: EntityPlan, inverseOf p: Int) -> Bool {
     let property = plan.properties[p]
-    return home.plan.entities[property.destination].properties[property.inverse].isToMany
+    return cache.plan.entities[property.destination].properties[property.inverse].isToMany
   }
 
   private func collect(_ object: ManagedObject, _ p: Int, _ q: Int) {
@@ -144,10 +144,10 @@ final class RelationshipReconciliation {
   private func stored(_ plan: EntityPlan, _ p: Int, _ node: NodeHandle) -> [ManagedObject] {
     let slot = plan.properties[p].slot
     guard plan.properties[p].isToMany else {
-      return version.toOne(slot: slot, of: node).map { [context.object(at: $0, in: version, of: home)] } ?? []
+      return version.toOne(slot: slot, of: node).map { [context.object(at: $0, in: version, of: cache)] } ?? []
     }
     return version.withToMany(slot: slot, of: node) { handles in
-      handles.map { context.object(at: NodeHandle(rawBits: $0), in: version, of: home) }
+      handles.map { context.object(at: NodeHandle(rawBits: $0), in: version, of: cache) }
     }
   }
 

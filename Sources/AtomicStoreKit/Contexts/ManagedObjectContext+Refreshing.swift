@@ -145,7 +145,7 @@ extension ManagedObjectContext {
       forgetTransformed(of: object)
       return true
     }
-    guard let version = object.home?.currentVersion(), object.reference != nil else { return false }
+    guard let version = object.cache?.currentVersion(), object.reference != nil else { return false }
     return rebase(object, to: version)
   }
 
@@ -175,10 +175,10 @@ extension ManagedObjectContext {
     for p in object.plan.relationships {
       let slot = object.plan.properties[p].slot
       if let edits = object.edits, case .changes(let changes)? = edits[p] { rebase(changes, of: object, slot) }
-      if let old, let home = object.home, slot >= 0, let edits = object.edits, case .ordered(let list)? = edits[p] {
+      if let old, let cache = object.cache, slot >= 0, let edits = object.edits, case .ordered(let list)? = edits[p] {
         func objects(_ version: NodeVersion, _ node: NodeHandle) -> [ManagedObject] {
           version.withToMany(slot: slot, of: node) { handles in
-            handles.map { self.object(at: NodeHandle(rawBits: $0), in: version, of: home) }
+            handles.map { self.object(at: NodeHandle(rawBits: $0), in: version, of: cache) }
           }
         }
         if old.differs(slot: object.plan.entity.slots[slot], of: oldNode, from: version, node) {
@@ -217,7 +217,7 @@ extension ManagedObjectContext {
       turnIntoFault(object)
     }
     for object in taken {
-      if object.flags.contains(.permanent) { object.home?.unregister(object) }
+      if object.flags.contains(.permanent) { object.cache?.unregister(object) }
       if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
       object.abandon(.neverSaved)
     }
@@ -241,9 +241,9 @@ extension ManagedObjectContext {
     byParent = [:]
     for object in objects where object.context === self { object.abandon(.contextReset) }
     forgetTemporaries()
-    homes = []
-    soleHomes = [:]
-    soleHomesGeneration = -1
+    caches = []
+    soleCaches = [:]
+    soleCachesGeneration = -1
     discardAccessErrors()
     notice.isAllInvalidated = true
     processPendingChanges()
@@ -259,7 +259,7 @@ extension ManagedObjectContext {
     }
     let returned = returnedObjects(among: changes.deleted)
     // Objects deleted here may have further destinations now, which must be released.
-    let behind = deleted.filter { $0.base !== $0.home?.currentVersion() }
+    let behind = deleted.filter { $0.base !== $0.cache?.currentVersion() }
     mergeNewer(
       into: ObjectList(
         changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind + returned
@@ -288,14 +288,14 @@ extension ManagedObjectContext {
     guard parent == nil else { return [] }
     var readAgain: Set<ObjectIdentifier> = []
     return deletedIDs.compactMap { id in
-      guard let object = registeredObject(for: id), let home = object.home, let version = home.currentVersion(),
+      guard let object = registeredObject(for: id), let cache = object.cache, let version = cache.currentVersion(),
         node(of: object, in: version) != nil
       else { return nil }
       // If the file cannot be read now, the present version stays, and the next save reports the error.
-      if readAgain.insert(ObjectIdentifier(home)).inserted {
-        try? persistentStoreCoordinator.reloadIfChanged(home.store)
+      if readAgain.insert(ObjectIdentifier(cache)).inserted {
+        try? persistentStoreCoordinator.reloadIfChanged(cache.store)
       }
-      guard let version = home.currentVersion(), node(of: object, in: version) != nil else { return nil }
+      guard let version = cache.currentVersion(), node(of: object, in: version) != nil else { return nil }
       return object
     }
   }
@@ -306,10 +306,11 @@ extension ManagedObjectContext {
     guard !deletedIDs.isEmpty else { return [] }
     let gone = Set(deletedIDs)
     return (updated.elements + deleted.elements).filter { object in
-      guard let conflict = difference(of: object), let after = conflict.persistedSnapshot, let home = object.home else {
+      guard let conflict = difference(of: object), let after = conflict.persistedSnapshot, let cache = object.cache
+      else {
         return false
       }
-      func isGone(_ reference: ObjectReference) -> Bool { gone.contains(home.store.objectID(for: reference)) }
+      func isGone(_ reference: ObjectReference) -> Bool { gone.contains(cache.store.objectID(for: reference)) }
       return conflict.keysChangedInStore.allSatisfy { name in
         switch (conflict.cachedSnapshot[name], after[name]) {
         case (.toOne(let old), .null): isGone(old)

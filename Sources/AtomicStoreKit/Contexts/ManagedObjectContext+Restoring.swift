@@ -10,7 +10,7 @@ extension ManagedObjectContext {
     for object in registeredObjects + point.deleted where seen.insert(ObjectIdentifier(object)).inserted {
       point.states.append(
         RestorePoint.State(
-          object: object, home: object.home, base: object.base, node: object.node, flags: object.flags,
+          object: object, cache: object.cache, base: object.base, node: object.node, flags: object.flags,
           edits: copy(object.edits), overlay: copy(object.overlay), lastID: object.extras?.lastID))
     }
     point.undo = undoManager?.contents
@@ -37,7 +37,7 @@ extension ManagedObjectContext {
       object.overlay = nil
       object.base = nil
     }
-    for home in homes { home.settledVersion = nil }
+    for cache in caches { cache.settledVersion = nil }
     inserted.removeAll()
     updated.removeAll()
     deleted.removeAll()
@@ -46,7 +46,7 @@ extension ManagedObjectContext {
       let object = state.object
       let isRegistered = object.flags.contains(.registered)
       object.context = self
-      object.home = state.home
+      object.cache = state.cache
       object.base = state.base
       object.node = state.node
       object.edits = state.edits
@@ -55,8 +55,8 @@ extension ManagedObjectContext {
       object.extras?.lastID = state.lastID
       object.extras?.transformed = [:]
       object.flags = state.flags.union(object.flags.intersection([.noticed, .registered])).subtracting(.prepared)
-      if isRegistered, !state.flags.contains(.registered) { object.home?.unregister(object) }
-      if !isRegistered, state.flags.contains(.registered) { object.home?.register(object) }
+      if isRegistered, !state.flags.contains(.registered) { object.cache?.unregister(object) }
+      if !isRegistered, state.flags.contains(.registered) { object.cache?.register(object) }
     }
     for object in point.inserted { inserted.append(object) }
     for object in point.updated { updated.append(object) }

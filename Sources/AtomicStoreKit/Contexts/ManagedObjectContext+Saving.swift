@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     do {
       if object.flags.contains(.deleted) {
         // An object that the store no longer has is removed, even if a rule forbids its deletion here.
-        if let reference = object.reference, let version = object.home?.currentVersion(),
+        if let reference = object.reference, let version = object.cache?.currentVersion(),
           version.handle(for: reference, root: object.plan.root) == nil
         {
           return
@@ -142,43 +142,43 @@ extension ManagedObjectContext {
         && !$0.flags.contains(.deleted)
     }
     // All or none: determine all stores first.
-    for object in new { _ = try assignedHome(object) }
+    for object in new { _ = try assignedCache(object) }
     try giveReferences(new)
     for object in new {
-      guard let home = object.home, let reference = object.reference, isTaken(reference, object, home) else { continue }
+      guard let cache = object.cache, let taken = object.reference, isTaken(taken, object, cache) else { continue }
       for other in new { other.reference = nil }
       throw ManagedObjectError(
         .persistentStoreOperation,
-        "the store returned the reference \(reference) for a new \(object.plan.name), but another object has it",
+        "the store returned the reference \(taken) for a new \(object.plan.name), but another object has it",
         entityName: object.plan.name)
     }
     for object in new {
       object.flags.insert(.permanent)
-      object.home?.registerNew(object)
+      object.cache?.registerNew(object)
     }
   }
 
   /// Whether a row, or an object with changes, has the reference. A fault that has no row does not count.
-  private func isTaken(_ reference: ReferenceObject, _ object: ManagedObject, _ home: StoreHome) -> Bool {
-    if home.currentVersion()?.handle(for: reference, root: object.plan.root) != nil { return true }
-    guard let other = home.object(root: object.plan.root, reference), other !== object else { return false }
+  private func isTaken(_ reference: ReferenceObject, _ object: ManagedObject, _ cache: StoreCache) -> Bool {
+    if cache.currentVersion()?.handle(for: reference, root: object.plan.root) != nil { return true }
+    guard let other = cache.object(root: object.plan.root, reference), other !== object else { return false }
     return other.hasChanges
   }
 
   /// Asks the stores for the references of new objects.
   private func giveReferences(_ objects: [ManagedObject]) throws(ManagedObjectError) {
-    var groups: [(home: StoreHome, objects: [ManagedObject])] = []
+    var groups: [(cache: StoreCache, objects: [ManagedObject])] = []
     for object in objects where object.reference == nil {
-      let home = try assignedHome(object)
-      if let index = groups.firstIndex(where: { $0.home === home }) {
+      let cache = try assignedCache(object)
+      if let index = groups.firstIndex(where: { $0.cache === cache }) {
         groups[index].objects.append(object)
       } else {
-        groups.append((home, [object]))
+        groups.append((cache, [object]))
       }
     }
-    for (home, objects) in groups {
+    for (cache, objects) in groups {
       do throws(PersistentStoreError) {
-        let references = try home.store.newReferences(count: objects.count) { objects[$0].attributeSnapshot() }
+        let references = try cache.store.newReferences(count: objects.count) { objects[$0].attributeSnapshot() }
         for (object, reference) in zip(objects, references) { object.reference = reference }
       } catch {
         throw ManagedObjectError(
@@ -205,14 +205,14 @@ extension ManagedObjectContext {
       let versions = try presentVersions()
       try settle(versions, mustReconcile)
       // Hooks may have changed objects of another store meanwhile.
-      if try touchedHomes().contains(where: { home in !versions.contains { $0.home === home } }) { continue }
+      if try touchedCaches().contains(where: { cache in !versions.contains { $0.cache === cache } }) { continue }
       let fresh = inserted.elements.filter { $0.reference == nil }
       try checkReferences()
       do throws(ManagedObjectError) {
         try giveReferences(fresh)
-        let work = try versions.map { home, _ throws(ManagedObjectError) in (home.store, try changes(for: home)) }
+        let work = try versions.map { cache, _ throws(ManagedObjectError) in (cache.store, try changes(for: cache)) }
         if let saved = try write(work, versions.map(\.version)) {
-          return publish(zip(versions, saved).map { ($0.0.home, $0.0.version, $0.1) })
+          return publish(zip(versions, saved).map { ($0.0.cache, $0.0.version, $0.1) })
         }
         // Another save of this process came first. That cannot happen twice.
         for object in fresh { object.reference = nil }
@@ -244,19 +244,19 @@ extension ManagedObjectContext {
   }
 
   /// Returns what the affected stores hold now. A file that another process replaced is read first.
-  private func presentVersions() throws(ManagedObjectError) -> [(home: StoreHome, version: NodeVersion)] {
-    var versions: [(home: StoreHome, version: NodeVersion)] = []
-    for home in try touchedHomes() {
+  private func presentVersions() throws(ManagedObjectError) -> [(cache: StoreCache, version: NodeVersion)] {
+    var versions: [(cache: StoreCache, version: NodeVersion)] = []
+    for cache in try touchedCaches() {
       do throws(PersistentStoreError) {
-        guard home.currentVersion() != nil else {
-          throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: home.store.path))
+        guard cache.currentVersion() != nil else {
+          throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: cache.store.path))
         }
-        try persistentStoreCoordinator.reloadIfChanged(home.store)
+        try persistentStoreCoordinator.reloadIfChanged(cache.store)
       } catch {
         throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
       }
-      guard let version = home.currentVersion() else { continue }
-      versions.append((home, version))
+      guard let version = cache.currentVersion() else { continue }
+      versions.append((cache, version))
     }
     return versions
   }
@@ -264,14 +264,14 @@ extension ManagedObjectContext {
   /// Adapts the changes to what the stores hold now: resolves conflicts, makes both ends of relationships agree, and
   /// runs hooks, validation and uniqueness constraints for what that changed, until nothing changes any more.
   private func settle(
-    _ versions: [(home: StoreHome, version: NodeVersion)], _ mustReconcile: Bool
+    _ versions: [(cache: StoreCache, version: NodeVersion)], _ mustReconcile: Bool
   ) throws(ManagedObjectError) {
     for pass in 0... {
-      let isMixed = versions.contains { $0.home.isMixed }
+      let isMixed = versions.contains { $0.cache.isMixed }
       let decided = try resolveConflicts(versions)
       var hasChanged = decided.hasChanged
       if isMixed || mustReconcile {
-        for (home, version) in versions where reconcileRelationships(in: home, version, decided) { hasChanged = true }
+        for (cache, version) in versions where reconcileRelationships(in: cache, version, decided) { hasChanged = true }
       }
       if pass > 0, !hasChanged { return }
       guard pass < max(1, maximumSavePasses) else { break }
@@ -286,16 +286,16 @@ extension ManagedObjectContext {
   }
 
   /// The stores that the save affects.
-  private func touchedHomes() throws(ManagedObjectError) -> [StoreHome] {
-    var touched: [StoreHome] = []
+  private func touchedCaches() throws(ManagedObjectError) -> [StoreCache] {
+    var touched: [StoreCache] = []
     for object in inserted {
-      let home = try assignedHome(object)
-      if !touched.contains(where: { $0 === home }) { touched.append(home) }
+      let cache = try assignedCache(object)
+      if !touched.contains(where: { $0 === cache }) { touched.append(cache) }
     }
     for list in [updated, deleted] {
       for object in list where object.hasPersistentChangedValues {
-        guard let home = object.home else { continue }
-        if !touched.contains(where: { $0 === home }) { touched.append(home) }
+        guard let cache = object.cache else { continue }
+        if !touched.contains(where: { $0 === cache }) { touched.append(cache) }
       }
     }
     return touched
@@ -305,7 +305,7 @@ extension ManagedObjectContext {
   private func checkReferences() throws(ManagedObjectError) {
     for list in [inserted, updated] {
       for object in list {
-        guard let edits = object.edits, let home = object.home else { continue }
+        guard let edits = object.edits, let cache = object.cache else { continue }
         for p in object.plan.relationships where edits[p] != nil && !object.plan.properties[p].isTransient {
           let others: [ManagedObject]
           switch edits[p] {
@@ -314,10 +314,10 @@ extension ManagedObjectContext {
           case .ordered(let list): others = list.elements
           default: continue
           }
-          for other in others where other.home != nil && other.home !== home {
+          for other in others where other.cache != nil && other.cache !== cache {
             throw ManagedObjectError(
               .managedObjectExternalRelationship,
-              "\(object.plan.name).\(object.plan.properties[p].name) leads from \(home.store.path) to \(other.home?.store.path ?? "")",
+              "\(object.plan.name).\(object.plan.properties[p].name) leads from \(cache.store.path) to \(other.cache?.store.path ?? "")",
               objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name)
           }
         }
@@ -326,16 +326,16 @@ extension ManagedObjectContext {
   }
 
   /// The changes to pass to one store.
-  private func changes(for home: StoreHome) throws(ManagedObjectError) -> StoreChanges {
+  private func changes(for cache: StoreCache) throws(ManagedObjectError) -> StoreChanges {
     var changes = StoreChanges()
-    for object in inserted where object.home === home {
+    for object in inserted where object.cache === cache {
       changes.inserted.append(object.fullSnapshot())
     }
-    for object in updated where object.home === home && object.hasPersistentChangedValues {
+    for object in updated where object.cache === cache && object.hasPersistentChangedValues {
       changes.updated.append(object.editSnapshot())
     }
-    let version = home.currentVersion()
-    for object in deleted where object.home === home {
+    let version = cache.currentVersion()
+    for object in deleted where object.cache === cache {
       // An object that the store no longer has needs no removal.
       guard let reference = object.reference, version?.handle(for: reference, root: object.plan.root) != nil else {
         continue
@@ -346,7 +346,7 @@ extension ManagedObjectContext {
   }
 
   /// Updates the objects to their state in the stores after the save.
-  private func publish(_ versions: [(home: StoreHome, before: NodeVersion, now: NodeVersion)]) {
+  private func publish(_ versions: [(cache: StoreCache, before: NodeVersion, now: NodeVersion)]) {
     var changes = pendingChanges()
     changes.deletedIDs = changes.deleted.map(\.objectID)
     let savedAll = changes.inserted + changes.updated
@@ -364,16 +364,16 @@ extension ManagedObjectContext {
       object.flags.remove([.inserted, .updated, .permanent])
       object.keepTransients()
     }
-    for (home, before, now) in versions {
-      for object in changes.inserted where object.home === home {
+    for (cache, before, now) in versions {
+      for object in changes.inserted where object.cache === cache {
         if let reference = object.reference, let node = now.handle(for: reference, root: object.plan.root) {
           object.base = now
           object.node = node
         }
-        if !object.flags.contains(.registered) { home.registerNew(object) }
+        if !object.flags.contains(.registered) { cache.registerNew(object) }
         if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
       }
-      advance(home, from: before, to: now)
+      advance(cache, from: before, to: now)
     }
     for object in savedAll where type(of: object) != ManagedObject.self && object.context === self {
       callout { object.didSave() }
@@ -384,9 +384,9 @@ extension ManagedObjectContext {
   }
 
   /// Lets objects read the new version if their values in it are the same as before.
-  private func advance(_ home: StoreHome, from before: NodeVersion, to now: NodeVersion) {
+  private func advance(_ cache: StoreCache, from before: NodeVersion, to now: NodeVersion) {
     var isUniform = true
-    for object in home.registeredObjects {
+    for object in cache.registeredObjects {
       guard let base = object.base, base !== now, let reference = object.reference else { continue }
       guard object.flags.contains(.realized) else {
         object.base = nil
@@ -402,23 +402,23 @@ extension ManagedObjectContext {
       }
       move(object, to: now, node)
     }
-    if isUniform { home.unify(now) }
+    if isUniform { cache.unify(now) }
   }
 
   /// Objects that still reference a deleted one, because no inverse or rule updated them, lead to a fault without a row
   /// until they are refreshed. In the store, the reference is removed.
   private func noteNowhere(_ gone: [ManagedObject]) {
     guard !gone.isEmpty else { return }
-    for home in homes {
-      let plans = Set(gone.lazy.filter { $0.home === home }.map(\.plan.index)).map { home.plan.entities[$0] }
+    for cache in caches {
+      let plans = Set(gone.lazy.filter { $0.cache === cache }.map(\.plan.index)).map { cache.plan.entities[$0] }
       // For each entity, its relationships that may lead there.
-      let ways = home.plan.entities.map { holder in
+      let ways = cache.plan.entities.map { holder in
         holder.relationships.filter { p in plans.contains { leads(holder.properties[p], to: $0) } }
       }
       guard ways.contains(where: { !$0.isEmpty }) else { continue }
-      for holder in home.registeredObjects where holder.flags.contains(.realized) && !holder.flags.contains(.deleted) {
+      for holder in cache.registeredObjects where holder.flags.contains(.realized) && !holder.flags.contains(.deleted) {
         for p in ways[holder.plan.index] {
-          guard let object = holder.toOneObject(p), object.flags.contains(.deleted), object.home === home,
+          guard let object = holder.toOneObject(p), object.flags.contains(.deleted), object.cache === cache,
             leads(holder.plan.properties[p], to: object.plan)
           else { continue }
           holder.setOverlay(p, .object(object))

@@ -30,7 +30,7 @@ extension ManagedObjectContext {
   }
 
   /// Resolves uniqueness constraints until all hold: resolving one may break another.
-  func makeUnique(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
+  func makeUnique(_ versions: [(cache: StoreCache, version: NodeVersion)]) throws(ManagedObjectError) {
     var passes = 0
     var merges: [MergedRows] = []
     while true {
@@ -48,22 +48,22 @@ extension ManagedObjectContext {
 
   /// Resolves the constraints that new and changed objects break. Null is not equal to anything.
   private func resolveConstraints(
-    _ versions: [(home: StoreHome, version: NodeVersion)]
+    _ versions: [(cache: StoreCache, version: NodeVersion)]
   ) throws(ManagedObjectError) -> ConstraintResolution {
     var resolution = ConstraintResolution()
-    for (home, _) in versions {
-      let objects = constrainedObjects(in: home)
-      guard !objects.isEmpty, let version = home.currentVersion() else { continue }
-      let shared = sharedKeys(of: objects, in: version, of: home)
+    for (cache, _) in versions {
+      let objects = constrainedObjects(in: cache)
+      guard !objects.isEmpty, let version = cache.currentVersion() else { continue }
+      let shared = sharedKeys(of: objects, in: version, of: cache)
       guard !shared.isEmpty else { continue }
       if mergePolicy == .error { throw Self.violation(of: shared) }
       keepRestorePoint()
-      readPresentVersion(of: home)
+      readPresentVersion(of: cache)
       resolution.hasChanges = true
       let isContextWinning = mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite
       if !isContextWinning, takeBackChanges(that: shared) { continue }
       let orders = isContextWinning ? mergesByContext(shared, objects) : mergesByStore(shared)
-      resolution.merges += try merge(orders, in: home)
+      resolution.merges += try merge(orders, in: cache)
     }
     if resolution.hasChanges { processPendingChanges() }
     return resolution
@@ -72,9 +72,9 @@ extension ManagedObjectContext {
   /// The new and changed objects that are subject to a constraint: first those with unchanged unique values, then new
   /// ones, then those whose unique values were set. If several have the same key, the context's values are those of the
   /// last one.
-  private func constrainedObjects(in home: StoreHome) -> [ManagedObject] {
+  private func constrainedObjects(in cache: StoreCache) -> [ManagedObject] {
     func isConcerned(_ object: ManagedObject) -> Bool {
-      object.home === home && !object.plan.constraints.isEmpty && object.context === self
+      object.cache === cache && !object.plan.constraints.isEmpty && object.context === self
         && !object.flags.contains(.deleted)
     }
     func keepsKeys(_ object: ManagedObject) -> Bool {
@@ -87,22 +87,23 @@ extension ManagedObjectContext {
 
   // MARK: Finding
 
-  private func sharedKeys(of objects: [ManagedObject], in version: NodeVersion, of home: StoreHome) -> [SharedKey] {
+  private func sharedKeys(of objects: [ManagedObject], in version: NodeVersion, of cache: StoreCache) -> [SharedKey] {
     var found: [SharedKey] = []
     // A constraint belongs to the entity that declares it and applies to all its sub-entities.
-    for holder in home.plan.entities where !holder.constraints.isEmpty {
-      let inherited = holder.entity.superentity.map { home.plan.entities[$0.index].constraints.count } ?? 0
+    for holder in cache.plan.entities where !holder.constraints.isEmpty {
+      let inherited = holder.entity.superentity.map { cache.plan.entities[$0.index].constraints.count } ?? 0
       let own = holder.constraints.dropFirst(inherited)
       guard !own.isEmpty else { continue }
       let concerned = objects.filter { $0.plan.isKind(of: holder.index) }
       guard !concerned.isEmpty else { continue }
-      for constraint in own { found += sharedKeys(of: concerned, constraint, holder, in: version, of: home) }
+      for constraint in own { found += sharedKeys(of: concerned, constraint, holder, in: version, of: cache) }
     }
     return found
   }
 
   private func sharedKeys(
-    of objects: [ManagedObject], _ constraint: [Int], _ holder: EntityPlan, in version: NodeVersion, of home: StoreHome
+    of objects: [ManagedObject], _ constraint: [Int], _ holder: EntityPlan, in version: NodeVersion,
+    of cache: StoreCache
   ) -> [SharedKey] {
     var places: [UniqueKey: Int] = [:]
     places.reserveCapacity(objects.count)
@@ -123,8 +124,8 @@ extension ManagedObjectContext {
     for entity in holder.entity.hierarchy {
       for row in 0..<version.rowCount(of: entity.index) {
         let node = NodeHandle(entity: entity.index, row: row)
-        guard let key = UniqueKey(constraint, of: node, in: version, home), let place = places[key] else { continue }
-        let object = object(at: node, in: version, of: home)
+        guard let key = UniqueKey(constraint, of: node, in: version, cache), let place = places[key] else { continue }
+        let object = object(at: node, in: version, of: cache)
         // An object that is deleted or changed here counts with its values here.
         if !object.flags.isDisjoint(with: .changed) { continue }
         others[place, default: SharedKey(constraint: constraint, holder: holder, members: [firsts[place]])]
@@ -140,9 +141,9 @@ extension ManagedObjectContext {
   }
 
   /// Makes every object read the store's current version, so that the ends of a relationship are of one version.
-  private func readPresentVersion(of home: StoreHome) {
-    guard let version = home.currentVersion() else { return }
-    for object in home.registeredObjects where object.flags.contains(.realized) && object.base !== version {
+  private func readPresentVersion(of cache: StoreCache) {
+    guard let version = cache.currentVersion() else { return }
+    for object in cache.registeredObjects where object.flags.contains(.realized) && object.base !== version {
       guard !object.flags.contains(.inserted), rebase(object) else { continue }
       notice.refreshed.append(object)
     }
@@ -292,8 +293,8 @@ extension ManagedObject {
     guard let edits, edits[p] != nil else { return }
     if plan.properties[p].kind == .toOne {
       let slot = plan.properties[p].slot
-      guard let base, slot >= 0, let context, let home else { return }
-      let stored = base.toOne(slot: slot, of: node).map { context.object(at: $0, in: base, of: home) }
+      guard let base, slot >= 0, let context, let cache else { return }
+      let stored = base.toOne(slot: slot, of: node).map { context.object(at: $0, in: base, of: cache) }
       // A destination that is no longer valid leaves the property empty, and null is not equal to anything.
       do throws(ManagedObjectError) { try setToOne(p, stored) } catch { setEdit(p, .object(nil)) }
     } else {

@@ -47,14 +47,14 @@ struct UniqueKey: Hashable {
   }
 
   /// The key of a row of a store.
-  init?(_ properties: [Int], of node: NodeHandle, in version: NodeVersion, _ home: StoreHome) {
-    let plan = home.plan.entities[node.entity]
+  init?(_ properties: [Int], of node: NodeHandle, in version: NodeVersion, _ cache: StoreCache) {
+    let plan = cache.plan.entities[node.entity]
     self.init(properties) { p in
       let property = plan.properties[p]
       guard property.slot >= 0 else { return nil }
       if property.kind == .toOne {
         return version.toOne(slot: property.slot, of: node).map { other in
-          .reference(root: home.plan.entities[other.entity].root, version.reference(of: other))
+          .reference(root: cache.plan.entities[other.entity].root, version.reference(of: other))
         }
       }
       guard case .attribute(let type) = property.kind else { return nil }
@@ -63,7 +63,7 @@ struct UniqueKey: Hashable {
         version.nodes.isDeferred(slot: property.slot, of: node)
       {
         // A value that cannot be read is reported by its next reader: the save itself.
-        value = (try? home.store.value(slot: property.slot, of: node)) ?? .null
+        value = (try? cache.store.value(slot: property.slot, of: node)) ?? .null
       } else {
         value = version.attribute(slot: property.slot, type: type, of: node)
       }

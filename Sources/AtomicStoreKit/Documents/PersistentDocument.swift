@@ -44,7 +44,7 @@ public final class PersistentDocument {
     model: ManagedObjectModel, registry: StoreRegistry, classes: [String: ManagedObject.Type] = [:]
   ) throws(PersistentStoreError) {
     self.init(model: model, registry: registry, classes: classes)
-    guard try StorePlace.inspect(path).holdsContent else {
+    guard try StorePath.inspect(path).holdsContent else {
       throw PersistentStoreError(.notFound, "the document does not exist", at: StoreLocation(file: path))
     }
     store = try persistentStoreCoordinator.addPersistentStore(
@@ -86,8 +86,8 @@ public final class PersistentDocument {
   /// - Throws: `.alreadyExists`, and the errors of saving. The document then keeps its file, with changes still
   ///   pending.
   public func save(to path: String, type: String? = nil, options: StoreOptions = [:], replaces: Bool = false) throws {
-    let place = try StorePlace.inspect(path)
-    if let store, options.isEmpty, type ?? store.type == store.type, StorePlace.isSame(place, path: store.path) {
+    let place = try StorePath.inspect(path)
+    if let store, options.isEmpty, type ?? store.type == store.type, StorePath.isSame(place, path: store.path) {
       return try save()
     }
     guard !place.holdsContent || replaces else {
@@ -100,7 +100,7 @@ public final class PersistentDocument {
     ) { try managedObjectContext.save() }
   }
 
-  private func saveNew(to place: StorePlace, type: String?, options: StoreOptions) throws {
+  private func saveNew(to place: StorePath, type: String?, options: StoreOptions) throws {
     let type = try type ?? typeName(for: place)
     // The existing file stays until the new one is complete: an empty store is created beside it, which the save then
     // replaces like any other.
@@ -122,7 +122,7 @@ public final class PersistentDocument {
     }
   }
 
-  private func typeName(for place: StorePlace) throws(PersistentStoreError) -> String {
+  private func typeName(for place: StorePath) throws(PersistentStoreError) -> String {
     let types = persistentStoreCoordinator.registry.storeTypes(forFileExtension: place.fileExtension)
     guard types.count == 1 else {
       throw PersistentStoreError(

@@ -36,7 +36,7 @@ enum FetchPlan {
 
 /// A store that a request searches by columns: its entities, each with the test that rows must fulfil; nil for none.
 struct ColumnSearch {
-  let home: StoreHome
+  let cache: StoreCache
   let version: NodeVersion
   let entities: [(plan: EntityPlan, test: RowTest?)]
   /// The order of the rows; nil for the order of the store.

@@ -8,7 +8,7 @@ extension ManagedObjectContext {
   /// The result of a request: nodes of each store, followed by the objects without a node, or those whose order columns
   /// do not determine.
   struct FoundRows {
-    var parts: [(home: StoreHome, version: NodeVersion, nodes: ArraySlice<NodeHandle>)] = []
+    var parts: [(cache: StoreCache, version: NodeVersion, nodes: ArraySlice<NodeHandle>)] = []
     var objects: [ManagedObject] = []
     var count: Int { parts.reduce(objects.count) { $0 + $1.nodes.count } }
   }
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
       let part = nodes.dropFirst(skipped).prefix(wanted)
       skipped = max(0, skipped - nodes.count)
       wanted -= wanted == .max ? 0 : part.count
-      found.parts.append((search.home, search.version, part))
+      found.parts.append((search.cache, search.version, part))
     }
     return found
   }
@@ -63,7 +63,7 @@ extension ManagedObjectContext {
     for search in searches {
       var changed: [Int: [Int]] = [:]
       for object in candidates?.filter({ $0.flags.contains(.updated) }) ?? updated.elements {
-        guard object.home === search.home, object.base === search.version,
+        guard object.cache === search.cache, object.base === search.version,
           try isFound(object, request, search, now: now)
         else { continue }
         changed[object.node.entity, default: []].append(object.node.row)
@@ -85,7 +85,7 @@ extension ManagedObjectContext {
         }
         for row in rows { nodes.append(NodeHandle(entity: plan.index, row: row)) }
       }
-      found.parts.append((search.home, search.version, nodes[...]))
+      found.parts.append((search.cache, search.version, nodes[...]))
     }
     guard let new = try newObjects(request, searches, candidates, now: now) else { return nil }
     found.objects = new
@@ -95,8 +95,8 @@ extension ManagedObjectContext {
   /// Whether the object of a row is changed or deleted here.
   private func hasChanges(_ node: NodeHandle, _ search: ColumnSearch) -> Bool {
     guard
-      let object = search.home.object(
-        root: search.home.plan.entities[node.entity].root, search.version.reference(of: node))
+      let object = search.cache.object(
+        root: search.cache.plan.entities[node.entity].root, search.version.reference(of: node))
     else { return false }
     return !object.flags.isDisjoint(with: [.updated, .deleted])
   }
@@ -116,9 +116,9 @@ extension ManagedObjectContext {
       guard names.contains(object.plan.index), entities.contains(object.plan.entity) else { continue }
       guard !object.flags.contains(.deleted), object.base == nil else { return nil }
       if let stores {
-        guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
+        guard let cache = cacheForCheck(object), stores.contains(where: { $0 === cache.store }) else { continue }
       }
-      if try isFound(object, request, searches.first { $0.home === object.home }, now: now) { found.append(object) }
+      if try isFound(object, request, searches.first { $0.cache === object.cache }, now: now) { found.append(object) }
     }
     return found
   }
@@ -149,18 +149,18 @@ extension ManagedObjectContext {
       var skipped = offset
       var wanted = request.fetchLimit > 0 ? request.fetchLimit : .max
       var part = FoundRows()
-      for (home, version, nodes) in found.parts {
+      for (cache, version, nodes) in found.parts {
         let taken = nodes.dropFirst(skipped).prefix(wanted)
         skipped = max(0, skipped - nodes.count)
         wanted -= wanted == .max ? 0 : taken.count
-        part.parts.append((home, version, taken))
+        part.parts.append((cache, version, taken))
       }
       part.objects = Array(found.objects.dropFirst(skipped).prefix(wanted))
       return part
     }
     var objects: [ManagedObject] = []
-    for (home, version, nodes) in found.parts {
-      for node in nodes { objects.append(object(at: node, in: version, of: home)) }
+    for (cache, version, nodes) in found.parts {
+      for node in nodes { objects.append(object(at: node, in: version, of: cache)) }
     }
     objects = try SortKey.sort(objects + found.objects, by: request.sortKeys)
     let rest = objects.dropFirst(offset)
@@ -176,6 +176,6 @@ extension ManagedObjectContext {
     let values = pendingValues as? PendingValues ?? PendingValues()
     pendingValues = values
     return values.objects(
-      with: value, plan.propertyOfSlot[slot], root: search.home.plan.entities[plan.root], self, search.version)
+      with: value, plan.propertyOfSlot[slot], root: search.cache.plan.entities[plan.root], self, search.version)
   }
 }

@@ -12,9 +12,9 @@ extension ManagedObjectContext {
     switch plan {
     case .all:
       let entities = try entities(of: request)
-      for home in homesAsked(request) {
-        guard let version = home.currentVersion() else { continue }
-        for entity in entities where entity.model === home.store.model { count += version.rowCount(of: entity.index) }
+      for cache in cachesAsked(request) {
+        guard let version = cache.currentVersion() else { continue }
+        for entity in entities where entity.model === cache.store.model { count += version.rowCount(of: entity.index) }
       }
     case .columns(let searches):
       for search in searches {

@@ -37,9 +37,9 @@ extension ManagedObjectContext {
   private func objects<Result: ManagedObject>(of found: FoundRows) throws(ManagedObjectError) -> [Result] {
     var results: [Result] = []
     results.reserveCapacity(found.count)
-    for (home, version, nodes) in found.parts {
+    for (cache, version, nodes) in found.parts {
       for node in nodes {
-        let object = object(at: node, in: version, of: home)
+        let object = object(at: node, in: version, of: cache)
         guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
         results.append(typed)
       }
@@ -149,11 +149,11 @@ extension ManagedObjectContext {
     guard let found = try rows(of: request, by: plan) else { return try objects(of: request, by: plan).map(\.objectID) }
     var ids: [ManagedObjectID] = []
     ids.reserveCapacity(found.count)
-    for (home, version, nodes) in found.parts {
+    for (cache, version, nodes) in found.parts {
       for node in nodes {
         ids.append(
           ManagedObjectID(
-            storeIdentifier: home.identifier, entityName: home.plan.entities[node.entity].name,
+            storeIdentifier: cache.identifier, entityName: cache.plan.entities[node.entity].name,
             reference: version.reference(of: node)))
       }
     }
@@ -226,10 +226,10 @@ extension ManagedObjectContext {
     return entities.flatMap { request.includesSubentities ? $0.hierarchy : [$0] }
   }
 
-  func homesAsked<Result>(_ request: FetchRequest<Result>) -> [StoreHome] {
+  func cachesAsked<Result>(_ request: FetchRequest<Result>) -> [StoreCache] {
     let stores = persistentStoreCoordinator.persistentStores
     return stores.filter { store in request.affectedStores?.contains { $0.latest === store } ?? true }.map {
-      home(of: $0)
+      cache(of: $0)
     }
   }
 
@@ -245,13 +245,13 @@ extension ManagedObjectContext {
       above.includesPendingChanges = request.includesPendingChanges
       objects = try parent.candidates(above).map { child(of: $0) }
     } else {
-      for home in homesAsked(request) {
-        guard let version = home.currentVersion() else { continue }
-        for entity in entities where entity.model === home.store.model {
+      for cache in cachesAsked(request) {
+        guard let version = cache.currentVersion() else { continue }
+        for entity in entities where entity.model === cache.store.model {
           let count = version.rowCount(of: entity.index)
           objects.reserveCapacity(objects.count + count)
           for row in 0..<count {
-            objects.append(object(at: NodeHandle(entity: entity.index, row: row), in: version, of: home))
+            objects.append(object(at: NodeHandle(entity: entity.index, row: row), in: version, of: cache))
           }
         }
       }
@@ -265,7 +265,7 @@ extension ManagedObjectContext {
       let stores = request.affectedStores.map { $0.map(\.latest) }
       for object in inserted where names.contains(object.plan.index) && entities.contains(object.plan.entity) {
         if let stores {
-          guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
+          guard let cache = cacheForCheck(object), stores.contains(where: { $0 === cache.store }) else { continue }
         }
         // An object restored after a conflict is in both lists.
         if object.flags.contains(.permanent), object.base != nil, objects.contains(where: { $0 === object }) {

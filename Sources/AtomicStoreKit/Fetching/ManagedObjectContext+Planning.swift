@@ -48,18 +48,18 @@ extension ManagedObjectContext {
     guard parent == nil else { return .failure(.isChildContext) }
     guard request.filter == nil else { return .failure(.hasClosure) }
     let entities = try entities(of: request)
-    let homes = homesAsked(request)
+    let caches = cachesAsked(request)
     // Objects of several stores in one order are sorted as objects.
-    guard homes.count == 1 || request.sortKeys.isEmpty else { return .failure(.severalStoresInOneOrder) }
+    guard caches.count == 1 || request.sortKeys.isEmpty else { return .failure(.severalStoresInOneOrder) }
     guard !hasPendingChanges || managedObjectModel != nil else { return .failure(.storeIsClosed) }
     var searches: [ColumnSearch] = []
-    for home in homes {
-      guard let version = home.currentVersion() else { return .failure(.storeIsClosed) }
-      guard isReadAsStored(home, version) else { return .failure(.objectsDifferFromStore) }
+    for cache in caches {
+      guard let version = cache.currentVersion() else { return .failure(.storeIsClosed) }
+      guard isReadAsStored(cache, version) else { return .failure(.objectsDifferFromStore) }
       var asked: [(plan: EntityPlan, test: RowTest?)] = []
-      let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
-      for entity in entities where entity.model === home.store.model && !entity.isAbstract {
-        let plan = home.plan.entities[entity.index]
+      let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
+      for entity in entities where entity.model === cache.store.model && !entity.isAbstract {
+        let plan = cache.plan.entities[entity.index]
         guard let predicate = request.predicate else {
           asked.append((plan, nil))
           continue
@@ -75,10 +75,10 @@ extension ManagedObjectContext {
         }
         asked.append((plan, test))
       }
-      var search = ColumnSearch(home: home, version: version, entities: asked)
+      var search = ColumnSearch(cache: cache, version: version, entities: asked)
       // With unsaved changes, objects are sorted.
       if !request.sortKeys.isEmpty, !hasPendingChanges {
-        guard let sort = RowSort(request.sortKeys, entities: asked.map(\.plan), home.plan, version) else {
+        guard let sort = RowSort(request.sortKeys, entities: asked.map(\.plan), cache.plan, version) else {
           return .failure(.sortKeys(request.sortKeys))
         }
         search.sort = sort
@@ -90,16 +90,16 @@ extension ManagedObjectContext {
 
   /// Whether objects without changes have the values of the store's current version: none reads an older version, and
   /// none overrides stored values. Determined once for each version, not at each fetch.
-  private func isReadAsStored(_ home: StoreHome, _ version: NodeVersion) -> Bool {
-    if home.settledVersion === version { return true }
+  private func isReadAsStored(_ cache: StoreCache, _ version: NodeVersion) -> Bool {
+    if cache.settledVersion === version { return true }
     var isSettled = true
-    home.visit { object in
+    cache.visit { object in
       objectsAskedByFetches += 1
       guard object.flags.contains(.realized) else { return }
       if object.base !== version, !object.flags.contains(.inserted) { isSettled = false }
       if object.hasStoredOverlay { isSettled = false }
     }
-    if isSettled { home.settledVersion = version }
+    if isSettled { cache.settledVersion = version }
     return isSettled
   }
 

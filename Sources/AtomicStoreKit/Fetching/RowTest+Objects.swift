@@ -46,7 +46,7 @@ extension RowTest {
   private func holds(_ other: ManagedObject?, of object: ManagedObject, _ version: NodeVersion) -> Bool? {
     var node: NodeHandle?
     if let other {
-      guard other.home === object.home, let reference = other.reference,
+      guard other.cache === object.cache, let reference = other.reference,
         let found = version.handle(for: reference, root: other.plan.root)
       else { return nil }
       node = found

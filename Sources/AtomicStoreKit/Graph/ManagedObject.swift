@@ -22,7 +22,7 @@ open class ManagedObject {
   // they share.
   final unowned(unsafe) var context: ManagedObjectContext?
   /// The store that it is in or will be in, as its context sees it.
-  final var home: StoreHome?
+  final var cache: StoreCache?
   /// Its reference in the store. For a new object, nil until it is assigned.
   final var reference: ReferenceObject?
   /// The version of the store that it reads.
@@ -142,8 +142,8 @@ open class ManagedObject {
 
   /// The object's ID: temporary until it is saved or given a permanent ID.
   public final var objectID: ManagedObjectID {
-    if let reference, let home, !flags.contains(.inserted) || flags.contains(.permanent) {
-      return ManagedObjectID(storeIdentifier: home.identifier, entityName: plan.name, reference: reference)
+    if let reference, let cache, !flags.contains(.inserted) || flags.contains(.permanent) {
+      return ManagedObjectID(storeIdentifier: cache.identifier, entityName: plan.name, reference: reference)
     }
     if let parent = extras?.parentObject { return parent.objectID }
     let extras = needExtras()

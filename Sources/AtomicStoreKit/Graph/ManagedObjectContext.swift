@@ -41,7 +41,7 @@ public final class ManagedObjectContext {
   /// How many times objects may change again while a save is prepared, before the save fails.
   public var maximumSavePasses = 100
 
-  var homes: [StoreHome] = []
+  var caches: [StoreCache] = []
   var inserted = ChangeList()
   var updated = ChangeList()
   var deleted = ChangeList()
@@ -91,8 +91,8 @@ public final class ManagedObjectContext {
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
   /// The only store that accepts new objects, by the entity's plan, since stores may have their own models.
-  var soleHomes: [ObjectIdentifier: StoreHome?] = [:]
-  var soleHomesGeneration = -1
+  var soleCaches: [ObjectIdentifier: StoreCache?] = [:]
+  var soleCachesGeneration = -1
   /// The latest hundred errors of property access that could not throw them.
   public internal(set) var accessErrors: [ManagedObjectError] = []
   var refusedAssignments: [ManagedObjectError] = []
@@ -132,7 +132,7 @@ public final class ManagedObjectContext {
 
   /// All objects in the context, those without changes included, in a stable order.
   public var registeredObjects: [ManagedObject] {
-    let known = homes.flatMap(\.registeredObjects) + byParentObjects
+    let known = caches.flatMap(\.registeredObjects) + byParentObjects
     return known + inserted.elements.filter { !$0.flags.contains(.registered) && $0.extras?.parentObject == nil }
   }
   private var byParentObjects: [ManagedObject] {
@@ -164,10 +164,10 @@ public final class ManagedObjectContext {
       if let parent {
         return parent.registeredObject(for: id).flatMap { byParent[ObjectIdentifier($0)]?.takeUnretainedValue() }
       }
-      guard let home = home(identifier: store), let entity = home.store.model.entity(named: id.entityName) else {
+      guard let cache = cache(identifier: store), let entity = cache.store.model.entity(named: id.entityName) else {
         return nil
       }
-      return home.object(root: entity.root.index, reference)
+      return cache.object(root: entity.root.index, reference)
     }
   }
 
@@ -177,17 +177,17 @@ public final class ManagedObjectContext {
   public func object(with id: ManagedObjectID) -> ManagedObject {
     if let object = registeredObject(for: id) { return object }
     if let parent { return child(of: parent.object(with: id)) }
-    if case .permanent(let store, let reference) = id.form, let home = home(identifier: store),
-      let entity = home.store.model.entity(named: id.entityName)
+    if case .permanent(let store, let reference) = id.form, let cache = cache(identifier: store),
+      let entity = cache.store.model.entity(named: id.entityName)
     {
       // The ID may name a super-entity; the store knows the actual entity.
-      var plan = home.plan.entities[entity.index]
-      if let version = home.currentVersion(), let node = version.handle(for: reference, root: plan.root) {
-        plan = home.plan.entities[node.entity]
+      var plan = cache.plan.entities[entity.index]
+      if let version = cache.currentVersion(), let node = version.handle(for: reference, root: plan.root) {
+        plan = cache.plan.entities[node.entity]
       }
       let object = make(plan)
       object.reference = reference
-      adopt(object, home)
+      adopt(object, cache)
       return object
     }
     let model = managedObjectModel
@@ -227,21 +227,21 @@ public final class ManagedObjectContext {
     return object
   }
 
-  // MARK: Homes and making objects
+  // MARK: Store caches and making objects
 
-  func home(identifier: UUID) -> StoreHome? {
+  func cache(identifier: UUID) -> StoreCache? {
     // The model tells apart two stores with the same identity, one added after the other was removed.
-    if let store = persistentStoreCoordinator.persistentStore(identifier: identifier) { return home(of: store) }
-    return homes.last { $0.identifier == identifier }
+    if let store = persistentStoreCoordinator.persistentStore(identifier: identifier) { return cache(of: store) }
+    return caches.last { $0.identifier == identifier }
   }
 
-  func home(of store: PersistentStore) -> StoreHome {
-    if let home = homes.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) {
-      return home
+  func cache(of store: PersistentStore) -> StoreCache {
+    if let cache = caches.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) {
+      return cache
     }
-    let home = StoreHome(store, persistentStoreCoordinator)
-    homes.append(home)
-    return home
+    let cache = StoreCache(store, persistentStoreCoordinator)
+    caches.append(cache)
+    return cache
   }
 
   /// Creates an object in no context, of the class registered for its entity.
@@ -253,31 +253,31 @@ public final class ManagedObjectContext {
   }
 
   /// Registers an object that is in a store with the context.
-  func adopt(_ object: ManagedObject, _ home: StoreHome) {
+  func adopt(_ object: ManagedObject, _ cache: StoreCache) {
     // Values set by the class's initializer are meant for new objects.
     if object.flags.contains(.realized) { object.forgetInitialValues() }
     object.context = self
-    object.home = home
-    home.register(object)
+    object.cache = cache
+    cache.register(object)
     if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
   }
 
   /// The object of a node, created as a fault if there is none yet.
-  func object(at node: NodeHandle, in version: NodeVersion, of home: StoreHome) -> ManagedObject {
-    let plan = home.plan.entities[node.entity]
+  func object(at node: NodeHandle, in version: NodeVersion, of cache: StoreCache) -> ManagedObject {
+    let plan = cache.plan.entities[node.entity]
     let reference = version.reference(of: node)
-    if let object = home.object(root: plan.root, reference) { return object }
+    if let object = cache.object(root: plan.root, reference) { return object }
     let object = make(plan)
     object.reference = reference
     object.base = version
     object.node = node
-    adopt(object, home)
+    adopt(object, cache)
     return object
   }
 
   /// Called when an object is deinitialized.
   func forget(_ object: ManagedObject) {
-    object.home?.unregister(object)
+    object.cache?.unregister(object)
     if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
     if let name = object.extras?.temporaryName { temporaries[name] = nil }
   }
@@ -302,8 +302,8 @@ public final class ManagedObjectContext {
     if let parentObject = object.extras?.parentObject {
       try fireFromParent(object, parentObject)
     } else {
-      guard let home = object.home, let reference = object.reference else { throw object.unavailable(.neverSaved) }
-      guard let version = home.currentVersion() else { throw object.unavailable(.storeRemoved) }
+      guard let cache = object.cache, let reference = object.reference else { throw object.unavailable(.neverSaved) }
+      guard let version = cache.currentVersion() else { throw object.unavailable(.storeRemoved) }
       if object.base !== version {
         guard let node = version.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else {
           object.base = nil

@@ -5,7 +5,7 @@ import AtomicStoreSPI
 struct RestorePoint {
   struct State {
     let object: ManagedObject
-    let home: StoreHome?
+    let cache: StoreCache?
     let base: NodeVersion?
     let node: NodeHandle
     let flags: ManagedObject.Flags

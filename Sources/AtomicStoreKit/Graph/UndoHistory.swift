@@ -271,7 +271,7 @@ extension ManagedObjectContext {
     if object.flags.contains(.inserted) {
       inserted.remove(object)
       // It may have a permanent ID, and an object without a context does not remove itself from the table.
-      object.home?.unregister(object)
+      object.cache?.unregister(object)
       object.flags = []
       object.context = nil
       object.needExtras().gone = .neverSaved

@@ -9,14 +9,14 @@ extension ManagedObject {
     let extras = needExtras()
     // It keeps the ID that it had.
     if extras.parentObject != nil
-      || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent))
+      || reference != nil && cache != nil && (!flags.contains(.inserted) || flags.contains(.permanent))
     {
       extras.lastID = objectID
     }
-    home?.unregister(self)
+    cache?.unregister(self)
     if let context, !context.retained.isEmpty { context.retained[ObjectIdentifier(self)] = nil }
     context = nil
-    home = nil
+    cache = nil
     base = nil
     edits = nil
     overlay = nil

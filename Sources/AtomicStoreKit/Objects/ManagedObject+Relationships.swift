@@ -48,10 +48,10 @@ extension ManagedObject {
     try realize()
     let property = plan.properties[p]
     guard property.isRelationship else { throw noRelationship(key) }
-    if layered(p) == nil, let base, let home, property.slot >= 0 {
+    if layered(p) == nil, let base, let cache, property.slot >= 0 {
       func id(_ node: NodeHandle) -> ManagedObjectID {
         ManagedObjectID(
-          storeIdentifier: home.identifier, entityName: base.nodes.model.entity(at: node.entity).name,
+          storeIdentifier: cache.identifier, entityName: base.nodes.model.entity(at: node.entity).name,
           reference: base.reference(of: node))
       }
       if property.kind == .toOne { return base.toOne(slot: property.slot, of: node).map { [id($0)] } ?? [] }
@@ -88,8 +88,8 @@ extension ManagedObject {
     if plan.properties[p].kind == .toOne {
       if case .object(let object)? = layered(p) { return object?.isFault ?? false }
       let slot = plan.properties[p].slot
-      guard let base, slot >= 0, let other = base.toOne(slot: slot, of: node), let home else { return false }
-      return home.object(root: home.plan.entities[other.entity].root, base.reference(of: other))?.isFault ?? true
+      guard let base, slot >= 0, let other = base.toOne(slot: slot, of: node), let cache else { return false }
+      return cache.object(root: cache.plan.entities[other.entity].root, base.reference(of: other))?.isFault ?? true
     }
     return layered(p) == nil && base != nil && !flags.contains(.inserted)
   }
@@ -254,10 +254,10 @@ extension ManagedObject {
     }
     try object.realize()
     if property.isTransient { return }
-    if let home = context.homeForCheck(self), let other = context.homeForCheck(object), home !== other {
+    if let cache = context.cacheForCheck(self), let other = context.cacheForCheck(object), cache !== other {
       throw refused(
         .managedObjectExternalRelationship,
-        "the objects are in different stores, \(home.store.path) and \(other.store.path); store the other object's URI "
+        "the objects are in different stores, \(cache.store.path) and \(other.store.path); store the other object's URI "
           + "in an attribute, or use a fetched property")
     }
   }

@@ -26,7 +26,8 @@ extension ManagedObject {
   /// Makes a fault's stored values readable internally, without firing the fault.
   final func isPeekable() -> Bool {
     if flags.contains(.realized) { return true }
-    guard extras?.gone == nil, extras?.parentObject == nil, let home, let reference, let version = home.currentVersion()
+    guard extras?.gone == nil, extras?.parentObject == nil, let cache, let reference,
+      let version = cache.currentVersion()
     else { return false }
     if base === version { return true }
     guard let found = version.handle(for: reference, root: plan.root), found.entity == plan.index else { return false }
@@ -80,7 +81,7 @@ extension ManagedObject {
   }
 
   final func setOverlay(_ p: Int, _ value: PropertyValue?) {
-    if value != nil, plan.properties[p].slot >= 0 { home?.settledVersion = nil }
+    if value != nil, plan.properties[p].slot >= 0 { cache?.settledVersion = nil }
     if overlay == nil {
       if value == nil { return }
       overlay = ContiguousArray(repeating: nil, count: plan.properties.count)
@@ -108,7 +109,7 @@ extension ManagedObject {
     guard let base, property.slot >= 0, case .attribute(let type) = property.kind else { return .null }
     if base.nodes.isDeferred(slot: property.slot, of: node) {
       do throws(PersistentStoreError) {
-        return try home?.suppliedValue(slot: property.slot, object: self) ?? .null
+        return try cache?.suppliedValue(slot: property.slot, object: self) ?? .null
       } catch {
         record(
           ManagedObjectError(
@@ -171,8 +172,8 @@ extension ManagedObject {
       return object
     }
     let slot = plan.properties[p].slot
-    guard let base, slot >= 0, let handle = base.toOne(slot: slot, of: node), let context, let home else { return nil }
-    let object = context.object(at: handle, in: base, of: home)
+    guard let base, slot >= 0, let handle = base.toOne(slot: slot, of: node), let context, let cache else { return nil }
+    let object = context.object(at: handle, in: base, of: cache)
     return object
   }
 
@@ -208,12 +209,12 @@ extension ManagedObject {
 
   private final func storedObjects(_ p: Int, without removed: [UInt64: ManagedObject]) -> [ManagedObject] {
     let slot = plan.properties[p].slot
-    guard let base, slot >= 0, let context, let home else { return [] }
+    guard let base, slot >= 0, let context, let cache else { return [] }
     return base.withToMany(slot: slot, of: node) { handles in
       var result: [ManagedObject] = []
       result.reserveCapacity(handles.count)
       for bits in handles where removed.isEmpty || removed[bits] == nil {
-        result.append(context.object(at: NodeHandle(rawBits: bits), in: base, of: home))
+        result.append(context.object(at: NodeHandle(rawBits: bits), in: base, of: cache))
       }
       return result
     }
@@ -239,7 +240,7 @@ extension ManagedObject {
 
   /// The node of another object of the same store in the version that this one reads.
   final func baseBits(of other: ManagedObject) -> UInt64? {
-    guard let base, let home, other.home === home, let reference = other.reference else { return nil }
+    guard let base, let cache, other.cache === cache, let reference = other.reference else { return nil }
     if other.base === base, !other.flags.contains(.inserted) { return other.node.rawBits }
     return base.handle(for: reference, root: other.plan.root)?.rawBits
   }

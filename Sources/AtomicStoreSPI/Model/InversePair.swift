@@ -40,18 +40,18 @@ extension ManagedObjectModel {
   }
 
   private func end(_ slot: Slot, of entity: Int) -> InversePair.End? {
-    guard slot.isRelationship, slot.destination >= 0 else { return nil }
+    guard let destination = slot.destination else { return nil }
     return InversePair.End(
-      entity: entity, slot: slot.index, destination: slot.destination, name: slot.name, isToMany: slot.isToMany,
+      entity: entity, slot: slot.index, destination: destination, name: slot.name, isToMany: slot.isToMany,
       keepsSequence: slot.keepsSequence)
   }
 
   /// The other end of a relationship that has an inverse: see ``Slot/inverseSlot``.
   private func inverse(of slot: Slot, declaredIn entity: Int) -> InversePair.End? {
-    guard slot.inverseSlot >= 0, slot.destination >= 0 else { return nil }
-    let destination = self.entity(at: slot.destination)
-    let inverse = destination.slots[slot.inverseSlot]
-    guard inverse.destination >= 0, isKind(inverse.destination, of: entity) else { return nil }
+    guard let inverseSlot = slot.inverseSlot, let number = slot.destination else { return nil }
+    let destination = self.entity(at: number)
+    let inverse = destination.slots[inverseSlot]
+    guard let back = inverse.destination, isKind(back, of: entity) else { return nil }
     // The topmost entity with the slot declares it.
     var owner = destination
     while let above = owner.superentity, above.slots.count > inverse.index { owner = above }

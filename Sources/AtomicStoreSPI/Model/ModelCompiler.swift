@@ -179,7 +179,7 @@ struct ModelCompiler {
       return Slot(
         name: draft.name, index: first + offset, kind: draft.kind, isOptional: draft.isOptional,
         property: draft.property,
-        destination: indexByName[ScalarString(relationship.destinationEntityName)] ?? -1, inverseSlot: inverse ?? -1)
+        destination: indexByName[ScalarString(relationship.destinationEntityName)], inverseSlot: inverse)
     }
     let inherited = found[position].parent.map { records[numbers[$0]].slots }
     records[numbers[position]].slots = Self.extended(inherited, by: own)

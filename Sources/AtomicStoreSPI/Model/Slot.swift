@@ -18,12 +18,12 @@ public struct Slot: Sendable, Equatable {
     let kind: Kind
     let isOptional: Bool
     let property: PropertyDescription
-    let destination: Int
-    let inverseSlot: Int
+    let destination: Int?
+    let inverseSlot: Int?
 
     init(
-      name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int,
-      inverseSlot: Int
+      name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int?,
+      inverseSlot: Int?
     ) {
       self.name = name
       self.index = index
@@ -36,8 +36,8 @@ public struct Slot: Sendable, Equatable {
   }
 
   init(
-    name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int = -1,
-    inverseSlot: Int = -1
+    name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int? = nil,
+    inverseSlot: Int? = nil
   ) {
     content = Content(
       name: name, index: index, kind: kind, isOptional: isOptional, property: property, destination: destination,
@@ -61,11 +61,11 @@ public struct Slot: Sendable, Equatable {
   public var relationship: RelationshipDescription? {
     if case .relationship(let relationship) = content.property { relationship } else { nil }
   }
-  /// For relationships: the number of the destination entity.
-  public var destination: Int { content.destination }
-  /// For relationships: the slot of the inverse at the destination, or -1 if there is none. An inverse must name this
+  /// For relationships: the number of the destination entity, as in ``ManagedObjectModel/entity(at:)``; nil for attributes.
+  public var destination: Int? { content.destination }
+  /// For relationships: the slot of the inverse at the destination, or nil if there is none. An inverse must name this
   /// relationship as its inverse, and be named by it.
-  public var inverseSlot: Int { content.inverseSlot }
+  public var inverseSlot: Int? { content.inverseSlot }
 
   public static func == (one: Slot, other: Slot) -> Bool {
     one.content === other.content

@@ -214,7 +214,7 @@ extension NodeTable {
     guard let node = handle(for: reference) else {
       throw PersistentStoreError(.danglingReference, "\(reference) does not exist", at: place)
     }
-    guard slot.destination >= 0, model.isKind(node.entity, of: slot.destination) else {
+    guard let destination = slot.destination, model.isKind(node.entity, of: destination) else {
       throw PersistentStoreError(
         .danglingReference,
         "\(reference) is not \(slot.relationship?.destinationEntityName ?? "of the destination entity")", at: place)

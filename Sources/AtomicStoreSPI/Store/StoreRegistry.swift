@@ -49,8 +49,8 @@ public struct StoreRegistry: Sendable {
   /// Refuses to create a store inside the directory of another store, which would then be invalid.
   ///
   /// - Throws: `.cannotCreate`.
-  package func refuseWithinStore(_ place: StorePlace) throws(PersistentStoreError) {
-    guard let folder = try? StorePlace.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe()
+  package func refuseWithinStore(_ place: StorePath) throws(PersistentStoreError) {
+    guard let folder = try? StorePath.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe()
     else { return }
     for type in types where type.recognize(probe) == .yes {
       throw PersistentStoreError(

@@ -43,9 +43,9 @@ extension StoreSnapshot {
         var copy = attribute
         copy.name = slot.name
         properties.append(.attribute(copy))
-      } else if var relationship = slot.relationship {
+      } else if var relationship = slot.relationship, let destination = slot.destination {
         let (values, leads) = reader.relationship(slot.index, leadsOutOf: entity.index)
-        if leads || !model.entity(at: slot.destination).isKindOf(entity: entity) && slot.destination != entity.index {
+        if leads || !model.entity(at: destination).isKindOf(entity: entity) && destination != entity.index {
           asText.insert(slot.index)
           properties.append(.attribute(slot.name, .string))
           if values > 0 {

@@ -50,8 +50,8 @@ public struct ObjectKeys: Sendable {
     for (index, name) in path.enumerated() {
       guard let slot = entity.slot(named: name).map({ entity.slots[$0] }) else { return false }
       if index == path.count - 1 { return slot.attributeType != nil }
-      guard case .toOne = slot.kind, slot.destination >= 0 else { return false }
-      entity = model.entity(at: slot.destination)
+      guard case .toOne = slot.kind, let destination = slot.destination else { return false }
+      entity = model.entity(at: destination)
     }
     return false
   }

@@ -265,7 +265,7 @@ public struct StoreConverter: Sendable {
     /// The path, or another name for messages.
     var shown: String
     /// What is at the path; nil for a result without a name.
-    var place: StorePlace?
+    var place: StorePath?
     /// Files in an existing directory that do not belong to its store.
     var unrelated: [String] = []
     var unnamedFolder: String?
@@ -309,8 +309,8 @@ public struct StoreConverter: Sendable {
       return try StagedStore(
         target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
     }
-    var places: [StorePlace] = []
-    if limitsPermissions { for path in source.paths { places.append(try StorePlace.inspect(path)) } }
+    var places: [StorePath] = []
+    if limitsPermissions { for path in source.paths { places.append(try StorePath.inspect(path)) } }
     return try StagedStore(
       target: destination.shown, layout: layout,
       policy: source.replaced.map { .replaceOnlyIf($0) }
@@ -420,9 +420,9 @@ public struct StoreConverter: Sendable {
 
   /// Returns what is at the target, if it may be replaced.
   @discardableResult
-  private func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePlace {
-    let place = try StorePlace.inspect(target)
-    for source in sources { try Self.refuseOverlap(try StorePlace.inspect(source), place, target) }
+  private func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePath {
+    let place = try StorePath.inspect(target)
+    for source in sources { try Self.refuseOverlap(try StorePath.inspect(source), place, target) }
     try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(
@@ -441,9 +441,9 @@ public struct StoreConverter: Sendable {
   }
 
   private static func refuseOverlap(
-    _ origin: StorePlace, _ place: StorePlace, _ target: String
+    _ origin: StorePath, _ place: StorePath, _ target: String
   ) throws(PersistentStoreError) {
-    if StorePlace.isSame(origin, path: target) {
+    if StorePath.isSame(origin, path: target) {
       throw PersistentStoreError(
         .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
     }
@@ -456,7 +456,7 @@ public struct StoreConverter: Sendable {
   /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
   ///
   /// - Returns: The files that the format passed over.
-  private func refuseUnknown(_ place: StorePlace) throws(PersistentStoreError) -> [String] {
+  private func refuseUnknown(_ place: StorePath) throws(PersistentStoreError) -> [String] {
     guard place.kind == .folder else { return [] }
     do throws(PersistentStoreError) {
       let coordinator = PersistentStoreCoordinator(registry: registry)
@@ -472,7 +472,7 @@ public struct StoreConverter: Sendable {
     }
   }
 
-  private func targetFormat(_ place: StorePlace?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type
+  private func targetFormat(_ place: StorePath?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type
   {
     if let targetType { return try registry.storeType(named: targetType) }
     let fileExtension = place?.fileExtension ?? ""

@@ -24,7 +24,7 @@ extension PersistentStoreCoordinator {
       registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true, model: nil
     )
     let place = try opening.inspect()
-    for other in persistentStores where StorePlace.isSame(place, path: other.path) {
+    for other in persistentStores where StorePath.isSame(place, path: other.path) {
       throw PersistentStoreError(
         .storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
     }
@@ -41,7 +41,7 @@ extension PersistentStoreCoordinator {
 
   /// The files in the store's directory that do not belong to the store: only its format can tell, after reading all of
   /// them.
-  private func unrelatedFiles(_ opening: StoreOpening, _ place: StorePlace) throws(PersistentStoreError) -> [String] {
+  private func unrelatedFiles(_ opening: StoreOpening, _ place: StorePath) throws(PersistentStoreError) -> [String] {
     var opened: OpenStore
     do throws(PersistentStoreError) { opened = try opening.open(place) } catch {
       guard error.code == .modelNeeded, let managedObjectModel else { throw error }

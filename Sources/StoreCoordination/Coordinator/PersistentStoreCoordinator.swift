@@ -182,9 +182,9 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   }
 
   func refuseTwice(
-    _ place: StorePlace, _ path: String, besides known: PersistentStore? = nil
+    _ place: StorePath, _ path: String, besides known: PersistentStore? = nil
   ) throws(PersistentStoreError) {
-    for other in persistentStores where other !== known && StorePlace.isSame(place, path: other.path) {
+    for other in persistentStores where other !== known && StorePath.isSame(place, path: other.path) {
       throw PersistentStoreError(
         .storeAlreadyAdded, "the coordinator has this store open already", at: StoreLocation(file: path))
     }

@@ -32,7 +32,7 @@ extension PersistentStoreCoordinator {
     finish: () throws -> Void
   ) throws -> PersistentStore {
     try check(store)
-    try refuseTwice(try StorePlace.inspect(path), path, besides: store)
+    try refuseTwice(try StorePath.inspect(path), path, besides: store)
     var converter = StoreConverter(registry: registry)
     converter.targetType = type
     converter.writeOptions = options

@@ -7,7 +7,7 @@ extension PersistentStoreCoordinator {
     at path: String, type: String? = nil, withPersistentStoreFrom source: String, sourceType: String? = nil
   ) throws {
     for other in persistentStores {
-      if StorePlace.isSame(try StorePlace.inspect(path), path: other.path) {
+      if StorePath.isSame(try StorePath.inspect(path), path: other.path) {
         throw PersistentStoreError(
           .storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
       }

@@ -132,8 +132,8 @@ final class PendingSave {
       // otherwise the store could not be read again.
       let roots = Set(removed.map { nodes.model.entity(at: $0.entity).root.index })
       for entity in nodes.model.entities where !entity.isAbstract {
-        let slots = entity.slots.filter {
-          $0.destination >= 0 && roots.contains(nodes.model.entity(at: $0.destination).root.index)
+        let slots = entity.slots.filter { slot in
+          slot.destination.map { roots.contains(nodes.model.entity(at: $0).root.index) } ?? false
         }
         if !slots.isEmpty { _ = nodes.removeDanglingReferences(entity: entity.index, slots: slots.map(\.index)) }
       }
@@ -173,7 +173,7 @@ final class PendingSave {
   /// Writes only metadata, if nothing else changes and the format supports it.
   private func writeMetadata(to files: StagedFiles) throws(PersistentStoreError) -> Bool {
     guard let unchanged else { return false }
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     guard place.identity == unchanged else { throw .changedMeanwhile(path) }
     return try format.saveMetadata(snapshot.metadata, in: try StoreSource(opening: place), to: files)
   }

@@ -31,7 +31,7 @@ public final class PersistentStore: Sendable {
     identifier = open.metadata.uuid
     model = open.nodes.model
     // The current directory may have changed when the store is saved.
-    self.path = StorePlace.absolute(path)
+    self.path = StorePath.absolute(path)
     self.configurationName = configurationName
     self.isReadOnly = isReadOnly
     takenEntities = Set(

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
 extension StoreOpening {
-  func inspect() throws(PersistentStoreError) -> StorePlace { try StorePlace.inspect(path) }
+  func inspect() throws(PersistentStoreError) -> StorePath { try StorePath.inspect(path) }
 
   /// Reads only the metadata.
   func metadata() throws(PersistentStoreError) -> StoreMetadata {
@@ -17,7 +17,7 @@ extension StoreOpening {
   /// Opens the store at a path, or creates one there.
   ///
   /// - Throws: `.changedOnDisk` if the file keeps being replaced.
-  func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+  func open(_ place: StorePath) throws(PersistentStoreError) -> OpenStore {
     try KitCopies.requireOnlyOne()
     guard place.holdsContent else { return try openOnce(place) }
     // Content, metadata and objects are read one after the other. If the file is replaced meanwhile, they do not match,
@@ -36,7 +36,7 @@ extension StoreOpening {
       .changedOnDisk, "the file keeps being replaced while it is opened", at: StoreLocation(file: path))
   }
 
-  private func openOnce(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+  private func openOnce(_ place: StorePath) throws(PersistentStoreError) -> OpenStore {
     let formatType = try formatType(for: place)
     guard isReadOnly || formatType.traits.canWrite || place.holdsContent else {
       throw PersistentStoreError(
@@ -77,7 +77,7 @@ extension StoreOpening {
 
   /// Creates a new store: nothing is written except, if there is no file, an empty file that reserves the path.
   private func begin(
-    _ format: inout any AtomicStore, _ formatType: any AtomicStore.Type, _ place: StorePlace
+    _ format: inout any AtomicStore, _ formatType: any AtomicStore.Type, _ place: StorePath
   ) throws(PersistentStoreError) -> OpenStore {
     guard !isReadOnly else {
       throw PersistentStoreError(
@@ -97,12 +97,12 @@ extension StoreOpening {
     return OpenStore(
       format: format, version: NodeVersion(NodeTable(model: model)),
       metadata: StoreMetadata(storeType: formatType.storeType, model: model.description),
-      fileIdentity: try StorePlace.inspect(path).identity, reservation: reservation, opening: self)
+      fileIdentity: try StorePath.inspect(path).identity, reservation: reservation, opening: self)
   }
 
   // MARK: Whose it is
 
-  func formatType(for place: StorePlace) throws(PersistentStoreError) -> any AtomicStore.Type {
+  func formatType(for place: StorePath) throws(PersistentStoreError) -> any AtomicStore.Type {
     guard place.holdsContent else {
       if let type { return try registry.storeType(named: type) }
       let byName = registry.storeTypes(forFileExtension: place.fileExtension)
@@ -132,7 +132,7 @@ extension StoreOpening {
   }
 
   private func make(
-    _ formatType: any AtomicStore.Type, _ place: StorePlace, for use: StoreOption.Use
+    _ formatType: any AtomicStore.Type, _ place: StorePath, for use: StoreOption.Use
   ) throws(PersistentStoreError) -> any AtomicStore {
     let (own, limits, _, _) = try ownOptions()
     try formatType.traits.check(own, of: formatType.storeType, for: use)

@@ -50,7 +50,7 @@ package struct PermissionCeiling: Sendable {
   private init(limits: [Limit]) { self.limits = limits }
 
   /// The permissions that each of the stores grants; nil if there is no store.
-  package init?(of places: [StorePlace]) throws(PersistentStoreError) {
+  package init?(of places: [StorePath]) throws(PersistentStoreError) {
     limits = []
     for place in places {
       if let ceiling = try PermissionCeiling(of: place) { limits += ceiling.limits }
@@ -60,7 +60,7 @@ package struct PermissionCeiling: Sendable {
 
   /// The permissions of the store at a path; for a directory, those that all of its files grant, restricted to users
   /// who may search the directory. Nil if there is no store.
-  package init?(of place: StorePlace) throws(PersistentStoreError) {
+  package init?(of place: StorePath) throws(PersistentStoreError) {
     guard let status = try SystemCall.status(place.resolvedPath, followLinks: true) else { return nil }
     let own = try AccessList(of: place.resolvedPath, status)
     guard status.st_mode & S_IFMT == S_IFDIR else {

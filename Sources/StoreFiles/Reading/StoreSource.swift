@@ -35,12 +35,12 @@ public final class StoreSource: Sendable {
   /// Opens what is at a path.
   ///
   /// - Throws: `.notFound` if there is nothing to read.
-  public convenience init(opening place: StorePlace) throws(PersistentStoreError) {
+  public convenience init(opening place: StorePath) throws(PersistentStoreError) {
     try self.init(opening: place, companions: nil)
   }
 
   init(
-    opening place: StorePlace, companions: (fileName: String, root: String, path: String)?
+    opening place: StorePath, companions: (fileName: String, root: String, path: String)?
   ) throws(PersistentStoreError) {
     name = place.path
     self.companions = companions

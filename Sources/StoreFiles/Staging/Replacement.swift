@@ -38,7 +38,7 @@ struct Replacement: Sendable {
 
   /// Removes what was replaced.
   func conclude() {
-    if case .exchanged = replaced, layout == .folder { Bystanders.rescue(from: stagedPath, to: targetPath) }
+    if case .exchanged = replaced, layout == .folder { UnrelatedFiles.rescue(from: stagedPath, to: targetPath) }
     removeReplaced()
     location.use.end()
   }

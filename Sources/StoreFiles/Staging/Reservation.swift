@@ -8,7 +8,7 @@ package struct Reservation: Sendable {
   /// Creates one if there is nothing at the path; returns nil otherwise: an existing file belongs to the caller.
   ///
   /// - Throws: `.cannotCreate` or `.permissionDenied` with a directory that does not exist or is not writable.
-  package static func make(at place: StorePlace) throws(PersistentStoreError) -> Reservation? {
+  package static func make(at place: StorePath) throws(PersistentStoreError) -> Reservation? {
     guard place.kind == .nothing else { return nil }
     let path = place.resolvedPath
     let folder = FilePathText.folder(path)

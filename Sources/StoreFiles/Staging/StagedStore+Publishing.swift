@@ -76,15 +76,15 @@ extension StagedStore {
     guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else {
       return true
     }
-    let names = try Bystanders.names(in: targetPath) + unrelated
+    let names = try UnrelatedFiles.names(in: targetPath) + unrelated
     guard let first = names.first else { return true }
     guard layout == .folder else {
       throw PersistentStoreError(
         .alreadyExists, "this file does not belong to the store that would be replaced, and would be lost",
         at: StoreLocation(file: targetPath + "/" + first))
     }
-    do throws(Bystanders.Failure) {
-      try Bystanders.carry(names, from: targetPath, to: stagedPath, of: targetPath)
+    do throws(UnrelatedFiles.Failure) {
+      try UnrelatedFiles.carry(names, from: targetPath, to: stagedPath, of: targetPath)
     } catch {
       switch error {
       case .refused(let error): throw error

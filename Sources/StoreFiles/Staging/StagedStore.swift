@@ -44,7 +44,7 @@ package struct StagedStore: ~Copyable, Sendable {
     target path: String, layout: StoreLayout, policy: Policy, keeping unrelated: [String] = [],
     ceiling: PermissionCeiling? = nil, faults: FaultPlan? = nil
   ) throws(PersistentStoreError) {
-    let place = try StorePlace.inspect(path)
+    let place = try StorePath.inspect(path)
     let targetPath = place.resolvedPath
     let folder = FilePathText.folder(targetPath)
     guard try SystemCall.status(folder, followLinks: true) != nil else {
@@ -170,7 +170,7 @@ package struct StagedStore: ~Copyable, Sendable {
   /// Returns the staged contents as a source before they are published. Call ``finish()`` first.
   package func sourceForVerification(name: String) throws(PersistentStoreError) -> StoreSource {
     guard files.isUnnamed else {
-      let place = try StorePlace.inspect(stagedPath)
+      let place = try StorePath.inspect(stagedPath)
       return try StoreSource(
         opening: place.shown(as: name), companions: files.companions.staged.map { (files.fileName, $0.root, $0.path) })
     }
@@ -183,7 +183,7 @@ package struct StagedStore: ~Copyable, Sendable {
     // Opening this path opens the file again, so that it is read from its beginning.
     let path = "/proc/self/fd/\(descriptor)"
     return try StoreSource(
-      opening: StorePlace(file: path, shownAs: name, size: Int(status.st_size), identity: FileIdentity(path, status)))
+      opening: StorePath(file: path, shownAs: name, size: Int(status.st_size), identity: FileIdentity(path, status)))
   }
 
   /// Removes what was staged. The target is unchanged.

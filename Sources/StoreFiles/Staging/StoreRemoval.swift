@@ -11,7 +11,7 @@ package enum StoreRemoval {
   ///   - place: The store that was inspected.
   ///   - unrelated: Files in the directory that the format ignored.
   /// - Throws: `.changedOnDisk` if it is no longer the store that was inspected; `.permissionDenied`, `.inputOutput`.
-  package static func remove(_ place: StorePlace, keeping unrelated: [String]) throws(PersistentStoreError) {
+  package static func remove(_ place: StorePath, keeping unrelated: [String]) throws(PersistentStoreError) {
     let path = place.resolvedPath
     let lock = try StoreLock(for: path)
     defer { withExtendedLifetime(lock) {} }

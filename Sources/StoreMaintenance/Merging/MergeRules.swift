@@ -96,7 +96,7 @@ extension NodeTable {
 extension Slot {
   /// Whether a to-many follows from the to-one at its other end.
   func followsFromInverse(in model: ManagedObjectModel) -> Bool {
-    guard isToMany, inverseSlot >= 0 else { return false }
+    guard isToMany, let destination, let inverseSlot else { return false }
     return !model.entity(at: destination).slots[inverseSlot].isToMany
   }
 }

@@ -37,8 +37,7 @@ extension ModelMapping {
         }
         // What the other end of a relationship keeps is not lost.
         let isKeptAtOtherEnd =
-          entity.slots[slot].isRelationship && entity.slots[slot].inverseSlot >= 0
-          && keepsInverse(of: entity.slots[slot])
+          keepsInverse(of: entity.slots[slot])
         guard count > 0, !isKeptAtOtherEnd else { continue }
         losses.append(
           Loss(
@@ -51,8 +50,9 @@ extension ModelMapping {
   }
 
   private func keepsInverse(of slot: Slot) -> Bool {
-    let other = source.entity(at: slot.destination)
-    let name = other.slots[slot.inverseSlot].name
+    guard let destination = slot.destination, let inverse = slot.inverseSlot else { return false }
+    let other = source.entity(at: destination)
+    let name = other.slots[inverse].name
     return entities.contains { mapping in
       mapping.sourceName == other.name && mapping.properties.contains { $0.origin == .kept(name) }
     }
@@ -211,8 +211,9 @@ struct MappingApplication {
   private func copyRelationship(
     _ old: Slot, _ slot: Slot, _ source: Entity, _ destination: Entity
   ) throws(PersistentStoreError) {
+    guard let oldDestination = old.destination else { return }
     let reader = nodes.reader(of: source.index)
-    let hasTexts = mapping.source.entity(at: old.destination).hierarchy.contains {
+    let hasTexts = mapping.source.entity(at: oldDestination).hierarchy.contains {
       nodes.reader(of: $0.index).hasStringReferences
     }
     let readers = mapping.source.entities.map { nodes.reader(of: $0.index) }

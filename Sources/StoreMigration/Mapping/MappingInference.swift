@@ -157,7 +157,7 @@ struct MappingInference {
     guard let old else {
       let value = rule?.value(slot) ?? slot.attribute?.defaultValue
       if let value { return ModelMapping.Property(name: slot.name, origin: .constant(value)) }
-      if slot.isRelationship, slot.inverseSlot >= 0, hasOldInverse(slot) {
+      if hasOldInverse(slot) {
         return ModelMapping.Property(name: slot.name, origin: .inverse)
       }
       if !slot.isOptional, !options.leavesGaps, slot.attribute?.derivationExpression == nil {
@@ -177,9 +177,11 @@ struct MappingInference {
 
   /// Whether the other end of a new relationship is an old one: then its values follow from that.
   private func hasOldInverse(_ slot: Slot) -> Bool {
-    let other = destination.entity(at: slot.destination)
-    guard let old = sources[other.index] else { return false }
-    let inverse = other.slots[slot.inverseSlot]
+    guard let number = slot.destination, let inverseSlot = slot.inverseSlot, let old = sources[number] else {
+      return false
+    }
+    let other = destination.entity(at: number)
+    let inverse = other.slots[inverseSlot]
     let named = options.file?.entities[other.name]?.properties[inverse.name]?.from
     let name = named ?? renamingIdentifier(inverse) ?? inverse.name
     return old.slot(named: name) != nil || old.slot(named: inverse.name) != nil
@@ -188,8 +190,9 @@ struct MappingInference {
   private mutating func relationship(
     _ slot: Slot, _ old: Slot, _ entity: Entity, _ gap: ModelMapping.Property
   ) -> ModelMapping.Property {
-    let to = destination.entity(at: slot.destination)
-    let from = source.entity(at: old.destination)
+    guard let number = slot.destination, let oldNumber = old.destination else { return gap }
+    let to = destination.entity(at: number)
+    let from = source.entity(at: oldNumber)
     var isKept = true
     if old.isToMany, !slot.isToMany {
       isKept = false

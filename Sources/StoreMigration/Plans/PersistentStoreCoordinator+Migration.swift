@@ -25,7 +25,7 @@ extension PersistentStoreCoordinator {
       throw PersistentStoreError(
         .invalidModel, "the plan does not lead to the coordinator's model", at: StoreLocation(file: path))
     }
-    if try StorePlace.inspect(path).holdsContent {
+    if try StorePath.inspect(path).holdsContent {
       try Self.migrateStore(type: type, at: path, options: options, by: plan, registry: registry)
     }
     return try addPersistentStore(

@@ -118,10 +118,13 @@ extension PredicateKind {
   /// contains a dot.
   init?(ofProperty name: String, of entity: Entity) {
     if let slot = entity.slot(named: name).map({ entity.slots[$0] }) {
-      switch slot.kind {
-      case .attribute(let type): self = .attribute(type)
-      case .toOne: self = .object(entity.model.entity(at: slot.destination))
-      case .toMany: self = .list(.object(entity.model.entity(at: slot.destination)))
+      if let type = slot.attributeType {
+        self = .attribute(type)
+      } else if let destination = slot.destination {
+        let object = PredicateKind.object(entity.model.entity(at: destination))
+        self = slot.isToMany ? .list(object) : object
+      } else {
+        return nil
       }
       return
     }

@@ -83,14 +83,14 @@ extension StoreFacts {
           try add(.attribute(type), named: name, to: entities.count - 1)
           continue
         }
-        guard written.indices.contains(slot.destination), let relationship = slot.relationship else { continue }
-        let destination = written[slot.destination]
+        guard let number = slot.destination, let relationship = slot.relationship else { continue }
+        let destination = written[number]
         try add(
           .relationship(
             Relationship(
               destination: destination.string, minimumCount: relationship.minimumCount,
               maximumCount: relationship.maximumCount)), named: name, to: entities.count - 1)
-        for found in Self.targets(reader, slot, count: all.count) where found != slot.destination {
+        for found in Self.targets(reader, slot, count: all.count) where found != number {
           kinships.insert(Kinship(entity: written[found], ancestor: destination))
         }
       }

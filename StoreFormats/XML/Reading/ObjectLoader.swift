@@ -146,9 +146,9 @@ final class ObjectLoader: DocumentReader {
     let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(all.count, 1))
     for slot in all {
       var plan = SlotPlan(reading: Self.reading(slot.kind))
-      if slot.isRelationship, slot.destination >= 0 {
-        plan.destination = slot.destination
-        plan.destinationRoot = model.entity(at: slot.destination).root.index
+      if let destination = slot.destination {
+        plan.destination = destination
+        plan.destinationRoot = model.entity(at: destination).root.index
       }
       (slots + slot.index).initialize(to: plan)
     }

@@ -263,7 +263,7 @@ private final class EntityPlan {
         let counts = "\(slot.relationship?.minimumCount ?? 0)/\(slot.relationship?.maximumCount ?? 0)"
         let head =
           Array("        <relationship name=\"".utf8) + name + Array("\" type=\"\(counts)\" destination=\"".utf8)
-          + (typeNames.indices.contains(slot.destination) ? typeNames[slot.destination] : []) + [UInt8(ascii: "\"")]
+          + (slot.destination.map { typeNames[$0] } ?? []) + [UInt8(ascii: "\"")]
         relationships.append(SlotPlan(index: slot.index, type: .undefined, isToMany: slot.isToMany, head: head))
       }
     }

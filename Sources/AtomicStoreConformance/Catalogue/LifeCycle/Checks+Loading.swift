@@ -157,24 +157,21 @@ extension Checks {
           }
         }.write(graph, to: path)
       }
-      var content = Files.content(path) ?? [:]
-      var found = false
-      if let crafted = check.subject.duplicate?(content) {
-        content = crafted
-        found = true
-      }
-      func big(_ number: Int64, _ width: Int) -> [UInt8] {
-        (0..<width).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
-      }
-      var forms: [([UInt8], [UInt8])] = [(Array("2222222".utf8), Array("1111111".utf8))]
-      for width in [8, 4] {
-        forms.append((big(2_222_222, width), big(1_111_111, width)))
-        forms.append((big(2_222_222, width).reversed(), big(1_111_111, width).reversed()))
-      }
-      // In every file of a directory: the metadata may hold the last reference in the same form.
-      for (old, new) in forms where !found {
-        for (member, bytes) in content {
-          guard let changed = Files.replacing(old, by: new, in: bytes) else { continue }
+      let written = Files.content(path) ?? [:]
+      let crafted = check.subject.duplicate?(written)
+      var content = crafted ?? written
+      var found = crafted != nil
+      for (member, bytes) in written where crafted == nil {
+        func big(_ number: UInt32) -> [UInt8] {
+          (0..<4).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+        }
+        // A number of eight bytes holds one of four. A file may hold the reference in several forms.
+        let forms: [([UInt8], [UInt8])] = [
+          (Array("2222222".utf8), Array("1111111".utf8)), (big(2_222_222), big(1_111_111)),
+          (big(2_222_222).reversed(), big(1_111_111).reversed()),
+        ]
+        for (old, new) in forms {
+          guard let changed = Files.replacing(old, by: new, in: content[member] ?? bytes) else { continue }
           content[member] = changed
           found = true
         }

@@ -133,7 +133,7 @@ extension Checks {
       for (what, at, isOwn) in places {
         let plan = try FaultPlan()
         let end = try check.attempt("show it \(what)", faults: plan) { session in
-          let probe = try StorePlace.inspect(at).probe()
+          let probe = try StorePath.inspect(at).probe()
           return ["\(session.subject.type.recognize(probe))", "\(session.subject.type.recognize(probe))"]
         }
         guard case .value(let answers) = end else {

@@ -118,8 +118,9 @@ extension NodeTableBuilder {
     guard rows > 0 else { return }
     for slot in model.records[index].slots where slot.isRelationship {
       // Without a column, it has no references.
-      guard slot.destination >= 0, tables[index].columns[slot.index].header.pointee.capacity > 0 else { continue }
-      let destination = slot.destination
+      guard let destination = slot.destination, tables[index].columns[slot.index].header.pointee.capacity > 0 else {
+        continue
+      }
       let lookup = lookups[model.records[destination].root]
       let header = tables[index].columns[slot.index].header
       switch slot.kind {
@@ -183,10 +184,12 @@ extension NodeTableBuilder {
       raw & RawReference.tagMask == RawReference.inlineTag
       ? .integer(RawReference.decodeInline(raw)) : listed[Int(raw & ~RawReference.tagMask)]
     let owner = "\(model.records[index].description.name)/\(tables[index].reference(row)).\(slot.name)"
-    let destination = model.records[node?.entity ?? slot.destination].description.name
+    let destination = node.map { model.records[$0.entity].description.name } ?? destinationName(of: slot)
     keptReferences[owner, default: []].append("\(destination)/\(reference)")
     return NodeHandle.nullBits
   }
+
+  private func destinationName(of slot: Slot) -> String { slot.relationship?.destinationEntityName ?? slot.name }
 
   private func noteDropped(_ index: Int, _ slot: Slot) {
     guard droppedCount > 0 else { return }
@@ -205,7 +208,7 @@ extension NodeTableBuilder {
     let reference: ReferenceObject =
       raw & RawReference.tagMask == RawReference.inlineTag
       ? .integer(RawReference.decodeInline(raw)) : listed[Int(raw & ~RawReference.tagMask)]
-    let destination = model.records[slot.destination].description.name
+    let destination = destinationName(of: slot)
     let place = location(entity: index, row: row, slot: slot.index)
     if let node {
       let found = model.records[node.entity].description.name

@@ -32,7 +32,7 @@ package struct ChangedRowsInverseCheck {
   package mutating func disagreement(of node: NodeHandle) -> Disagreement? {
     let isNew = node.row >= old.entities[node.entity].count
     let slots = new.model.records[node.entity].slots
-    for slot in slots.indices where slots[slot].inverseSlot >= 0 {
+    for slot in slots.indices where slots[slot].inverseSlot != nil {
       let after = new.entities[node.entity].columns[slot].header
       let before = isNew ? nil : old.entities[node.entity].columns[slot].header
       // A column that both tables share was not changed.
@@ -84,13 +84,13 @@ package struct ChangedRowsInverseCheck {
   }
 
   private mutating func gained(_ node: NodeHandle, _ slot: Int, _ bits: UInt64) -> Disagreement? {
-    let inverse = new.model.records[node.entity].slots[slot].inverseSlot
+    guard let inverse = new.model.records[node.entity].slots[slot].inverseSlot else { return nil }
     if leads(bits, inverse, to: node) { return nil }
     return Disagreement(node: node, slot: slot, other: NodeHandle(bits: bits), otherSlot: inverse, isNaming: true)
   }
 
   private mutating func lost(_ node: NodeHandle, _ slot: Int, _ bits: UInt64) -> Disagreement? {
-    let inverse = new.model.records[node.entity].slots[slot].inverseSlot
+    guard let inverse = new.model.records[node.entity].slots[slot].inverseSlot else { return nil }
     guard new.contains(NodeHandle(bits: bits)), leads(bits, inverse, to: node) else { return nil }
     return Disagreement(node: node, slot: slot, other: NodeHandle(bits: bits), otherSlot: inverse, isNaming: false)
   }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import StoreCoordination
 
 /// A store as one context sees it, with the context's objects of that store.
-final class StoreHome {
+final class StoreCache {
   let identifier: UUID
   /// Replaced when the store is moved by Save As.
   private(set) var store: PersistentStore

@@ -10,7 +10,7 @@ private func read(_ path: String) throws -> String {
   String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
 }
 
-@Suite("Unrelated files in a store's directory") struct BystanderTests {
+@Suite("Unrelated files in a store's directory") struct UnrelatedFilesTests {
   private static func stage(
     _ path: String, _ members: [String: String], _ policy: StagedStore.Policy = .replaceAny,
     _ layout: StoreLayout = .folder
@@ -56,7 +56,7 @@ private func read(_ path: String) throws -> String {
     let folder = try Folder()
     let path = try Self.populated(folder)
     for number in 0..<3 {
-      let identity = try StorePlace.inspect(path).identity
+      let identity = try StorePath.inspect(path).identity
       try Self.stage(path, ["a": "\(number)"], .replaceOnlyIf(identity)).commit()
       #expect(try read(path + "/a") == "\(number)" && !FileManager.default.fileExists(atPath: path + "/b"))
       try Self.expectBystanders(path)
@@ -126,12 +126,12 @@ private func read(_ path: String) throws -> String {
     let folder = try Folder()
     let path = folder("s.store")
     try Self.stage(path, ["a": "old", "b": "old"], .createNew).commit()
-    var identity = try StorePlace.inspect(path).identity
+    var identity = try StorePath.inspect(path).identity
     try write("hidden", to: path + "/.hidden")
-    #expect(try StorePlace.inspect(path).identity == identity)
+    #expect(try StorePath.inspect(path).identity == identity)
     try Self.stage(path, ["a": "new", "b": "new"], .replaceOnlyIf(identity)).commit()
     #expect(try read(path + "/.hidden") == "hidden")
-    identity = try StorePlace.inspect(path).identity
+    identity = try StorePath.inspect(path).identity
     let staged = try Self.stage(path, ["a": "newer", "b": "newer"], .replaceOnlyIf(identity))
     let handle = try #require(FileHandle(forWritingAtPath: path + "/b"))
     try handle.seekToEnd()
@@ -142,9 +142,9 @@ private func read(_ path: String) throws -> String {
     #expect(try read(path + "/b") == "newedited")
     // As is one that came, or went.
     for change in [{ try write("c", to: path + "/c") }, { _ = unlink(path + "/c") }] {
-      let before = try StorePlace.inspect(path).identity
+      let before = try StorePath.inspect(path).identity
       try change()
-      #expect(try StorePlace.inspect(path).identity != before)
+      #expect(try StorePath.inspect(path).identity != before)
     }
   }
 

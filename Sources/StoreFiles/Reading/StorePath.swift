@@ -1,7 +1,7 @@
 import Glibc
 
 /// What is at the path of a store, determined by the kit before any format is used.
-public struct StorePlace: Sendable {
+public struct StorePath: Sendable {
   /// What is at a path.
   public enum Kind: Sendable, Hashable {
     /// Nothing; or a symbolic link to a path with nothing.
@@ -49,8 +49,8 @@ public struct StorePlace: Sendable {
   }
 
   /// The same place with another name for messages.
-  func shown(as name: String) -> StorePlace {
-    StorePlace(
+  func shown(as name: String) -> StorePath {
+    StorePath(
       path: name, resolvedPath: resolvedPath, kind: kind, isSymbolicLink: false, size: size, identity: identity,
       listing: listing)
   }
@@ -64,14 +64,14 @@ public struct StorePlace: Sendable {
   ///
   /// - Throws: `.unsupportedFileKind` for devices, pipes and sockets, `.cannotCreate` for a cycle of links,
   ///   `.permissionDenied` if the system denies access.
-  public static func inspect(_ path: String) throws(PersistentStoreError) -> StorePlace {
+  public static func inspect(_ path: String) throws(PersistentStoreError) -> StorePath {
     guard !path.isEmpty, !path.utf8.contains(0) else {
       throw PersistentStoreError(.cannotCreate, "the path is empty or contains a NUL", at: StoreLocation(file: path))
     }
     let (followed, isLink) = try follow(path)
     let resolved = FilePathText.absolute(followed)
     guard let status = try SystemCall.status(resolved, followLinks: true) else {
-      return StorePlace(
+      return StorePath(
         path: path, resolvedPath: resolved, kind: .nothing, isSymbolicLink: isLink, size: 0, identity: nil)
     }
     let kind: Kind
@@ -86,7 +86,7 @@ public struct StorePlace: Sendable {
       throw PersistentStoreError(
         .unsupportedFileKind, "this is neither a file nor a directory", at: StoreLocation(file: path))
     }
-    return StorePlace(
+    return StorePath(
       path: path, resolvedPath: resolved, kind: kind, isSymbolicLink: isLink, size: Int(status.st_size),
       identity: try FileIdentity(resolved, status, listing), listing: listing)
   }
@@ -118,7 +118,7 @@ public struct StorePlace: Sendable {
   package static func absolute(_ path: String) -> String { FilePathText.absolute(path) }
 
   /// Whether a place and a path are the same file, by device and inode, or by name if there is nothing.
-  public static func isSame(_ place: StorePlace, path: String) -> Bool {
+  public static func isSame(_ place: StorePath, path: String) -> Bool {
     guard let other = try? inspect(path) else { return false }
     if let one = place.identity, let two = other.identity { return one.isSameFile(as: two) }
     guard place.identity == nil, other.identity == nil else { return false }
@@ -126,7 +126,7 @@ public struct StorePlace: Sendable {
   }
 
   /// Whether a place is inside the directory of this one, at any depth.
-  package func contains(_ other: StorePlace) -> Bool { other.absolutePath.utf8.starts(with: (absolutePath + "/").utf8) }
+  package func contains(_ other: StorePath) -> Bool { other.absolutePath.utf8.starts(with: (absolutePath + "/").utf8) }
 
   /// The directory that contains it.
   package var folder: String { FilePathText.folder(absolutePath) }

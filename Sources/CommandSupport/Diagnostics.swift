@@ -6,7 +6,7 @@ package import StoreCodecs
 import Synchronization
 
 /// Messages for the user, on standard error; data goes to standard output.
-package enum Talk {
+package enum Diagnostics {
   package static func say(_ text: String) {
     // Messages contain names and values from a store, and may reach a terminal now or when a log is read.
     var text = TerminalText.escaped(text) + "\n"

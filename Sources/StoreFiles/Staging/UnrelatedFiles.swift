@@ -3,7 +3,7 @@ import Glibc
 
 /// Unrelated files: whatever is in a store's directory and is not one of its files, such as hidden files, directories
 /// and links. They belong to other programs, version control for example, and a save preserves them.
-enum Bystanders {
+enum UnrelatedFiles {
   /// Their names; empty if the directory does not exist.
   static func names(in folder: String) throws(PersistentStoreError) -> [String] { try FolderListing(folder).others }
 

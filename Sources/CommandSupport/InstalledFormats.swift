@@ -3,7 +3,7 @@ import BuiltInStoreFormats
 package import Synchronization
 
 /// The store types that the command supports: the kit's, those compiled in, and those of plug-ins.
-package enum Tool {
+package enum InstalledFormats {
   private struct State {
     var registry = StoreRegistry.builtIn
     /// The origin of each type that is not the kit's.
@@ -64,7 +64,7 @@ package enum Tool {
     let search = PluginSearch()
     state.withLock { $0.refusals += search.refusals }
     if reportsRefusals.load(ordering: .relaxed) {
-      for refusal in search.refusals { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") }
+      for refusal in search.refusals { Diagnostics.say("atomicstore: \(refusal.from): \(refusal.reason)") }
     }
     for path in search.files {
       do throws(PersistentStoreError) {
