@@ -210,13 +210,13 @@ struct Convert: ParsableCommand {
     // If the result is on standard output, the report is written to standard error.
     if common.json {
       let text = Self.json(report, source, target, check).text
-      if target == "-" { Talk.say(text) } else { try Talk.put(text + "\n") }
+      if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return
     }
-    for loss in report.losses { Talk.say("lost: \(loss)") }
-    for selection in report.selections { Talk.say("as asked: \(selection)") }
-    for note in report.notes { Talk.say("note: \(note)") }
-    for finding in check?.findings ?? [] { Talk.say("found: \(finding)") }
+    for loss in report.losses { Diagnostics.say("lost: \(loss)") }
+    for selection in report.selections { Diagnostics.say("as asked: \(selection)") }
+    for note in report.notes { Diagnostics.say("note: \(note)") }
+    for finding in check?.findings ?? [] { Diagnostics.say("found: \(finding)") }
     let total = report.counts.reduce(0) { $0 + $1.count }
     if !entities.isEmpty, total == 0 { Diagnostics.say("atomicstore: nothing matched: the new store has no objects") }
     // Like other tools: quiet on success, unless standard error is a terminal.
