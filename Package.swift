@@ -18,8 +18,13 @@ let strict: [SwiftSetting] = [
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"]))
 
-/// Plug-ins are bound to the program's copy of the kit, not to one of their own.
-let exportingSymbols: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--export-dynamic"])]
+/// Plug-ins are bound to the program's copy of the kit, not to one of their own: the commands export its symbols, and
+/// have the dynamic library's name, so that the loader does not look for that library. Only lld names a program.
+let exportingSymbols: [LinkerSetting] = [
+  .unsafeFlags([
+    "-use-ld=lld", "-Xlinker", "--export-dynamic", "-Xlinker", "-soname", "-Xlinker", "libAtomicStoreKitDynamic.so",
+  ])
+]
 
 let package = Package(
   name: "atomic-store-kit",

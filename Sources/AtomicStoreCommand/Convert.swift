@@ -4,6 +4,7 @@ import BuiltInStoreFormats
 import CommandSupport
 import Foundation
 import StoreCodecs
+import StoreMaintenance
 
 struct Convert: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -53,6 +54,9 @@ struct Convert: ParsableCommand {
   @Flag(name: .customLong("allow-loss"), help: "Convert even if the target cannot store everything.")
   var allowLoss = false
   @Flag(name: .customLong("new-uuid"), help: "Give the copy a new UUID.") var newUUID = false
+  @Flag(
+    help: "Also check the source as 'check' does, and list what is found; then the exit code is 1, and DST is written.")
+  var check = false
   @Flag(help: "Report what was done, even if standard error is not a terminal.") var verbose = false
   @OptionGroup var common: CommonOptions
 
@@ -82,36 +86,53 @@ struct Convert: ParsableCommand {
   }
 
   func run() throws {
+    var isSound = true
     try guarded(common) {
-      var converter = StoreConverter(registry: InstalledFormats.registry)
-      converter.model = try reading.loadModel(for: source)
-      converter.sourceType = reading.from
-      converter.targetType = to
-      converter.readOptions = try reading.options()
-      converter.writeOptions = try parseOptions(writeOptions)
-      converter.replacesTarget = force
-      converter.allowsLoss = allowLoss
-      converter.makesNewIdentifier = newUUID
-      converter.isDryRun = dryRun
-      // Standard input has no permissions to preserve.
-      converter.limitsPermissions = !defaultPermissions && source != "-"
-      converter.subset = try subset()
-      let bar = ProgressBar()
-      converter.progress = { bar.show($0) }
-      defer { bar.clear() }
-      let input = try Input.path(for: source)
-      defer { Input.discard() }
-
-      let report: StoreConverter.Report
-      if target == "-" {
-        report = try convertToStandardOutput(converter, input)
-      } else {
-        if dryRun { try Self.checkPlace(target) }
-        report = try convert(converter, input, target)
-      }
-      bar.clear()
-      try tell(report)
+      isSound = try convert()
     }
+    if !isSound { throw ExitCode(1) }
+  }
+
+  /// - Returns: Whether nothing was found in the source, or it was not checked.
+  private func convert() throws -> Bool {
+    var converter = StoreConverter(registry: InstalledFormats.registry)
+    converter.model = try reading.loadModel(for: source)
+    converter.sourceType = reading.from
+    converter.targetType = to
+    converter.readOptions = try reading.options()
+    converter.writeOptions = try parseOptions(writeOptions)
+    converter.replacesTarget = force
+    converter.allowsLoss = allowLoss
+    converter.makesNewIdentifier = newUUID
+    converter.isDryRun = dryRun
+    // Standard input has no permissions to preserve.
+    converter.limitsPermissions = !defaultPermissions && source != "-"
+    converter.subset = try subset()
+    let bar = ProgressBar()
+    converter.progress = { bar.show($0) }
+    defer { bar.clear() }
+    let input = try Input.path(for: source)
+    defer { Input.discard() }
+
+    let report: StoreConverter.Report
+    if target == "-" {
+      report = try convertToStandardOutput(converter, input)
+    } else {
+      if dryRun { try Self.checkPlace(target) }
+      report = try convert(converter, input, target)
+    }
+    bar.clear()
+    let findings = check ? checked(input, converter) : nil
+    try tell(report, findings)
+    return findings?.isSound ?? true
+  }
+
+  private func checked(_ input: String, _ converter: StoreConverter) -> StoreCheck.Report {
+    var check = StoreCheck(registry: InstalledFormats.registry)
+    check.model = converter.model
+    check.storeType = converter.sourceType
+    check.options = converter.readOptions
+    return check.check(input)
   }
 
   private func convert(_ converter: StoreConverter, _ input: String, _ target: String) throws -> StoreConverter.Report {
@@ -185,16 +206,17 @@ struct Convert: ParsableCommand {
     }
   }
 
-  private func tell(_ report: StoreConverter.Report) throws {
+  private func tell(_ report: StoreConverter.Report, _ check: StoreCheck.Report?) throws {
     // If the result is on standard output, the report is written to standard error.
     if common.json {
-      let text = Self.json(report, source, target).text
+      let text = Self.json(report, source, target, check).text
       if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return
     }
     for loss in report.losses { Diagnostics.say("lost: \(loss)") }
     for selection in report.selections { Diagnostics.say("as asked: \(selection)") }
     for note in report.notes { Diagnostics.say("note: \(note)") }
+    for finding in check?.findings ?? [] { Diagnostics.say("found: \(finding)") }
     let total = report.counts.reduce(0) { $0 + $1.count }
     if !entities.isEmpty, total == 0 { Diagnostics.say("atomicstore: nothing matched: the new store has no objects") }
     // Like other tools: quiet on success, unless standard error is a terminal.
@@ -206,9 +228,11 @@ struct Convert: ParsableCommand {
         + (list.isEmpty ? "" : " (\(list))") + ", \(Diagnostics.count(report.bytesWritten, "byte")), read back equal")
   }
 
-  private static func json(_ report: StoreConverter.Report, _ source: String, _ target: String) -> JSONValue {
+  private static func json(
+    _ report: StoreConverter.Report, _ source: String, _ target: String, _ check: StoreCheck.Report?
+  ) -> JSONValue {
     .object(
       [("source", .string(source)), ("sourceType", .string(report.sourceType)), ("target", .string(target))]
-        + report.jsonFields)
+        + report.jsonFields + (check.map { [("check", $0.json)] } ?? []))
   }
 }

@@ -10,6 +10,7 @@ struct Formats: ParsableCommand {
 
   func run() throws {
     try guarded(common) {
+      InstalledFormats.loadAll()
       let registry = InstalledFormats.registry
       let types = try registry.storeTypes.map { try registry.storeType(named: $0) }
       if common.json {

@@ -66,7 +66,7 @@ struct Merge: ParsableCommand {
       if !isOne { metadata.uuid = UUID() }
       let written = try result.write(
         StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
-        orType: opened[0].type)
+        mayReplaceSource: true, orType: opened[0].type)
       try tell(merged, written)
     }
   }

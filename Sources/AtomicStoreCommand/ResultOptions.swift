@@ -42,11 +42,12 @@ struct ResultOptions: ParsableArguments {
   ///   - sources: The open stores that the graph was made of.
   ///   - files: Other files that values come from.
   ///   - store: The open store that is replaced where no output is named.
+  ///   - mayReplaceSource: Whether `--force` allows the result to be one of the sources.
   ///   - fallback: The type of a result whose extension names none.
   func write(
     _ snapshot: StoreSnapshot, describedAs name: String, notes: [SelectionNote] = [],
     madeOf sources: [PersistentStore] = [], files: [String] = [],
-    replacing store: PersistentStore? = nil, orType fallback: String? = nil
+    replacing store: PersistentStore? = nil, mayReplaceSource: Bool = false, orType fallback: String? = nil
   ) throws -> StoreConverter.Report {
     var converter = try converter()
     // The staged copy of standard input is private, and says nothing about the permissions of what was piped.
@@ -72,7 +73,7 @@ struct ResultOptions: ParsableArguments {
       if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
       return try converter.write(
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files,
-        replacing: force ? try source(at: target, of: sources) : nil)
+        replacing: mayReplaceSource && force ? try source(at: target, of: sources) : nil)
     }
     guard to != nil else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
     return try converter.write(

@@ -97,11 +97,17 @@ static int is_written(int descriptor) { return state && descriptor >= 0 && descr
 static int is_read(int descriptor) { return state && descriptor >= 0 && descriptor < DESCRIPTORS && (role[descriptor] & 2); }
 static int is_folder(int descriptor) { return state && descriptor >= 0 && descriptor < DESCRIPTORS && (role[descriptor] & 4); }
 
+/// Whether the path is a device's or the kernel's own. A file system in memory under /dev has stores like any other.
+static int is_special(const char *path) {
+  if (strncmp(path, "/dev/shm/", 9) == 0) return 0;
+  return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+}
+
 /// Counts a look at the disk, after the first rename. 1: it is to fail, errno is set.
 static int look_fails(const char *path) {
   csf_state *s = state;
   if (!s || !s->armed || s->renames == 0) return 0;
-  if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0) return 0;
+  if (is_special(path)) return 0;
   int64_t number = ++s->looks;
   if (s->mode != CSF_FAIL_LOOK || number != s->at) return 0;
   s->reached = 1;
@@ -126,7 +132,7 @@ static int opened(int descriptor, const char *path, int flags) {
 static int do_open(int at, const char *path, int flags, mode_t mode) {
   if (state && state->armed) {
     int changes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC));
-    if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0) {
+    if (is_special(path)) {
       // Devices and the kernel's own files are nobody's store.
     } else if (changes) {
       const char *how = flags & O_EXCL ? "create" : flags & O_TRUNC ? "truncate" : flags & O_CREAT ? "open or create" : "open to write";

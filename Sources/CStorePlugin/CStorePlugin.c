@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,9 +15,10 @@
 
 PROTECTED __attribute__((used)) const char atomicstore_kit_identity = 1;
 
-PROTECTED asp_info asp_host(void) {
-  asp_info info = {ASP_MAGIC, sizeof(asp_info), ASP_MAJOR, ASP_MINOR, "host", ASP_KIT_VERSION, __VERSION__,
-                   &atomicstore_kit_identity, &asp_swift_runtime};
+_Static_assert(sizeof(asp_note) == 28 + ASP_NOTE_SIZE, "a note has no padding");
+
+PROTECTED asp_host_info asp_host(void) {
+  asp_host_info info = {ASP_MAJOR, ASP_MINOR, ASP_KIT_VERSION, __VERSION__, ASP_INTERFACE, {&atomicstore_kit_identity, &asp_swift_runtime}};
   return info;
 }
 
@@ -94,4 +97,62 @@ PROTECTED void asp_path_of_this_copy(char *path, size_t capacity) {
     strncpy(path, info.dli_fname, capacity - 1);
     path[capacity - 1] = 0;
   }
+}
+
+static const int asp_deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+#define ASP_DEADLY_COUNT (sizeof(asp_deadly) / sizeof(asp_deadly[0]))
+static struct sigaction asp_previous[ASP_DEADLY_COUNT];
+/// For a plug-in that overflows the stack: the handler needs another one.
+static char asp_stack[32768];
+static stack_t asp_previous_stack;
+static char asp_last_words[4002];
+static size_t asp_last_words_length;
+/// 0: not watching. 1: being set up or taken down. 2: watching.
+static _Atomic int asp_watch_state;
+static _Atomic int asp_reports_exit;
+
+static void asp_write_last_words(void) {
+  size_t done = 0;
+  while (done < asp_last_words_length) {
+    ssize_t count = write(STDERR_FILENO, asp_last_words + done, asp_last_words_length - done);
+    if (count <= 0) return;
+    done += (size_t)count;
+  }
+}
+
+static void asp_died(int number) {
+  asp_write_last_words();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+static void asp_exited(void) {
+  if (atomic_load(&asp_watch_state) == 2) asp_write_last_words();
+}
+
+PROTECTED int asp_watch(const char *message) {
+  int idle = 0;
+  if (!atomic_compare_exchange_strong(&asp_watch_state, &idle, 1)) return 0;
+  size_t length = 0;
+  for (; message[length] && length < sizeof(asp_last_words) - 2; length++) {
+    unsigned char byte = (unsigned char)message[length];
+    asp_last_words[length] = byte < ' ' || byte == 127 ? '?' : (char)byte;
+  }
+  asp_last_words[length++] = '\n';
+  asp_last_words_length = length;
+  stack_t stack = {.ss_sp = asp_stack, .ss_size = sizeof(asp_stack)};
+  sigaltstack(&stack, &asp_previous_stack);
+  struct sigaction action = {.sa_handler = asp_died, .sa_flags = SA_ONSTACK | SA_NODEFER};
+  for (size_t index = 0; index < ASP_DEADLY_COUNT; index++) sigaction(asp_deadly[index], &action, &asp_previous[index]);
+  // Not for every program that loads the kit: only for one that loads plug-ins.
+  if (!atomic_exchange(&asp_reports_exit, 1)) atexit(asp_exited);
+  atomic_store(&asp_watch_state, 2);
+  return 1;
+}
+
+PROTECTED void asp_stop_watching(void) {
+  atomic_store(&asp_watch_state, 1);
+  for (size_t index = 0; index < ASP_DEADLY_COUNT; index++) sigaction(asp_deadly[index], &asp_previous[index], 0);
+  sigaltstack(&asp_previous_stack, 0);
+  atomic_store(&asp_watch_state, 0);
 }

@@ -12,7 +12,8 @@ package struct CommandFailure: Error {
   package var exitCode: Int32
   package var json = false
   package var details: JSONValue?
-  /// Whether a store type is unknown: it may be a type of a plug-in that could not be loaded.
+  /// Whether a store type, or the type of some content, is unknown: it may be a type of a plug-in that could not be
+  /// loaded.
   package var isUnknownType = false
 
   package init(_ message: String, exitCode: Int32, json: Bool = false, details: JSONValue? = nil) {
@@ -31,7 +32,7 @@ package struct CommandFailure: Error {
       self.json = json
     case let error as PersistentStoreError:
       message = error.description
-      isUnknownType = error.code == .unknownStoreType
+      isUnknownType = error.code == .unknownStoreType || error.code == .unrecognizedFormat
       exitCode = Self.exitCode(error.code)
       var fields: [(String, JSONValue)] = [
         ("code", .string(error.code.description)), ("message", .string(error.message)),

@@ -22,7 +22,7 @@ extension ParsableCommand {
   private static func end(with failure: CommandFailure) -> Never {
     var failure = failure
     if failure.isUnknownType {
-      failure.message += InstalledFormats.refusals.map { "\n  left out: \($0.from): \($0.reason)" }.joined()
+      failure.message += InstalledFormats.omissions.map { "\n  left out: \($0.from): \($0.reason)" }.joined()
     }
     Diagnostics.error(failure)
     Foundation.exit(failure.exitCode)

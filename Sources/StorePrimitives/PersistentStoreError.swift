@@ -21,6 +21,21 @@ public struct PersistentStoreError: Error, Sendable {
     self.underlying = underlying
   }
 
+  /// Creates an error from one that a library threw. One of the kit's keeps its code and message, and gets the missing
+  /// parts of its location.
+  ///
+  /// - Parameters:
+  ///   - error: The error; another one than the kit's becomes ``underlying``, and its text the message.
+  ///   - code: The kind of failure, for another error than the kit's.
+  ///   - location: Where the library was when it failed.
+  public init(wrapping error: any Error, as code: Code = .malformed, at location: StoreLocation) {
+    if let error = error as? PersistentStoreError {
+      self = error.located(location)
+    } else {
+      self.init(code, "\(error)", at: location, underlying: error)
+    }
+  }
+
   /// Returns the error with missing parts of its location filled in from `outer`.
   public func located(_ outer: StoreLocation) -> PersistentStoreError {
     var copy = self
@@ -123,7 +138,11 @@ extension PersistentStoreError: CustomStringConvertible {
     let place = location.description
     if !place.isEmpty { text += place + ": " }
     text += message
-    if let underlying { text += " (\(underlying))" }
+    // A wrapped error's text is the message.
+    if let underlying {
+      let cause = "\(underlying)"
+      if cause != message { text += " (\(cause))" }
+    }
     return text
   }
 }

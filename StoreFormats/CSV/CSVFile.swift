@@ -14,20 +14,27 @@ struct CSVFile {
   let isTyped: Bool
   /// The entity that a single file written by the kit specifies.
   let entityName: String?
+  /// How the file is written.
+  let style: SheetStyle
   /// Whether strings that spreadsheets would run as formulas are prefixed by an apostrophe.
-  let isDefused: Bool
+  var isDefused: Bool { style.isDefused }
 
   /// In addition to the references: each column is a property.
   private static let maximumColumns = ModelDescription.maximumPropertyCount
 
-  init(_ source: StoreSource, member: String?, options: StoreOptions) throws(PersistentStoreError) {
+  /// - Parameter layout: The form of a member whose header does not say it.
+  init(
+    _ source: StoreSource, member: String?, options: StoreOptions, layout: MemberLayout? = nil
+  ) throws(PersistentStoreError) {
     name = source.displayName(ofMember: member)
     bytes = try source.bytes(ofMember: member)
     let place = StoreLocation(file: name)
     var dialect = CSVDialect.comma
     // Files written by the kit specify the delimiter after their first column, whatever names follow. For all others it
     // is as the option specifies, or detected.
-    if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
+    if let layout {
+      dialect = bytes.withUnsafeBytes { layout.dialect($0) }
+    } else if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
       dialect = ours
     } else if let named = CSVDialect(option: options[CSVOption.delimiter]) {
       dialect = named
@@ -45,12 +52,19 @@ struct CSVFile {
       }
     }
     let first = try result.get()
-    let own = hasHeader ? first.first.flatMap { Header.first($0) } : nil
-    isTyped = own != nil
+    let own = hasHeader && layout == nil ? first.first.flatMap { Header.first($0) } : nil
+    isTyped = own != nil || layout != nil
     entityName = own?.entity
-    isDefused = own?.isDefused ?? (options[CSVOption.formulas] == "defuse")
-    let names = isDefused ? first.map { Formula.restored($0) } : first
-    header = hasHeader ? names : first.indices.map { "column\($0 + 1)" }
+    var style = layout?.style ?? own?.style ?? SheetStyle()
+    if !isTyped { style.isDefused = options[CSVOption.formulas] == "defuse" }
+    style.hasByteOrderMark = bytes.withUnsafeBytes { $0.starts(with: SheetStyle.byteOrderMark) }
+    self.style = style
+    let names = style.isDefused ? first.map { Formula.restored($0) } : first
+    if let layout {
+      header = try layout.typedHeader(names, file: name)
+    } else {
+      header = hasHeader ? names : first.indices.map { "column\($0 + 1)" }
+    }
     guard !first.isEmpty else {
       throw PersistentStoreError(.malformed, "the file is empty", at: place.filled(from: StoreLocation(line: 1)))
     }

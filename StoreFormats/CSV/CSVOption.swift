@@ -4,6 +4,10 @@ import AtomicStoreSPI
 enum CSVOption {
   static let formulas = "formulas"
   static let delimiter = "delimiter"
+  static let byteOrderMark = "bom"
+  static let decimal = "decimal"
+  static let dates = "dates"
+  static let headers = "headers"
   private static let entityOption = StoreOption(
     name: "entity",
     help: "The entity of a single file. By default, reading takes it from the header or the file's name.")
@@ -42,5 +46,19 @@ enum CSVOption {
       name: "layout", help: "A directory, or one file for one entity; the extension .csv also selects a file.",
       values: ["folder", "file"]),
     entityOption, delimiterChoice, formulasChoice,
+    StoreOption(
+      name: byteOrderMark, help: "Whether files begin with a byte-order mark, by which spreadsheets recognise UTF-8.",
+      values: ["yes", "no"]),
+    StoreOption(
+      name: decimal,
+      help: "The decimal separator; with a comma, the delimiter is a semicolon unless the option says otherwise.",
+      values: ["point", "comma"]),
+    StoreOption(
+      name: dates, help: "Dates as ISO 8601 with T and Z, or as spreadsheets recognise them: 2009-03-20 15:51:51.",
+      values: ["iso", "spreadsheet"]),
+    StoreOption(
+      name: headers,
+      help: "For directories: columns are called name:String, or name, with the types in the metadata.",
+      values: ["typed", "plain"]),
   ]
 }

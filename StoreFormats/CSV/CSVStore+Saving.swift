@@ -14,10 +14,11 @@ extension CSVStore {
       guard configured.contains(entity.index) || snapshot.nodes.count(of: entity.index) > 0 else { continue }
       let name = Self.memberName(entity.name, &taken)
       let digest = try Self.write(
-        entity, snapshot.nodes, references, in: ownDialect, defusing: defusesFormulas, to: try staged.member(name))
+        entity, snapshot.nodes, references, in: ownDialect, style, to: try staged.member(name))
       members.append(
         .init(
-          file: name, entity: entity.name, rows: snapshot.nodes.count(of: entity.index), digest: Digest.text(digest)))
+          file: name, entity: entity.name, rows: snapshot.nodes.count(of: entity.index), digest: Digest.text(digest),
+          layout: style.hasPlainHeaders ? MemberLayout(entity, style, ownDialect) : nil))
     }
     let bytes = try FolderMetadata.encode(snapshot.metadata, snapshot.metadata.model ?? model.description, members)
     try staged.member(FolderMetadata.fileName).write(bytes)
@@ -73,8 +74,7 @@ extension CSVStore {
     }
     _ = try Self.write(
       entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes),
-      in: ownDialect,
-      defusing: defusesFormulas, to: file)
+      in: ownDialect, style, to: file)
   }
 
   // MARK: Our own files
@@ -82,8 +82,7 @@ extension CSVStore {
   /// - Parameter name: The entity's name in a single file, which nothing else specifies.
   private static func write(
     _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers,
-    in dialect: CSVDialect,
-    defusing defusesFormulas: Bool, to file: StagedFile
+    in dialect: CSVDialect, _ style: SheetStyle, to file: StagedFile
   ) throws(PersistentStoreError) -> XXH64 {
     var digest = XXH64()
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in
@@ -91,11 +90,24 @@ extension CSVStore {
       try file.write(bytes)
     }
     var cells = CellWriter(writer, dialect: dialect)
-    cells.defusesFormulas = defusesFormulas
-    writer.append(Header.identifier(entity: name, isDefused: defusesFormulas))
-    for slot in entity.slots {
-      writer.append(byte: dialect.delimiter)
-      cells.append(text: Header.text(slot))
+    cells.defusesFormulas = style.isDefused
+    cells.hasDecimalComma = style.hasDecimalComma
+    cells.hasSheetDates = style.hasSheetDates
+    if style.hasByteOrderMark { writer.append(SheetStyle.byteOrderMark) }
+    if style.hasPlainHeaders {
+      // The delimiter is detected from the first record: no other delimiter may occur in it unquoted.
+      cells.quotesEveryDelimiter = true
+      for (index, name) in Header.plain(entity).enumerated() {
+        if index > 0 { writer.append(byte: dialect.delimiter) }
+        cells.append(text: name)
+      }
+      cells.quotesEveryDelimiter = false
+    } else {
+      writer.append(Header.identifier(entity: name, style: style))
+      for slot in entity.slots {
+        writer.append(byte: dialect.delimiter)
+        cells.append(text: Header.text(slot))
+      }
     }
     writer.append(byte: UInt8(ascii: "\n"))
     let reader = nodes.reader(of: entity.index)

@@ -37,9 +37,8 @@ public struct CSVStore: AtomicStore {
   let maximumDepth: Int
   /// The layout of the third-party file that was read: a save preserves it.
   var foreign: ForeignLayout?
-  /// Whether formulas were neutralised in the store that was read: a save preserves that, unless the option specifies
-  /// otherwise.
-  var wasDefused = false
+  /// How the files that were read are written: a save preserves that, unless the options specify otherwise.
+  var readStyle = SheetStyle()
   /// Whether the single file that was read does not specify its entity, as old ones do not: a save preserves that.
   var wasUnnamed = false
   /// The dialect of the files written by the kit that were read; nil if the files of a directory have several.
@@ -48,9 +47,16 @@ public struct CSVStore: AtomicStore {
   /// name implies them.
   var ownDialect: CSVDialect {
     let byName: CSVDialect = path.lowercased().hasSuffix(".tsv") && layout == .file ? .tab : .comma
-    return CSVDialect(option: options[CSVOption.delimiter]) ?? typedDialect ?? byName
+    let byDecimal: CSVDialect = style.hasDecimalComma && byName == .comma ? .semicolon : byName
+    return CSVDialect(option: options[CSVOption.delimiter]) ?? typedDialect ?? byDecimal
   }
-  var defusesFormulas: Bool { options[CSVOption.formulas].map { $0 == "defuse" } ?? wasDefused }
+  /// How files of the kit are written.
+  var style: SheetStyle {
+    var style = SheetStyle(options, read: readStyle)
+    // A single file has nothing else that could have the types.
+    if layout == .file { style.hasPlainHeaders = false }
+    return style
+  }
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
@@ -62,6 +68,10 @@ public struct CSVStore: AtomicStore {
     case "file": layout = .file
     case "folder": layout = .folder
     default: layout = name.hasSuffix(".csv") || name.hasSuffix(".tsv") || options["entity"] != nil ? .file : .folder
+    }
+    if layout == .file, options[CSVOption.headers] == "plain" {
+      throw PersistentStoreError(
+        .invalidOption, "the option headers=plain is for directories: a single file has its types in the header")
     }
     if let key = options["key"], key.isEmpty {
       throw PersistentStoreError(.invalidOption, "the option 'key' does not contain a column")

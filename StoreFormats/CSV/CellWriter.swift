@@ -10,6 +10,8 @@ struct CellWriter {
   var quotesEveryDelimiter = false
   /// Whether to prefix an apostrophe to strings that a spreadsheet would run.
   var defusesFormulas = false
+  var hasDecimalComma = false
+  var hasSheetDates = false
 
   init(_ writer: ByteWriter, dialect: CSVDialect) {
     self.writer = writer
@@ -89,6 +91,7 @@ struct CellWriter {
       return
     default: if reader.isNull(slot: slot, row: row) { return }
     }
+    if hasDecimalComma || hasSheetDates, appendForSheet(column, row, reader) { return }
     switch column.kind {
     case .text: append(utf8: reader.bytes(slot: slot, row: row))
     case .integer: writer.append(integer: reader.integer(slot: slot, row: row))
@@ -107,6 +110,37 @@ struct CellWriter {
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
     case .toOne, .toMany, .skipped, .reference: break
     }
+  }
+
+  /// Writes a number or a date in the form that a spreadsheet recognises; returns false for other values.
+  private func appendForSheet(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader) -> Bool {
+    let own = ByteWriter()
+    switch column.kind {
+    case .double where hasDecimalComma: own.append(double: reader.double(slot: column.slot, row: row))
+    case .float where hasDecimalComma: own.append(float: reader.float(slot: column.slot, row: row))
+    case .decimal where hasDecimalComma: own.append(reader.bytes(slot: column.slot, row: row))
+    case .date where hasSheetDates: own.append(dateSeconds: reader.double(slot: column.slot, row: row))
+    default: return false
+    }
+    var text = own.takeBytes()
+    if column.kind == .date {
+      // Dates without a calendar text begin with an at sign.
+      guard text.first != UInt8(ascii: "@"), text.last == UInt8(ascii: "Z") else {
+        writer.append(text.span)
+        return true
+      }
+      text.removeLast()
+      if text.suffix(9).elementsEqual("T00:00:00".utf8) {
+        text.removeLast(9)
+      } else if let place = text.firstIndex(of: UInt8(ascii: "T")) {
+        text[place] = UInt8(ascii: " ")
+      }
+      writer.append(text.span)
+      return true
+    }
+    if let place = text.firstIndex(of: UInt8(ascii: ".")) { text[place] = UInt8(ascii: ",") }
+    if needsQuotes(text.span) { appendQuoted(text.span) } else { writer.append(text.span) }
+    return true
   }
 
   private func append(_ node: NodeHandle, _ references: ReferenceNumbers) {

@@ -9,6 +9,8 @@ struct FolderMetadata {
     var entity: String
     var rows: Int
     var digest: String
+    /// The form of a file whose header does not say it.
+    var layout: MemberLayout?
   }
   var metadata: StoreMetadata
   var members: [Member]
@@ -16,6 +18,8 @@ struct FolderMetadata {
   static let fileName = "metadata.plist"
   static let signature = "AtomicStore CSV"
   static let version = 2
+  /// The version of directories whose files have plain headers.
+  private static let plainHeaderVersion = 3
 
   static func read(_ source: StoreSource, storeType: String, maximumDepth: Int) throws(PersistentStoreError)
     -> FolderMetadata
@@ -35,8 +39,9 @@ struct FolderMetadata {
     guard let top = list.dictionaryValue, top["format"]?.stringValue == Self.signature else {
       throw bad("this is not the metadata of a CSV store")
     }
-    guard let version = top["version"]?.integerValue, version <= Self.version else {
-      throw PersistentStoreError(.unsupportedVersion, "the store is of a newer version than \(Self.version)")
+    guard let version = top["version"]?.integerValue, version <= Self.plainHeaderVersion else {
+      throw PersistentStoreError(
+        .unsupportedVersion, "the store is of a newer version than \(Self.plainHeaderVersion)")
     }
     guard let uuid = top["UUID"]?.stringValue.flatMap({ UUID(uuidString: $0) }) else {
       throw bad("'UUID' is missing or not a UUID")
@@ -58,7 +63,9 @@ struct FolderMetadata {
         let entity = member["entity"]?.stringValue, let rows = member["rows"]?.integerValue,
         let digest = member["digest"]?.stringValue
       else { throw bad("'members' contains an invalid member") }
-      members.append(Member(file: file, entity: entity, rows: rows, digest: digest))
+      let layout = MemberLayout(member["layout"])
+      guard (layout == nil) == (member["layout"] == nil) else { throw bad("'members' contains an invalid layout") }
+      members.append(Member(file: file, entity: entity, rows: rows, digest: digest, layout: layout))
     }
   }
 
@@ -67,17 +74,19 @@ struct FolderMetadata {
   {
     var top = PropertyListDictionary()
     top["format"] = .string(Self.signature)
-    top["version"] = .integer(Int128(version))
+    top["version"] = .integer(Int128(members.contains { $0.layout != nil } ? plainHeaderVersion : version))
     top["UUID"] = .string(metadata.uuid.uuidString)
     top["lastReference"] = .integer(Int128(metadata.lastReference))
     top["metadata"] = EscapedText.escaped(.dictionary(metadata.entries))
     top["model"] = EscapedText.escaped(model.propertyList)
     top["members"] = .array(
       members.map { member in
-        [
+        var entries: PropertyListDictionary = [
           "file": .string(member.file), "entity": .string(member.entity), "rows": .integer(Int128(member.rows)),
           "digest": .string(member.digest),
         ]
+        entries["layout"] = member.layout?.propertyList
+        return .dictionary(entries)
       })
     return try PropertyList.encodeXML(.dictionary(top))
   }

@@ -8,25 +8,51 @@ enum Header {
   /// The first column of every file written by the kit, by which such files are recognised. In a single file the entity
   /// follows, so that it does not depend on the file name.
   static let identifier = "id:Reference"
-  /// The suffix in a file whose strings are protected against spreadsheets.
+  /// The suffixes in a file that is written for spreadsheets, in this order.
+  private static let decimalCommaMark = " (decimal comma)"
+  private static let sheetDatesMark = " (spreadsheet dates)"
   private static let defusedMark = " (defused)"
+
+  /// What a first column says.
+  struct First {
+    /// The entity of a single file; nil in a directory, whose metadata specify it.
+    var entity: String?
+    var style = SheetStyle()
+  }
 
   /// The first column.
   ///
   /// - Parameter entity: The entity of a single file; nil in a directory, whose metadata specify it.
-  static func identifier(entity: String?, isDefused: Bool) -> String {
-    identifier + (entity.map { " " + escapedEntity($0) } ?? "") + (isDefused ? defusedMark : "")
+  static func identifier(entity: String?, style: SheetStyle) -> String {
+    identifier + (entity.map { " " + escapedEntity($0) } ?? "") + (style.hasDecimalComma ? decimalCommaMark : "")
+      + (style.hasSheetDates ? sheetDatesMark : "") + (style.isDefused ? defusedMark : "")
   }
 
   /// Parses a first column; nil if the kit did not write it.
-  static func first(_ text: String) -> (entity: String?, isDefused: Bool)? {
+  static func first(_ text: String) -> First? {
     guard text.hasPrefix(identifier) else { return nil }
     var rest = text.dropFirst(identifier.count)
-    let isDefused = rest.hasSuffix(defusedMark)
-    if isDefused { rest = rest.dropLast(defusedMark.count) }
-    if rest.isEmpty { return (nil, isDefused) }
+    func take(_ mark: String) -> Bool {
+      guard rest.hasSuffix(mark) else { return false }
+      rest = rest.dropLast(mark.count)
+      return true
+    }
+    var result = First()
+    result.style.isDefused = take(defusedMark)
+    result.style.hasSheetDates = take(sheetDatesMark)
+    result.style.hasDecimalComma = take(decimalCommaMark)
+    if rest.isEmpty { return result }
     guard rest.first == " ", let name = unescapedEntity(rest.dropFirst()), !name.isEmpty else { return nil }
-    return (name, isDefused)
+    result.entity = name
+    return result
+  }
+
+  /// The names of the columns of a file with plain headers: the object's reference, then the properties.
+  static func plain(_ entity: Entity) -> [String] {
+    var first = "id"
+    let names = Set(entity.slots.map { $0.name.lowercased() })
+    while names.contains(first) { first = first == "id" ? "reference" : first + "_" }
+    return [first] + entity.slots.map(\.name)
   }
 
   /// Only letters, digits and non-ASCII characters are not encoded: no delimiter, quote or space.

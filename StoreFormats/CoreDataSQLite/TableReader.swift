@@ -374,9 +374,8 @@ struct TableReader {
 
   /// Values in columns that no property of the model has.
   private func reportUnknownColumns() throws(PersistentStoreError) {
-    let unknown = found.columns.indices.filter { !usedColumns.contains($0) }
-    guard !unknown.isEmpty else { return }
-    let names = unknown.map { found.columns[$0].name }
+    let names = found.columns.indices.filter { !usedColumns.contains($0) }.map { found.columns[$0].name }
+    guard !names.isEmpty else { return }
     let counts = names.map { "count(\(SQLiteDatabase.quoted($0)))" }.joined(separator: ", ")
     let rows = try database.prepare(
       "SELECT \(counts) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED",
@@ -386,8 +385,7 @@ struct TableReader {
       source.report(
         LoadNote(
           subject: "\(found.name).\(name)", count: Int(rows.integer(Int32(index))),
-          text: "values of a column that the model has no property for",
-          isLoss: true))
+          text: "values of a column that the model has no property for", isLoss: true))
     }
   }
 }

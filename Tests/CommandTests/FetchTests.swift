@@ -17,7 +17,7 @@ import Testing
     let lines = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "badge,department", "--where", "badge == 1001",
       "--format", "ndjson")
-    #expect(lines.output == "{\"badge\":1001,\"department\":\"Department/1\"}\n")
+    #expect(lines.output == "{\"badge\":1001,\"department\":{\"entity\":\"Department\",\"reference\":1}}\n")
     let json =
       try Command.run("fetch", Command.company, "--entity", "Employee", "--limit", "2", "--json").json()
       as? [[String: Any]]
@@ -54,7 +54,7 @@ import Testing
     #expect(json?["method"] as? String == "all" && json?["reason"] is NSNull)
   }
 
-  @Test("the columns shown by default are properties, also those with a dot in their name")
+  @Test("the columns shown by default are the object and its properties, also those with a dot in their name")
   func dottedNames() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -63,7 +63,7 @@ import Testing
     try Data("first.name,age\nAda,36\n".utf8).write(to: URL(filePath: file))
     let result = try Command.run("fetch", file, "--entity", "people", "--format", "csv")
     #expect(result.code == 0)
-    #expect(result.output == "first.name,age\nAda,36\n")
+    #expect(result.output == "objectID,first.name,age\npeople/1,Ada,36\n")
   }
 
   static let longPath = String(repeating: "manager.", count: 400) + "name"
@@ -192,7 +192,7 @@ import Testing
       "\($0),\"\($1.unicodeScalars.map { $0 == "\"" ? "\"\"" : String($0) }.joined())\"\n"
     }.joined()
     try Data(("id:Reference,text:String\n" + rows + "99,\n").utf8).write(to: URL(filePath: folder("Note.csv")))
-    let csv = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--format", "csv")
+    let csv = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--columns", "text", "--format", "csv")
     #expect(
       csv.output
         == "text\n\"\"\n\"a,b\"\n\"say \"\"x\"\"\"\n\"two\nlines\"\n\" before\"\n\"after \"\nÜ—\u{2028}—\nplain\n\"\"\"\u{301}\"\n\n",
@@ -209,7 +209,7 @@ import Testing
     }
     let lines = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--format", "ndjson").output.split(
       separator: "\n")
-    #expect(lines.count == 10 && lines[2] == "{\"text\":\"say \\\"x\\\"\"}")
+    #expect(lines.count == 10 && lines[2].hasSuffix("\"text\":\"say \\\"x\\\"\"}"))
   }
 
   @Test("a predicate is checked and printed in full; an error has its column")

@@ -49,39 +49,61 @@ enum BadPlugin {
   }
 
   static let header = "#include \"CStorePlugin.h\"\n"
+  /// What the macro of a plug-in writes, or other values.
   static func info(
-    magic: String = "ASP_MAGIC", size: String = "sizeof(asp_info)", major: String = "ASP_MAJOR",
-    minor: String = "ASP_MINOR",
-    kit: String = "ASP_KIT_VERSION", compiler: String = "__VERSION__", identity: String = "&atomicstore_kit_identity",
-    runtime: String = "&asp_swift_runtime", more: String = ""
+    major: String = "ASP_MAJOR", minor: String = "ASP_MINOR", kit: String = "ASP_KIT_VERSION",
+    compiler: String = "__VERSION__", interface: String = "ASP_INTERFACE",
+    identity: String = "&atomicstore_kit_identity", runtime: String = "&asp_swift_runtime", more: String = ""
   ) -> String {
     header + more + """
-      __attribute__((visibility("default"))) const asp_info atomicstore_plugin_info_v1 =
-        {\(magic), \(size), \(major), \(minor), "Bad", \(kit), \(compiler), \(identity), \(runtime)};
+      ASP_DECLARE_NOTE("Bad", \(kit), \(compiler), \(major), \(minor), \(interface))
+      ASP_DECLARE_BINDING(\(identity), \(runtime))
 
       """
   }
   static let touched = "#include <stdlib.h>\nvoid atomicstore_plugin_register_v1(void *sink) { abort(); }\n"
+  private static let anotherNote = """
+    __attribute__((section(".note.other"), used, aligned(4))) static const asp_note another = {
+      sizeof(ASP_NOTE_OWNER), ASP_NOTE_SIZE, ASP_NOTE_TYPE, ASP_NOTE_OWNER, ASP_MAJOR, ASP_MINOR, "Two", "", "", ""};
 
-  static let bad: [(String, String, String)] = [
-    ("no description", "int nothing;\n", "not a store plug-in"),
-    ("another magic", info(magic: "7"), "not that of a store plug-in"),
-    ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 2.0"),
-    ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
+    """
+
+  /// What the file itself tells: no code of such a plug-in runs.
+  static let badFiles: [(String, String, String)] = [
+    ("no note", "int nothing;\n", "does not have the note of a store plug-in"),
+    ("an older interface", info(major: "2"), "was built for plug-in interface 2.0, this program has 3.0"),
+    ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 3.0"),
+    ("a newer minor one", info(minor: "7"), "was built for plug-in interface 3.7, this program has 3.0"),
     (
       "another kit", info(kit: "\"9.9\""),
       "was built against version 9.9 of the kit, this program is \(StorePlugin.kitVersion)"
     ),
     ("another compiler", info(compiler: "\"Clang 3\""), "it was built by Clang 3, this program by"),
-    ("its own kit", info(identity: "&own", more: "static const char own = 1;\n"), "carries its own copy of the kit"),
     (
-      "its own runtime", info(runtime: "&own", more: "static const char own = 1;\n"), "second copy of the Swift runtime"
+      "other sources of the same version", info(interface: "\"0123456789abcdef\""),
+      "against other sources of version \(StorePlugin.kitVersion) of the kit (their digest is 0123456789ab, "
+        + "that of this program's is \(StorePlugin.interfaceDigest.prefix(12)))"
     ),
-    (
-      "a missing symbol", info(more: "extern int not_there_at_all; int *use = &not_there_at_all;\n"),
-      "built against another version of the kit"
-    ),
+    ("two notes", info(more: anotherNote), "it has the notes of 2 plug-ins"),
   ]
+  static let bad: [(String, String, String)] =
+    badFiles + [
+      (
+        "no binding",
+        header
+          + "ASP_DECLARE_NOTE(\"Bad\", ASP_KIT_VERSION, __VERSION__, ASP_MAJOR, ASP_MINOR, ASP_INTERFACE)\n",
+        "atomicstore_plugin_binding_v1 is missing"
+      ),
+      ("its own kit", info(identity: "&own", more: "static const char own = 1;\n"), "carries its own copy of the kit"),
+      (
+        "its own runtime", info(runtime: "&own", more: "static const char own = 1;\n"),
+        "second copy of the Swift runtime"
+      ),
+      (
+        "a missing symbol", info(more: "extern int not_there_at_all; int *use = &not_there_at_all;\n"),
+        "built against another version of the kit"
+      ),
+    ]
 
   @Test(
     "an incompatible plug-in is refused with both sides named, before its formats are registered",
@@ -177,8 +199,10 @@ enum BadPlugin {
       environment = ["ATOMICSTORE_PLUGIN_PATH": folder + "/link", "XDG_DATA_HOME": folder + "/none"]
       try open(plugins)
     }
-    let result = try Command.run(arguments: ["inspect", Command.company], in: folder, environment: environment)
-    #expect(result.code == 0 && result.output.contains("XML store"))
+    // Content that no format of the kit recognises, for which plug-ins are needed.
+    try Data("nothing".utf8).write(to: URL(filePath: folder + "/unknown"))
+    let result = try Command.run(arguments: ["inspect", "unknown"], in: folder, environment: environment)
+    #expect(result.code == 65 && result.errors.contains("not a store"), "\(result.errors)")
     let word = which.contains("relative") ? "relative path" : "other users may write to it"
     #expect(result.errors.contains(word), "\(result.errors)")
     #expect(!FileManager.default.fileExists(atPath: folder + "/ran"))

@@ -239,4 +239,13 @@ struct BinaryPropertyListTests {
     #expect(throws: PersistentStoreError.self) { try PropertyList.encodeBinary(.integer(Int128(UInt64.max) + 1)) }
     #expect(throws: PersistentStoreError.self) { try PropertyList.encodeBinary(.integer(Int128(Int64.min) - 1)) }
   }
+
+  @Test("the caller's limit of depth is held")
+  func callersDepth() throws {
+    let nested: PropertyListValue = ["a": [["x"]]]
+    let bytes = try PropertyList.encodeBinary(nested)
+    #expect(try PropertyList.decodeBinary(bytes, maximumDepth: 3) == nested)
+    let error = #expect(throws: PersistentStoreError.self) { try PropertyList.decodeBinary(bytes, maximumDepth: 2) }
+    #expect(error?.code == .limitExceeded && error?.message.contains("more than 2 levels") == true)
+  }
 }

@@ -153,6 +153,19 @@ import Testing
     }
   }
 
+  @Test("a key of several attributes tells apart what looks alike when it is joined")
+  func joinedKeys() throws {
+    let graph = try Self.library("1,\"b, c\"\n2,c\n", "1,a,1,\n2,\"a, b\",2,\n")
+    let keys = try ObjectKeys([("Book", ["title", "author.name"])], models: [graph.nodes.model])
+    let named = try keys.named(graph.nodes)
+    #expect(named.repeated.isEmpty)
+    let book = try #require(named.nodes.model.entity(named: "Book"))
+    #expect(
+      named.nodes.handles(of: book.index).map { named.nodes.reference(of: $0).description } == [
+        "a, \"b, c\"", "\"a, b\", c",
+      ])
+  }
+
   @Test("objects with one key are told apart, those without a key too; both are counted")
   func repeatedKeys() throws {
     let graph = try Self.library("1,Zola\n2,Zola\n3,Sand\n", "1,Nana,1,\n2,Emma,2,3\n")

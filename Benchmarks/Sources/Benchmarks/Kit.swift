@@ -75,13 +75,18 @@ enum Kit {
   }
 
   /// A save of the whole store through the coordinator, one number in it changed.
-  static func measureSave(_ format: Format, _ folder: String, withoutDisk: Bool) throws -> Measured {
+  ///
+  /// - Parameter verifies: Whether the save is read back and compared before it takes the place of the store.
+  static func measureSave(
+    _ format: Format, _ folder: String, withoutDisk: Bool, verifies: Bool = false
+  ) throws -> Measured {
     // Without the disk's part: in a file system in memory.
     let target = (withoutDisk ? "/dev/shm/benchmarks-\(getpid())-" : folder + "/saved-") + format.file
     try? FileManager.default.removeItem(atPath: target)
     try FileManager.default.copyItem(atPath: folder + "/" + format.file, toPath: target)
     defer { if withoutDisk { try? FileManager.default.removeItem(atPath: target) } }
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    coordinator.verifiesSaves = verifies
     let store = try coordinator.addPersistentStore(at: target)
     guard let employee = store.model.entity(named: "Employee"), let badge = employee.slot(named: "badge") else {
       throw Failure(message: "no Employee.badge")

@@ -52,6 +52,9 @@ struct Measurement: Sendable {
     floor("floor-write") { try CompanyFloors.write(Format.xml.file, $0) }
     kit("save-XML", "floor-write", aim: 2) { try Kit.measureSave(.xml, $0, withoutDisk: false) }
     kit("encode-XML", "floor-write") { try Kit.measureSave(.xml, $0, withoutDisk: true) }
+    kit("verified-save-XML", "save-XML") {
+      try Kit.measureSave(.xml, $0, withoutDisk: false, verifies: true)
+    }
     kit("change-one-XML", "save-XML") { try Kit.measureChange(.xml, $0) }
 
     section = "property list"
@@ -71,6 +74,9 @@ struct Measurement: Sendable {
     }
     kit("encode-BinaryPropertyList", "floor-sqlite-insert") {
       try Kit.measureSave(.propertyList, $0, withoutDisk: true)
+    }
+    kit("verified-save-BinaryPropertyList", "save-BinaryPropertyList") {
+      try Kit.measureSave(.propertyList, $0, withoutDisk: false, verifies: true)
     }
     kit("change-one-BinaryPropertyList", "save-BinaryPropertyList") { try Kit.measureChange(.propertyList, $0) }
     other("GRDB-save", "save-BinaryPropertyList")
@@ -95,6 +101,9 @@ struct Measurement: Sendable {
     other("polars-save", "save-CSV", aim: 1.1)
     other("python-csv-save", "save-CSV")
     kit("encode-CSV", "floor-sqlite-insert") { try Kit.measureSave(.csv, $0, withoutDisk: true) }
+    kit("verified-save-CSV", "save-CSV") {
+      try Kit.measureSave(.csv, $0, withoutDisk: false, verifies: true)
+    }
     kit("change-one-CSV", "save-CSV") { try Kit.measureChange(.csv, $0) }
 
     section = "command"

@@ -28,15 +28,20 @@ public final class StorePluginSink: Sendable {
 
 /// A plug-in: a dynamic library with store formats.
 ///
-/// It must be built with the same compiler, against the same version of the kit, and share the program's copy of the
-/// kit: link the dynamic product, and let the program export its symbols. The library declares these properties as
-/// plain data, which is checked before its formats are registered. An error names both sides of a mismatch.
+/// It must be built with the same compiler, against the same sources of the kit, and share the program's copy of the
+/// kit: link the dynamic product, and let the program export its symbols. The library declares what it was built with
+/// in a note of its file, which is read and checked before the library is loaded, so that a plug-in that does not fit
+/// runs no code. An error names both sides of a mismatch.
 ///
-/// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++), before
-/// anything in it can be checked: load only what you would run as a program.
+/// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++) and the
+/// function that registers its formats. If they end the program, a message on standard error names the plug-in: while a
+/// plug-in is loaded, the handlers of deadly signals are replaced.
 public struct StorePlugin: Sendable {
   /// The version of the kit in this program, such as `0.2.0`.
   public static var kitVersion: String { ASP_KIT_VERSION }
+  /// The digest of the sources that formats are compiled against, of the kit in this program: a plug-in must have the
+  /// same one.
+  package static var interfaceDigest: String { String(cString: asp_host().interface) }
 
   /// The path that the plug-in was loaded from, as specified.
   public let path: String
@@ -49,91 +54,65 @@ public struct StorePlugin: Sendable {
   ///
   /// - Throws: `.notFound`, `.notSupported` with the reason.
   public init(loading path: String) throws(PersistentStoreError) {
-    func refused(_ reason: String) -> PersistentStoreError {
-      PersistentStoreError(.notSupported, reason, at: StoreLocation(file: path))
-    }
     guard let info = try SystemCall.status(path, followLinks: true) else {
       throw PersistentStoreError(.notFound, "the plug-in does not exist", at: StoreLocation(file: path))
     }
-    guard info.st_mode & S_IFMT == S_IFREG else { throw refused("a plug-in must be a file") }
-    try LibraryFile.check(path)
+    guard info.st_mode & S_IFMT == S_IFREG else { throw Self.refused(path, "a plug-in must be a file") }
+    name = try PluginNote.read(path).name
+    self.path = path
+    let isWatched =
+      asp_watch("atomicstore: the plug-in \(path) ended this program while it was loaded: remove it or build it again")
+      != 0
+    defer { if isWatched { asp_stop_watching() } }
+    types = try Self.register(try Self.load(path), path)
+  }
 
+  private static func refused(_ path: String, _ reason: String) -> PersistentStoreError {
+    PersistentStoreError(.notSupported, reason, at: StoreLocation(file: path))
+  }
+
+  /// Loads the library and checks what it was bound to.
+  private static func load(_ path: String) throws(PersistentStoreError) -> UnsafeMutableRawPointer {
     // Use the full path: a bare name would be searched for in the system's directories.
-    let whole = path.hasPrefix("/") ? path : "./" + path
-    guard let library = dlopen(whole, RTLD_NOW | RTLD_LOCAL) else {
+    guard let library = dlopen(path.hasPrefix("/") ? path : "./" + path, RTLD_NOW | RTLD_LOCAL) else {
       let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
       if reason.contains("undefined symbol") {
         throw refused(
+          path,
           "it uses a symbol that this program does not have, so it was built against another version of the kit: \(reason)"
         )
       }
-      throw refused("the dynamic loader cannot load it: \(reason)")
+      throw refused(path, "the dynamic loader cannot load it: \(reason)")
     }
-    guard let place = dlsym(library, "atomicstore_plugin_info_v1") else {
-      throw refused("it is a library, but not a store plug-in: the symbol atomicstore_plugin_info_v1 is missing")
+    guard let place = dlsym(library, "atomicstore_plugin_binding_v1") else {
+      throw refused(path, "the symbol atomicstore_plugin_binding_v1 is missing")
     }
-    let plugin: asp_info
-    do throws(Mismatch) { plugin = try Self.description(at: place) } catch { throw refused(error.reason) }
+    let (plugin, host) = (place.loadUnaligned(as: asp_binding.self), asp_host().binding)
+    guard plugin.swiftRuntime == host.swiftRuntime else {
+      throw refused(path, "it runs on a second copy of the Swift runtime: neither may link it statically")
+    }
+    guard plugin.kitIdentity == host.kitIdentity else {
+      throw refused(
+        path,
+        "it carries its own copy of the kit: it must link the product AtomicStoreKitDynamic, and the program must export its symbols"
+      )
+    }
+    return library
+  }
+
+  /// Lets the plug-in add its formats.
+  private static func register(
+    _ library: UnsafeMutableRawPointer, _ path: String
+  ) throws(PersistentStoreError) -> [any AtomicStore.Type] {
     guard let register = dlsym(library, "atomicstore_plugin_register_v1") else {
-      throw refused("the symbol atomicstore_plugin_register_v1 is missing")
+      throw refused(path, "the symbol atomicstore_plugin_register_v1 is missing")
     }
     let sink = StorePluginSink()
     withExtendedLifetime(sink) {
       unsafeBitCast(register, to: (@convention(c) (UnsafeMutableRawPointer) -> Void).self)(
         Unmanaged.passUnretained(sink).toOpaque())
     }
-    guard !sink.all.isEmpty else { throw refused("it registers no format") }
-    self.path = path
-    name = String(cString: plugin.name)
-    types = sink.all
-  }
-
-  /// Why a plug-in does not fit this program.
-  private struct Mismatch: Error {
-    var reason: String
-  }
-
-  /// Reads what a plug-in says of itself, and compares it with this program.
-  private static func description(at place: UnsafeMutableRawPointer) throws(Mismatch) -> asp_info {
-    let host = asp_host()
-    // Read the size first: an older interface does not have the later fields.
-    let head = place.loadUnaligned(as: UInt32.self)
-    let size = place.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
-    guard head == host.magic, size >= 12 else {
-      throw Mismatch(reason: "its description is not that of a store plug-in")
-    }
-    let major = place.loadUnaligned(fromByteOffset: 8, as: UInt16.self)
-    let minor = place.loadUnaligned(fromByteOffset: 10, as: UInt16.self)
-    guard major == host.major, minor <= host.minor, size >= host.size else {
-      throw Mismatch(
-        reason:
-          "it was built for plug-in interface \(major).\(minor), this program has \(host.major).\(host.minor): build it again"
-      )
-    }
-    let plugin = place.loadUnaligned(as: asp_info.self)
-    let kit = String(cString: plugin.kit)
-    guard kit == String(cString: host.kit) else {
-      throw Mismatch(
-        reason:
-          "it was built against version \(kit) of the kit, this program is \(String(cString: host.kit)): build it again"
-      )
-    }
-    let compiler = String(cString: plugin.compiler)
-    guard compiler == String(cString: host.compiler) else {
-      throw Mismatch(
-        reason:
-          "it was built by \(compiler), this program by \(String(cString: host.compiler)): build both with one compiler"
-      )
-    }
-    guard plugin.swiftRuntime == host.swiftRuntime else {
-      throw Mismatch(reason: "it runs on a second copy of the Swift runtime: neither may link it statically")
-    }
-    guard plugin.kitIdentity == host.kitIdentity else {
-      throw Mismatch(
-        reason:
-          "it carries its own copy of the kit: it must link the product AtomicStoreKitDynamic, and the program must export its symbols"
-      )
-    }
-    return plugin
+    guard !sink.all.isEmpty else { throw refused(path, "it registers no format") }
+    return sink.all
   }
 }

@@ -1,27 +1,58 @@
+import Synchronization
+
 /// The store types that a coordinator can open, by name.
 ///
 /// It is a value: changing a copy does not affect the original, so tests and plug-ins do not share a global table.
 public struct StoreRegistry: Sendable {
   private var types: [any AtomicStore.Type] = []
+  /// More types, which are found when a lookup needs them.
+  private var later: LaterStoreTypes?
 
   /// Creates an empty registry.
   public init() {}
 
   /// The registered names, in the order of their bytes.
-  public var storeTypes: [String] { types.map { $0.storeType }.sorted { ScalarString($0) < ScalarString($1) } }
+  public var storeTypes: [String] { known.map { $0.storeType }.sorted { ScalarString($0) < ScalarString($1) } }
 
   /// Registers a format under its ``AtomicStore/storeType``. Registering the same format again has no effect.
   ///
+  /// Names are compared without regard to case: one would be taken for the other.
+  ///
   /// - Throws: `.storeTypeTaken` with both formats.
   public mutating func register(_ type: any AtomicStore.Type) throws(PersistentStoreError) {
-    if let holder = types.first(where: { ScalarString($0.storeType) == ScalarString(type.storeType) }) {
+    if let holder = types.first(where: { Self.isSame($0.storeType, type.storeType) }) {
       if ObjectIdentifier(holder) == ObjectIdentifier(type) { return }
+      let isNear = ScalarString(holder.storeType) != ScalarString(type.storeType)
       throw PersistentStoreError(
         .storeTypeTaken,
-        "the store type '\(type.storeType)' of \(String(reflecting: type)) is already used by \(String(reflecting: holder))"
-      )
+        "the store type '\(type.storeType)' of \(String(reflecting: type)) "
+          + (isNear ? "differs from '\(holder.storeType)' of" : "is already used by")
+          + " \(String(reflecting: holder))\(isNear ? " in case only" : "")")
     }
     types.append(type)
+  }
+
+  /// Adds types that are found when a lookup needs them: one for a name, a file name extension or content that no
+  /// registered format has. Formats that are registered come first. ``storeTypes`` has the others once they were found.
+  ///
+  /// - Parameter find: Called once at most, for this value and all its copies. It must not look up types in them.
+  package mutating func findLater(_ find: @escaping @Sendable () -> [any AtomicStore.Type]) {
+    later = LaterStoreTypes(find)
+  }
+
+  /// Looks for the types of ``findLater(_:)`` now, so that ``storeTypes`` has them.
+  package func findNow() { _ = all() }
+
+  /// All types, including those that were not looked for so far.
+  private func all() -> [any AtomicStore.Type] { later.map { withTypes($0.found()) } ?? types }
+  /// The types that are known without looking for more.
+  private var known: [any AtomicStore.Type] { later.map { withTypes($0.known) } ?? types }
+  private func withTypes(_ others: [any AtomicStore.Type]) -> [any AtomicStore.Type] {
+    types + others.filter { other in !types.contains { ObjectIdentifier($0) == ObjectIdentifier(other) } }
+  }
+
+  private static func isSame(_ name: String, _ other: String) -> Bool {
+    ScalarString(name.lowercased()) == ScalarString(other.lowercased())
   }
 
   /// Removes a type. Open stores stay open.
@@ -29,7 +60,8 @@ public struct StoreRegistry: Sendable {
   /// - Throws: `.unknownStoreType`.
   public mutating func unregister(_ storeType: String) throws(PersistentStoreError) {
     _ = try self.storeType(named: storeType)
-    types.removeAll { ScalarString($0.storeType) == ScalarString(storeType) }
+    types = known.filter { ScalarString($0.storeType) != ScalarString(storeType) }
+    later = nil
   }
 
   /// Returns the format that is registered under a name.
@@ -37,10 +69,11 @@ public struct StoreRegistry: Sendable {
   /// - Throws: `.unknownStoreType`, with a list of the registered names, and the name that differs only in case if
   ///   there is one.
   public func storeType(named name: String) throws(PersistentStoreError) -> any AtomicStore.Type {
-    if let type = types.first(where: { ScalarString($0.storeType) == ScalarString(name) }) { return type }
+    func match(_ type: any AtomicStore.Type) -> Bool { ScalarString(type.storeType) == ScalarString(name) }
+    if let type = types.first(where: match) ?? all().first(where: match) { return type }
     var message = "no store type '\(name)' is registered; there "
-    message += types.isEmpty ? "is none" : "are " + storeTypes.joined(separator: ", ")
-    if let near = storeTypes.first(where: { $0.lowercased() == name.lowercased() }) {
+    message += storeTypes.isEmpty ? "is none" : "are " + storeTypes.joined(separator: ", ")
+    if let near = storeTypes.first(where: { Self.isSame($0, name) }) {
       message += ". Did you mean '\(near)'?"
     }
     throw PersistentStoreError(.unknownStoreType, message)
@@ -52,7 +85,7 @@ public struct StoreRegistry: Sendable {
   package func refuseWithinStore(_ place: StorePath) throws(PersistentStoreError) {
     guard let folder = try? StorePath.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe()
     else { return }
-    for type in types where type.recognize(probe) == .yes {
+    for type in known where type.recognize(probe) == .yes {
       throw PersistentStoreError(
         .cannotCreate, "\(folder.path) is itself a store, of type \(type.storeType): nothing else may be in it",
         at: StoreLocation(file: place.path))
@@ -65,6 +98,14 @@ public struct StoreRegistry: Sendable {
   /// - Throws: `.ambiguousFormat` with the formats that claim it, `.notSupported` for a known kind that cannot be read,
   ///   `.unrecognizedFormat`.
   public func recognize(_ probe: StoreProbe) throws(PersistentStoreError) -> any AtomicStore.Type {
+    let sure = types.filter { $0.recognize(probe) == .yes }
+    // Others may recognise the content too, but looking for them is not worth the ambiguity.
+    return try sure.count == 1 ? sure[0] : Self.recognize(probe, all())
+  }
+
+  private static func recognize(
+    _ probe: StoreProbe, _ types: [any AtomicStore.Type]
+  ) throws(PersistentStoreError) -> any AtomicStore.Type {
     var sure: [any AtomicStore.Type] = []
     var unsure: [any AtomicStore.Type] = []
     var known: [String] = []
@@ -78,12 +119,13 @@ public struct StoreRegistry: Sendable {
     }
     let place = StoreLocation(file: probe.name)
     if sure.count == 1 { return sure[0] }
-    if sure.count > 1 { throw Self.ambiguous(sure, place) }
+    if sure.count > 1 { throw ambiguous(sure, place) }
     if let what = known.first { throw PersistentStoreError(.notSupported, what, at: place) }
     let named = unsure.filter { $0.traits.fileExtensions.contains(probe.fileExtension) }
     if named.count == 1 { return named[0] }
-    if named.count > 1 { throw Self.ambiguous(named, place) }
-    let hint = storeTypes.isEmpty ? "" : " of the types " + storeTypes.joined(separator: ", ")
+    if named.count > 1 { throw ambiguous(named, place) }
+    let names = types.map { $0.storeType }.sorted { ScalarString($0) < ScalarString($1) }
+    let hint = names.isEmpty ? "" : " of the types " + names.joined(separator: ", ")
     throw PersistentStoreError(.unrecognizedFormat, "the content is not a store\(hint)", at: place)
   }
 
@@ -94,6 +136,30 @@ public struct StoreRegistry: Sendable {
 
   /// Returns the formats that use a file name extension, by name.
   public func storeTypes(forFileExtension fileExtension: String) -> [any AtomicStore.Type] {
-    types.filter { $0.traits.fileExtensions.contains(fileExtension.lowercased()) }
+    let wanted = fileExtension.lowercased()
+    guard !wanted.isEmpty else { return [] }
+    func match(_ type: any AtomicStore.Type) -> Bool { type.traits.fileExtensions.contains(wanted) }
+    let named = types.filter(match)
+    return named.isEmpty ? all().filter(match) : named
+  }
+}
+
+/// Types that are found once, when they are needed.
+private final class LaterStoreTypes: Sendable {
+  private let find: @Sendable () -> [any AtomicStore.Type]
+  private let types = Mutex<[any AtomicStore.Type]?>(nil)
+
+  init(_ find: @escaping @Sendable () -> [any AtomicStore.Type]) { self.find = find }
+
+  /// The types that were found so far.
+  var known: [any AtomicStore.Type] { types.withLock { $0 ?? [] } }
+
+  func found() -> [any AtomicStore.Type] {
+    types.withLock { types in
+      if let types { return types }
+      let new = find()
+      types = new
+      return new
+    }
   }
 }

@@ -4,44 +4,88 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// What a plug-in says of itself, as plain data: it is read before the plug-in is asked for its formats (its constructors have run by then).
-///
-/// The values are those that the plug-in was *built* with, since the macro below is expanded in the plug-in; the addresses
-/// are those that it was *bound* to when it was loaded. Both tell what would otherwise half work in silence.
+// Not for Swift, which reads the digest through asp_host: a new digest would recompile every module.
+#ifndef __swift__
+#include "CStoreInterface.h"
+#endif
 
-#define ASP_MAGIC 0x41534b50u /* ASKP */
-/// Counts changes after which a plug-in must be built again. Bumped by hand with every change to the SPI.
-#define ASP_MAJOR 2
+/// What a plug-in says of itself, as an ELF note: it is read from the file, before any of the plug-in's code runs.
+///
+/// The values are those that the plug-in was *built* with, since the macro below is expanded in the plug-in.
+
+/// Counts changes after which a plug-in must be built again. Bumped by hand with every change to this file or to how plug-ins are loaded.
+#define ASP_MAJOR 3
 /// Counts additions that older plug-ins do not mind.
 #define ASP_MINOR 0
 /// The kit's version: the one place where it is written. Swift reads it as StorePlugin.kitVersion.
 #define ASP_KIT_VERSION "0.2.0"
 
+/// The note: its owner, its type, and the sizes of its texts, each of which ends with a NUL.
+#define ASP_NOTE_OWNER "AtomicStoreKit"
+#define ASP_NOTE_TYPE 2
+#define ASP_NAME_SIZE 64
+#define ASP_KIT_SIZE 32
+#define ASP_COMPILER_SIZE 256
+#define ASP_INTERFACE_SIZE 68
+
 typedef struct {
-  uint32_t magic;
+  uint32_t ownerSize;
   uint32_t size;
+  uint32_t type;
+  char owner[16];
+  // The description begins here.
   uint16_t major;
   uint16_t minor;
-  const char *_Nonnull name;
-  const char *_Nonnull kit;
-  const char *_Nonnull compiler;
-  /// The kit that the plug-in was bound to, and the Swift runtime.
+  char name[ASP_NAME_SIZE];
+  char kit[ASP_KIT_SIZE];
+  char compiler[ASP_COMPILER_SIZE];
+  /// The digest of the interface's sources: see CStoreInterface.h.
+  char interface[ASP_INTERFACE_SIZE];
+} asp_note;
+
+#define ASP_NOTE_SIZE (4 + ASP_NAME_SIZE + ASP_KIT_SIZE + ASP_COMPILER_SIZE + ASP_INTERFACE_SIZE)
+
+/// What the plug-in was *bound* to when it was loaded: the kit, and the Swift runtime.
+typedef struct {
   const void *_Nonnull kitIdentity;
   const void *_Nonnull swiftRuntime;
-} asp_info;
+} asp_binding;
 
 extern const char atomicstore_kit_identity;
 /// The type metadata of Swift's Int: there is one in each copy of the runtime.
 extern const char asp_swift_runtime __asm__("$sSiN");
 
-/// In a C file of the plug-in: `ATOMICSTORE_PLUGIN("JSONLines")`.
-#define ATOMICSTORE_PLUGIN(NAME)                                                                                       \
-  __attribute__((visibility("default"), used)) const asp_info atomicstore_plugin_info_v1 = {                          \
-      ASP_MAGIC, sizeof(asp_info), ASP_MAJOR, ASP_MINOR, NAME, ASP_KIT_VERSION, __VERSION__,                           \
-      &atomicstore_kit_identity, &asp_swift_runtime};
+/// The parts of the macro below, one by one: for tests of plug-ins that do not fit.
+#define ASP_DECLARE_NOTE(NAME, KIT, COMPILER, MAJOR, MINOR, INTERFACE)                                                 \
+  __attribute__((section(".note.atomicstorekit.plugin"), used, aligned(4))) static const asp_note asp_plugin_note = { \
+      sizeof(ASP_NOTE_OWNER), ASP_NOTE_SIZE, ASP_NOTE_TYPE, ASP_NOTE_OWNER, MAJOR, MINOR, NAME, KIT, COMPILER, INTERFACE};
+#define ASP_DECLARE_BINDING(KIT_IDENTITY, SWIFT_RUNTIME)                                                               \
+  __attribute__((visibility("default"), used)) const asp_binding atomicstore_plugin_binding_v1 = {KIT_IDENTITY, SWIFT_RUNTIME};
 
-/// The same of the program that loads.
-asp_info asp_host(void);
+/// In a C file of the plug-in: `ATOMICSTORE_PLUGIN("JSONLines")`. The name has at most 63 bytes.
+#define ATOMICSTORE_PLUGIN(NAME)                                                                                       \
+  _Static_assert(sizeof(NAME) <= ASP_NAME_SIZE && sizeof(__VERSION__) <= ASP_COMPILER_SIZE, "the name is too long");  \
+  ASP_DECLARE_NOTE(NAME, ASP_KIT_VERSION, __VERSION__, ASP_MAJOR, ASP_MINOR, ASP_INTERFACE)                            \
+  ASP_DECLARE_BINDING(&atomicstore_kit_identity, &asp_swift_runtime)
+
+/// What this program has where a plug-in has its note and its binding.
+typedef struct {
+  uint16_t major;
+  uint16_t minor;
+  const char *_Nonnull kit;
+  const char *_Nonnull compiler;
+  const char *_Nonnull interface;
+  asp_binding binding;
+} asp_host_info;
+
+asp_host_info asp_host(void);
+
+/// From here to `asp_stop_watching`, a message is written to standard error if the process is ended by one of its own signals (a trap, an access to
+/// memory that is not there, `abort`) or by `exit`. On other threads, signals are reported as well.
+///
+/// The message is cut to 4,000 bytes; its control characters are replaced. Returns 0, and does nothing, if another message is set.
+int asp_watch(const char *_Nonnull message);
+void asp_stop_watching(void);
 
 /// Marks this copy of the kit as used, and looks for another copy in this process that is used too.
 ///

@@ -4,7 +4,7 @@ public import StorePrimitives
 /// A lazy view of a binary property list (`bplist00`) that decodes objects on request.
 ///
 /// Use it for formats that store packed columns in `data` objects: ``dataRange(of:)`` returns the range of the bytes in
-/// the file, and nothing is copied. ``PropertyList/decodeBinary(_:)-([UInt8])`` decodes everything into values instead.
+/// the file, and nothing is copied. `PropertyList.decodeBinary` decodes everything into values instead.
 ///
 /// The reader does not own the bytes: they must outlive it. Whatever they contain, a call returns in time linear in the
 /// size of the requested object, or throws with the byte offset. A caller that follows references may encounter a

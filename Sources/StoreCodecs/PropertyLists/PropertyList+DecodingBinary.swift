@@ -12,19 +12,32 @@ extension PropertyList {
   /// Each object is decoded once, even if it is referenced several times, so that the time is linear in the file's
   /// size.
   ///
+  /// - Parameters:
+  ///   - bytes: The whole property list.
+  ///   - maximumDepth: The maximum nesting depth of arrays and dictionaries: at most ``PropertyList/maximumDepth``. A
+  ///     format has it from `StoreLimits.depth`.
   /// - Throws: `.malformed` with the byte offset, also for a container that contains itself, overlapping objects, and
-  ///   keys that are not strings or occur twice; `.limitExceeded` for nesting deeper than ``maximumDepth`` and for a
+  ///   keys that are not strings or occur twice; `.limitExceeded` for nesting deeper than `maximumDepth` and for a
   ///   list that expands to more values than 100,000 or one per byte; `.notSupported` for sets and nulls;
   ///   `.foreignFormat` and `.unsupportedVersion` as ``BinaryPropertyListReader/init(_:gap:)``.
-  public static func decodeBinary(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) -> PropertyListValue {
-    var decoder = try BinaryPropertyListDecoder(bytes)
-    return try decoder.value(decoder.reader.top, depth: 0).value
+  public static func decodeBinary(
+    _ bytes: UnsafeRawBufferPointer, maximumDepth: Int = PropertyList.maximumDepth
+  ) throws(PersistentStoreError) -> PropertyListValue {
+    var reader = try BinaryPropertyListReader(bytes)
+    reader.maximumDepth = maximumDepth
+    return try reader.materialize(reader.top)
   }
 
-  /// Decodes a binary property list.
-  public static func decodeBinary(_ bytes: [UInt8]) throws(PersistentStoreError) -> PropertyListValue {
+  /// Decodes a binary property list, with the same limit and errors.
+  public static func decodeBinary(
+    _ bytes: [UInt8], maximumDepth: Int = PropertyList.maximumDepth
+  ) throws(PersistentStoreError) -> PropertyListValue {
     let result: Result<PropertyListValue, PersistentStoreError> = bytes.withUnsafeBytes { raw in
-      do throws(PersistentStoreError) { return .success(try decodeBinary(raw)) } catch { return .failure(error) }
+      do throws(PersistentStoreError) {
+        return .success(try decodeBinary(raw, maximumDepth: maximumDepth))
+      } catch {
+        return .failure(error)
+      }
     }
     return try result.get()
   }
@@ -55,10 +68,6 @@ private struct BinaryPropertyListDecoder {
   /// In real files no byte belongs to two objects. Twice is accepted; a thousand times would exhaust memory.
   var bytesLeft: Int
   let maximumCount: Int
-
-  init(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
-    self.init(try BinaryPropertyListReader(bytes))
-  }
 
   init(_ reader: BinaryPropertyListReader) {
     self.reader = reader

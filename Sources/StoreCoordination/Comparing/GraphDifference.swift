@@ -67,7 +67,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
 
   /// The key, and behind it the ``path``, with a dot before each part; a part with a dot in it is in quotes.
   public var keyPath: String {
-    path.reduce(key ?? "") { $0 + "." + ($1.contains(".") || $1.isEmpty ? GraphComparison.quoted($1) : $1) }
+    path.reduce(key ?? "") { $0 + "." + ($1.contains(".") || $1.isEmpty ? "\"\($1)\"" : $1) }
   }
 
   public var description: String {

@@ -4,7 +4,7 @@ public import AtomicStoreSPI
 /// compared: `Book/Emma` is the book whose key has the value `Emma`, in both.
 public struct ObjectKeys: Sendable {
   /// The key's attributes by entity, sub-entities included; key paths through to-one relationships are allowed.
-  public let keyPaths: [String: [[String]]]
+  private let keyPaths: [ScalarString: [[String]]]
 
   /// Creates keys.
   ///
@@ -15,16 +15,17 @@ public struct ObjectKeys: Sendable {
   public init(
     _ keys: [(entity: String?, keyPaths: [String])], models: [ManagedObjectModel]
   ) throws(PersistentStoreError) {
-    var found: [String: [[String]]] = [:]
+    var found: [ScalarString: [[String]]] = [:]
     for key in keys {
       let paths = key.keyPaths.map { $0.split(separator: ".", omittingEmptySubsequences: false).map(String.init) }
       var isKnown = false
       for model in models {
-        for entity in model.entities where key.entity == nil || key.entity == entity.name {
+        for entity in model.entities {
+          if let name = key.entity, ScalarString(name) != ScalarString(entity.name) { continue }
           guard paths.allSatisfy({ Self.leadsToAttribute($0, from: entity, in: model) }) else { continue }
           isKnown = true
           // Where the parent has it, its sub-entities do too: one key for the hierarchy.
-          found[entity.name] = paths
+          found[ScalarString(entity.name)] = paths
         }
       }
       guard isKnown else {
@@ -77,7 +78,7 @@ public struct ObjectKeys: Sendable {
     var repeated: [(entity: String, count: Int)] = []
     var keyless: [(entity: String, count: Int)] = []
     for entity in model.entities {
-      guard let paths = keyPaths[entity.name] else { continue }
+      guard let paths = keyPaths[ScalarString(entity.name)] else { continue }
       let root = entity.root.index
       var counts = (repeated: 0, keyless: 0)
       for node in nodes.handles(of: entity.index) {
@@ -87,7 +88,7 @@ public struct ObjectKeys: Sendable {
           counts.keyless += 1
           name = .string("(no key) \(nodes.reference(of: node))")
         } else {
-          name = .string(values.map(Self.text).joined(separator: ", "))
+          name = .string(Self.name(values))
         }
         let number = (taken[root]?[name] ?? 0) + 1
         taken[root, default: [:]][name] = number
@@ -111,6 +112,15 @@ public struct ObjectKeys: Sendable {
       node = next
     }
     return path.last.flatMap { nodes.value(forKey: $0, of: node) } ?? .null
+  }
+
+  /// The values together. Of several, those with a comma or a quote are in quotes, so that no two lists look alike.
+  private static func name(_ values: [StoredValue]) -> String {
+    if values.count == 1 { return text(values[0]) }
+    return values.map { value in
+      let text = text(value)
+      return text.contains { ",\"".contains($0) } ? GraphComparison.quoted(text) : text
+    }.joined(separator: ", ")
   }
 
   /// A value as part of a name: equal for equal values, so 1.10 is 1.1.

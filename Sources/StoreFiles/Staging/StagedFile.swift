@@ -19,8 +19,9 @@ public final class StagedFile: Sendable {
   private let stagedPath: String
   private let faults: FaultPlan?
 
-  init(descriptor: Int32, stagedPath: String, path: String, faults: FaultPlan?) {
-    state = Mutex(State(descriptor: descriptor))
+  /// - Parameter written: The number of bytes that were already written to it.
+  init(descriptor: Int32, stagedPath: String, path: String, faults: FaultPlan?, written: Int = 0) {
+    state = Mutex(State(descriptor: descriptor, written: written, handedOver: written))
     self.stagedPath = stagedPath
     self.path = path
     self.faults = faults

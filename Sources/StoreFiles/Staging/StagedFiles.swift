@@ -155,12 +155,12 @@ public final class StagedFiles: Sendable {
         descriptor: descriptor, stagedPath: "/proc/self/fd/\(descriptor)", path: location.targetPath, faults: nil))
   }
 
-  private func add(_ file: StagedFile) -> StagedFile {
+  @discardableResult func add(_ file: StagedFile) -> StagedFile {
     state.withLock { $0.files.append(file) }
     return file
   }
 
-  private func checkOpen() throws(PersistentStoreError) {
+  func checkOpen() throws(PersistentStoreError) {
     guard !isClosed else {
       throw PersistentStoreError(
         .internalInconsistency, "the save has ended: nothing can be added", at: StoreLocation(file: location.targetPath)

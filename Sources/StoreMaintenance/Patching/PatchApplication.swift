@@ -5,7 +5,7 @@ import StoreCoordination
 struct PatchApplication {
   private var nodes: NodeTable
   private var metadata: StoreMetadata
-  private var conflicts: [StorePatch.Conflict] = []
+  private var conflicts: [PatchConflict] = []
   /// Objects that the patch deletes.
   private var gone: Set<ObjectReference> = []
 
@@ -14,7 +14,7 @@ struct PatchApplication {
     metadata = snapshot.metadata
   }
 
-  mutating func run(_ changes: [StorePatch.Change]) throws -> StoreSnapshot {
+  mutating func run(_ changes: [PatchChange]) throws -> StoreSnapshot {
     for change in changes { check(change) }
     try stop()
     try insert(changes)
@@ -30,8 +30,8 @@ struct PatchApplication {
     return StoreSnapshot(nodes: nodes, metadata: metadata)
   }
 
-  private func stop() throws(StorePatch.ConflictError) {
-    if !conflicts.isEmpty { throw StorePatch.ConflictError(conflicts: conflicts) }
+  private func stop() throws(PatchConflictError) {
+    if !conflicts.isEmpty { throw PatchConflictError(conflicts: conflicts) }
   }
 
   private mutating func add(
@@ -39,19 +39,21 @@ struct PatchApplication {
     found: String? = nil
   ) {
     conflicts.append(
-      StorePatch.Conflict(object: object, property: property, expected: expected, found: found, message: message))
+      PatchConflict(object: object, property: property, expected: expected, found: found, message: message))
   }
 
   // MARK: Comparing
 
-  private mutating func check(_ change: StorePatch.Change) {
+  private mutating func check(_ change: PatchChange) {
     switch change {
     case .inserted(let object, let values): checkInserted(object, values)
     case .deleted(let object, let values):
       guard let node = node(object) else { return }
       gone.insert(object)
       for slot in nodes.model.entity(at: node.entity).slots {
-        let expected = values.first { $0.property == slot.name }?.value ?? (slot.isToMany ? .toMany([]) : .null)
+        let expected =
+          values.first { $0.property.utf8.elementsEqual(slot.name.utf8) }?.value
+          ?? (slot.isToMany ? .toMany([]) : .null)
         compare(slot, of: node, object, expected: expected)
       }
     case .changed(let object, let property, let old, _):
@@ -123,14 +125,14 @@ struct PatchApplication {
 
   // MARK: Changing
 
-  private mutating func insert(_ changes: [StorePatch.Change]) throws {
+  private mutating func insert(_ changes: [PatchChange]) throws {
     for case .inserted(let object, _) in changes {
       guard let entity = nodes.model.entity(named: object.entityName) else { continue }
       _ = try nodes.addCacheNode(entity: entity.index, reference: object.reference)
     }
   }
 
-  private mutating func set(_ change: StorePatch.Change) throws {
+  private mutating func set(_ change: PatchChange) throws {
     switch change {
     case .inserted(let object, let values):
       for (property, value) in values { try set(value, property, object) }
@@ -188,7 +190,7 @@ struct PatchApplication {
     try nodes.removeWithLinks(gone.compactMap { nodes.handle(for: $0) })
   }
 
-  private func concernsRelationships(_ change: StorePatch.Change) -> Bool {
+  private func concernsRelationships(_ change: PatchChange) -> Bool {
     switch change {
     case .inserted, .deleted: return true
     case .metadata: return false
@@ -204,7 +206,7 @@ struct PatchApplication {
   }
 
   /// Checks that a change lasts: a relationship whose other end says otherwise does not.
-  private mutating func verify(_ change: StorePatch.Change) {
+  private mutating func verify(_ change: PatchChange) {
     switch change {
     case .inserted(let object, let values):
       for (property, value) in values { verify(value, property, object) }

@@ -86,8 +86,8 @@ extension StorePatch {
 /// Reads the changes of a patch by a model.
 private struct PatchReader {
   let model: ManagedObjectModel
-  var changes: [StorePatch.Change] = []
-  var conflicts: [StorePatch.Conflict] = []
+  var changes: [PatchChange] = []
+  var conflicts: [PatchConflict] = []
 
   /// - Returns: What is wrong with the form of the change; nil for nothing.
   mutating func read(_ value: JSONValue) -> String? {
@@ -124,7 +124,7 @@ private struct PatchReader {
   }
 
   private mutating func add(_ object: ObjectReference, _ property: String?, _ message: String) {
-    let conflict = StorePatch.Conflict(object: object, property: property, message: message)
+    let conflict = PatchConflict(object: object, property: property, message: message)
     if conflicts.last != conflict { conflicts.append(conflict) }
   }
 

@@ -15,16 +15,12 @@ import StoreCoordination
 /// not part of a patch.
 public struct StorePatch: Sendable {
   /// A change.
-  public enum Change: Sendable {
-    /// An object that the new graph has, with its values that are not null.
-    case inserted(ObjectReference, values: [(property: String, value: StoredValue)])
-    /// An object that only the old graph has, with its values that are not null.
-    case deleted(ObjectReference, values: [(property: String, value: StoredValue)])
-    /// A property of an object that both graphs have.
-    case changed(ObjectReference, property: String, old: StoredValue, new: StoredValue)
-    /// A metadata entry, or what is under a path of keys in one that is a dictionary; nil for none.
-    case metadata(key: String, path: [String], old: PropertyListValue?, new: PropertyListValue?)
-  }
+  public typealias Change = PatchChange
+  /// Why a patch does not fit a store.
+  public typealias Conflict = PatchConflict
+  /// A patch that does not fit a store. Nothing was changed.
+  public typealias ConflictError = PatchConflictError
+
   /// The changes: metadata, then by entity and reference.
   public var changes: [Change]
 
@@ -84,35 +80,6 @@ public struct StorePatch: Sendable {
         case .metadata(let key, let path, let old, let new): .metadata(key: key, path: path, old: new, new: old)
         }
       })
-  }
-
-  /// Why a patch does not fit a store.
-  public struct Conflict: Sendable, Hashable, CustomStringConvertible {
-    /// The object; nil for metadata.
-    public var object: ObjectReference?
-    /// The property, or the metadata key with its path; nil where the object as a whole is concerned.
-    public var property: String?
-    /// The value that the patch expects, as text; nil where the object as a whole is concerned.
-    public var expected: String?
-    /// The value that the store has, as text.
-    public var found: String?
-    /// What is wrong, in one sentence.
-    public var message: String
-
-    public var description: String {
-      let subject =
-        object.map { $0.description + (property.map { "." + $0 } ?? "") } ?? "metadata \(property ?? "")"
-      return "\(subject): \(message)"
-    }
-  }
-
-  /// A patch that does not fit a store. Nothing was changed.
-  public struct ConflictError: Error, Sendable, CustomStringConvertible {
-    /// All conflicts, in the order of the changes.
-    public var conflicts: [Conflict]
-    public var description: String {
-      "the patch does not fit the store:\n" + conflicts.map { "  \($0)" }.joined(separator: "\n")
-    }
   }
 
   /// Applies the patch to a graph.

@@ -1,4 +1,4 @@
 #include "CStorePlugin.h"
 
-// What the plug-in says of itself, read before it is asked for its formats.
+// What the plug-in says of itself, read from its file before it is loaded.
 ATOMICSTORE_PLUGIN("JSONLines")

@@ -94,7 +94,7 @@ extension Faults {
             var place = 0
             while place < end {
               sum ^= all[place]
-              place += 256
+              place += 32
             }
             end += 4096
           }

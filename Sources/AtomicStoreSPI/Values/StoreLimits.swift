@@ -45,6 +45,12 @@ public struct StoreLimits: Sendable, Hashable {
   /// Creates the default limits.
   public init() {}
 
+  static func tooDeep(_ limit: Int, at location: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "arrays and dictionaries are nested more than \(limit) levels deep, the limit 'maximumDepth'",
+      at: location)
+  }
+
   package func exceeded(_ name: String, _ limit: Int, _ what: String, at location: StoreLocation)
     -> PersistentStoreError
   {

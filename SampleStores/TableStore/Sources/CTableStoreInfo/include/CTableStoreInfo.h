@@ -1,0 +1,1 @@
+// The plug-in's description is data alone: nothing is declared here.

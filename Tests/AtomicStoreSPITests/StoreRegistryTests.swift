@@ -1,0 +1,100 @@
+import AtomicStoreSPI
+import Synchronization
+import Testing
+
+private protocol TypeName { static var name: String { get } }
+private enum Upper: TypeName { static let name = "LINES" }
+private enum Lower: TypeName { static let name = "lines" }
+private enum Other: TypeName { static let name = "Other" }
+
+/// A format that recognises its name.
+private struct Named<Name: TypeName>: AtomicStore {
+  static var storeType: String { Name.name }
+  static var traits: StoreTraits { StoreTraits(summary: "", fileExtensions: [Name.name.lowercased()]) }
+  static func recognize(_ probe: StoreProbe) -> Recognition {
+    probe.prefix.starts(with: Name.name.utf8) ? .yes : .no
+  }
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    StoreMetadata(storeType: Self.storeType)
+  }
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {}
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {}
+}
+
+@Suite("Registered store types") struct StoreRegistryTests {
+  private static func code(_ body: () throws(PersistentStoreError) -> Void) -> PersistentStoreError.Code? {
+    do throws(PersistentStoreError) { try body() } catch { return error.code }
+    return nil
+  }
+
+  @Test("a name that differs from another in case only is refused, with both formats")
+  func near() throws {
+    var registry = StoreRegistry()
+    try registry.register(Named<Upper>.self)
+    try registry.register(Named<Upper>.self)
+    let error = #expect(throws: PersistentStoreError.self) { try registry.register(Named<Lower>.self) }
+    #expect(error?.code == .storeTypeTaken)
+    #expect(error?.message.contains("'lines' of") == true && error?.message.contains("'LINES' of") == true)
+    #expect(error?.message.contains("in case only") == true)
+    #expect(registry.storeTypes == ["LINES"])
+  }
+
+  /// How often more types were looked for.
+  private final class Count: Sendable {
+    let value = Atomic(0)
+  }
+
+  private static func registry(_ count: Count) throws -> StoreRegistry {
+    var registry = StoreRegistry()
+    try registry.register(Named<Upper>.self)
+    registry.findLater {
+      count.value.add(1, ordering: .relaxed)
+      return [Named<Other>.self]
+    }
+    return registry
+  }
+
+  @Test("more types are looked for once, when a name, an extension or content needs them")
+  func later() throws {
+    let count = Count()
+    let registry = try Self.registry(count)
+    _ = try registry.storeType(named: "LINES")
+    #expect(try registry.recognize(StoreProbe("LINES")).storeType == "LINES")
+    #expect(registry.storeTypes(forFileExtension: "lines").count == 1)
+    #expect(registry.storeTypes(forFileExtension: "").isEmpty)
+    #expect(registry.storeTypes == ["LINES"] && count.value.load(ordering: .relaxed) == 0)
+    #expect(try registry.recognize(StoreProbe("Other")).storeType == "Other")
+    #expect(try registry.storeType(named: "Other").storeType == "Other")
+    #expect(registry.storeTypes(forFileExtension: "other").count == 1)
+    #expect(
+      Self.code { () throws(PersistentStoreError) in _ = try registry.storeType(named: "None") } == .unknownStoreType)
+    #expect(registry.storeTypes == ["LINES", "Other"] && count.value.load(ordering: .relaxed) == 1)
+  }
+
+  @Test("each lookup that finds nothing looks for more", arguments: ["name", "extension", "content", "all"])
+  func each(_ which: String) throws {
+    let count = Count()
+    let registry = try Self.registry(count)
+    switch which {
+    case "name": #expect(try registry.storeType(named: "Other").storeType == "Other")
+    case "extension": #expect(registry.storeTypes(forFileExtension: "OTHER").count == 1)
+    case "content": #expect(try registry.recognize(StoreProbe("Other")).storeType == "Other")
+    default: registry.findNow()
+    }
+    #expect(count.value.load(ordering: .relaxed) == 1 && registry.storeTypes == ["LINES", "Other"])
+  }
+
+  @Test("a type that was found later can be removed")
+  func removed() throws {
+    var registry = try Self.registry(Count())
+    try registry.unregister("Other")
+    #expect(registry.storeTypes == ["LINES"])
+    #expect(
+      Self.code { () throws(PersistentStoreError) in _ = try registry.storeType(named: "Other") } == .unknownStoreType)
+  }
+}
+
+extension StoreProbe {
+  fileprivate init(_ text: String) { self.init(name: "x", prefix: Array(text.utf8), size: text.utf8.count) }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+@Suite("CSV for spreadsheets, and conversions that check") struct SpreadsheetTests {
+  private static func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }
+  private static func text(_ path: String) throws -> String { String(decoding: try bytes(path), as: UTF8.self) }
+
+  @Test(
+    "a directory for spreadsheets is read back as the same store, and saved in the same form",
+    arguments: [
+      ["bom=yes"], ["decimal=comma"], ["dates=spreadsheet"], ["headers=plain"], ["headers=plain", "delimiter=tab"],
+      ["bom=yes", "decimal=comma", "dates=spreadsheet", "headers=plain", "formulas=defuse"],
+      ["decimal=comma", "delimiter=comma"], ["headers=plain", "delimiter=bar"],
+    ])
+  func sheets(_ options: [String]) throws {
+    let folder = try Folder()
+    for sample in ["Company/Company.xml", "People/People.xml"] {
+      guard FileManager.default.fileExists(atPath: "\(Command.samples)/\(sample)") else { continue }
+      let store = folder("x.csvstore")
+      try? FileManager.default.removeItem(atPath: store)
+      let made = try Command.run(
+        arguments: ["convert", "\(Command.samples)/\(sample)", store] + options.flatMap { ["--write-option", $0] })
+      #expect(made.code == 0, "\(made.errors)")
+      let same = try Command.run("diff", "\(Command.samples)/\(sample)", store)
+      #expect(same.code == 0, "\(same.output)\(same.errors)")
+      let names = try FileManager.default.contentsOfDirectory(atPath: store).filter { $0.hasSuffix(".csv") }.sorted()
+      let before = try names.map { try Self.bytes(store + "/" + $0) }
+      // Saved again, the files are the same.
+      #expect(try Command.run("metadata", "set", store, "note", "x").code == 0)
+      let copy = folder("copy.csvstore")
+      try? FileManager.default.removeItem(atPath: copy)
+      #expect(
+        try Command.run(
+          arguments: ["convert", store, copy] + options.flatMap { ["--write-option", $0] }
+        ).code == 0)
+      #expect(try names.map { try Self.bytes(copy + "/" + $0) } == before)
+    }
+  }
+
+  @Test("what a spreadsheet sees: a mark, semicolons, commas in numbers, dates without T, plain headers")
+  func appearance() throws {
+    let folder = try Folder()
+    let library = Command.samples + "/Library"
+    #expect(
+      try Command.run(
+        "import", library + "/authors.csv", library + "/books.csv", "-o", folder("l.csvstore"), "--model",
+        library + "/Library.xcdatamodeld/Library.xcdatamodel", "--write-option", "bom=yes", "--write-option",
+        "decimal=comma", "--write-option", "dates=spreadsheet", "--write-option", "headers=plain"
+      ).code == 0)
+    let books = try Self.bytes(folder("l.csvstore/Book.csv"))
+    #expect(books.starts(with: [0xEF, 0xBB, 0xBF]))
+    let lines = String(decoding: books.dropFirst(3), as: UTF8.self).split(separator: "\n")
+    #expect(lines[0] == "id;inPrint;price;published;title;author;loans", "\(lines[0])")
+    #expect(lines[1] == "1;true;9,99;1813-01-28;Pride and Prejudice;1;", "\(lines[1])")
+    // As a spreadsheet saves it: columns moved, one removed, commas, CRLF.
+    let edited = "id,title,price,author\r\n1,Pride and Prejudice,\"9,50\",1\r\n"
+    try Data(edited.utf8).write(to: URL(filePath: folder("l.csvstore/Book.csv")))
+    let refused = try Command.run("dump", folder("l.csvstore"))
+    #expect(refused.code == 65 && refused.errors.contains("edited=accept"), "\(refused.errors)")
+    let row = try Command.run(
+      "fetch", folder("l.csvstore"), "--read-option", "edited=accept", "--read-option", "inverses=from-to-one",
+      "--read-option", "dangling=nullify",
+      "--entity", "Book", "--columns", "price,author.name", "--format", "csv")
+    #expect(row.output == "price,author.name\n9.50,Jane Austen\n", "\(row.output)\(row.errors)")
+    // A change is saved in the same form.
+    try FileManager.default.removeItem(atPath: folder("l.csvstore"))
+    #expect(
+      try Command.run(
+        "import", library + "/authors.csv", "-o", folder("l.csvstore"), "--model",
+        library + "/Library.xcdatamodeld/Library.xcdatamodel", "--write-option", "headers=plain", "--write-option",
+        "dates=spreadsheet"
+      ).code == 0)
+    #expect(
+      try Command.run("set", folder("l.csvstore"), "--entity", "Author", "--where", "name == 'Homer'", "name:=Ὅμηρος")
+        .code == 0)
+    let authors = try Self.text(folder("l.csvstore/Author.csv"))
+    #expect(authors.hasPrefix("id,name,born,books\n1,Jane Austen,1775-12-16,\n"), "\(authors)")
+    #expect(
+      try Command.run(
+        "convert", folder("l.csvstore"), folder("a.csv"), "--write-option", "headers=plain", "--write-option",
+        "entity=Author"
+      ).code == 64)
+  }
+
+  @Test("convert --check lists what check finds, writes the result, and ends with 1")
+  func convertCheck() throws {
+    let folder = try Folder()
+    let library = Command.samples + "/Library"
+    let sound = try Command.run("convert", Command.company, folder("c.plist"), "--check", "--json")
+    let check = (try sound.json() as? [String: Any])?["check"] as? [String: Any]
+    #expect(sound.code == 0 && check?["sound"] as? Bool == true, "\(sound.errors)")
+    try Data("id:Reference Author,name:String,born:Date\n1,,\n".utf8).write(to: URL(filePath: folder("Author.csv")))
+    let result = try Command.run(
+      "convert", folder("Author.csv"), folder("a.xml"), "--check", "--model",
+      library + "/Library.xcdatamodeld/Library.xcdatamodel")
+    #expect(result.code == 1 && result.errors.contains("found: Author/1.name: a value is needed"), "\(result.errors)")
+    #expect(FileManager.default.fileExists(atPath: folder("a.xml")))
+  }
+}
