@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "d48a93754075134321595c637685a25eaa46349bf6a1e83b69b142a8fb339792"
+#define ASP_INTERFACE "ee0576b7588cdd0b1f3cab463cf63c8606abf12ffb928e9fc995e73f7cdac700"
