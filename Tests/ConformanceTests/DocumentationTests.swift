@@ -25,7 +25,9 @@ import Testing
   @Test(
     "each snippet of an article is in the samples that are built, and each of the samples is quoted",
     arguments: [
-      ("AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md", ["SampleStores/JSONLines"], 9),
+      (
+        "AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md", ["SampleStores/JSONLines", "SampleStores/TableStore"], 9
+      ),
       (
         "AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md",
         ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9

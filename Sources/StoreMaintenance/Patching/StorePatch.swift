@@ -29,7 +29,10 @@ public struct StorePatch: Sendable {
 
   /// Creates the patch that turns one graph into another.
   ///
-  /// - Parameter isIncluded: Whether a difference is part of the patch; all are without it.
+  /// - Parameters:
+  ///   - old: The graph that the patch fits.
+  ///   - new: The graph that it makes of it.
+  ///   - isIncluded: Whether a difference is part of the patch; all are without it.
   /// - Throws: `.modelMismatch` where the graphs have different models.
   public init(
     from old: StoreSnapshot, to new: StoreSnapshot, where isIncluded: (GraphDifference) -> Bool = { _ in true }
