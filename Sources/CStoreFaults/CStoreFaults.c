@@ -386,7 +386,14 @@ int chmod(const char *path, mode_t mode) {
 
 // MARK: Looking
 
-static int looked(int result, struct stat *info) {
+/// Whether the path is that of the kit's own lock, which every commit compares with what it opened.
+static int is_lock(const char *path) {
+  static const char suffix[] = ".atomicstore-lock";
+  size_t length = strlen(path);
+  return length >= sizeof suffix - 1 && strcmp(path + length - (sizeof suffix - 1), suffix) == 0;
+}
+
+static int looked(int result, struct stat *info, const char *path) {
   if (result != 0) {
     if (errno == ELOOP && mistaken(CSF_BLIND_TO_LINKS)) errno = ENOENT;
     return result;
@@ -397,7 +404,7 @@ static int looked(int result, struct stat *info) {
   }
   if (S_ISREG(info->st_mode) && mistaken(CSF_UNREADABLE_IS_EMPTY) && state->mode == CSF_FAIL_KIND && (state->kinds & CSF_READ_OPEN))
     info->st_size = 0;
-  if (S_ISREG(info->st_mode) && info->st_size > 0 && mistaken(CSF_BLIND_TO_CHANGES)) {
+  if (S_ISREG(info->st_mode) && info->st_size > 0 && mistaken(CSF_BLIND_TO_CHANGES) && !is_lock(path)) {
     info->st_mtim.tv_sec = info->st_mtim.tv_nsec = 0;
     info->st_ino = 1;
   }
@@ -408,10 +415,10 @@ static int unseen(const char *path) {
   errno = ENOENT;
   return 1;
 }
-int stat(const char *path, struct stat *info) { return unseen(path) || look_fails(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, 0), info); }
+int stat(const char *path, struct stat *info) { return unseen(path) || look_fails(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, 0), info, path); }
 int lstat(const char *path, struct stat *info) {
   if (has_come_out(path, info)) return 0;
-  return unseen(path) || look_fails(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
+  return unseen(path) || look_fails(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info, path);
 }
 
 DIR *opendir(const char *path) {

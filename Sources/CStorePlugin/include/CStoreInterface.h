@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "ee0576b7588cdd0b1f3cab463cf63c8606abf12ffb928e9fc995e73f7cdac700"
+#define ASP_INTERFACE "735ad0129da9a8da77659bacc2fabae35135465c9a997096e37e9b1f37534a21"

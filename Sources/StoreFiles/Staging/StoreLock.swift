@@ -15,6 +15,8 @@ struct StoreLock: ~Copyable {
   /// How long another host's lock file is respected although no process seems to hold it: its locks may not be visible
   /// here. In seconds.
   private static let foreignAge = 10 * 60
+  /// How often a lock file that was replaced meanwhile is tried again at once.
+  private static let greatestReplacements = 1000
 
   private let path: String
   private let descriptor: Int32
@@ -31,13 +33,18 @@ struct StoreLock: ~Copyable {
   init(for target: String, patience: Int = 30_000) throws(PersistentStoreError) {
     path = Self.path(for: target)
     var waited = 0
+    var replacements = 0
     var reason = ""
     while true {
       switch try Self.attempt(path, target) {
       case .held(let descriptor):
         self.descriptor = descriptor
         return
-      case .again: continue
+      case .again:
+        // Removed by a commit that just ended. On a file system that gives one file several numbers it never ends.
+        replacements += 1
+        if replacements < Self.greatestReplacements { continue }
+        reason = "its lock file is replaced again and again"
       case .taken(let why): reason = why
       }
       guard waited < patience else {
