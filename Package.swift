@@ -136,7 +136,8 @@ let package = Package(
     // one to another version of its model. They work on columns and know no format.
     .target(
       name: "StoreImporting",
-      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates"], swiftSettings: strict),
+      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreJSON", "StoreCoordination", "StorePredicates"],
+      swiftSettings: strict),
     .target(
       name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCoordination", "StorePredicates"],
       swiftSettings: strict),

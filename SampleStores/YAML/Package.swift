@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Everything links the kit's one dynamic library, so that there is one copy of it, whoever loads the format.
+// Every target links the kit's dynamic library, so that a process has one copy of the kit, whichever program loads the
+// format.
 let kit = Target.Dependency.product(name: "AtomicStoreKitDynamic", package: "atomic-store-kit")
 
 // For the tests alone: with it checks can count and fail the system calls of a save.

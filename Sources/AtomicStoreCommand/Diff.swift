@@ -38,7 +38,8 @@ struct Diff: ParsableCommand {
     name: .customLong("ignore-model"),
     help: "List the entities and properties that only one side's model has, and compare the others.")
   var ignoreModel = false
-  @Option(name: .customLong("entity"), help: "Compare objects of this entity only. May be repeated.")
+  @Option(
+    name: .customLong("entity"), help: "Compare objects of this entity and its sub-entities only. May be repeated.")
   var entities: [String] = []
   @Option(
     name: .customLong("ignore"),
@@ -69,14 +70,15 @@ struct Diff: ParsableCommand {
         models = found
         if !quiet, !common.json { try Diagnostics.put(found.lines.map { $0 + "\n" }.joined()) }
       }
-      if patch { return try showPatch(one, other) }
+      let asked = try askedEntities([left.model, right.model])
+      if patch { return try showPatch(one, other, asked) }
       let named = try named(one, other, [left.model, right.model])
       let differences = GraphComparison.differences(
         named.0, named.1,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase)
-      ).filter { (models?.concerns($0) ?? true) && isAsked($0) }
+      ).filter { (models?.concerns($0) ?? true) && isAsked($0, asked) }
       // If the reader has closed the output, the result is still the same.
       do { try show(differences) } catch is ExitCode {}
       return !differences.isEmpty
@@ -125,9 +127,11 @@ struct Diff: ParsableCommand {
   }
 
   /// Prints the patch from the first store to the second; returns whether there is anything in it.
-  private func showPatch(_ one: StoreSnapshot, _ other: StoreSnapshot) throws -> Bool {
+  private func showPatch(
+    _ one: StoreSnapshot, _ other: StoreSnapshot, _ asked: Set<ScalarString>?
+  ) throws -> Bool {
     let patch = try StorePatch(from: one, to: other) { difference in
-      isAsked(difference) && !(ignoreMetadata && difference.kind == .metadata)
+      isAsked(difference, asked) && !(ignoreMetadata && difference.kind == .metadata)
     }
     do {
       if !quiet { try Diagnostics.stream { $0.append(patch.json(other.nodes.model).span) } }
@@ -135,15 +139,29 @@ struct Diff: ParsableCommand {
     return !patch.changes.isEmpty
   }
 
-  /// Whether a difference is of what is to be compared.
-  private func isAsked(_ difference: GraphDifference) -> Bool {
-    guard let object = difference.object else {
-      guard difference.kind == .metadata else { return entities.isEmpty }
-      return entities.isEmpty && !ignored.contains(difference.keyPath) && !ignored.contains(difference.key ?? "")
+  /// The entities that are compared, with their sub-entities; nil for all.
+  private func askedEntities(_ models: [ManagedObjectModel]) throws -> Set<ScalarString>? {
+    guard !entities.isEmpty else { return nil }
+    var asked: Set<ScalarString> = []
+    for name in entities {
+      let found = models.compactMap { $0.entity(named: name) }
+      // The error has the names of the first store.
+      if found.isEmpty { _ = try models[0].entity(asked: name) }
+      for entity in found { asked.formUnion(entity.hierarchy.map { ScalarString($0.name) }) }
     }
-    guard entities.isEmpty || entities.contains(object.entityName) else { return false }
+    return asked
+  }
+
+  /// Whether a difference is of what is to be compared.
+  private func isAsked(_ difference: GraphDifference, _ asked: Set<ScalarString>?) -> Bool {
+    func isIgnored(_ name: String) -> Bool { ignored.contains { ScalarString($0) == ScalarString(name) } }
+    guard let object = difference.object else {
+      guard difference.kind == .metadata else { return asked == nil }
+      return asked == nil && !isIgnored(difference.keyPath) && !isIgnored(difference.key ?? "")
+    }
+    guard asked?.contains(ScalarString(object.entityName)) ?? true else { return false }
     guard difference.kind == .changed, let key = difference.key else { return true }
-    return !ignored.contains(key) && !ignored.contains("\(object.entityName).\(key)")
+    return !isIgnored(key) && !isIgnored("\(object.entityName).\(key)")
   }
 
   /// Objects by entity and kind of difference; an object that differs in several properties counts once.

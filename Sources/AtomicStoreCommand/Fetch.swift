@@ -174,21 +174,12 @@ struct Fetch: ParsableCommand {
   /// An expression and the name behind its last `AS`, which may be in quotes; nil without one.
   private static func named(_ text: String) throws -> (expression: String, name: String?) {
     var place: Range<String.Index>?
-    var depth = 0
-    var quote: Character?
+    var nesting = Nesting()
     for index in text.indices {
-      let character = text[index]
-      if let open = quote {
-        if character == open { quote = nil }
-      } else if character == "'" || character == "\"" {
-        quote = character
-      } else if "([{".contains(character) {
-        depth += 1
-      } else if ")]}".contains(character) {
-        depth -= 1
-      } else if character == " ", depth == 0, text[index...].dropFirst().lowercased().hasPrefix("as ") {
+      if nesting.isOutermost, text[index] == " ", text[index...].dropFirst().prefix(3).lowercased() == "as " {
         place = index..<text.index(index, offsetBy: 4)
       }
+      nesting.follow(text[index])
     }
     guard let place else { return (text, nil) }
     var name = text[place.upperBound...].trimmingCharacters(in: .whitespaces)
@@ -209,22 +200,14 @@ struct Fetch: ParsableCommand {
     guard let text else { return [] }
     var parts: [String] = []
     var part = ""
-    var depth = 0
-    var quote: Character?
+    var nesting = Nesting()
     for character in text {
-      if let open = quote {
-        if character == open { quote = nil }
-      } else if character == "'" || character == "\"" {
-        quote = character
-      } else if "([{".contains(character) {
-        depth += 1
-      } else if ")]}".contains(character) {
-        depth -= 1
-      } else if character == ",", depth <= 0 {
+      if nesting.isOutermost, character == "," {
         parts.append(part)
         part = ""
         continue
       }
+      nesting.follow(character)
       part.append(character)
     }
     parts.append(part)
@@ -233,5 +216,25 @@ struct Fetch: ParsableCommand {
       throw CommandFailure("\(option): '\(text)' has an empty part", exitCode: 64)
     }
     return parts
+  }
+}
+
+/// Whether a position in the text of an expression is within quotes or parentheses.
+private struct Nesting {
+  private var depth = 0
+  private var quote: Character?
+
+  var isOutermost: Bool { quote == nil && depth <= 0 }
+
+  mutating func follow(_ character: Character) {
+    if let open = quote {
+      if character == open { quote = nil }
+    } else if character == "'" || character == "\"" {
+      quote = character
+    } else if "([{".contains(character) {
+      depth += 1
+    } else if ")]}".contains(character) {
+      depth -= 1
+    }
   }
 }

@@ -63,6 +63,9 @@ struct ResultOptions: ParsableArguments {
       guard to == nil || to == store.type else {
         throw CommandFailure("a store that is changed in place keeps its type: -o names another one", exitCode: 64)
       }
+      guard writeOptions.isEmpty else {
+        throw CommandFailure("a store that is changed in place keeps its form: --write-option needs -o", exitCode: 64)
+      }
       converter.targetType = store.type
       converter.replacesTarget = true
       return try converter.write(

@@ -39,9 +39,14 @@ package enum InstalledFormats {
   }
 
   private static func register(_ type: any AtomicStore.Type, from origin: String) throws(PersistentStoreError) {
-    try state.withLock { state throws(PersistentStoreError) in
-      try state.registry.register(type)
-      if state.origins[type.storeType] == nil, !isBuiltIn(type) { state.origins[type.storeType] = origin }
+    try state.withLock { state throws(PersistentStoreError) in try state.registry.register(type) }
+    note(type, from: origin)
+  }
+
+  private static func note(_ type: any AtomicStore.Type, from origin: String) {
+    guard !isBuiltIn(type) else { return }
+    state.withLock { state in
+      if state.origins[type.storeType] == nil { state.origins[type.storeType] = origin }
     }
   }
 
@@ -80,10 +85,15 @@ package enum InstalledFormats {
       if reportsRefusals.load(ordering: .relaxed) { Diagnostics.say("atomicstore: \(refusal.from): \(refusal.reason)") }
     }
     var types: [any AtomicStore.Type] = []
+    // They are not registered but found: whether they were looked for earlier must not change which format comes first.
+    var taken = registry
     for path in search.files {
       do throws(PersistentStoreError) {
         for type in try StorePlugin(loading: path).types {
-          try register(type, from: path)
+          // One library may be installed under two names.
+          if types.contains(where: { ObjectIdentifier($0) == ObjectIdentifier(type) }) { continue }
+          try taken.register(type)
+          note(type, from: path)
           types.append(type)
         }
       } catch {

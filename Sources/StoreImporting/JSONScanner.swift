@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreJSON
 
 /// Reads JSON (RFC 8259) value by value.
 struct JSONScanner {
@@ -176,44 +177,11 @@ struct JSONScanner {
         decoded.append(byte)
         continue
       }
-      guard let escape = peek else { break }
-      position += 1
-      switch escape {
-      case UInt8(ascii: "n"): decoded.append(UInt8(ascii: "\n"))
-      case UInt8(ascii: "r"): decoded.append(UInt8(ascii: "\r"))
-      case UInt8(ascii: "t"): decoded.append(UInt8(ascii: "\t"))
-      case UInt8(ascii: "b"): decoded.append(UInt8(ascii: "\u{8}"))
-      case UInt8(ascii: "f"): decoded.append(UInt8(ascii: "\u{C}"))
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(escape)
-      case UInt8(ascii: "u"): try readUnicode(&decoded)
-      default: throw failure("'\\\(Character(Unicode.Scalar(escape)))' is not a JSON escape")
+      do throws(JSONEscape.Failure) { try JSONEscape.read(bytes, at: &position, into: &decoded) } catch {
+        throw failure(error.message)
       }
     }
     guard take(UInt8(ascii: "\"")) else { throw failure("the string is never closed") }
     guard String(validating: decoded[start...], as: UTF8.self) != nil else { throw failure("the text is not UTF-8") }
-  }
-
-  private mutating func readUnicode(_ decoded: inout [UInt8]) throws(PersistentStoreError) {
-    let first = try readHexadecimal()
-    var units = [first]
-    if UTF16.isLeadSurrogate(first) {
-      guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw failure("half of a surrogate pair") }
-      let second = try readHexadecimal()
-      guard UTF16.isTrailSurrogate(second) else { throw failure("half of a surrogate pair") }
-      units.append(second)
-    } else if UTF16.isTrailSurrogate(first) {
-      throw failure("half of a surrogate pair")
-    }
-    decoded.append(contentsOf: String(decoding: units, as: UTF16.self).utf8)
-  }
-
-  private mutating func readHexadecimal() throws(PersistentStoreError) -> UInt16 {
-    guard position + 4 <= bytes.count,
-      bytes[position..<position + 4].allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
-      let value = UInt16(
-        String(decoding: UnsafeBufferPointer(rebasing: bytes[position..<position + 4]), as: UTF8.self), radix: 16)
-    else { throw failure("four hexadecimal digits are missing") }
-    position += 4
-    return value
   }
 }

@@ -145,42 +145,22 @@ package struct JSONReader {
         text.append(byte)
         continue
       }
-      guard let escape = next else { break }
-      position += 1
-      switch escape {
-      case UInt8(ascii: "n"): text.append(UInt8(ascii: "\n"))
-      case UInt8(ascii: "r"): text.append(UInt8(ascii: "\r"))
-      case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
-      case UInt8(ascii: "b"): text.append(UInt8(ascii: "\u{8}"))
-      case UInt8(ascii: "f"): text.append(UInt8(ascii: "\u{C}"))
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(escape)
-      case UInt8(ascii: "u"): try readUnicode(into: &text)
-      default: throw failure("this is not a JSON escape")
-      }
+      try readEscape(into: &text)
     }
     guard take(UInt8(ascii: "\"")) else { throw failure("a string is not closed") }
     guard let result = String(validating: text, as: UTF8.self) else { throw failure("the text is not UTF-8") }
     return result
   }
 
-  private mutating func readUnicode(into text: inout [UInt8]) throws(PersistentStoreError) {
-    var units = [try readUnit()]
-    if UTF16.isLeadSurrogate(units[0]) {
-      guard take("\\u") else { throw failure("half of a surrogate pair") }
-      units.append(try readUnit())
-      guard UTF16.isTrailSurrogate(units[1]) else { throw failure("half of a surrogate pair") }
-    } else if UTF16.isTrailSurrogate(units[0]) {
-      throw failure("half of a surrogate pair")
+  private mutating func readEscape(into text: inout [UInt8]) throws(PersistentStoreError) {
+    var end = position
+    let failed: JSONEscape.Failure? = bytes.withUnsafeBufferPointer { bytes in
+      do throws(JSONEscape.Failure) {
+        try JSONEscape.read(bytes, at: &end, into: &text)
+        return nil
+      } catch { return error }
     }
-    text += String(decoding: units, as: UTF16.self).utf8
-  }
-
-  private mutating func readUnit() throws(PersistentStoreError) -> UInt16 {
-    let end = position + 4
-    guard end <= bytes.count, bytes[position..<end].allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
-      let unit = UInt16(String(decoding: bytes[position..<end], as: UTF8.self), radix: 16)
-    else { throw failure("four hexadecimal digits are missing") }
     position = end
-    return unit
+    if let failed { throw failure(failed.message) }
   }
 }

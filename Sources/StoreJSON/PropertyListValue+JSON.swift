@@ -36,7 +36,7 @@ extension PropertyListValue {
     .object(members.map { ($0.key, $0.value.json) })
   }
 
-  /// The value that ``json`` returned; nil for JSON that is none.
+  /// The value that ``json`` returned; nil for JSON that is not such a value, and for null.
   package init?(json: JSONValue) {
     switch json {
     case .null: return nil
@@ -57,7 +57,9 @@ extension PropertyListValue {
       guard values.count == list.count else { return nil }
       self = .array(values)
     case .object(let members):
-      guard let value = Self.typed(members) ?? Self.dictionary(members) else { return nil }
+      // A dictionary with such a member alone is written as a typed value too: what is not one is an error.
+      let isTyped = members.count == 1 && Self.typeNames.contains { ScalarString($0) == ScalarString(members[0].0) }
+      guard let value = isTyped ? Self.typed(members) : Self.dictionary(members) else { return nil }
       self = value
     }
   }

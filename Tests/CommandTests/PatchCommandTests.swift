@@ -30,6 +30,72 @@ import Testing
     #expect(result.output.contains("\"old\": 38.00,\n    \"new\": 1.10\n"), "\(result.output)")
   }
 
+  @Test(
+    "a store that is patched in place keeps its form: columns, delimiter and line ends, and formulas that were defused")
+  func formInPlace() throws {
+    let folder = try Folder()
+    let third = "sku;name;price\r\n1;=1+1;2\r\n2;b;3\r\n"
+    try third.write(toFile: folder("Item.csv"), atomically: false, encoding: .utf8)
+    let made = try Command.shell(
+      """
+      set -e
+      mkdir new && sed 's/b;3/c;3/' Item.csv > new/Item.csv
+      "$0" import Item.csv -o a.csvstore --write-option formulas=defuse
+      "$0" convert a.csvstore b.csvstore --write-option formulas=defuse
+      "$0" set b.csvstore --entity Item --where "name == 'b'" name:=c
+      """, in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    for (one, other, changed) in [
+      ("Item.csv", "new/Item.csv", "new/Item.csv"), ("a.csvstore", "b.csvstore", "b.csvstore/Item.csv"),
+    ] {
+      let patch = try Command.run("diff", one, other, "--patch", "--ignore-metadata", in: folder.path)
+      #expect(patch.code == 1, "\(patch.errors)")
+      try patch.data.write(to: URL(filePath: folder("p.json")))
+      let result = try Command.run("patch", one, "p.json", in: folder.path)
+      #expect(result.code == 0, "\(result.errors)")
+      let file = one.hasSuffix(".csv") ? one : one + "/Item.csv"
+      #expect(
+        try String(contentsOfFile: folder(file), encoding: .utf8)
+          == String(contentsOfFile: folder(changed), encoding: .utf8))
+    }
+    let options = try Command.run("patch", "Item.csv", "p.json", "--write-option", "delimiter=tab", in: folder.path)
+    #expect(options.code == 64 || options.code == 1, "\(options.errors)")
+  }
+
+  @Test("a store of a type that is only written anew is not patched in place")
+  func onlyWrittenAnew() throws {
+    let folder = try Folder()
+    try Self.stores(folder)
+    let made = try Command.shell(
+      """
+      set -e
+      "$0" convert a.xml a.sqlite --allow-loss
+      "$0" convert b.xml b.sqlite --allow-loss
+      """, in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let patch = try Command.run("diff", "a.sqlite", "b.sqlite", "--patch", in: folder.path)
+    try patch.data.write(to: URL(filePath: folder("p.json")))
+    let before = try Data(contentsOf: URL(filePath: folder("a.sqlite")))
+    let result = try Command.run("patch", "a.sqlite", "p.json", in: folder.path)
+    #expect(result.code != 0 && result.errors.contains("written anew, not changed"), "\(result.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("a.sqlite"))) == before)
+    #expect(try Command.run("patch", "a.sqlite", "p.json", "-o", "c.sqlite", in: folder.path).code == 0)
+  }
+
+  @Test("diff --entity includes sub-entities, and refuses a name that neither store has")
+  func entities() throws {
+    let folder = try Folder()
+    let company = Command.samples + "/Company/Company.xml"
+    let made = try Command.run(
+      "set", company, "nickname:=x", "--entity", "Manager", "-o", "b.xml", in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    #expect(try Command.run("diff", company, "b.xml", "--entity", "Employee", "--quiet", in: folder.path).code == 1)
+    #expect(try Command.run("diff", company, "b.xml", "--entity", "Department", "--quiet", in: folder.path).code == 0)
+    let unknown = try Command.run("diff", company, "b.xml", "--entity", "Manger", in: folder.path)
+    #expect(unknown.code == 64 || unknown.code == 2, "\(unknown.code)")
+    #expect(unknown.errors.contains("did you mean 'Manager'?"), "\(unknown.errors)")
+  }
+
   @Test("patch in place, refused where it does not fit, from standard input, and taken back; the source of -o stays")
   func patching() throws {
     let folder = try Folder()

@@ -45,6 +45,74 @@ import Testing
     #expect(Self.differences(try read.reversed.apply(to: new), old) == [])
   }
 
+  /// People, and bosses among them, by reference; `friend` is a one-way reference to a person.
+  private static func people(_ rows: [(boss: Bool, number: Int64, name: String, friend: Int64?)]) throws
+    -> StoreSnapshot
+  {
+    let person = EntityDescription(
+      name: "Person", properties: [.attribute("name", .string), .toOne("friend", "Person")],
+      subentities: [EntityDescription(name: "Boss")])
+    let nodes = NodeTableBuilder(model: try ManagedObjectModel(ModelDescription(entities: [person])))
+    func entity(_ boss: Bool) throws -> Entity {
+      try #require(nodes.model.entity(named: boss ? "Boss" : "Person"))
+    }
+    for row in rows {
+      try nodes.beginNode(entity: try entity(row.boss).index, reference: .integer(row.number))
+      try nodes.set(.string(row.name), slot: 0)
+      guard let friend = row.friend, let other = rows.first(where: { $0.number == friend }) else { continue }
+      try nodes.set(
+        .toOne(ObjectReference(entityName: try entity(other.boss).name, reference: .integer(friend))), slot: 1)
+    }
+    return StoreSnapshot(nodes: try nodes.finish(), metadata: StoreMetadata(storeType: "XML"))
+  }
+
+  @Test("an object that moved to another entity of its hierarchy keeps its reference through a patch and its reverse")
+  func movedInHierarchy() throws {
+    let old = try Self.people([(false, 1, "Ann", 2), (false, 2, "Bob", nil), (true, 3, "Cid", 1)])
+    let new = try Self.people([(false, 1, "Ann", 2), (true, 2, "Bob", 3), (true, 3, "Cid", 1)])
+    let patch = try StorePatch(from: old, to: new)
+    #expect(Self.differences(try patch.apply(to: old), new) == [])
+    #expect(Self.differences(try patch.reversed.apply(to: new), old) == [])
+    // Without what becomes of Ann's friend, it does not fit.
+    let part = try StorePatch(from: old, to: new) { $0.kind != .changed }
+    let error = try #require(throws: StorePatch.ConflictError.self) { _ = try part.apply(to: old) }
+    #expect(error.conflicts.map(\.description) == ["Person/1.friend: names Person/2, which the patch deletes"])
+  }
+
+  @Test("a key that looks like a numbered one stays apart, in both graphs; a sub-entity has its parent's key")
+  func numberedKeys() throws {
+    let graph = try Self.people([
+      (false, 1, "Emma", nil), (false, 2, "Emma", nil), (false, 3, "Emma (2)", nil), (true, 4, "Emma", nil),
+    ])
+    let keys = try ObjectKeys([("Person", ["name"])], models: [graph.nodes.model])
+    let named = try keys.named(graph.nodes)
+    let names = named.nodes.model.entities.flatMap { entity in
+      named.nodes.handles(of: entity.index).map { "\(named.nodes.reference(of: $0))" }
+    }
+    #expect(names.sorted() == ["Emma", "Emma (2)", "Emma (3)", "Emma (4)"], "\(names)")
+    // The most specific key counts, in whatever order the keys are given.
+    for order in [[0, 1], [1, 0]] {
+      let all: [(entity: String?, keyPaths: [String])] = [("Person", ["name"]), ("Boss", ["friend.name"])]
+      let both = try ObjectKeys(order.map { all[$0] }, models: [graph.nodes.model]).named(graph.nodes)
+      #expect(both.keyless.map(\.entity) == ["Boss"] && both.keyless.map(\.count) == [1])
+    }
+  }
+
+  @Test(
+    "a member of a patch that is not a metadata value is refused, and does not remove the entry",
+    arguments: [#"[1, null]"#, #"{"a": null}"#, #"{"date": "2009-13-40"}"#, #"{"base64": "%%"}"#, #"{"uid": -1}"#])
+  func invalidMetadata(_ value: String) throws {
+    let model = try Self.old().nodes.model
+    let text = String(
+      decoding: StorePatch(changes: [.metadata(key: "k", path: [], old: "OLD", new: "NEW")])
+        .json(model), as: UTF8.self)
+    func read(_ new: String) throws -> StorePatch {
+      try StorePatch(json: Array(text.replacing("\"NEW\"", with: new).utf8), name: "p.json", model: model)
+    }
+    #expect(try read("null").changes.count == 1)
+    #expect(throws: (any Error).self) { _ = try read(value) }
+  }
+
   @Test("everything that does not fit is found in one pass")
   func conflicts() throws {
     let (old, new) = (try Self.old(), try Self.new())

@@ -80,7 +80,8 @@ struct StoreSession {
     return try withExtendedLifetime(open) { try GraphText(open.store) }
   }
 
-  /// As `read`; what the format reports as a loss, which nobody can save or convert without permission, is an error.
+  /// As `read`; a loss that the format reports is an error: a store with losses cannot be saved or converted without
+  /// permission.
   func readWithoutLoss(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
     let open = try open(path, model, isReadOnly: true, options: options)
     return try withExtendedLifetime(open) {

@@ -181,9 +181,11 @@ extension AdversarialValues {
     func isOdd(_ value: PropertyListValue) -> Bool {
       if case .date(let date) = value { date.timeIntervalSinceReferenceDate.isNaN } else { false }
     }
-    // References of archives: a keyed archive would take them for its own.
+    // References of archives: a keyed archive would take them for its own. A format that stores a value of any type
+    // (Undefined) is not one.
     func isReference(_ value: PropertyListValue) -> Bool {
-      switch value {
+      guard traits.unsupportedTypes.contains("Undefined") else { return false }
+      return switch value {
       case .uid: true
       case .array(let elements): elements.contains { isReference($0) }
       default: false

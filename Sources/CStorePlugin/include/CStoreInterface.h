@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "735ad0129da9a8da77659bacc2fabae35135465c9a997096e37e9b1f37534a21"
+#define ASP_INTERFACE "4d5d5ad944c4169c233c9be786bbc1759ef61eac655b0d905069d637e57f51c3"

@@ -16,16 +16,25 @@ public struct ObjectKeys: Sendable {
     _ keys: [(entity: String?, keyPaths: [String])], models: [ManagedObjectModel]
   ) throws(PersistentStoreError) {
     var found: [ScalarString: [[String]]] = [:]
+    /// How many super-entities the entity of a key has: one of a sub-entity is preferred to its parent's.
+    var depths: [ScalarString: Int] = [:]
     for key in keys {
       let paths = key.keyPaths.map { $0.split(separator: ".", omittingEmptySubsequences: false).map(String.init) }
       var isKnown = false
       for model in models {
         for entity in model.entities {
-          if let name = key.entity, ScalarString(name) != ScalarString(entity.name) { continue }
+          // Without an entity: less specific than any.
+          var depth = 0
+          if let name = key.entity {
+            guard let named = model.entity(named: name), entity.isKindOf(entity: named) else { continue }
+            depth = sequence(first: named, next: \.superentity).reduce(0) { count, _ in count + 1 }
+          }
           guard paths.allSatisfy({ Self.leadsToAttribute($0, from: entity, in: model) }) else { continue }
           isKnown = true
-          // Where the parent has it, its sub-entities do too: one key for the hierarchy.
-          found[ScalarString(entity.name)] = paths
+          let entityName = ScalarString(entity.name)
+          guard depth >= depths[entityName] ?? depth else { continue }
+          depths[entityName] = depth
+          found[entityName] = paths
         }
       }
       guard isKnown else {
@@ -34,7 +43,7 @@ public struct ObjectKeys: Sendable {
         if let name = key.entity, !models.contains(where: { $0.entity(named: name) != nil }) {
           throw PersistentStoreError(
             .invalidOption,
-            "there is no entity '\(name)'"
+            "no model has an entity '\(name)'"
               + Suggestion.text(for: name, among: models.flatMap { $0.entities.map(\.name) }))
         }
         throw PersistentStoreError(
@@ -73,35 +82,58 @@ public struct ObjectKeys: Sendable {
   public func named(_ nodes: NodeTable) throws(PersistentStoreError) -> NamedGraph {
     let nodes = try nodes.canonical()
     let model = nodes.model
+    // All keys first: a number that tells equal keys apart must not make the key of another object.
+    let keys = keyedObjects(nodes)
+    var taken: [Int: Set<ReferenceObject>] = [:]
+    for key in keys { taken[key.root, default: []].insert(key.name) }
     var names: [ObjectReference: ReferenceObject] = [:]
-    var taken: [Int: [ReferenceObject: Int]] = [:]
-    var repeated: [(entity: String, count: Int)] = []
-    var keyless: [(entity: String, count: Int)] = []
-    for entity in model.entities {
+    var used: [Int: [ReferenceObject: Int]] = [:]
+    var counts: [Int: (repeated: Int, keyless: Int)] = [:]
+    for key in keys {
+      let entity = key.node.entity
+      if key.isKeyless { counts[entity, default: (0, 0)].keyless += 1 }
+      var name = key.name
+      var number = (used[key.root]?[key.name] ?? 0) + 1
+      if number > 1 {
+        counts[entity, default: (0, 0)].repeated += 1
+        name = .string("\(key.name) (\(number))")
+        while !taken[key.root, default: []].insert(name).inserted {
+          number += 1
+          name = .string("\(key.name) (\(number))")
+        }
+      }
+      used[key.root, default: [:]][key.name] = number
+      names[nodes.objectReference(of: key.node)] = name
+    }
+    let found = counts.sorted { $0.key < $1.key }.map { (model.entity(at: $0.key).name, $0.value) }
+    return NamedGraph(
+      nodes: try Self.renamed(nodes, names),
+      repeated: found.filter { $0.1.repeated > 0 }.map { ($0.0, $0.1.repeated) },
+      keyless: found.filter { $0.1.keyless > 0 }.map { ($0.0, $0.1.keyless) })
+  }
+
+  private struct KeyedObject {
+    var node: NodeHandle
+    var root: Int
+    var name: ReferenceObject
+    /// Whether a part of its key has no value.
+    var isKeyless: Bool
+  }
+
+  /// The objects of all entities with a key, in the order of entities and references.
+  private func keyedObjects(_ nodes: NodeTable) -> [KeyedObject] {
+    var result: [KeyedObject] = []
+    for entity in nodes.model.entities {
       guard let paths = keyPaths[ScalarString(entity.name)] else { continue }
       let root = entity.root.index
-      var counts = (repeated: 0, keyless: 0)
       for node in nodes.handles(of: entity.index) {
         let values = paths.map { Self.value($0, of: node, in: nodes) }
-        var name: ReferenceObject
-        if values.contains(where: \.isNull) {
-          counts.keyless += 1
-          name = .string("(no key) \(nodes.reference(of: node))")
-        } else {
-          name = .string(Self.name(values))
-        }
-        let number = (taken[root]?[name] ?? 0) + 1
-        taken[root, default: [:]][name] = number
-        if number > 1 {
-          counts.repeated += 1
-          name = .string("\(name) (\(number))")
-        }
-        names[nodes.objectReference(of: node)] = name
+        let isKeyless = values.contains(where: \.isNull)
+        let name = isKeyless ? "(no key) \(nodes.reference(of: node))" : Self.name(values)
+        result.append(KeyedObject(node: node, root: root, name: .string(name), isKeyless: isKeyless))
       }
-      if counts.repeated > 0 { repeated.append((entity.name, counts.repeated)) }
-      if counts.keyless > 0 { keyless.append((entity.name, counts.keyless)) }
     }
-    return NamedGraph(nodes: try Self.renamed(nodes, names), repeated: repeated, keyless: keyless)
+    return result
   }
 
   private static func value(_ path: [String], of start: NodeHandle, in nodes: NodeTable) -> StoredValue {

@@ -173,7 +173,8 @@ public struct StoreConverter: Sendable {
   ///   - files: Other files that values come from. The result grants no more than each of them does, and does not take
   ///     the place of one.
   ///   - store: The open store that the graph was made of, where it is to take that one's place: then `target` is its
-  ///     path, and what another process put there meanwhile is not replaced.
+  ///     path, ``targetType`` its type, and ``writeOptions`` are empty. The store keeps the form that it was read in,
+  ///     and what another process put there meanwhile is not replaced.
   /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
   public func write(
     _ snapshot: StoreSnapshot, to target: String, describedAs name: String = "memory",
@@ -184,10 +185,7 @@ public struct StoreConverter: Sendable {
     let unrelated = try refuseUnknown(place)
     var graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
     graph.paths += files
-    if let store {
-      graph.configurationName = store.configurationName
-      graph.replaced = store.state.withLock { $0.fileIdentity }
-    }
+    if let store { try graph.replace(store, writeOptions) }
     let staged = try stage(graph, Destination(shown: target, place: place, unrelated: unrelated))
     let report = staged.report
     if !isDryRun {
@@ -207,51 +205,6 @@ public struct StoreConverter: Sendable {
     let staged = try stage(graph, Destination(shown: target, unnamedFolder: folder))
     if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
     return staged.report
-  }
-
-  /// What is written.
-  private struct SourceGraph {
-    var nodes: NodeTable
-    var metadata: StoreMetadata
-    /// The paths of the stores that it was made of.
-    var paths: [String]
-    var type: String
-    var configurationName: String?
-    var notes: [StoreSelection.Note]
-    /// What the store's format left out when it loaded.
-    var loadNotes: [LoadNote] = []
-    /// What the target must still be, for a graph that takes the place of the store it was made of.
-    var replaced: FileIdentity?
-
-    init(_ store: PersistentStore, _ nodes: NodeTable, leftOut: [StoreSelection.Note]) {
-      self.nodes = nodes
-      metadata = store.metadata
-      paths = [store.path]
-      type = store.type
-      configurationName = store.configurationName
-      notes = store.readNotes + leftOut
-      loadNotes = store.loadNotes
-    }
-
-    /// A graph in memory.
-    ///
-    /// - Throws: `.internalInconsistency` for one with values that were never read: they would be lost.
-    init(
-      _ snapshot: StoreSnapshot, type: String, _ notes: [StoreSelection.Note], madeOf sources: [PersistentStore]
-    ) throws(PersistentStoreError) {
-      nodes = snapshot.nodes
-      metadata = snapshot.metadata
-      paths = sources.map(\.path)
-      self.type = type
-      self.notes = notes
-      loadNotes = sources.flatMap(\.loadNotes)
-      if let (node, slot) = nodes.deferredSlots.first(where: { nodes.contains($0.0) }) {
-        let entity = nodes.model.entity(at: node.entity)
-        throw PersistentStoreError(
-          .internalInconsistency, "the value was never read from the store that it is in",
-          at: StoreLocation(entity: entity.name, property: entity.slots[slot].name))
-      }
-    }
   }
 
   /// A store's objects, or the part that is asked for, with deferred values supplied.
@@ -331,7 +284,7 @@ public struct StoreConverter: Sendable {
     guard formatType.traits.canWrite else {
       throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores cannot be written, only read")
     }
-    var format = try made(formatType, destination, target)
+    var format = try source.format ?? made(formatType, destination, target)
 
     progress?(.forecasting)
     let nodes = source.nodes
@@ -354,14 +307,15 @@ public struct StoreConverter: Sendable {
       Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
     }
     let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
-    guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
+    let newLosses = losses.filter { !source.hadNone(of: $0) }
+    guard newLosses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: newLosses) }
     var report = Report(
       sourceType: source.type, targetType: formatType.storeType,
       counts: snapshot.nodes.model.entities.compactMap { entity in
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: source.notes + (selection?.notes ?? []),
+      identifier: metadata.uuid, losses: newLosses, selections: source.notes + (selection?.notes ?? []),
       bytesWritten: 0,
       notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
@@ -378,7 +332,7 @@ public struct StoreConverter: Sendable {
     }
 
     progress?(.verifying)
-    let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
+    let readBack = try self.readBack(staged, source.readOptions, formatType, target, snapshot.nodes.model)
     report.bytesWritten = readBack.size
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
     var wanted = snapshot
@@ -488,13 +442,15 @@ public struct StoreConverter: Sendable {
   /// Opens the staged result with a new value of the format, which has no information about the source except what a
   /// reader may have.
   private func readBack(
-    _ staged: borrowing StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
+    _ staged: borrowing StagedStore, _ readOptions: StoreOptions, _ formatType: any AtomicStore.Type, _ target: String,
+    _ model: ManagedObjectModel
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
     let source = try staged.sourceForVerification(name: target)
     let known = Set(formatType.traits.readOptions.map(\.name))
     var reader = try formatType.init(
       StoreConfiguration(
-        path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
+        path: staged.targetPath, options: writeOptions.merging(readOptions) { $1 }.filter { known.contains($0.key) },
+        isReadOnly: true))
     let metadata = try reader.metadata(in: source)
     var readModel = model
     if let own = metadata.model {

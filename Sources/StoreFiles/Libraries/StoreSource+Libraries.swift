@@ -22,7 +22,9 @@ extension StoreSource {
         do { return try body(path) } catch { throw PersistentStoreError(wrapping: error, at: shown) }
       }
     }
-    let before = try FileIdentity.of(path)
+    guard let before = try FileIdentity.of(path) else {
+      throw PersistentStoreError(.notFound, "the file does not exist", at: shown)
+    }
     let result = Swift.Result { try body(path) }
     guard try FileIdentity.of(path) == before else {
       throw PersistentStoreError(.changedOnDisk, "the file changed while it was being read", at: shown)
@@ -46,11 +48,11 @@ extension StoreSource {
   private func withCopy<Result>(
     ofMember member: String?, _ body: (String) throws(PersistentStoreError) -> Result
   ) throws(PersistentStoreError) -> Result {
-    var pattern = Array((Self.temporaryFolder + "/atomicstore-XXXXXX").utf8CString)
-    guard pattern.withUnsafeMutableBufferPointer({ $0.baseAddress.flatMap { mkdtemp($0) } }) != nil else {
+    // Named like a staged file: a later save in the directory removes what an ended process left.
+    let directory = HiddenName.staged(beside: Self.temporaryFolder + "/store")
+    guard mkdir(directory, 0o700) == 0 else {
       throw SystemCall.error(errno, "create a directory for a copy", Self.temporaryFolder)
     }
-    let directory = String(decoding: pattern.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     StagedItems.add(directory)
     defer {
       SystemCall.removeTree(directory)

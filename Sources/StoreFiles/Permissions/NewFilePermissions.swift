@@ -49,7 +49,7 @@ package struct PermissionCeiling: Sendable {
 
   private init(limits: [Limit]) { self.limits = limits }
 
-  /// The permissions that each of the stores grants; nil if there is no store.
+  /// The permissions that all of the stores grant; nil if none of the paths has a store.
   package init?(of places: [StorePath]) throws(PersistentStoreError) {
     limits = []
     for place in places {

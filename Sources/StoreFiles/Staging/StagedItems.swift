@@ -19,7 +19,8 @@ enum StagedItems {
   static func hold(_ path: String) -> Int32? {
     let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
-    if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
+    // Shared: a library that verifies the file may lock it for reading.
+    if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return descriptor }
     close(descriptor)
     return nil
   }

@@ -8,6 +8,8 @@ struct PatchApplication {
   private var conflicts: [PatchConflict] = []
   /// Objects that the patch deletes.
   private var gone: Set<ObjectReference> = []
+  /// Those of them whose reference an object has that the patch inserts: it moved to another entity of the hierarchy.
+  private var replaced: Set<ObjectReference> = []
 
   init(_ snapshot: StoreSnapshot) {
     nodes = snapshot.nodes
@@ -15,8 +17,12 @@ struct PatchApplication {
   }
 
   mutating func run(_ changes: [PatchChange]) throws -> StoreSnapshot {
+    for case .deleted(let object, _) in changes { gone.insert(object) }
     for change in changes { check(change) }
+    checkReplaced(changes)
     try stop()
+    try nodes.removeWithLinks(replaced.compactMap { nodes.handle(for: $0) })
+    gone.subtract(replaced)
     try insert(changes)
     for change in changes { try set(change) }
     try stop()
@@ -49,7 +55,6 @@ struct PatchApplication {
     case .inserted(let object, let values): checkInserted(object, values)
     case .deleted(let object, let values):
       guard let node = node(object) else { return }
-      gone.insert(object)
       for slot in nodes.model.entity(at: node.entity).slots {
         let expected =
           values.first { $0.property.utf8.elementsEqual(slot.name.utf8) }?.value
@@ -79,7 +84,9 @@ struct PatchApplication {
     }
     if entity.isAbstract { return add(object, nil, "the entity is abstract") }
     if let taken = nodes.handle(for: object.reference, entity: entity.index) {
-      return add(object, nil, "the reference is that of \(nodes.objectReference(of: taken)) already")
+      let other = nodes.objectReference(of: taken)
+      guard gone.contains(other) else { return add(object, nil, "the reference is that of \(other) already") }
+      replaced.insert(other)
     }
     for (name, _) in values { _ = slot(name, entity, object) }
   }
@@ -168,26 +175,47 @@ struct PatchApplication {
   /// Deletes objects, unless one that stays refers to them: the patch does not say what becomes of it.
   private mutating func delete() throws {
     guard !gone.isEmpty else { return }
+    checkReferences(to: gone) { _, _ in false }
+    guard conflicts.isEmpty else { return }
+    try nodes.removeWithLinks(gone.compactMap { nodes.handle(for: $0) })
+  }
+
+  /// Checks that the patch says what becomes of each reference to an object that it replaces.
+  private mutating func checkReplaced(_ changes: [PatchChange]) {
+    guard !replaced.isEmpty else { return }
+    struct Property: Hashable {
+      var object: ObjectReference
+      var name: ScalarString
+    }
+    var changed: Set<Property> = []
+    for case .changed(let object, let property, _, _) in changes {
+      changed.insert(Property(object: object, name: ScalarString(property)))
+    }
+    checkReferences(to: replaced) { changed.contains(Property(object: $0, name: ScalarString($1))) }
+  }
+
+  /// Notes references to objects that the patch deletes, from objects that stay.
+  private mutating func checkReferences(
+    to deleted: Set<ObjectReference>, except isChanged: (ObjectReference, String) -> Bool
+  ) {
     for entity in nodes.model.entities {
       let slots = entity.slots.filter { $0.isRelationship && !$0.followsFromInverse(in: nodes.model) }
       for node in nodes.handles(of: entity.index) where !slots.isEmpty {
         let object = nodes.objectReference(of: node)
         if gone.contains(object) { continue }
-        for slot in slots {
+        for slot in slots where !isChanged(object, slot.name) {
           let members: [ObjectReference] =
             switch nodes.value(slot: slot.index, of: node) {
             case .toOne(let reference): [reference]
             case .toMany(let list): list
             default: []
             }
-          for member in members where gone.contains(member) {
+          for member in members where deleted.contains(member) {
             add(object, slot.name, "names \(member), which the patch deletes")
           }
         }
       }
     }
-    guard conflicts.isEmpty else { return }
-    try nodes.removeWithLinks(gone.compactMap { nodes.handle(for: $0) })
   }
 
   private func concernsRelationships(_ change: PatchChange) -> Bool {

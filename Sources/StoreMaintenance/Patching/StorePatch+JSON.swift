@@ -158,8 +158,14 @@ private struct PatchReader {
     if StoreMetadata.reservedKeys.contains(key) || VersionHashes.derivedMetadataKeys.contains(key) {
       return "the kit manages the metadata key '\(key)', which cannot be changed"
     }
-    changes.append(
-      .metadata(key: key, path: path, old: PropertyListValue(json: old), new: PropertyListValue(json: new)))
+    // Null stands for an entry that does not exist.
+    var entries: [PropertyListValue?] = []
+    for (name, json) in [("old", old), ("new", new)] {
+      let entry = PropertyListValue(json: json)
+      if entry == nil, case .null = json {} else if entry == nil { return "'\(name)' is not a metadata value" }
+      entries.append(entry)
+    }
+    changes.append(.metadata(key: key, path: path, old: entries[0], new: entries[1]))
     return nil
   }
 }

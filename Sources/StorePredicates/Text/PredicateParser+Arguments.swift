@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// Numbers, and the arguments for `%@` and other placeholders.
+/// Numbers, and the arguments for `%@` and other format specifiers.
 extension PredicateParser {
   func number(_ text: String, _ column: Int) throws(PredicateFormatError) -> StoredValue {
     let isNegative = text.hasPrefix("-")

@@ -6,7 +6,7 @@ extension FetchPredicate {
   ///
   /// `%@` takes a value (strings, numbers, `Bool`, `Date`, `Data`, `UUID`, `URL`, decimals, objects and their IDs,
   /// lists and ranges of these, nil, an expression or a whole predicate), `%K` a key path as a string, `%d`, `%f` and
-  /// similar placeholders numbers, `%s` a string. Within quotes they are ordinary characters.
+  /// similar format specifiers take numbers, `%s` a string. Within quotes they are ordinary characters.
   ///
   /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, the tree of operators and
   ///   path steps to 300, chains of `AND` and `OR` to 10,000, the length to a million characters.

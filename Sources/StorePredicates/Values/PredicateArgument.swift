@@ -1,7 +1,7 @@
 package import AtomicStoreSPI
 import FoundationEssentials
 
-/// The argument for a placeholder of a predicate's text.
+/// The argument for a format specifier in a predicate's text.
 package enum PredicateArgument {
   case expression(FetchExpression)
   case predicate(FetchPredicate)

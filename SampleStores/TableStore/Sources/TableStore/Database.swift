@@ -98,7 +98,7 @@ final class Statement {
       if type == SQLITE_NULL { return .null }
       if type == SQLITE_INTEGER { return .integer(sqlite3_column_int64(handle, column)) }
       if type == SQLITE_FLOAT { return .real(sqlite3_column_double(handle, column)) }
-      // There is no pointer to empty data.
+      // SQLite returns a null pointer for an empty value, and also if memory runs out.
       let start = sqlite3_column_blob(handle, column)
       if start == nil, sqlite3_errcode(database.handle) == SQLITE_NOMEM { try database.check(SQLITE_NOMEM) }
       let count = start == nil ? 0 : Int(sqlite3_column_bytes(handle, column))

@@ -135,8 +135,12 @@ struct Tables {
     case (_, .null): return
     case (.toOne, _): return try nodes.set(toOne: try reference(cell, at: place), slot: slot.index)
     case (.toMany, .text(let text)):
-      for element in try PropertyListValue(typedText: text).arrayValue ?? [] {
-        let member = element.integerValue.map { Cell.integer(Int64($0)) } ?? element.stringValue.map { .text($0) }
+      guard let list = try PropertyListValue(typedText: text).arrayValue else {
+        throw PersistentStoreError(.malformed, "a relationship to many is a list", at: place)
+      }
+      for element in list {
+        let number = element.integerValue.flatMap { Int64(exactly: $0) }
+        let member = number.map { Cell.integer($0) } ?? element.stringValue.map { .text($0) }
         try nodes.append(toMany: try reference(member ?? .null, at: place), slot: slot.index)
       }
       return

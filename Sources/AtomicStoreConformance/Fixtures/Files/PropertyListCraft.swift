@@ -16,6 +16,14 @@ struct PropertyListCraft: Sendable {
   /// How many offsets and counts were out of all bounds, where such are passed over.
   var mended = 0
 
+  /// The marker of an integer of one byte.
+  static let oneByteInteger: UInt8 = 0x10
+
+  /// Whether the byte is that of an integer from 1 to 98, with its marker before it.
+  static func isSmallInteger(_ bytes: [UInt8], at offset: Int) -> Bool {
+    offset > 0 && bytes[offset - 1] == oneByteInteger && (1..<99).contains(bytes[offset])
+  }
+
   /// What stands for an object that makes no sense, where such are passed over: an empty string.
   static let nothing = Item.raw([0x50])
 

@@ -98,9 +98,8 @@ extension Faults {
       return true
     },
     objects("int8Unsigned", "takes integers of one byte for signed ones") { bytes in
-      let oneByteInteger: UInt8 = 0x10
       let eightByteInteger: UInt8 = 0x13
-      return bytes.count == 2 && bytes[0] == oneByteInteger && Int8(bitPattern: bytes[1]) < 0
+      return bytes.count == 2 && bytes[0] == PropertyListCraft.oneByteInteger && Int8(bitPattern: bytes[1]) < 0
         ? [eightByteInteger] + Array(repeating: 0xFF, count: 7) + [bytes[1]] : nil
     },
     objects("surrogateReplaced", "replaces half a surrogate pair by U+FFFD") { bytes in

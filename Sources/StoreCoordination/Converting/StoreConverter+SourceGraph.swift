@@ -1,0 +1,82 @@
+import AtomicStoreSPI
+import Synchronization
+
+extension StoreConverter {
+  /// What is written.
+  struct SourceGraph {
+    var nodes: NodeTable
+    var metadata: StoreMetadata
+    /// The paths of the stores that it was made of.
+    var paths: [String]
+    var type: String
+    var configurationName: String?
+    var notes: [StoreSelection.Note]
+    /// What the store's format left out when it loaded.
+    var loadNotes: [LoadNote] = []
+    /// What the target must still be, for a graph that takes the place of the store it was made of.
+    var replaced: FileIdentity?
+    /// For such a graph, the format as it read the store: it knows the store's delimiter, columns and the like.
+    var format: (any AtomicStore)?
+    /// What such a store was opened with.
+    var readOptions: StoreOptions = [:]
+
+    init(_ store: PersistentStore, _ nodes: NodeTable, leftOut: [StoreSelection.Note]) {
+      self.nodes = nodes
+      metadata = store.metadata
+      paths = [store.path]
+      type = store.type
+      configurationName = store.configurationName
+      notes = store.readNotes + leftOut
+      loadNotes = store.loadNotes
+    }
+
+    /// A graph in memory.
+    ///
+    /// - Throws: `.internalInconsistency` for one with values that were never read: they would be lost.
+    init(
+      _ snapshot: StoreSnapshot, type: String, _ notes: [StoreSelection.Note], madeOf sources: [PersistentStore]
+    ) throws(PersistentStoreError) {
+      nodes = snapshot.nodes
+      metadata = snapshot.metadata
+      paths = sources.map(\.path)
+      self.type = type
+      self.notes = notes
+      loadNotes = sources.flatMap(\.loadNotes)
+      if let (node, slot) = nodes.deferredSlots.first(where: { nodes.contains($0.0) }) {
+        let entity = nodes.model.entity(at: node.entity)
+        throw PersistentStoreError(
+          .internalInconsistency, "the value was never read from the store that it is in",
+          at: StoreLocation(entity: entity.name, property: entity.slots[slot].name))
+      }
+    }
+
+    /// Whether the store that is replaced never stored what would be lost: a table that another program wrote has
+    /// neither a UUID nor references.
+    func hadNone(of loss: Loss) -> Bool {
+      guard let format else { return false }
+      return loss.kind == .storeIdentity || (loss.kind == .referenceRenumbered && format.traits.references == .derived)
+    }
+
+    /// Takes the place of an open store.
+    ///
+    /// - Throws: `.notSupported` if the format does not change stores; `.invalidOption` for options: the form is kept.
+    mutating func replace(_ store: PersistentStore, _ options: StoreOptions) throws(PersistentStoreError) {
+      let open = store.state.withLock { $0 }
+      guard open.format.traits.writes == .all else {
+        throw PersistentStoreError(
+          .notSupported, "\(store.type) \(StoreTraits.changeRefusal): name another path for the result",
+          at: StoreLocation(file: store.path))
+      }
+      guard options.isEmpty else {
+        throw PersistentStoreError(
+          .invalidOption,
+          "a store that is changed in place keeps its form; name another path for a result with write options",
+          at: StoreLocation(file: store.path))
+      }
+      configurationName = store.configurationName
+      replaced = open.fileIdentity
+      format = open.format
+      readOptions = open.opening.options
+    }
+  }
+}
