@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4d5d5ad944c4169c233c9be786bbc1759ef61eac655b0d905069d637e57f51c3"
+#define ASP_INTERFACE "5ed85375e4ef5dafc2fc97d6e87e91f9a77cd0b585f248dea9618daa7b206cb1"
