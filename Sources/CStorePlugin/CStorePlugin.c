@@ -156,3 +156,8 @@ PROTECTED void asp_stop_watching(void) {
   sigaltstack(&asp_previous_stack, 0);
   atomic_store(&asp_watch_state, 0);
 }
+
+/// Exported by the Swift runtime.
+char *swift_demangle(const char *symbol, size_t length, char *buffer, size_t *size, uint32_t flags);
+
+PROTECTED char *asp_demangled(const char *symbol) { return swift_demangle(symbol, strlen(symbol), 0, 0, 0); }

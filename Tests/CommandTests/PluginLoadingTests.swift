@@ -137,6 +137,58 @@ import Testing
     #expect(result.errors.contains("undefined symbol: kit"), "\(result.errors)")
   }
 
+  @Test(
+    "a plug-in that uses a module of the kit outside of its interface is refused unloaded, with the module",
+    .enabled(if: BadPlugin.compiler != nil),
+    arguments: [
+      ("$s14AtomicStoreKit20ManagedObjectContextCMa", "AtomicStoreKit"),
+      // A member that another module adds to a type of the interface.
+      ("$s14AtomicStoreSPI0B6OptionV0B12CoordinationE3UseO9hashValueSivg", "StoreCoordination"),
+    ])
+  func uncoveredModule(_ symbol: String, _ module: String) throws {
+    let installation = try Installation()
+    let use = "extern char used __asm__(\"\(symbol)\");\nchar *use = &used;\n"
+    let path = try installation.install(PluginTests.info() + use + PluginTests.touched)
+    let result = try Command.run("formats", "--plugin", path)
+    #expect(result.code == 65 && !installation.wasLoaded)
+    #expect(
+      result.errors.contains(
+        "it uses the module \(module), which is not part of the interface of plug-ins: they may import AtomicStoreSPI,"),
+      "\(result.errors)")
+  }
+
+  @Test(
+    "a plug-in that uses the interface alone is loaded, also what it has of the same names itself",
+    .enabled(if: BadPlugin.compiler != nil),
+    arguments: [
+      "extern char used __asm__(\"$s14AtomicStoreSPI0B8RegistryVMa\");\nchar *use = &used;\n",
+      "char own __asm__(\"$s14AtomicStoreKit20ManagedObjectContextCMa\") = 1;\n",
+      "extern char used __asm__(\"$sSS5countSivg\");\nchar *use = &used;\n",
+    ])
+  func coveredModule(_ source: String) throws {
+    let installation = try Installation()
+    let result = try Command.run(
+      "formats", "--plugin", try installation.install(PluginTests.info() + source + Self.idle))
+    #expect(!result.errors.contains("it uses the module"), "\(result.errors)")
+  }
+
+  @Test("each module of the dynamic library is part of the interface of plug-ins, or refused to them")
+  func modules() throws {
+    let manifest = try String(contentsOfFile: Command.root + "/Package.swift", encoding: .utf8)
+    let start = try #require(manifest.range(of: "name: \"AtomicStoreKitDynamic\", type: .dynamic,\n      targets: ["))
+    let list = manifest[start.upperBound...].prefix { $0 != "]" }
+    let names = list.split(separator: "\"").map(String.init).filter { $0.first?.isUppercase ?? false }
+    #expect(names.count > 10)
+    let known = Set(PluginModules.interface + PluginModules.others + ["CStorePlugin"])
+    #expect(names.filter { !known.contains($0) } == [])
+    // The formats come along.
+    let formats = manifest.matches(of: /name: "(\w+StoreFormat)"/).map { String($0.output.1) }
+    #expect(formats.count >= 5 && formats.filter { !known.contains($0) } == [])
+    // Those of the interface are what the digest covers.
+    let digest = try String(contentsOfFile: Command.root + "/Scripts/interface-digest", encoding: .utf8)
+    for module in PluginModules.interface { #expect(digest.contains("Sources/\(module)"), "\(module)") }
+  }
+
   // MARK: Files
 
   /// A library with a note, in memory.

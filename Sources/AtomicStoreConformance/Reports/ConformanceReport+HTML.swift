@@ -86,7 +86,8 @@ extension ConformanceReport {
     dl { display: grid; grid-template-columns: max-content 1fr; gap: .1em 1em } dt { color: var(--soft) } dd { margin: 0 }
     table { border-collapse: collapse; width: 100% }
     td, th { text-align: left; vertical-align: top; padding: .3em .6em; border-bottom: 1px solid var(--line) }
-    td.id { white-space: nowrap; overflow-wrap: normal } tr.group th { background: var(--panel); padding-top: .7em }
+    th, td:not(.rule) { white-space: nowrap; overflow-wrap: normal }
+    tr.group th { background: var(--panel); padding-top: .7em; white-space: normal }
     pre { white-space: pre-wrap; background: var(--panel); padding: .7em; font-size: 13px; margin: .4em 0 }
     .verdict { font-size: 1.2em; font-weight: 600 } .outcome { font-weight: 600; color: var(--soft) }
     .passed { color: var(--good) } .refusalVerified { color: var(--fine) } .failed { color: var(--bad) }

@@ -36,6 +36,10 @@ struct LibraryFile {
   private static let headerSize = 64
   private static let segmentSize = 56
   private static let sectionSize = 64
+  /// A section with the symbols that the dynamic loader binds (`SHT_DYNSYM`), and the size of a symbol (`Elf64_Sym`).
+  private static let sectionOfSymbols: UInt64 = 11
+  private static let symbolSize = 24
+  private static let maximumSymbolBytes: UInt64 = 64 << 20
   /// A section that does not occupy the file (`SHT_NOBITS`).
   private static let sectionOfZeros: UInt64 = 8
   /// Notes are small; a file may claim any size.
@@ -57,6 +61,19 @@ struct LibraryFile {
     var notes: [Note] = []
     for segment in try file.segments() where segment.type == Segment.note { notes += try file.notes(in: segment) }
     return notes
+  }
+
+  /// Returns the names of the symbols that a dynamic library takes from others: none if it has no table of sections.
+  ///
+  /// - Throws: As ``notes(_:)``, and `.notSupported` if the table of symbols is damaged.
+  static func neededSymbols(_ path: String) throws(PersistentStoreError) -> [String] {
+    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open the plug-in")
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "inspect the plug-in", path) }
+    let file = LibraryFile(descriptor: descriptor, path: path, size: UInt64(clamping: status.st_size))
+    _ = try file.segments()
+    return try file.undefinedSymbols()
   }
 
   private func refused(_ reason: String) -> PersistentStoreError {
@@ -170,6 +187,35 @@ struct LibraryFile {
   }
 
   private static func filledUp(_ count: Int) -> Int { (count + 3) / 4 * 4 }
+
+  // MARK: Symbols
+
+  private func undefinedSymbols() throws(PersistentStoreError) -> [String] {
+    let header = try bytes(0, Self.headerSize)
+    let offset = Self.number(header, at: 40, 8)
+    let entry = (size: Self.number(header, at: 58, 2), count: Self.number(header, at: 60, 2))
+    var found: [String] = []
+    for index in 0..<entry.count {
+      let section = try bytes(offset + index * entry.size, Self.sectionSize)
+      guard Self.number(section, at: 4, 4) == Self.sectionOfSymbols else { continue }
+      let link = Self.number(section, at: 40, 4)
+      guard link < entry.count else { throw refused("its table of symbols has no names: the file is damaged") }
+      let symbols = try content(of: section)
+      let names = try content(of: try bytes(offset + link * entry.size, Self.sectionSize))
+      for place in stride(from: 0, through: symbols.count - Self.symbolSize, by: Self.symbolSize)
+      where Self.number(symbols, at: place + 6, 2) == 0 {
+        let name = names.dropFirst(Int(Self.number(symbols, at: place, 4))).prefix { $0 != 0 }
+        found.append(String(decoding: name, as: UTF8.self))
+      }
+    }
+    return found
+  }
+
+  private func content(of section: [UInt8]) throws(PersistentStoreError) -> [UInt8] {
+    let size = Self.number(section, at: 32, 8)
+    guard size <= Self.maximumSymbolBytes else { throw refused("its table of symbols is too large") }
+    return try bytes(Self.number(section, at: 24, 8), Int(size))
+  }
 
   // MARK: Bytes
 

@@ -27,6 +27,11 @@ struct PluginNote {
     guard notes.count == 1 else { throw refused("it has the notes of \(notes.count) plug-ins") }
     let note = try PluginNote(first.content, refused)
     if let reason = note.mismatch { throw refused("\(reason): build it again") }
+    if let module = PluginModules.uncovered(in: try LibraryFile.neededSymbols(path)) {
+      throw refused(
+        "it uses the module \(module), which is not part of the interface of plug-ins: they may import "
+          + PluginModules.interface.joined(separator: ", ") + " of the kit")
+    }
     return note
   }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "5ed85375e4ef5dafc2fc97d6e87e91f9a77cd0b585f248dea9618daa7b206cb1"
+#define ASP_INTERFACE "7203dbbb4b7fc7573dcbd3a8997087705f903f98b0a388c929ef6981bf904130"

@@ -80,6 +80,9 @@ typedef struct {
 
 asp_host_info asp_host(void);
 
+/// What a symbol of Swift stands for, to be freed; a null pointer for any other symbol.
+char *_Nullable asp_demangled(const char *_Nonnull symbol);
+
 /// From here to `asp_stop_watching`, a message is written to standard error if the process is ended by one of its own signals (a trap, an access to
 /// memory that is not there, `abort`) or by `exit`. On other threads, signals are reported as well.
 ///

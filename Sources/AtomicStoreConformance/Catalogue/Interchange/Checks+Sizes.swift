@@ -34,7 +34,7 @@ extension Checks {
       "SCL-07", "As many related objects come back as were saved, ordered ones in their order", level: .must,
       profile: .scale, from: kit,
       by:
-        "\(memberCounts.map(String.init).joined(separator: ", ")) objects that one leads to, in a set and in an order that no sort gives; every number up to 130, and those about powers of two, upwards, downwards and mixed, with and without an inverse",
+        "\(memberCounts.map(String.init).joined(separator: ", ")) objects that one leads to, in a set and in an order that no sort gives; every number up to 130, and those about powers of two, upwards, downwards and mixed, with an inverse that leads to many, and one that leads to one",
       causes: ["a count is written in 8 or 16 bits", "a long list is written in another way than a short one"],
       catches: ["membersBeyond1000Lost", "orderBeyond255Lost"], timeLimit: 180
     ) { check in
@@ -102,14 +102,15 @@ extension Models {
     return graph
   }
 
-  /// Objects that lead to so many others as their number says: in `list`, which has no inverse, and in `owned`, whose
-  /// inverse leads to one object.
+  /// Objects that lead to so many others as their name says: in `list`, whose inverse leads to many, and in `owned`,
+  /// whose inverse leads to one object.
   static func constellation(isOrdered: Bool) -> Graph {
     let model = ModelDescription(entities: [
       EntityDescription(
         name: "Item",
         properties: [
-          .attribute("number", .integer32), .toMany("list", "Item", isOrdered: isOrdered),
+          .attribute("number", .integer32), .toMany("list", "Item", inverse: "lists", isOrdered: isOrdered),
+          .toMany("lists", "Item", inverse: "list"),
           .toMany("owned", "Item", inverse: "owner", isOrdered: isOrdered), .toOne("owner", "Item", inverse: "owned"),
         ])
     ])
@@ -135,6 +136,7 @@ extension Models {
         }
       }
       if size > 0 { graph.objects[owner].links["list"] = mixed(0..<size) }
+      for member in 0..<size { graph.objects[member].links["lists", default: []].append("owner \(size)") }
       // Each object has one owner.
       guard (1...45).contains(size), free + size <= 1_100 else { continue }
       graph.objects[owner].links["owned"] = mixed(free..<free + size)
