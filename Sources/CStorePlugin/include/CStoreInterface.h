@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4d5d5ad944c4169c233c9be786bbc1759ef61eac655b0d905069d637e57f51c3"
+#define ASP_INTERFACE "3d9a6f7d7ccd21bf4cbe5eb9191d485178dd0f0849e25e66cd1e285da7fd00df"
