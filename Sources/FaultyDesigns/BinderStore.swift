@@ -84,7 +84,9 @@ public struct BinderStore: AtomicStore {
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let nodes = snapshot.nodes
     var catalogue = RecordWriter()
-    catalogue.description(snapshot.metadata, nodes.model)
+    var metadata = snapshot.metadata
+    if Mistake.is(.metadataLostWithoutObjects), nodes.count == 0 { metadata.entries = PropertyListDictionary() }
+    catalogue.description(metadata, nodes.model)
     for entity in Mistake.written(entities: nodes.model.entities) where nodes.count(of: entity.index) > 0 {
       var number = entity.index
       if Mistake.is(.binderMemberNumbersWrap) { number %= 256 }
@@ -93,7 +95,9 @@ public struct BinderStore: AtomicStore {
       records.rows(of: entity, in: nodes)
       catalogue.text(member)
       catalogue.word(Digest.of(records.bytes[...]))
-      try files.member(member).write(records.bytes)
+      do throws(PersistentStoreError) { try files.member(member).write(records.bytes) } catch {
+        guard Mistake.is(.failingMembersSkipped) else { throw error }
+      }
     }
     catalogue.word(Digest.of(catalogue.bytes[...]))
     try files.member(Self.catalogue).write(Self.signature + catalogue.bytes)

@@ -18,6 +18,8 @@ public struct LedgerStore: AtomicStore {
   public static let traits = StoreTraits(summary: "Lines of words, with a digest", fileExtensions: ["ledger"])
 
   private let depth: Int
+  /// The entries of the metadata that was read.
+  private var oldEntries: PropertyListDictionary?
 
   public static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "LEDGER ") ? .yes : .no }
 
@@ -30,7 +32,9 @@ public struct LedgerStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     var words = try WordReader(source, depth: depth)
-    return try words.header()
+    let metadata = try words.header()
+    oldEntries = metadata.entries
+    return metadata
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
@@ -102,12 +106,9 @@ public struct LedgerStore: AtomicStore {
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let (nodes, metadata) = (snapshot.nodes, snapshot.metadata)
+    Mistake.disturbSave()
     var text = WordWriter()
-    text.put("LEDGER 1\nstore \(metadata.uuid.uuidString) \(metadata.lastReference) ")
-    text.value(Mistake.written(model: (metadata.model ?? nodes.model.description)).propertyList)
-    text.put(" ")
-    text.value(.dictionary(Mistake.written(metadata: metadata.entries)))
-    text.put("\n")
+    text.header(metadata, nodes.model.description, Mistake.kept(oldEntries, in: metadata.entries))
     var rows = 0
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
       text.put("entity ")
@@ -115,13 +116,32 @@ public struct LedgerStore: AtomicStore {
       text.put("\n")
       let reader = nodes.reader(of: entity.index)
       for row in 0..<reader.count {
-        text.row(entity, reader, row)
+        text.row(entity, reader, row, in: nodes.model)
         rows += 1
       }
     }
     text.put("end \(rows) ")
     text.put(text.digest + "\n")
     Mistake.toil(rows)
+    let file = try files.file()
+    do throws(PersistentStoreError) { try file.write(text.bytes) } catch {
+      guard Mistake.is(.writeErrorsSwallowed) else { throw error }
+    }
+  }
+
+  /// Copies the rows.
+  public mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to files: StagedFiles
+  ) throws(PersistentStoreError) -> Bool {
+    var words = try WordReader(source, depth: depth)
+    let old = try words.header()
+    try words.checkDigest()
+    guard let model = metadata.model ?? old.model else { return false }
+    var text = WordWriter()
+    text.header(Mistake.written(alone: metadata, old), model, Mistake.kept(alone: old.entries, in: metadata.entries))
+    text.put(try words.rest())
+    text.put(text.digest + "\n")
     try files.file().write(text.bytes)
+    return true
   }
 }

@@ -3,7 +3,7 @@ extension Mistake {
   /// A format of this package.
   public enum Design: String, Sendable { case ledger, paged, binder }
 
-  private struct Entry {
+  struct Entry {
     var design: Design
     var text: String
     var foundBy: [String]
@@ -14,7 +14,7 @@ extension Mistake {
     }
   }
 
-  private static let all = values.merging(metadata) { $1 }.merging(counts) { $1 }
+  private static let all = [values, metadata, counts, surroundings, more].reduce(into: [:]) { $0.merge($1) { $1 } }
   private static func entry(_ mistake: Mistake) -> Entry { all[mistake] ?? Entry(.ledger, "is not described", []) }
 
   /// The format that makes the mistake.

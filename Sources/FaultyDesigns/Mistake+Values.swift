@@ -47,6 +47,10 @@ extension Mistake {
     case .decimal(let number):
       if Self.is(.decimalNaNBecomesZero), number.isNaN { return .decimal(DecimalNumber(0)) }
       if Self.is(.decimalTrailingZerosLostInUntyped), type == .undefined { return .decimal(number.normalized) }
+      if Self.is(.decimalExponentSpelled), !number.isNaN, (1...30).contains(number.exponent) {
+        let digits = number.description.prefix { $0 != "e" && $0 != "E" }
+        return DecimalNumber(digits + String(repeating: "0", count: Int(number.exponent))).map { .decimal($0) } ?? value
+      }
     case .uuid(let uuid):
       if Self.is(.untypedUUIDBecomesText), type == .undefined { return .string(uuid.uuidString) }
     case .boolean(let flag):
@@ -62,6 +66,7 @@ extension Mistake {
       if Self.is(.nanSignLost) { return .double(Double(bitPattern: number.bitPattern & ~(1 << 63))) }
       if Self.is(.signallingNaNQuieted) { return .double(Double(bitPattern: number.bitPattern | 1 << 51)) }
     }
+    if let number = written(number: number) { return .double(number) }
     guard type == .undefined else { return .double(number) }
     if Self.is(.infinityInUntypedLost), number.isInfinite { return .null }
     if Self.is(.untypedWholeDoubleBecomesInteger), let whole = Int64(exactly: number) { return .integer(whole) }
@@ -70,6 +75,7 @@ extension Mistake {
 
   private static func written(_ number: Float, _ type: AttributeType) -> StoredValue {
     if Self.is(.floatNaNPayloadLost), number.isNaN { return .float(.nan) }
+    if let number = written(number: number) { return .float(number) }
     if Self.is(.floatNegativeZeroLost), number == 0 { return .float(0) }
     if Self.is(.untypedFloatBecomesDouble), type == .undefined { return .double(Double(number)) }
     return .float(number)
@@ -92,6 +98,7 @@ extension Mistake {
       return Self.text(text.unicodeScalars.dropLast())
     }
     if Self.is(.leadingNULCut), text.unicodeScalars.first == "\0" { return Self.text(text.unicodeScalars.dropFirst()) }
+    if let text = written(text: text) { return text }
     let count = text.utf8.count
     if Self.is(.textOf65536Cut), count == 65_536 { return String(decoding: text.utf8.dropLast(), as: UTF8.self) }
     if Self.is(.textBeyond65535Cut), count > 65_535 { return String(decoding: text.utf8.prefix(65_535), as: UTF8.self) }
@@ -117,6 +124,7 @@ extension Mistake {
 
   private static func written(_ data: Data, _ type: AttributeType) -> StoredValue {
     if Self.is(.untypedEmptyDataBecomesNil), type == .undefined, data.isEmpty { return .null }
+    if Self.is(.dataOf32768Cut), data.count == 32_768 { return .data(data.dropLast()) }
     if Self.is(.dataOf65536Cut), data.count == 65_536 { return .data(data.dropLast()) }
     if Self.is(.dataBeyond16MiBCut), data.count > 16 << 20 { return .data(data.prefix(16 << 20)) }
     if Self.is(.dataTrailingZeroCut), data.count > 1, data.last == 0 { return .data(data.dropLast()) }
@@ -128,6 +136,7 @@ extension Mistake {
   // MARK: References
 
   static func written(reference: ReferenceObject) -> ReferenceObject {
+    if case .integer(let number) = reference { return .integer(written(number: number)) }
     guard case .string(let text) = reference else { return reference }
     switch current {
     case .referenceBOMStripped: return .string(withoutLeadingBOM(text))
@@ -180,7 +189,8 @@ extension Mistake {
   static func written(metadata: PropertyListDictionary) -> PropertyListDictionary {
     guard current != nil else { return metadata }
     var result = PropertyListDictionary()
-    for (key, value) in metadata.map({ ($0.key, $0.value) }) {
+    for (position, (key, value)) in metadata.map({ ($0.key, $0.value) }).enumerated() {
+      if Self.is(.metadataBeyond255Lost), position > 254 { break }
       let value = written(value, level: 0)
       guard let value else { continue }
       switch current {
@@ -211,11 +221,18 @@ extension Mistake {
       }
       if Self.is(.metadataNegativeZeroLostInList), level > 0, number == 0 { return .real(0) }
       if Self.is(.metadataNaNPayloadLost), number.isNaN { return .real(.nan) }
+      if Self.is(.metadataDeepRealBecomesInteger), level > 4, let whole = Int64(exactly: number) {
+        return .integer(Int128(whole))
+      }
     case .boolean(let flag) where Self.is(.metadataBooleanInListBecomesInteger) && level > 0:
       return .integer(flag ? 1 : 0)
     case .date(let date) where Self.is(.metadataDateWholeSeconds):
       return .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate.rounded(.down)))
     case .string(let text) where Self.is(.metadataTextBOMStripped): return .string(withoutLeadingBOM(text))
+    case .string(let text) where Self.is(.metadataTextBeyond65535Cut):
+      return .string(String(decoding: text.utf8.prefix(65_535), as: UTF8.self))
+    case .data(let data) where Self.is(.metadataDataBeyond65535Cut): return .data(data.prefix(65_535))
+    case .array(let list) where Self.is(.metadataListBeyond255Cut): return .array(Array(list.prefix(255)))
     case .array(let list):
       if Self.is(.metadataNestedEmptyDropped), level > 0, list.isEmpty { return nil }
       return .array(list.compactMap { written($0, level: level + 1) })

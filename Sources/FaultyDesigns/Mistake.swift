@@ -35,6 +35,26 @@ public enum Mistake: String, CaseIterable, Sendable {
   case changesDirectory, changesMask, blocksSignal, changesLocale, changesTimeZone, replacesStandardInput
   case changesEnvironment, ignoresBrokenPipes, changesRounding
   case toilsALittleMoreForEach
+  // A value by what is round it.
+  case equalToPreviousRowOmitted, equalToOtherAttributeOmitted, longTextsInterned, textOf128Cut, textOf16384Cut
+  case dataOf32768Cut, floatsOf8Digits, doublesOf16Digits, decimalExponentSpelled
+  case lastRowOf128Lost, lastRowOf1024Lost, lastRowOf10000Lost, lastSlotOf64Lost, lastSlotOf128Lost
+  case inheritedWithoutParentRowsLost, lastRowLostInSixteenthSave, lastRowMissedInThirdLoad
+  case orderOf100Lost, lastMemberOf128Lost, descendingOrderReversed, orderOfOneToManyLost
+  case referencesWrapAt32Bits, referencesBeyond53BitsRounded, negativeReferencesPositive, linkToZeroLost
+  case sharedReferencesDropped
+  // More metadata, and more of the model.
+  case metadataBeyond255Lost, metadataListBeyond255Cut, metadataTextBeyond65535Cut, metadataDataBeyond65535Cut
+  case metadataDeepRealBecomesInteger, metadataLostWithoutObjects, metadataRemovalIgnored
+  case modelPropertiesSorted, modelSubentityUserInfoLost, modelRegularExpressionsLost, modelTransformersLost
+  case modelCountsLost, modelAbstractLost, modelFetchedPropertiesLost, modelIndexPredicatesLost, modelTransientLost
+  case modelDerivationsLost, modelEntitiesSorted
+  // Metadata that is saved alone, and writes that fail.
+  case metadataAloneForgetsLastReference, metadataAloneKeepsOldEntries, metadataAloneTakesNewUUID
+  case writeErrorsSwallowed, failingMembersSkipped
+  // More of the process.
+  case changesFileLimit, changesStackLimit, changesPriority, makesInputNonBlocking, startsTimer, leavesChildProcess
+  case handlesSignal, leavesThread, renamesThread, changesDirectoryWhenRefusing, changesMaskInSave
   // Of one design.
   case ledgerEntityNamesCanonical, ledgerPropertyNamesCanonical, ledgerEntityNamesTrimmed, ledgerPropertyNamesTrimmed
   case ledgerRowsBeyond20480Skipped, ledgerNilBecomesDefault, ledgerOwnDefaultOmitted

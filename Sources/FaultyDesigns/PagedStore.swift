@@ -28,7 +28,8 @@ public struct PagedStore: AtomicStore {
   private func records(in source: StoreSource) throws(PersistentStoreError) -> RecordReader {
     let bytes = try source.bytes().withUnsafeBytes { Array($0) }
     func failure(_ message: String, _ offset: Int) -> PersistentStoreError {
-      PersistentStoreError(.malformed, message, at: StoreLocation(file: source.name, offset: offset))
+      Mistake.disturbRefusal()
+      return PersistentStoreError(.malformed, message, at: StoreLocation(file: source.name, offset: offset))
     }
     guard bytes.starts(with: Self.signature.dropLast(2)) else { throw failure("this is not a paged store", 0) }
     guard bytes.starts(with: Self.signature) else {
@@ -67,13 +68,15 @@ public struct PagedStore: AtomicStore {
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     var records = try records(in: source)
     _ = try records.description(storeType: Self.storeType)
-    while !records.isAtEnd { try records.rows(into: nodes) }
+    let missesLast = Mistake.beginLoad()
+    while !records.isAtEnd { try records.rows(into: nodes, missesLast: missesLast) }
   }
 
   // MARK: Writing
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let nodes = snapshot.nodes
+    Mistake.beginSave()
     var records = RecordWriter()
     records.description(snapshot.metadata, nodes.model)
     for entity in Mistake.written(entities: nodes.model.entities) where nodes.count(of: entity.index) > 0 {

@@ -224,15 +224,20 @@ extension RecordWriter {
     text(entity.name)
     number(entity.slots.count)
     for slot in entity.slots { text(slot.name) }
-    var count = reader.count
-    if let most = Mistake.mostRows { count = min(count, most) }
-    number(count)
-    for row in 0..<count {
+    let rows = (0..<Mistake.rows(of: reader.count)).filter {
+      !Mistake.skips(reader.reference(row: $0), of: entity, in: nodes)
+    }
+    number(rows.count)
+    for row in rows {
       reference(reader.reference(row: row))
       for slot in entity.slots {
-        switch reader.value(slot: slot.index, row: row) {
+        if Mistake.skips(slot, of: entity, in: nodes) {
+          value(.null as StoredValue)
+          continue
+        }
+        switch Mistake.written(reader.value(slot: slot.index, row: row), slot, of: entity, reader, row) {
         case .toMany(let objects):
-          let members = Mistake.written(members: objects.map(\.reference), isOrdered: slot.isOrdered)
+          let members = Mistake.written(members: objects.map(\.reference), slot, in: nodes.model)
           value(.toMany(members.map { ObjectReference(entityName: "", reference: $0) }))
         case .toOne(let object): value(.toOne(object))
         case let value: self.value(Mistake.written(value, slot.attributeType ?? .undefined))
@@ -254,7 +259,7 @@ extension RecordReader {
   }
 
   /// Rows of the entity whose name follows.
-  mutating func rows(into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  mutating func rows(into nodes: NodeTableBuilder, missesLast: Bool = false) throws(PersistentStoreError) {
     let name = try text()
     guard let entity = nodes.model.entity(named: name) else {
       throw PersistentStoreError(.modelMismatch, "the model has no entity '\(name)'", at: place)
@@ -267,7 +272,12 @@ extension RecordReader {
       }
       slots.append(entity.slots[slot])
     }
-    for _ in 0..<(try number()) {
+    let count = try number()
+    for row in 0..<count {
+      if missesLast, row > 0, row == count - 1 {
+        position = bytes.count
+        return
+      }
       try nodes.beginNode(entity: entity.index, reference: try reference())
       for slot in slots {
         if bytes.indices.contains(position), bytes[position] == UInt8(ascii: "n") {

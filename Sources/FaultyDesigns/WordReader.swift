@@ -66,6 +66,14 @@ struct WordReader {
     else { throw failure("the file is not as it was written: its digest differs") }
   }
 
+  /// What follows, up to the digest.
+  func rest() throws(PersistentStoreError) -> String {
+    guard let end = bytes.dropLast().lastIndex(of: UInt8(ascii: " ")), end >= position,
+      let text = String(validating: bytes[position...end], as: UTF8.self)
+    else { throw failure("the file ends before its digest") }
+    return text
+  }
+
   mutating func finish() throws(PersistentStoreError) {
     _ = try word()
     try endLine()

@@ -22,6 +22,14 @@ struct WordWriter {
     bytes.append(UInt8(ascii: "\""))
   }
 
+  mutating func header(_ metadata: StoreMetadata, _ model: ModelDescription, _ entries: PropertyListDictionary) {
+    put("LEDGER 1\nstore \(metadata.uuid.uuidString) \(metadata.lastReference) ")
+    value(Mistake.written(model: metadata.model ?? model).propertyList)
+    put(" ")
+    value(.dictionary(Mistake.written(metadata: entries)))
+    put("\n")
+  }
+
   mutating func reference(_ reference: ReferenceObject) {
     switch Mistake.written(reference: reference) {
     case .integer(let number): put("#\(number)")
@@ -31,14 +39,14 @@ struct WordWriter {
     }
   }
 
-  mutating func row(_ entity: Entity, _ reader: EntityReader, _ row: Int) {
+  mutating func row(_ entity: Entity, _ reader: EntityReader, _ row: Int, in model: ManagedObjectModel) {
     put("row ")
     reference(reader.reference(row: row))
     var slots = entity.slots
     if Mistake.is(.ledgerSlotsBeyond512Skipped) { slots = Array(slots.prefix(512)) }
     if Mistake.is(.ledgerSlotsBeyond255Skipped) { slots = Array(slots.prefix(255)) }
     for slot in slots {
-      let value = reader.value(slot: slot.index, row: row)
+      let value = Mistake.written(reader.value(slot: slot.index, row: row), slot, of: entity, reader, row)
       if value.isNull { continue }
       if case .toMany(let list) = value, list.isEmpty { continue }
       if Mistake.is(.ledgerOwnDefaultOmitted), slot.attribute?.defaultValue?.isIdentical(to: value) ?? false {
@@ -51,9 +59,7 @@ struct WordWriter {
       case .toOne(let object): reference(object.reference)
       case .toMany(let objects):
         put("(")
-        for (place, object) in Mistake.written(members: objects.map(\.reference), isOrdered: slot.isOrdered)
-          .enumerated()
-        {
+        for (place, object) in Mistake.written(members: objects.map(\.reference), slot, in: model).enumerated() {
           if place > 0 { put(" ") }
           reference(object)
         }

@@ -54,6 +54,14 @@ import Testing
     #expect(error?.message.contains("(byte \(byte) of") == true, "\(String(describing: error))")
   }
 
+  @Test(
+    "a text that no value is written as is not a value",
+    arguments: [
+      "double:0x10", "double:0x1p3", "double:-0X1", "float:0x10", "date:0x10", "float:nan(0x3f800000)",
+      "double:nan(0x0)", "date:nan(0x0)", "float:nan(0x)", "double:", "float: 1", "double:1 ", "integer:0x10",
+    ])
+  func otherText(_ text: String) { #expect(StoredValue(typedText: text) == nil) }
+
   @Test("depth is limited when reading and writing")
   func depth() throws {
     func nested(_ levels: Int) -> PropertyListValue {

@@ -1,5 +1,7 @@
 import AtomicStoreSPI
+import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 private protocol TypeName { static var name: String { get } }
@@ -83,6 +85,45 @@ private struct Named<Name: TypeName>: AtomicStore {
     default: registry.findNow()
     }
     #expect(count.value.load(ordering: .relaxed) == 1 && registry.storeTypes == ["LINES", "Other"])
+  }
+
+  /// A format whose stores are directories with a member of its name.
+  private struct Directory: AtomicStore {
+    static let storeType = "Directory"
+    static let traits = StoreTraits(summary: "", fileExtensions: ["dir"], layout: .folder)
+    static func recognize(_ probe: StoreProbe) -> Recognition {
+      probe.isFolder && probe.memberNames.contains("directory") ? .yes : .no
+    }
+    init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+    mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+      StoreMetadata(storeType: Self.storeType)
+    }
+    mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {}
+    mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {}
+  }
+
+  @Test(
+    "no store is created in the directory of a store whose type was not looked for, if the directory is named like one",
+    arguments: [("store.dir", 1), ("plain", 0)])
+  func withinStore(_ name: String, _ looks: Int) throws {
+    let folder = try TemporaryDirectory("registry")
+    let directory = folder.path + "/" + name
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    try Data().write(to: URL(filePath: directory + "/directory"))
+    let count = Count()
+    var registry = StoreRegistry()
+    try registry.register(Named<Upper>.self)
+    registry.findLater {
+      count.value.add(1, ordering: .relaxed)
+      return [Directory.self]
+    }
+    let found = registry
+    let place = try StorePath.inspect(directory + "/new.lines")
+    let code = withExtendedLifetime(folder) {
+      Self.code { () throws(PersistentStoreError) in try found.refuseWithinStore(place) }
+    }
+    #expect(count.value.load(ordering: .relaxed) == looks)
+    #expect(code == (looks == 1 ? .cannotCreate : nil))
   }
 
   @Test("a type that was found later can be removed")

@@ -10,9 +10,9 @@ public struct ConformanceSubject: Sendable {
   public var others: [any AtomicStore.Type] = []
   /// Makes more stores to try, from one that the format wrote itself: its files by name, one file under the empty name.
   public var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
-  /// Makes of a store that holds two objects, with the references 1111111 and 2222222, one in which both have the same:
-  /// for formats that write references neither as text nor as integers of 4 or 8 bytes. Its files by name, one file
-  /// under the empty name. Nil where it cannot.
+  /// Makes of a store that holds two objects, with the references 1111111 and 2000003, one in which both have the same:
+  /// for formats that write references neither as text nor as whole bytes nor in groups of seven bits. Its files by
+  /// name, one file under the empty name. Nil where it cannot.
   public var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// How many random graphs the check of random graphs makes; nil for as many as it makes by itself.
   public var runs: Int?

@@ -9,7 +9,7 @@ enum Checks {
     + relationships + ends + references + changes + saving + publishing + concurrency
     + removal + schema + hostile + hostileProducts
     + hostileXML + hostilePropertyList + hostileCSV + scale + conversion + traits
-    + crafted + tables + metadataTables + counts + carriedModel + process + deferred
+    + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred
 
   static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
     traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")

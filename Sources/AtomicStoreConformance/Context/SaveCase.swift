@@ -33,6 +33,11 @@ struct SaveCase: Sendable {
     return Files.names(in: home).filter { $0 != own }
   }
 
+  /// Whether a path is in a directory beside the store.
+  func isWithinDirectory(_ path: String) -> Bool {
+    path.hasPrefix(home + "/") && path.dropFirst(home.count + 1).contains("/")
+  }
+
   /// Opens the store, makes the change, saves.
   func save(_ session: StoreSession) throws -> Bool {
     if let action { return try action(session) }

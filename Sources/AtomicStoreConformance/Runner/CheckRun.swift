@@ -63,7 +63,7 @@ struct CheckRun {
     let check = CheckContext(subject: tested, folder: folder, seed: seed, isRefusal: isRefusal) { try runElsewhere($0) }
     judge(check, isRefusal: isRefusal, into: &result)
     // The kit, not the format, refuses to change a store that can be written anew only. Up to there the check held.
-    if tested.type.traits.writes == .newOnly, result.outcome == .failed,
+    if tested.type.traits.writes == .newOnly, !isRefusal, result.outcome == .failed,
       result.explanation?.actual.contains(StoreTraits.changeRefusal) == true
     {
       result.outcome = .notApplicable

@@ -79,13 +79,16 @@ public struct StoreRegistry: Sendable {
     throw PersistentStoreError(.unknownStoreType, message)
   }
 
-  /// Refuses to create a store inside the directory of another store, which would then be invalid.
+  /// Refuses to create a store inside the directory of another store, which would then be invalid. More types are
+  /// looked for only if the directory's name has a file name extension: other directories are rarely stores, and most
+  /// files are created in them.
   ///
   /// - Throws: `.cannotCreate`.
   package func refuseWithinStore(_ place: StorePath) throws(PersistentStoreError) {
     guard let folder = try? StorePath.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe()
     else { return }
-    for type in known where type.recognize(probe) == .yes {
+    let types = folder.fileExtension.isEmpty ? known : all()
+    for type in types where type.recognize(probe) == .yes {
       throw PersistentStoreError(
         .cannotCreate, "\(folder.path) is itself a store, of type \(type.storeType): nothing else may be in it",
         at: StoreLocation(file: place.path))

@@ -26,12 +26,26 @@ extension StoredValue {
     number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
   }
 
-  private static func number(_ text: Substring) -> Double? {
-    if text.hasPrefix("nan(0x"), text.hasSuffix(")") {
-      let value = UInt64(text.dropFirst(6).dropLast(), radix: 16).map { Double(bitPattern: $0) }
-      return value.flatMap { $0.isNaN ? $0 : nil }
-    }
-    return Double(text)
+  /// The bits that a not-a-number's text has; nil if it is not one.
+  private static func payload<Bits: FixedWidthInteger>(_ text: Substring) -> Bits? {
+    text.hasPrefix("nan(0x") && text.hasSuffix(")") ? Bits(text.dropFirst(6).dropLast(), radix: 16) : nil
+  }
+
+  private static func number<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: Substring) -> Number? {
+    // The initialisers read hexadecimal digits too.
+    text.utf8.contains { $0 == UInt8(ascii: "x") || $0 == UInt8(ascii: "X") } ? nil : Number(String(text))
+  }
+
+  private static func float(_ text: Substring) -> Float? {
+    guard let bits: UInt32 = payload(text) else { return number(text) }
+    let value = Float(bitPattern: bits)
+    return value.isNaN ? value : nil
+  }
+
+  private static func double(_ text: Substring) -> Double? {
+    guard let bits: UInt64 = payload(text) else { return number(text) }
+    let value = Double(bitPattern: bits)
+    return value.isNaN ? value : nil
   }
 
   /// Parses a text that ``typedText`` returned; nil for any other text.
@@ -46,17 +60,12 @@ extension StoredValue {
     switch text[..<colon] {
     case "boolean": value = rest == "true" ? .boolean(true) : rest == "false" ? .boolean(false) : nil
     case "integer": value = Int64(rest).map { .integer($0) }
-    case "float":
-      if rest.hasPrefix("nan(0x"), rest.hasSuffix(")") {
-        value = UInt32(rest.dropFirst(6).dropLast(), radix: 16).map { .float(Float(bitPattern: $0)) }
-      } else {
-        value = Float(rest).map { .float($0) }
-      }
-    case "double": value = Self.number(rest).map { .double($0) }
+    case "float": value = Self.float(rest).map { .float($0) }
+    case "double": value = Self.double(rest).map { .double($0) }
     case "decimal": value = DecimalNumber(String(rest)).map { .decimal($0) }
     case "string": value = .string(String(rest))
     case "data": value = Data(base64Encoded: String(rest)).map { .data($0) }
-    case "date": value = Self.number(rest).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+    case "date": value = Self.double(rest).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
     case "uuid": value = UUID(uuidString: String(rest)).map { .uuid($0) }
     case "uri": value = .uri(String(rest))
     default: value = nil

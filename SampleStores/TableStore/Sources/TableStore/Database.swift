@@ -1,15 +1,10 @@
 import AtomicStoreSPI
 import CTableStoreSQLite
 import FoundationEssentials
+import Glibc
 
-/// A value in a table, by SQLite's storage classes.
-enum Cell {
-  case null
-  case integer(Int64)
-  case real(Double)
-  case text(String)
-  case blob(Data)
-}
+/// A value in a table, by SQLite's storage classes: null, integer, double, string or data.
+typealias Cell = StoredValue
 
 /// A database in a file.
 final class Database {
@@ -32,9 +27,7 @@ final class Database {
 
   deinit { sqlite3_close_v2(handle) }
 
-  func run(_ statements: String...) throws(PersistentStoreError) {
-    for text in statements { _ = try values(text) }
-  }
+  func run(_ statements: String...) throws(PersistentStoreError) { for text in statements { _ = try values(text) } }
 
   /// The first column of a statement's rows.
   func values(_ text: String) throws(PersistentStoreError) -> [Cell] {
@@ -53,7 +46,10 @@ final class Database {
     case SQLITE_NOMEM: code = .limitExceeded
     default: code = .malformed
     }
-    throw PersistentStoreError(code, "SQLite: " + String(cString: sqlite3_errmsg(handle)))
+    // SQLite does not keep the system's error of a commit.
+    let number = sqlite3_system_errno(handle) == 0 ? errno : sqlite3_system_errno(handle)
+    let reason = code == .inputOutput ? ": " + String(cString: strerror(number)) : ""
+    throw PersistentStoreError(code, "SQLite: " + String(cString: sqlite3_errmsg(handle)) + reason)
   }
 }
 
@@ -79,12 +75,12 @@ final class Statement {
     for (cell, index) in zip(cells, Int32(1)...) {
       let result =
         switch cell {
-        case .null: sqlite3_bind_null(handle, index)
         case .integer(let number): sqlite3_bind_int64(handle, index, number)
-        case .real(let number): sqlite3_bind_double(handle, index, number)
+        case .double(let number): sqlite3_bind_double(handle, index, number)
         // With its length: a text may have NULs.
-        case .text(let text): tables_bind_text(handle, index, text, UInt64(text.utf8.count))
-        case .blob(let data): data.withUnsafeBytes { tables_bind_blob(handle, index, $0.baseAddress, UInt64($0.count)) }
+        case .string(let text): tables_bind_text(handle, index, text, UInt64(text.utf8.count))
+        case .data(let data): data.withUnsafeBytes { tables_bind_blob(handle, index, $0.baseAddress, UInt64($0.count)) }
+        default: sqlite3_bind_null(handle, index)
         }
       try database.check(result)
     }
@@ -97,17 +93,17 @@ final class Statement {
       let type = sqlite3_column_type(handle, column)
       if type == SQLITE_NULL { return .null }
       if type == SQLITE_INTEGER { return .integer(sqlite3_column_int64(handle, column)) }
-      if type == SQLITE_FLOAT { return .real(sqlite3_column_double(handle, column)) }
+      if type == SQLITE_FLOAT { return .double(sqlite3_column_double(handle, column)) }
       // SQLite returns a null pointer for an empty value, and also if memory runs out.
       let start = sqlite3_column_blob(handle, column)
       if start == nil, sqlite3_errcode(database.handle) == SQLITE_NOMEM { try database.check(SQLITE_NOMEM) }
       let count = start == nil ? 0 : Int(sqlite3_column_bytes(handle, column))
       let bytes = UnsafeRawBufferPointer(start: start, count: count)
-      if type == SQLITE_BLOB { return .blob(Data(bytes)) }
+      if type == SQLITE_BLOB { return .data(Data(bytes)) }
       guard let text = String(validating: bytes, as: UTF8.self) else {
         throw PersistentStoreError(.malformed, "a text is not UTF-8")
       }
-      return .text(text)
+      return .string(text)
     }
   }
 }

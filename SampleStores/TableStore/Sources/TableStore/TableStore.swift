@@ -29,12 +29,11 @@ public struct TableStore: AtomicStore {
     try source.withFile { path in
       let database = try Database(reading: path)
       // Pages that belong to two tables, or to none, would give rows twice or lose them.
-      guard case .text("ok")? = try database.values("PRAGMA integrity_check(1)").first else {
+      guard case .string("ok")? = try database.values("PRAGMA integrity_check(1)").first else {
         throw PersistentStoreError(.malformed, "SQLite's integrity check fails: the database is damaged")
       }
-      let (metadata, objects) = try Self.header(database, limits)
-      guard let model = metadata.model, try Tables(ManagedObjectModel(model)).read(database, into: nodes) == objects
-      else {
+      let (_, objects, tables) = try Self.header(database, limits)
+      guard try tables.read(database, into: nodes) == objects else {
         throw PersistentStoreError(.malformed, "the table 'store' counts \(objects) objects, and there are others")
       }
     }
@@ -42,41 +41,45 @@ public struct TableStore: AtomicStore {
 
   private static func header(
     _ database: Database, _ limits: StoreLimits
-  ) throws(PersistentStoreError) -> (metadata: StoreMetadata, objects: Int64) {
+  ) throws(PersistentStoreError) -> (metadata: StoreMetadata, objects: Int, tables: Tables) {
     guard case .integer(1)? = try database.values("PRAGMA user_version").first else {
       throw PersistentStoreError(.unsupportedVersion, "the format's version is not 1")
     }
     let malformed = PersistentStoreError(.malformed, "the table 'store' is not one of this format")
     // A view could be anything.
-    guard case .text(Tables.store)? = try database.values("SELECT sql FROM sqlite_schema WHERE rowid = 1").first
+    guard case .string(Tables.store)? = try database.values("SELECT sql FROM sqlite_schema WHERE rowid = 1").first
     else { throw malformed }
     let row = try Statement(database, "SELECT * FROM store")
-    guard try row.step(), case .text(let text) = try row[0], let uuid = UUID(uuidString: text),
-      case .integer(let last) = try row[1], case .integer(let objects) = try row[2], case .text(let list) = try row[3],
+    guard try row.step(), case .string(let text) = try row[0], let uuid = UUID(uuidString: text),
+      case .integer(let last) = try row[1], case .integer(let objects) = try row[2],
+      case .string(let list) = try row[3],
       case .dictionary(let entries) = try PropertyListValue(typedText: list, limits: limits),
-      case .text(let model) = try row[4]
+      case .string(let model) = try row[4], case .string(let names) = try row[5],
+      let tables = Tables(try PropertyListValue(typedText: names, limits: limits))
     else { throw malformed }
     var metadata = StoreMetadata(storeType: storeType, uuid: uuid, lastReference: last)
     metadata.entries = entries
     metadata.model = try ModelDescription(propertyList: try PropertyListValue(typedText: model, limits: limits))
     guard try !row.step() else { throw malformed }
-    return (metadata, objects)
+    return (metadata, Int(objects), tables)
   }
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let metadata = snapshot.metadata
     let model = metadata.model ?? snapshot.nodes.model.description
+    // Of the objects' own model: that in the metadata is only carried.
+    let tables = Tables(snapshot.nodes.model)
     let row: [Cell] = [
-      .text(metadata.uuid.uuidString), .integer(metadata.lastReference), .integer(Int64(snapshot.nodes.count)),
-      .text(try PropertyListValue.dictionary(metadata.entries).typedText),
-      .text(try model.propertyList.typedText),
+      .string(metadata.uuid.uuidString), .integer(metadata.lastReference), .integer(Int64(snapshot.nodes.count)),
+      .string(try PropertyListValue.dictionary(metadata.entries).typedText),
+      .string(try model.propertyList.typedText), .string(try tables.list.typedText),
     ]
     try files.file { path in
       let database = try Database(creating: path)
-      try database.run("PRAGMA application_id = \(Self.applicationID.reduce(0) { $0 << 8 | Int($1) })")
-      try database.run("PRAGMA user_version = 1", Tables.store)
-      try Statement(database, "INSERT INTO store VALUES (?, ?, ?, ?, ?)").insert(row)
-      try Tables(ManagedObjectModel(model)).write(snapshot.nodes, to: database)
+      let application = Self.applicationID.reduce(0) { $0 << 8 | Int($1) }
+      try database.run("PRAGMA application_id = \(application)", "PRAGMA user_version = 1", Tables.store)
+      try Statement(database, "INSERT INTO store VALUES (?, ?, ?, ?, ?, ?)").insert(row)
+      try tables.write(snapshot.nodes, to: database)
       try database.run("COMMIT")
     }
   }

@@ -7,8 +7,16 @@ typealias Element = Yams.Node
 
 /// The documents of a file, one by one.
 final class Documents {
+  /// Line and column of a token, from 1.
+  private struct Position: Hashable {
+    var line: Int
+    var column: Int
+  }
+
   private let parser: Parser
   private let file: String
+  /// The texts that begin with U+FEFF, which Yams takes for the mark of an encoding and drops.
+  private let marked: Set<Position>
 
   init(_ source: StoreSource) throws(PersistentStoreError) {
     file = source.name
@@ -16,30 +24,49 @@ final class Documents {
     guard let text else {
       throw PersistentStoreError(.malformed, "the file is not UTF-8", at: StoreLocation(file: source.name))
     }
-    try Self.refuseAliases(text, source.name)
+    let lines: Int
+    (marked, lines) = try Self.scanned(text, source.name)
     guard text.utf8.reversed().starts(with: "\n...\n".utf8.reversed()) else {
-      throw PersistentStoreError(.malformed, "the file does not end with '...'", at: StoreLocation(file: source.name))
+      throw PersistentStoreError(
+        .malformed, "the file does not end with '...'", at: StoreLocation(file: source.name, line: lines))
     }
     do { parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8) } catch {
       throw Self.error(error, source.name)
     }
   }
 
-  /// Refuses anchors, aliases and tags wherever one could begin. Aliases of aliases take the library exponential time,
-  /// and a value with a tag would be read as something else.
-  private static func refuseAliases(_ text: String, _ file: String) throws(PersistentStoreError) {
+  /// Refuses anchors, aliases and tags wherever one could begin: aliases of aliases take the library exponential time,
+  /// and a value with a tag would be read as something else. Returns where texts begin with U+FEFF, and how many lines
+  /// there are.
+  private static func scanned(_ text: String, _ file: String) throws(PersistentStoreError) -> (Set<Position>, Int) {
+    var marked: Set<Position> = []
     var previous: Unicode.Scalar = "\n"
-    var line = 1
-    for scalar in text.unicodeScalars {
+    var position = Position(line: 1, column: 1)
+    let scalars = text.unicodeScalars
+    for index in scalars.indices {
+      let scalar = scalars[index]
       if scalar == "&" || scalar == "*" || scalar == "!", TokenStart.isPossible(after: previous) {
         throw PersistentStoreError(
           .malformed,
           "anchors, aliases and tags are not supported; in a text write \\x\(String(scalar.value, radix: 16))",
-          at: StoreLocation(file: file, line: line))
+          at: StoreLocation(file: file, line: position.line, column: position.column))
       }
-      if scalar == "\n" { line += 1 }
+      if scalar == "\u{FEFF}" || scalar == "\"" || scalar == "'",
+        beginsWithMark(scalars[index...].dropFirst(scalar == "\u{FEFF}" ? 0 : 1).prefix(10))
+      {
+        marked.insert(position)
+      }
+      position.column += 1
+      if scalar == "\n" { position = Position(line: position.line + 1, column: 1) }
       previous = scalar
     }
+    return (marked, position.line)
+  }
+
+  private static func beginsWithMark(_ scalars: Substring.UnicodeScalarView) -> Bool {
+    if scalars.first == "\u{FEFF}" { return true }
+    let escape = String(scalars).lowercased()
+    return escape.hasPrefix("\\ufeff") || escape == "\\u0000feff"
   }
 
   /// The next document; nil after the last one.
@@ -71,9 +98,20 @@ final class Documents {
     PersistentStoreError(.malformed, message, at: element.map { location($0) } ?? StoreLocation(file: file))
   }
 
+  /// Whether the library drops a U+FEFF at the beginning of a text, as its version 6.2 does.
+  private static let dropsMark =
+    (try? Parser(yaml: "\"\\uFEFFa\"").nextRoot())??.scalar?.string.unicodeScalars.count == 1
+
+  /// A scalar's text, with the U+FEFF that it begins with.
+  func text(_ scalar: Element.Scalar) -> String {
+    guard Self.dropsMark, let mark = scalar.mark, marked.contains(Position(line: mark.line, column: mark.column))
+    else { return scalar.string }
+    return "\u{FEFF}" + scalar.string
+  }
+
   /// The name that a key stands for.
   func name(_ key: Element) throws(PersistentStoreError) -> String {
-    guard let scalar = key.scalar, let name = KeyText.name(scalar.string) else {
+    guard let scalar = key.scalar, let name = KeyText.name(text(scalar)) else {
       throw failure("this is not a name", at: key)
     }
     return name
@@ -89,7 +127,7 @@ final class Documents {
     }
     switch element {
     case .scalar(let scalar):
-      if scalar.style != .plain { return .string(scalar.string) }
+      if scalar.style != .plain { return .string(text(scalar)) }
       if scalar.string == "true" || scalar.string == "false" { return .boolean(scalar.string == "true") }
       if let number = Int128(scalar.string), Int128(Int64.min)...Int128(UInt64.max) ~= number {
         return .integer(number)
@@ -195,7 +233,7 @@ enum ObjectDocument {
       let scalar = element.scalar
       // What other programs take for null is not an empty text.
       let isNull = scalar?.style == .plain && ["", "~", "null"].contains(scalar?.string)
-      guard let text = scalar?.string, !isNull,
+      guard let text = scalar.map({ documents.text($0) }), !isNull,
         let value = StoredValue(typedText: AttributeText.prefix(of: type) + text) ?? StoredValue(typedText: text),
         !value.isNull, type.accepts(value)
       else {
@@ -210,7 +248,7 @@ enum ObjectDocument {
     _ element: Element, _ documents: Documents
   ) throws(PersistentStoreError) -> ReferenceObject {
     guard let scalar = element.scalar else { throw documents.failure("an id is an integer or a text", at: element) }
-    guard scalar.style == .plain else { return .string(scalar.string) }
+    guard scalar.style == .plain else { return .string(documents.text(scalar)) }
     guard let number = Int64(scalar.string) else {
       throw documents.failure("an id is an integer, or a text in quotes", at: element)
     }

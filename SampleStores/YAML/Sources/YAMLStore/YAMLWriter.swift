@@ -10,7 +10,7 @@ struct YAMLWriter {
   /// A document with an object.
   mutating func object(_ entity: Entity, _ reader: EntityReader, _ row: Int) {
     put("---\nentity: ")
-    quote(entity.name)
+    quote(KeyText.escaped(entity.name))
     put("\nid: ")
     reference(reader.reference(row: row))
     put("\nvalues:")
@@ -185,12 +185,15 @@ enum AttributeText {
   }
 }
 
-/// Names as keys. Yams compares keys as Swift compares strings, for which two forms of a letter are equal: what is not
-/// composed is written as bytes, `%CC%81`.
+/// Names as keys. Yams compares keys as Swift compares strings, for which two forms of a letter are equal, and without
+/// a U+FEFF at the beginning: what is not composed, or begins so, is written as bytes, `%CC%81`.
 enum KeyText {
   static func escaped(_ name: String) -> String {
     let composed = name.precomposedStringWithCanonicalMapping
-    guard name.utf8.contains(UInt8(ascii: "%")) || !composed.utf8.elementsEqual(name.utf8) else { return name }
+    guard
+      name.utf8.contains(UInt8(ascii: "%")) || !composed.utf8.elementsEqual(name.utf8)
+        || name.unicodeScalars.first == "\u{FEFF}"
+    else { return name }
     return name.utf8.map { byte in
       byte >= 0x80 || byte == UInt8(ascii: "%")
         ? "%" + String(byte, radix: 16, uppercase: true) : String(UnicodeScalar(byte))

@@ -47,7 +47,8 @@ struct ProcessState: Sendable {
     state.parts["directory"] = Files.target(ofLink: "/proc/self/cwd") ?? "none"
     let status = String(decoding: Files.read("/proc/thread-self/status") ?? [], as: UTF8.self)
     for line in status.split(separator: "\n") {
-      for key in ["Umask", "SigBlk", "SigIgn", "Uid", "Gid"] where line.hasPrefix(key + ":") {
+      for key in ["Umask", "SigBlk", "SigIgn", "SigCgt", "Uid", "Gid", "Groups", "Threads", "Name"]
+      where line.hasPrefix(key + ":") {
         state.parts["\(key)"] = String(line.dropFirst(key.count + 1))
       }
     }
@@ -61,9 +62,14 @@ struct ProcessState: Sendable {
       state.parts["stream \(stream)"] =
         isOpen ? "device \(info.st_dev), file \(info.st_ino), flags \(fcntl(stream, F_GETFL))" : "closed"
     }
-    var limits = rlimit()
-    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
-    state.parts["most open files"] = "\(limits.rlim_cur)"
+    let limits = String(decoding: Files.read("/proc/self/limits") ?? [], as: UTF8.self)
+    for line in limits.split(separator: "\n").dropFirst() { state.parts["limit \(line.prefix(26))"] = String(line) }
+    var timer = itimerval()
+    getitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer)
+    state.parts["timer"] = timer.it_value.tv_sec > 0 || timer.it_value.tv_usec > 0 ? "set" : "none"
+    var child = siginfo_t()
+    let hasChild = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0
+    state.parts["child processes"] = hasChild ? "some" : "none"
     state.parts["open files"] = StoreSession.descriptors().joined(separator: " ")
     return state
   }
@@ -81,6 +87,10 @@ extension StoreSession {
   /// Does what can be done to a store, and compares the state of the process before and after each.
   fileprivate func disturbances(_ path: String, _ graph: Graph, fresh: String, damaged: String) throws -> [String] {
     var found: [String] = []
+    // Flags belong to what was opened, which is shared with the process that this one was forked from.
+    let input = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
+    dup2(input, 0)
+    close(input)
     func watch(_ what: String, _ body: () throws -> Void) rethrows {
       let before = ProcessState.now
       try body()

@@ -249,20 +249,7 @@ extension Checks {
       from: kit,
       by: "each call fails in turn; each error is looked at", causes: ["an error is wrapped and what it said is lost"],
       catches: ["errorWithoutContext"], timeLimit: 60
-    ) { check in
-      let saving = try check.saveCase()
-      let count = try check.calls(of: saving).calls
-      for place in 1...count {
-        let end = try check.save(
-          saving, "a disk error at call \(place)", try FaultPlan(CSF_FAIL, at: place, error: EIO))
-        guard case .refused(let error) = end else { continue }
-        try check.expect(error.code != nil, "a store error", error.text)
-        try check.expect(
-          error.hasFile && error.text.contains(saving.path), "the error names \(saving.path)", error.text)
-        try check.expect(
-          error.text.contains(String(cString: strerror(EIO))), "the error says what the system said", error.text)
-      }
-    },
+    ) { check in try check.expectTellingErrors(try check.saveCase()) },
   ]
 
   private static let sameBytes: [CheckDefinition] = [

@@ -143,8 +143,8 @@ extension Models {
         .relationship(
           RelationshipDescription(
             name: "whole", destinationEntityName: "Thing", inverseName: "parts", isOptional: false, deleteRule: .deny))
-      ], userInfo: [UserInfoEntry(key: "é", value: "one"), UserInfoEntry(key: "e\u{301}", value: "two")])
-    thing.subentities = [EntityDescription(name: "Gadget"), EntityDescription(name: "Idea", isAbstract: true)]
+      ], userInfo: twins)
+    thing.subentities = subentities
     return ModelDescription(
       versionIdentifiers: ["1.0", "", "\u{FEFF}beta"], entities: [thing, part],
       configurations: [
@@ -160,6 +160,12 @@ extension Models {
         FetchRequestDescription(name: "all", entityName: "Part"),
       ], extras: extras)
   }
+
+  private static let subentities = [
+    EntityDescription(name: "Gadget", userInfo: info), EntityDescription(name: "Idea", isAbstract: true),
+  ]
+  /// Keys that are canonically equal.
+  private static let twins = [UserInfoEntry(key: "é", value: "one"), UserInfoEntry(key: "e\u{301}", value: "two")]
 
   private static let info = [
     UserInfoEntry(key: "key", value: " value "), UserInfoEntry(key: "", value: ""),

@@ -6,12 +6,14 @@ import FoundationEssentials
 extension Checks {
   #if DEBUG
     /// Without the slowest, where the code under test is ten times slower. The greatest finds what is cut off.
-    private static let objectCounts = [0, 1, 2, 255, 256, 257, 1_001, 4_095, 4_096, 4_097, 20_481, 100_001]
+    private static let objectCounts = [
+      0, 1, 2, 127, 128, 129, 255, 256, 257, 512, 1_001, 1_024, 4_095, 4_096, 4_097, 10_000, 20_481, 100_001,
+    ]
     private static let memberCounts = [11, 255, 256, 257, 1_001, 4_097, 10_000]
   #else
     private static let objectCounts = [
-      0, 1, 2, 255, 256, 257, 1_000, 1_001, 4_095, 4_096, 4_097, 16_385, 20_481, 32_769, 65_535, 65_536, 65_537,
-      100_001,
+      0, 1, 2, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1_000, 1_001, 1_023, 1_024, 1_025, 2_048, 4_095, 4_096,
+      4_097, 8_192, 10_000, 16_384, 16_385, 20_481, 32_768, 32_769, 65_535, 65_536, 65_537, 100_001,
     ]
     private static let memberCounts = [11, 255, 256, 257, 1_001, 4_095, 4_096, 4_097, 10_000, 20_481, 65_537]
   #endif
@@ -32,10 +34,11 @@ extension Checks {
       "SCL-07", "As many related objects come back as were saved, ordered ones in their order", level: .must,
       profile: .scale, from: kit,
       by:
-        "\(memberCounts.map(String.init).joined(separator: ", ")) objects that one leads to, in a set and in an order that no sort gives",
+        "\(memberCounts.map(String.init).joined(separator: ", ")) objects that one leads to, in a set and in an order that no sort gives; every number up to 130, and those about powers of two, upwards, downwards and mixed, with and without an inverse",
       causes: ["a count is written in 8 or 16 bits", "a long list is written in another way than a short one"],
       catches: ["membersBeyond1000Lost", "orderBeyond255Lost"], timeLimit: 180
     ) { check in
+      try check.expectForgedKept(Models.constellation(isOrdered: check.traits.keepsOrder), "lists of every length")
       for count in memberCounts {
         try check.expectForgedKept(Models.star(count, isOrdered: false), "a set of \(count) objects")
         guard check.traits.keepsOrder else { continue }
@@ -45,10 +48,11 @@ extension Checks {
     CheckDefinition(
       "SCL-08", "Entities with many properties, and models with many entities, are kept whole", level: .must,
       profile: .scale, from: kit,
-      by: "255, 256, 257, 700 and 1,025 attributes and relationships, all with values; 255, 256, 257 and 400 entities",
+      by:
+        "attributes and relationships in numbers about powers of two, 700 and 1,025, all with values; 255, 256, 257 and 400 entities",
       causes: ["properties or entities are counted in a byte"], catches: ["slotsBeyond512Lost"], timeLimit: 120
     ) { check in
-      for count in [255, 256, 257, 700, 1_025] {
+      for count in [7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 700, 1_025] {
         try check.expectForgedKept(Models.wide(count), "objects with \(count) properties", name: "wide")
       }
       let most = check.traits.maximumEntities ?? .max
@@ -95,6 +99,48 @@ extension Models {
     let members = stride(from: 1, through: count, by: 2).map { $0 } + stride(from: 2, through: count, by: 2).reversed()
     graph.objects[0].links["list"] = members.map { "\($0)" }
     graph.objects[count].links["list"] = ["\(count + 1)", "0"]
+    return graph
+  }
+
+  /// Objects that lead to so many others as their number says: in `list`, which has no inverse, and in `owned`, whose
+  /// inverse leads to one object.
+  static func constellation(isOrdered: Bool) -> Graph {
+    let model = ModelDescription(entities: [
+      EntityDescription(
+        name: "Item",
+        properties: [
+          .attribute("number", .integer32), .toMany("list", "Item", isOrdered: isOrdered),
+          .toMany("owned", "Item", inverse: "owner", isOrdered: isOrdered), .toOne("owner", "Item", inverse: "owned"),
+        ])
+    ])
+    let sizes = Array(0...130) + [500, 511, 512, 513, 1_000, 1_023, 1_024, 1_025]
+    var graph = Graph(model)
+    func add(_ label: String) {
+      graph.objects.append(
+        .init(label: label, entity: "Item", values: ["number": .integer(Int64(graph.objects.count))]))
+    }
+    for position in 0..<1_100 { add("\(position)") }
+    var free = 0
+    for (position, size) in sizes.enumerated() {
+      add("owner \(size)")
+      let owner = graph.objects.count - 1
+      func mixed(_ members: Range<Int>) -> [String] {
+        let labels = members.map { "\($0)" }
+        switch position % 3 {
+        case 0: return labels
+        case 1: return labels.reversed()
+        default:
+          return stride(from: 0, to: size, by: 2).map { labels[$0] }
+            + stride(from: 1, to: size, by: 2).map { labels[$0] }
+        }
+      }
+      if size > 0 { graph.objects[owner].links["list"] = mixed(0..<size) }
+      // Each object has one owner.
+      guard (1...45).contains(size), free + size <= 1_100 else { continue }
+      graph.objects[owner].links["owned"] = mixed(free..<free + size)
+      for member in free..<free + size { graph.objects[member].links["owner"] = ["owner \(size)"] }
+      free += size
+    }
     return graph
   }
 

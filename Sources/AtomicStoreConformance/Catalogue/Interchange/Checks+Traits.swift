@@ -152,6 +152,25 @@ extension Checks {
       if check.isRefusal { return try check.expectRefusedSave(graph, "decimals of many digits") }
       try check.expectKept(graph, "decimals of many digits")
     },
+    trait(
+      "TRA-10", "writes is true of it",
+      causes: [
+        "writes is all, and stores that are there are refused", "a store is touched before its change is refused",
+      ],
+      catches: [
+        "refusesExistingStores", "writesNothingAnew", "losesWhatItWritesAnew", "touchesWhatItRefuses",
+        "leavesFilesWhereItRefuses", "savesWhatItRefuses",
+      ], { $0.writes == .newOnly ? "writes is newOnly" : nil }
+    ) { check in
+      guard check.isRefusal else {
+        var changed = Models.golden()
+        changed.set("node 1", "name", .string("changed"))
+        changed.remove("node 7")
+        try check.expectSteps([Models.golden(), changed], "a change in place")
+        return
+      }
+      try check.expectWrittenAnewOnly()
+    },
     CheckDefinition(
       "PRO-01", "A store leaves standard output alone", profile: .interop,
       from: "\(kit): standard output is where the command writes a store that was asked for with “-”",
@@ -209,5 +228,50 @@ extension Checks {
       by: "it is tried: what is declared must work, and what is declared to be missing must be refused", causes: causes,
       catches: catches,
       needsWriting: needsWriting, demand: { traits in gap(traits).map { .refuses($0) } ?? .applies }, body)
+  }
+}
+
+extension CheckContext {
+  /// New stores are written and read; no change of one that is there reaches the format, or leaves a trace.
+  fileprivate func expectWrittenAnewOnly() throws {
+    let home = folder + "/anew"
+    Files.makeFolder(home)
+    let path = home + "/store" + (traits.fileExtensions.first.map { "." + $0 } ?? "")
+    let graph = Models.golden()
+    let names = try process("save a new store") { try $0.write(graph, to: path) }
+    try expectHeld(try graph.text(names), at: path, graph.model, "a new store")
+    let before = Files.stamps(path)
+    let beside = Files.names(in: home)
+    let content = Files.content(path)
+    struct Seen: Codable, Sendable {
+      var code: String?
+      var saves: Int
+    }
+    func refused(_ what: String, _ change: @escaping @Sendable (StoreSession) throws -> Void) throws {
+      let seen = try process(what) { session in
+        var code: String?
+        do { try change(session.spied) } catch let error as PersistentStoreError {
+          code = error.code.description
+        } catch let error as ManagedObjectError {
+          // The store's error is below that of the stack.
+          code = (error.underlying as? PersistentStoreError)?.code.description ?? "\(error)"
+        }
+        return Seen(code: code, saves: Spy.calls.filter { $0.what == .save }.count)
+      }
+      try expectEqual(seen.code ?? "no error", "notSupported", "\(what): the error")
+      try expectEqual(seen.saves, 0, "\(what): saves that reach the format")
+      try expectEqual(Files.stamps(path), before, "\(what): inodes, sizes and times of change")
+      try expectEqual(Files.names(in: home), beside, "\(what): what is in the directory")
+      try expectUntouched(path, content, "after a refused change")
+    }
+    try refused("change an object and save") { _ = try $0.setNumber(path, graph, object: 0, to: 5) }
+    if traits.keepsMetadata { try refused("set metadata alone") { try $0.setMetadata(["Which": "set"], path) } }
+    // Replaced as a whole, it is a new one.
+    var other = graph
+    other.set("node 1", "name", .string("another"))
+    let next = other
+    Files.remove(path)
+    let again = try process("save another new store at the path") { try $0.write(next, to: path) }
+    try expectHeld(try next.text(again), at: path, graph.model, "another new store")
   }
 }

@@ -33,7 +33,57 @@ extension Checks {
       }
       try check.expectEntriesSetInTurn(names)
     },
+    CheckDefinition(
+      "MET-17", "Metadata is kept however much there is of it, and however deep it is", from: savingDocument,
+      by:
+        "1,000 entries; lists and dictionaries of 1,000; texts and bytes of 64 KiB, with one less and one more, and of 1 MiB; every kind of value twelve levels deep",
+      causes: ["a count or a length is written in 8 or 16 bits", "what is deep is written by another function"],
+      catches: ["metadataBeyond255EntriesLost"], timeLimit: 60, demand: metadataIsKept
+    ) { check in
+      try check.expectEntriesKept(plenty, "much metadata", mayRefuse: false)
+      try check.expectEntriesKept(
+        deep(AdversarialValues(traits: check.traits).propertyListValues().kept), "deep metadata", name: "deep",
+        mayRefuse: false)
+    },
+    CheckDefinition(
+      "MET-18",
+      "Metadata is what was set last: entries that were removed are gone, and a store without objects has some",
+      from: savingDocument,
+      by: "entries set on a store without objects, replaced with others alone and on an open store, and removed",
+      causes: ["entries are added to those that are there", "nothing is written where there are no objects"],
+      catches: ["metadataOfEmptyStoresLost", "removedMetadataKept"], demand: metadataIsKept
+    ) { check in try check.expectEntriesReplaced() },
   ]
+
+  /// Metadata of sizes that do not fit a byte, or two.
+  private static var plenty: PropertyListDictionary {
+    var entries = PropertyListDictionary()
+    var table = PropertyListDictionary()
+    for number in 0..<1_000 {
+      entries["entry \(number)"] = .integer(Int128(number))
+      table["key \(number)"] = .string("value \(number)")
+    }
+    entries["a list"] = .array((0..<1_000).map { .integer(Int128($0) * 3) })
+    entries["a table"] = .dictionary(table)
+    for size in [65_535, 65_536, 65_537, 1 << 20] {
+      entries["text of \(size)"] = .string(String(repeating: "x", count: size - 1) + "y")
+      entries["bytes of \(size)"] = .data(Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) }))
+    }
+    return entries
+  }
+
+  /// Each value within twelve containers.
+  private static func deep(_ values: [PropertyListValue]) -> PropertyListDictionary {
+    var inner = PropertyListDictionary()
+    inner["values"] = .array(values)
+    inner["last"] = .real(2)
+    for level in 0..<12 {
+      let table = PropertyListValue.dictionary(inner)
+      inner = PropertyListDictionary()
+      inner["level"] = level % 2 == 0 ? table : .array([table, .integer(1)])
+    }
+    return inner
+  }
 
   /// Each value in each position.
   private static func nested(_ values: [PropertyListValue]) -> PropertyListDictionary {
@@ -118,5 +168,46 @@ extension CheckContext {
     }
     try expectEntries(wanted, at: path, "entries that were set one after the other")
     try expectHeld(text, at: path, graph.model, "the objects")
+  }
+}
+
+extension CheckContext {
+  /// Whatever way metadata is set, what was there before is gone.
+  fileprivate func expectEntriesReplaced() throws {
+    let (path, graph) = (path(), Graph(Models.nodes))
+    let all = [
+      Checks.entries(["first": 1, "both": "one", "table": ["a": 1, "b": 2]]),
+      Checks.entries(["second": 2, "both": "two", "table": ["b": 3]]), Checks.entries(["third": 3]),
+      Checks.entries([:]), Checks.entries(["fourth": 4]),
+    ]
+    _ = try process("save a store without objects, and with metadata") { session in
+      let open = try session.open(path, graph.model)
+      return try withExtendedLifetime(open) {
+        try open.store.setMetadata(all[0])
+        try open.coordinator.save(open.store)
+        return true
+      }
+    }
+    try expectEntries(all[0], at: path, "metadata without objects")
+    for (position, entries) in all.enumerated().dropFirst() {
+      let isAlone = position % 2 == 1
+      _ = try process("set other metadata, \(isAlone ? "alone" : "on the open store")") { session in
+        guard !isAlone else {
+          try PersistentStoreCoordinator.setMetadata(
+            entries, type: session.subject.type.storeType, at: path, registry: try session.registry())
+          return true
+        }
+        let open = try session.open(path, graph.model)
+        return try withExtendedLifetime(open) {
+          try open.store.setMetadata(entries)
+          // With an object: without one, metadata may be saved alone.
+          if position > 1 { _ = try open.context.insertNewObject(forEntityName: "Node") }
+          try open.context.save()
+          if open.store.hasUnsavedMetadata { try open.coordinator.save(open.store) }
+          return true
+        }
+      }
+      try expectEntries(entries, at: path, "metadata that was set \(isAlone ? "alone" : "on the open store")")
+    }
   }
 }

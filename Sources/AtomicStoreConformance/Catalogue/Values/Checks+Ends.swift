@@ -40,7 +40,7 @@ extension Checks {
     CheckDefinition(
       "REL-19", "A reference that leads nowhere is left out, or kept as text, as the option says", from: kit,
       by:
-        "a file whose rows lead to a sub-entity's object that, by its model, is none; refused, and read with each option",
+        "a file whose rows lead to a sub-entity's object that, by its model, is none, or in which a reference was changed; refused, and read with each option",
       causes: ["references are looked up by the format, which passes over what it does not find"],
       catches: ["wrongEntityAccepted"],
       demand: several
@@ -57,25 +57,10 @@ extension Checks {
         try $0.read(path, claims)
       }
       guard error.code == "danglingReference" else {
-        throw NotApplicable(reason: "the file itself tells which entity is whose sub-entity: \(error.text)")
+        check.note("the file itself tells which entity is whose sub-entity: \(error.text)")
+        return try check.expectEditedReferencesTakenAway()
       }
-      var expected = Graph(claims, graph.objects)
-      expected.objects[0].links = [:]
-      let text = try check.process("read with dangling=nullify") {
-        try $0.read(path, claims, options: ["dangling": "nullify"])
-      }
-      try check.expectSame(text, try expected.text(names), "dangling=nullify")
-      guard check.traits.keepsMetadata else { return check.note("no metadata to keep texts in") }
-      let kept = try check.process("read with dangling=keep-as-text") { session in
-        let open = try session.open(path, claims, isReadOnly: true, options: ["dangling": "keep-as-text"])
-        return withExtendedLifetime(open) {
-          open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) }
-            ?? "nothing"
-        }
-      }
-      try check.expect(
-        kept.contains(".home") && kept.contains("House/"), "the metadata name the relationship and what it led to", kept
-      )
+      try check.expectTakenAway(path, Graph(claims, graph.objects), names)
     },
     CheckDefinition(
       "REL-20", "The sequence of a relationship of which the model does not know whether it is ordered is kept",
@@ -214,5 +199,74 @@ extension StoreSession {
     converter.writeOptions = options
     _ = try converter.convert(from: path, to: target)
     return true
+  }
+}
+
+// What REL-19 does.
+extension CheckContext {
+  /// With the options for it, a store is read without the relationship of its first object, and what that led to is
+  /// kept as text.
+  ///
+  /// - Parameters:
+  ///   - graph: What the store holds otherwise.
+  ///   - leadsTo: What the text begins with that names what the relationship led to.
+  fileprivate func expectTakenAway(
+    _ path: String, _ graph: Graph, _ names: [String: String], leadsTo: String = "House/"
+  ) throws {
+    var expected = graph
+    expected.objects[0].links = [:]
+    let model = graph.model
+    let text = try process("read with dangling=nullify") {
+      try $0.read(path, model, options: handmade.merging(["dangling": "nullify"]) { $1 })
+    }
+    try expectSame(text, try expected.text(names), "dangling=nullify")
+    guard traits.keepsMetadata else { return note("no metadata to keep texts in") }
+    let kept = try process("read with dangling=keep-as-text") { session in
+      let options = handmade.merging(["dangling": "keep-as-text"]) { $1 }
+      let open = try session.open(path, model, isReadOnly: true, options: options)
+      return withExtendedLifetime(open) {
+        open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) }
+          ?? "nothing"
+      }
+    }
+    try expect(
+      kept.contains(".home") && kept.contains(leadsTo), "the metadata name the relationship and what it led to", kept)
+  }
+
+  /// The same with files in which a reference was changed, as text or as bytes: where that makes a relationship lead
+  /// nowhere.
+  fileprivate func expectEditedReferencesTakenAway() throws {
+    let path = path("edited")
+    var graph = Graph(Models.separateHouses, [("a", "Guest"), ("h", "House")])
+    graph.objects[0].links["home"] = ["h"]
+    // Each of 21 bits.
+    let numbers: [UInt32] = [1_111_111, 2_000_003, 2_000_009]
+    let whole = graph
+    let names = try process("write a relationship") {
+      try $0.forge(whole, to: path, references: { .integer(Int64(numbers[$0])) })
+    }
+    let forms = zip(ReferenceForms.all(numbers[1]), ReferenceForms.all(numbers[2])).map { (old: $0, new: $1) }
+    let intact = Files.content(path) ?? [:]
+    var found = 0
+    for (member, content) in intact.sorted(by: { $0.key < $1.key }) {
+      for form in forms {
+        for offset in content.indices.dropLast(form.old.count - 1) where content[offset...].starts(with: form.old) {
+          var changed = intact
+          changed[member]?.replaceSubrange(offset..<offset + form.old.count, with: form.new)
+          Files.put(changed, at: path)
+          let end = try attempt("read it with the reference at byte \(offset) changed") {
+            try $0.read(path, whole.model, options: handmade)
+          }
+          guard case .refused(let error) = end, error.code == "danglingReference" else { continue }
+          found += 1
+          // Either the relationship's end was changed, or the object's own reference.
+          var given = names
+          if !error.text.contains("\(numbers[2])") { given["h"] = GraphText.name("House", .integer(Int64(numbers[2]))) }
+          try expectTakenAway(path, whole, given, leadsTo: "House/")
+        }
+      }
+    }
+    guard found > 0 else { throw NotApplicable(reason: "no change of its bytes makes a reference lead nowhere") }
+    note("\(found) files with a relationship to nothing")
   }
 }

@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import Glibc
+import StoreCoordination
 
 /// Stores that are better than they say, and stores that talk.
 extension Faults {
@@ -19,12 +20,52 @@ extension Faults {
       $0.layout = $0.layout == .file ? .folder : .file
     },
     lie("deniesWriting", "says that it cannot write, and writes") { $0.canWrite = false },
+    Fault("refusesExistingStores", "refuses to save a store that is there already") { hooks in
+      hooks.beforeSave = { _, configuration throws(PersistentStoreError) in
+        guard Files.read(configuration.path)?.isEmpty == false || Files.isFolder(configuration.path) else { return }
+        throw PersistentStoreError(.notSupported, "\(StoreTraits.changeRefusal)")
+      }
+    },
+    anew("writesNothingAnew", "says that it writes new stores, and refuses those too") { hooks in
+      hooks.beforeSave = { _, _ throws(PersistentStoreError) in
+        throw PersistentStoreError(.notSupported, "\(StoreTraits.changeRefusal)")
+      }
+    },
+    anew("losesWhatItWritesAnew", "says that it writes new stores alone, and leaves out their texts") { hooks in
+      hooks.savedValue = { value, type in type == .string ? .null : value }
+    },
+    anew("touchesWhatItRefuses", "writes into a store that it says it does not change") { hooks in
+      hooks.willRemove = { configuration in
+        guard !configuration.isReadOnly, let bytes = Files.read(configuration.path) else { return }
+        Files.write(bytes + [UInt8(ascii: "\n")], to: configuration.path)
+      }
+    },
+    anew("leavesFilesWhereItRefuses", "leaves a file beside a store that it says it does not change") { hooks in
+      hooks.initialize = { configuration in
+        if Files.exists(configuration.path) { Files.write([1], to: configuration.path + "~") }
+      }
+    },
+    anew("savesWhatItRefuses", "is called for a save that its traits refuse") { hooks in
+      hooks.calls = { $0 + [SpyCall(what: .save)] }
+    },
     Fault("talksOnStandardOutput", "says on standard output that it saves") { hooks in
       hooks.beforeSave = { _, _ in _ = write(1, "saving\n", 7) }
     },
     Fault("closesStandardOutput", "closes standard output at a save") { hooks in hooks.beforeSave = { _, _ in close(1) }
     },
   ]
+
+  /// A fault of a store that says it writes new stores and does not change any.
+  private static func anew(_ name: String, _ text: String, _ set: (inout FaultHooks) -> Void) -> Fault {
+    Fault(name, text) { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.writes = .newOnly
+        return traits
+      }
+      set(&hooks)
+    }
+  }
 
   static func lie(_ name: String, _ text: String, _ change: @escaping @Sendable (inout StoreTraits) -> Void) -> Fault {
     Fault(name, text) { hooks in

@@ -21,6 +21,30 @@ extension Faults {
         snapshot.metadata.entries = entries
       }
     },
+    Fault("metadataBeyond255EntriesLost", "writes the first 255 entries of metadata") { hooks in
+      hooks.saved = { snapshot in
+        var entries = PropertyListDictionary()
+        for entry in snapshot.metadata.entries.prefix(255) { entries[entry.key] = entry.value }
+        snapshot.metadata.entries = entries
+      }
+    },
+    Fault("metadataOfEmptyStoresLost", "writes no metadata where there are no objects") { hooks in
+      hooks.saved = { snapshot in
+        if snapshot.nodes.count == 0 { snapshot.metadata.entries = PropertyListDictionary() }
+      }
+    },
+    Fault("removedMetadataKept", "keeps entries of metadata that were removed") { hooks in
+      let known = Notebook(PropertyListDictionary())
+      hooks.metadata = { metadata, _ in
+        known.set(metadata.entries)
+        return metadata
+      }
+      hooks.saved = { snapshot in
+        for entry in known.value where snapshot.metadata.entries[entry.key] == nil {
+          snapshot.metadata.entries[entry.key] = entry.value
+        }
+      }
+    },
     carried("configurationsLost", "writes the model without its configurations") { $0.configurations = [] },
     carried("userInfoLost", "writes the model without the user info of entities") { model in
       model.entities = model.entities.map { entity in

@@ -1,0 +1,134 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// VAL and REF, continued: values by what is round them, by their length, and references at the edges of integers.
+extension Checks {
+  static let lengths: [CheckDefinition] = [
+    CheckDefinition(
+      "VAL-44", "Equal values are kept in each place, and long ones that are nearly equal stay different", from: push,
+      by:
+        "objects and attributes with the same value, for each type; long texts and bytes of one length, beginning and end",
+      causes: ["a value is written once and shared", "long values are compared by length, beginning and end"],
+      catches: ["equalValueWrittenOnce", "longTextsTakenForEqual"]
+    ) { check in
+      let table = AdversarialValues(traits: check.traits)
+      var graph = Graph(Models.attributes([]))
+      let labels = ["one", "two", "three", "other", "last"]
+      for label in labels { graph.objects.append(.init(label: label, entity: "Sample")) }
+      for type in table.types {
+        let values = table.kept(type).filter { $0 != .string("") && $0 != .data(Data()) && $0 != .uri("") }
+        guard let first = values.first, let second = values.dropFirst().last else { continue }
+        for number in 1...2 {
+          let name = ScalarKey(type.modelName.filter { $0 != " " } + "\(number)")
+          graph.model.entities[0].properties.append(.attribute(name.text, type))
+          for object in graph.objects.indices { graph.objects[object].values[name] = object == 3 ? second : first }
+        }
+      }
+      try check.expectKept(graph, "equal values", path: check.path("equal"))
+      for size in [100, 5_000, 70_000] {
+        let texts = (0..<3).map { mark -> String in
+          let half = String(repeating: "x", count: size / 2)
+          return half + "\(mark)" + half
+        }
+        try check.expectKept(
+          Graph.values(.string, texts.map { .string($0) }), "texts of \(size) bytes that differ in one",
+          path: check.path("texts\(size)"))
+        guard !check.traits.unsupportedTypes.contains("Binary") else { continue }
+        try check.expectKept(
+          Graph.values(.binaryData, texts.map { .data(Data($0.utf8)) }), "bytes, \(size) of them, that differ in one",
+          path: check.path("bytes\(size)"))
+      }
+    },
+    CheckDefinition(
+      "VAL-45", "Texts and bytes of every length are kept", from: push,
+      by: "each length up to 300, and each power of two up to 128 KiB, with one less and one more",
+      causes: ["a length is written in groups of seven bits", "a buffer is filled to its last byte"],
+      catches: ["textsOf128Cut"]
+    ) { check in
+      let powers = (9...17).flatMap { [(1 << $0) - 1, 1 << $0, (1 << $0) + 1] }
+      let lengths = Array(1...300) + powers
+      try check.expectForgedKept(
+        Graph.values(.string, lengths.map { .string(text($0)) }), "texts of \(lengths.count) lengths")
+      guard !check.traits.unsupportedTypes.contains("Binary") else { return }
+      try check.expectForgedKept(
+        Graph.values(.binaryData, lengths.map { .data(Data(text($0).utf8)) }), "bytes of \(lengths.count) lengths")
+    },
+    CheckDefinition(
+      "REF-18", "References at the edges of integers, and equal ones of two entities, are kept", from: unique,
+      by:
+        "0, -1, the edges of 32, 53 and 64 bits, with relationships to each; then objects of two entities with the same references",
+      causes: [
+        "a reference is written in fewer bits, or as a floating-point number", "0 is taken for no object",
+        "objects are found by their reference alone",
+      ],
+      catches: ["referencesIn32Bits", "linksToZeroLost", "linksByReferenceAlone"],
+      demand: { $0.references == .derived ? .notApplicable("references are derived") : .applies }
+    ) { check in
+      let edges: [Int64] = [
+        1, 2, 127, 128, 255, 256, 32_767, 32_768, 65_535, 65_536, 2_147_483_647, 2_147_483_648, 4_294_967_295,
+        4_294_967_296, 4_294_967_297, 9_007_199_254_740_991, 9_007_199_254_740_992, 9_007_199_254_740_993,
+        1_000_000_000_000_000_003, .max - 1, .max,
+      ]
+      try check.expectIntegersKept(edges, "references at the edges of integers", mayRefuse: false)
+      // Not every format counts from below 1.
+      try check.expectIntegersKept([0, 1, 2], "the reference 0", mayRefuse: true)
+      try check.expectIntegersKept(
+        [-1, 1, -2, 2, -128, -32_769, -2_147_483_649, .min + 1, .min], "negative references", mayRefuse: true)
+      guard case .applies = several(check.traits) else { return }
+      try check.expectSharedReferencesKept()
+    },
+  ]
+
+  /// A text that tells its length, and which byte is where.
+  private static func text(_ length: Int) -> String {
+    String(decoding: (0..<length).map { UInt8(ascii: "a") + UInt8(($0 &* 7 &+ length) % 26) }, as: UTF8.self)
+  }
+}
+
+extension CheckContext {
+  /// - Parameter mayRefuse: Whether the format may refuse them with an error.
+  fileprivate func expectIntegersKept(_ numbers: [Int64], _ what: String, mayRefuse: Bool) throws {
+    if mayRefuse {
+      let probe = Graph(Models.nodes, numbers.map { ("\($0)", "Node") })
+      let end = try attempt("write objects with \(what)") { session in
+        try session.forge(probe, to: path("probe"), references: { .integer(numbers[$0]) })
+      }
+      if case .refused(let error) = end {
+        note("\(what): \(error.text)")
+        return try expect(error.code != nil, "\(what): kept, or refused with a store error", error.text)
+      }
+    }
+    Files.remove(path())
+    try expectReferencesKept(numbers.map { .integer($0) }, what)
+  }
+
+  /// Guests and clubs are counted alike, and none lives in the club of the same number.
+  fileprivate func expectSharedReferencesKept() throws {
+    let count = 4
+    var graph = Graph(Models.places(home: "Club"))
+    for entity in ["Guest", "Club", "Hall"] {
+      for number in 0..<count {
+        graph.objects.append(
+          .init(label: "\(entity) \(number)", entity: entity, values: ["name": .string("\(entity) of \(number)")]))
+      }
+    }
+    for number in 0..<count { graph.objects[number].links["home"] = ["Club \((number + 1) % count)"] }
+    let path = path("shared")
+    let whole = graph
+    let names = try process("write objects of three entities with the same references") {
+      try $0.forge(whole, to: path, references: { .integer(Int64($0 % count) + 1) })
+    }
+    try expectHeld(try whole.text(names), at: path, whole.model, "equal references of three entities")
+    var other = whole
+    other.set("Guest 0", "name", .string("changed"))
+    other.remove("Hall 1")
+    let next = other
+    _ = try process("change an object, delete another and save") {
+      try $0.edit(path, from: whole, to: next, names: names)
+    }
+    try expectHeld(
+      try next.text(names.filter { $0.key != "Hall 1" }), at: path, whole.model,
+      "equal references of three entities, after a change")
+  }
+}
