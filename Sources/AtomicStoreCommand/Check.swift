@@ -17,7 +17,8 @@ struct Check: ParsableCommand {
 
       With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
       from-to-many says which end of a relationship is right, dangling=nullify or keep-as-text what becomes of
-      references to objects that do not exist. What it cannot mend is listed, and the exit code is 1 all the same.
+      references to objects that do not exist, damaged=skip-object leaves out objects that cannot be read, and lists
+      each. What it cannot mend is listed, and the exit code is 1 all the same.
 
         atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o mended.xml
       """)

@@ -66,7 +66,7 @@ extension CSVStore {
       let columns = try Self.typedColumns(file, entity)
       Self.markAbsent(columns, of: entity, in: nodes)
       try Self.load(file, entity, columns, into: nodes)
-      if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
+      if options["edited"] != "accept", !nodes.skipsDamagedObjects, nodes.count(of: entity.index) != member.rows {
         throw PersistentStoreError(
           .malformed,
           "the file contains \(nodes.count(of: entity.index)) objects, but the metadata specifies \(member.rows)",
@@ -167,12 +167,24 @@ extension CSVStore {
     var cell = Cell(isDefused: style.isDefused)
     cell.hasDecimalComma = style.hasDecimalComma
     let width = columns.count
+    // Whether the rest of the record is passed over, because the object is damaged.
+    var isSkipping = false
     while let field = try reader.nextField() {
+      if isSkipping {
+        isSkipping = !field.isLastInRecord
+        continue
+      }
       guard field.index < width, !field.isLastInRecord || field.index == width - 1 else {
-        throw ragged(field, width)
+        let error = ragged(field, width)
+        if field.index == 0 { try nodes.skipPart(because: error) } else { try nodes.skipNode(because: error) }
+        isSkipping = !field.isLastInRecord
+        continue
       }
       if field.index == 0 {
-        try begin(field, reader, entity, nodes)
+        do throws(PersistentStoreError) { try begin(field, reader, entity, nodes) } catch {
+          try nodes.skipPart(because: error)
+          isSkipping = !field.isLastInRecord
+        }
         continue
       }
       if field.isMissing { continue }
@@ -185,10 +197,12 @@ extension CSVStore {
           try cell.set(Span(_unsafeElements: reader.rawBytes(of: field)), columns[field.index], nodes)
         }
       } catch {
-        throw PersistentStoreError(
-          error.code, error.message,
-          at: field.location.filled(
-            from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
+        try nodes.skipNode(
+          because: PersistentStoreError(
+            error.code, error.message,
+            at: field.location.filled(
+              from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil))))
+        isSkipping = !field.isLastInRecord
       }
     }
   }
@@ -283,9 +297,20 @@ extension CSVStore {
     var record: [CSVField] = []
     var row: Int64 = 0
     var scratch: [UInt8] = []
+    var isSkipping = false
     while let field = try reader.nextField() {
+      if isSkipping {
+        isSkipping = !field.isLastInRecord
+        continue
+      }
       // Check at the first excess field: a record is kept in memory, whatever its length.
-      guard field.index < columns.count else { throw ragged(field, columns.count) }
+      guard field.index < columns.count else {
+        try nodes.skipPart(because: ragged(field, columns.count))
+        isSkipping = !field.isLastInRecord
+        record.removeAll(keepingCapacity: true)
+        row += 1
+        continue
+      }
       record.append(field)
       guard field.isLastInRecord else { continue }
       defer { record.removeAll(keepingCapacity: true) }
@@ -294,16 +319,21 @@ extension CSVStore {
         if try reader.nextField() == nil { return }
         throw ragged(field, columns.count)
       }
-      guard record.count == columns.count else { throw ragged(field, columns.count) }
       row += 1
+      guard record.count == columns.count else {
+        try nodes.skipPart(because: ragged(field, columns.count))
+        continue
+      }
       if keyColumns.isEmpty {
         try nodes.beginNode(entity: entity.index, reference: row, line: record[0].line)
       } else {
+        if let column = keyColumns.first(where: { record[$0].isMissing }) {
+          try nodes.skipPart(
+            because: PersistentStoreError(.invalidValue, "the key has no value", at: record[column].location))
+          continue
+        }
         var parts: [String] = []
         for column in keyColumns {
-          guard !record[column].isMissing else {
-            throw PersistentStoreError(.invalidValue, "the key has no value", at: record[column].location)
-          }
           let part = reader.string(of: record[column])
           parts.append(layout.isDefused ? Formula.restored(part) : part)
         }
@@ -316,10 +346,12 @@ extension CSVStore {
         do throws(PersistentStoreError) {
           try cell.set(scratch.span, columns[field.index], nodes)
         } catch {
-          throw PersistentStoreError(
-            error.code, error.message,
-            at: field.location.filled(
-              from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
+          try nodes.skipNode(
+            because: PersistentStoreError(
+              error.code, error.message,
+              at: field.location.filled(
+                from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil))))
+          break
         }
       }
     }
@@ -355,10 +387,11 @@ struct Cell {
   ) throws(PersistentStoreError) {
     let slot = column.slot
     if hasDecimalComma, column.kind == .double || column.kind == .float || column.kind == .decimal {
-      var number: [UInt8] = []
+      buffer.removeAll(keepingCapacity: true)
       for index in 0..<bytes.count {
-        number.append(bytes[index] == UInt8(ascii: ",") ? UInt8(ascii: ".") : bytes[index])
+        buffer.append(bytes[index] == UInt8(ascii: ",") ? UInt8(ascii: ".") : bytes[index])
       }
+      let number = buffer
       return try setValue(number.span, column, slot, nodes)
     }
     try setValue(bytes, column, slot, nodes)

@@ -134,13 +134,14 @@ extension StoreOpening {
   private func make(
     _ formatType: any AtomicStore.Type, _ place: StorePlace, for use: StoreOption.Use
   ) throws(PersistentStoreError) -> any AtomicStore {
-    let (own, limits, _, _) = try ownOptions()
+    let (own, limits, rules, _) = try ownOptions()
     try formatType.traits.check(own, of: formatType.storeType, for: use)
+    var configuration = StoreConfiguration(
+      path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly,
+      limits: limits)
+    configuration.skipsDamagedObjects = rules.damagedObjects == .skip
     do {
-      return try formatType.init(
-        StoreConfiguration(
-          path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly,
-          limits: limits))
+      return try formatType.init(configuration)
     } catch {
       throw error.located(StoreLocation(file: path))
     }

@@ -47,9 +47,9 @@ public struct StoreCheck: Sendable {
     var list = FindingList(limit: maximumFindingCount)
     do throws(PersistentStoreError) {
       let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
-      let (store, dangling) = try open(path, coordinator)
+      let (store, problems) = try openDamaged(path, coordinator)
       defer { withExtendedLifetime(coordinator) {} }
-      list.add(dangling)
+      list.add(problems)
       let nodes = try store.nodesWithDeferredValues()
       check(nodes, &list)
       return report(list, nodes.count)
@@ -88,6 +88,37 @@ public struct StoreCheck: Sendable {
   }
 
   // MARK: Opening
+
+  /// Opens a store, without those objects that cannot be read.
+  private func openDamaged(
+    _ path: String, _ coordinator: PersistentStoreCoordinator
+  ) throws(PersistentStoreError) -> (PersistentStore, [CheckFinding]) {
+    do throws(PersistentStoreError) {
+      return try open(path, coordinator)
+    } catch {
+      let isOfObjects = [.malformed, .invalidValue, .duplicateReference].contains(error.code)
+      guard isOfObjects, options["damaged"] == nil else { throw error }
+      var lenient = self
+      lenient.options["damaged"] = RelationshipRules.DamagedObjects.skip.rawValue
+      guard let (store, findings) = try? lenient.open(path, coordinator) else { throw error }
+      let damage = store.readNotes.filter { $0.text.contains("because it is damaged") }
+      guard !damage.isEmpty else { throw error }
+      return (store, damage.map(Self.damaged) + findings)
+    }
+  }
+
+  private static func damaged(_ note: SelectionNote) -> CheckFinding {
+    var finding = CheckFinding(kind: .unreadable, message: "\(note.subject): \(note.text)")
+    guard let slash = note.subject.firstIndex(of: "/") else { return finding }
+    let rest = note.subject[note.subject.index(after: slash)...]
+    let parts = rest.split(separator: ".", maxSplits: 1).map(String.init)
+    guard let reference = parts.first else { return finding }
+    finding.object = ObjectReference(
+      entityName: String(note.subject[..<slash]), reference: Int64(reference).map { .integer($0) } ?? .string(reference))
+    finding.property = parts.count > 1 ? parts[1] : nil
+    finding.message = note.text
+    return finding
+  }
 
   /// Opens a store whatever its relationships are, with what they name that does not exist.
   private func open(

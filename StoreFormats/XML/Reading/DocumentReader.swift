@@ -8,7 +8,7 @@ typealias Bytes = UnsafeBufferPointer<UInt8>
 /// Reads the elements of a store's document and refuses unexpected ones. Subclasses interpret the objects: one fills a
 /// node table, one infers a model; this class reads only the head.
 class DocumentReader: XMLEventHandler {
-  private enum State { case start, database, info, infoText, metadata, list, object, attribute, relationship, end }
+  private enum State { case start, database, info, infoText, metadata, list, object, attribute, relationship, skipped, end }
   private enum InfoItem: Int { case version, uuid, nextObjectID }
 
   private struct Names {
@@ -61,6 +61,11 @@ class DocumentReader: XMLEventHandler {
   /// The maximum depth of the metadata, set by the first reader, which every opening uses.
   final var maximumDepth = StoreLimits.greatestDepth
 
+  /// Whether an object that cannot be read is passed to ``skipObject(because:)``, and the rest of the document is read.
+  final var skipsDamagedObjects = false
+  /// How many elements of the damaged object are open, itself included.
+  private var skippedDepth = 0
+
   private let wantsHeadOnly: Bool
   private var hasHeader = false
 
@@ -88,6 +93,9 @@ class DocumentReader: XMLEventHandler {
     name: Bytes, type: Bytes, destination: Bytes, references: Bytes
   ) throws(PersistentStoreError) {}
   func endObject() throws(PersistentStoreError) {}
+  /// Called with the reason for which the current object cannot be read, or the next one if it could not begin. What
+  /// follows of it is not read.
+  func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) { throw error }
   /// Called when the document is complete.
   func endDocument() throws(PersistentStoreError) {}
   /// Whether the rest of the document is not needed.
@@ -138,6 +146,31 @@ class DocumentReader: XMLEventHandler {
   }
 
   final func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
+    guard skipsDamagedObjects, hasHeader else { return try start(name, attributes) }
+    let before = state
+    if before == .skipped {
+      skippedDepth += 1
+      return
+    }
+    do throws(PersistentStoreError) { try start(name, attributes) } catch {
+      let depth: Int
+      switch before {
+      case .database where name == names.pointee.object: depth = 1
+      case .object: depth = 2
+      case .attribute, .relationship: depth = 3
+      default: throw error
+      }
+      try skip(error, depth: depth)
+    }
+  }
+
+  private func skip(_ error: PersistentStoreError, depth: Int) throws(PersistentStoreError) {
+    try skipObject(because: error.located(StoreLocation(file: file, line: line)))
+    skippedDepth = depth
+    state = .skipped
+  }
+
+  private func start(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
     guard hasNames else { return }
     switch state {
     case .object:
@@ -166,7 +199,7 @@ class DocumentReader: XMLEventHandler {
       }
       try refuseAttributes(attributes)
       state = .database
-    case .infoText, .attribute, .relationship, .end: throw unexpected(name, in: "an element inside text")
+    case .infoText, .attribute, .relationship, .skipped, .end: throw unexpected(name, in: "an element inside text")
     }
   }
 
@@ -174,8 +207,18 @@ class DocumentReader: XMLEventHandler {
     switch state {
     case .attribute:
       state = .object
-      try endAttribute(UnsafeMutableBufferPointer(start: text, count: textCount))
+      guard skipsDamagedObjects else {
+        return try endAttribute(UnsafeMutableBufferPointer(start: text, count: textCount))
+      }
+      do throws(PersistentStoreError) {
+        try endAttribute(UnsafeMutableBufferPointer(start: text, count: textCount))
+      } catch {
+        try skip(error, depth: 1)
+      }
     case .relationship: state = .object
+    case .skipped:
+      skippedDepth -= 1
+      if skippedDepth == 0 { state = .database }
     case .object:
       state = .database
       try endObject()
@@ -201,6 +244,7 @@ class DocumentReader: XMLEventHandler {
     switch state {
     case .attribute, .infoText:
       bytes.withUnsafeBufferPointer { append($0) }
+    case .skipped: return
     case .list:
       let line = line
       try bytes.withUnsafeBufferPointer { buffer throws(PersistentStoreError) in

@@ -53,6 +53,8 @@ final class ObjectLoader: DocumentReader {
   /// The least duplicate number.
   private(set) var duplicate: Int64?
   private let noSlots: UnsafeMutablePointer<SlotPlan>
+  /// Whether the current object has a node yet.
+  private var hasNode = false
 
   init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
     self.nodes = nodes
@@ -109,6 +111,7 @@ final class ObjectLoader: DocumentReader {
   // MARK: Objects
 
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
+    hasNode = false
     let found = entityNames.index(of: type, after: entity)
     guard found >= 0 else {
       throw PersistentStoreError(.modelMismatch, "the model does not have an entity '\(Self.shown(type))'")
@@ -125,10 +128,18 @@ final class ObjectLoader: DocumentReader {
     if let number = ObjectIdentifierText.number(identifier) {
       try use(.plain, of: root)
       note(number)
-      return try nodes.beginNode(entity: found, reference: number, line: line)
+      try nodes.beginNode(entity: found, reference: number, line: line)
+      hasNode = true
+      return
     }
     let reference = try parse(identifier, root: root)
     try nodes.beginNode(entity: found, reference: reference, line: line)
+    hasNode = true
+  }
+
+  override func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) {
+    if hasNode { return try nodes.skipNode(because: error) }
+    try nodes.skipPart(because: error)
   }
 
   /// The plan of an entity, or that of its super-entity if it does not declare slots.
@@ -165,7 +176,8 @@ final class ObjectLoader: DocumentReader {
         nodes.markAbsent(slot: slot.index, entity: index)
       }
     }
-    guard !numbersAscend else { return }
+    // The kit leaves out the second of two objects with one reference; Core Data's rule for other hierarchies is relaxed.
+    guard !numbersAscend, !skipsDamagedObjects else { return }
     let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
     for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
       duplicate = sorted[index]
@@ -369,7 +381,15 @@ final class ObjectLoader: DocumentReader {
           try nodes.set(toOne: number, slot: slot)
         }
       } else {
-        let reference = try reference(identifier, root: plan.destinationRoot)
+        let reference: ReferenceObject
+        do throws(PersistentStoreError) {
+          reference = try self.reference(identifier, root: plan.destinationRoot)
+        } catch {
+          // The object itself can be read: only the reference is left out.
+          guard skipsDamagedObjects else { throw error }
+          try nodes.skipReference(slot: slot, because: error.located(StoreLocation(file: file, line: line)))
+          continue
+        }
         if plan.reading == .toMany {
           try nodes.append(toMany: reference, slot: slot)
         } else {

@@ -72,6 +72,8 @@ public final class NodeTableBuilder {
   var payloads: [[Int: any Sendable]]
   var deferred: [Set<UInt64>]
   var absent: Set<AbsentColumn> = []
+  /// Rows of objects that could not be read.
+  var skipped: [Int: Set<Int>] = [:]
   /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
 
@@ -140,6 +142,8 @@ public final class NodeTableBuilder {
     room = roomAtFirst
     roomForRows = 0
     absent = []
+    skipped = [:]
+    notes = []
     state.pointee.entity = -1
     state.pointee.row = -1
   }
