@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4d5d5ad944c4169c233c9be786bbc1759ef61eac655b0d905069d637e57f51c3"
+#define ASP_INTERFACE "40567227112a4e5b0ae30a9d1ce279862e283541aab24830de19ecddc55c5db8"
