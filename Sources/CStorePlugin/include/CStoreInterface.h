@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "32ce2064a2af34ce3705ef78fdfc01ce6947565e5643080595bbc7effc99d813"
+#define ASP_INTERFACE "b2f0984afcc66080fec5bac0d3bb7d8f851717f926d60f9c798c4ef922e1ba6c"
