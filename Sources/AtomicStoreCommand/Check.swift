@@ -17,7 +17,8 @@ struct Check: ParsableCommand {
 
       With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
       from-to-many says which end of a relationship is right, dangling=nullify or keep-as-text what becomes of
-      references to objects that do not exist. What it cannot mend is listed, and the exit code is 1 all the same.
+      references to objects that do not exist, damaged=skip-object leaves out objects that cannot be read, and lists
+      each. What it cannot mend is listed, and the exit code is 1 all the same.
 
         atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o mended.xml
       """)
@@ -65,13 +66,19 @@ struct Check: ParsableCommand {
     converter.model = check.model
     converter.sourceType = check.storeType
     converter.readOptions = check.options
+    // Whoever asks for damaged objects to be left out gets the copy without them.
+    converter.allowsLossOfDamage = check.options["damaged"] != nil
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
     let written = try converter.convert(from: input, to: target)
+    for loss in written.losses { Diagnostics.say("lost: \(loss)") }
     for note in written.selections { Diagnostics.say("mended: \(note)") }
     let report: StoreCheck.Report
     if result.dryRun {
-      report = check.check(input)
+      // What is left out is not in the mended copy.
+      var check = check
+      if check.options["damaged"] != nil, check.options["dangling"] == nil { check.options["dangling"] = "nullify" }
+      report = check.check(input).leavingOutDamage
     } else {
       var again = StoreCheck(registry: InstalledFormats.registry)
       again.model = check.model
@@ -98,6 +105,15 @@ struct Check: ParsableCommand {
 }
 
 extension StoreCheck.Report {
+  /// Without the objects that could not be read, if the rest of the store could.
+  fileprivate var leavingOutDamage: Self {
+    guard objectCount != nil else { return self }
+    var report = self
+    report.findings.removeAll { $0.kind == .unreadable }
+    report.counts[.unreadable] = nil
+    return report
+  }
+
   var json: JSONValue {
     .object([
       ("sound", .boolean(isSound)), ("objects", objectCount.map { .integer($0) } ?? .null),

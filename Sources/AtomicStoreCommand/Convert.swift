@@ -55,7 +55,9 @@ struct Convert: ParsableCommand {
   var allowLoss = false
   @Flag(name: .customLong("new-uuid"), help: "Give the copy a new UUID.") var newUUID = false
   @Flag(
-    help: "Also check the source as 'check' does, and list what is found; then the exit code is 1, and DST is written.")
+    help:
+      "First check the source as 'check' does, and list what is found, also if the conversion is refused. If DST is written, the exit code is 1 if something was found."
+  )
   var check = false
   @Flag(help: "Report what was done, even if standard error is not a terminal.") var verbose = false
   @OptionGroup var common: CommonOptions
@@ -113,34 +115,48 @@ struct Convert: ParsableCommand {
     defer { bar.clear() }
     let input = try Input.path(for: source)
     defer { Input.discard() }
+    if target != "-", dryRun { try Self.checkPlace(target) }
 
+    var findings: StoreCheck.Report?
     let report: StoreConverter.Report
-    if target == "-" {
-      report = try convertToStandardOutput(converter, input)
-    } else {
-      if dryRun { try Self.checkPlace(target) }
-      report = try convert(converter, input, target)
+    do {
+      // The result is moved into place only after everything was read, so the whole conversion can be repeated.
+      report = try readingTwice(where: { Self.isOf(input, $0) }) {
+        // Before reading, which may take long; but findings are wanted whatever is refused.
+        if target != "-", !check { try converter.refuseTaken(target, sources: [input]) }
+        let (coordinator, store) = try opened(converter, input, &findings)
+        defer { try? coordinator.remove(store) }
+        return target == "-"
+          ? try convertToStandardOutput(converter, store) : try converter.convert(store, to: target)
+      }
+    } catch {
+      bar.clear()
+      // A conversion that is refused is when the findings are needed.
+      if let findings { try tell(findings) }
+      if let error = error as? PredicateFormatError { throw CommandFailure(error, of: "--where") }
+      throw error
     }
     bar.clear()
-    let findings = check ? checked(input, converter) : nil
     try tell(report, findings)
     return findings?.isSound ?? true
   }
 
-  private func checked(_ input: String, _ converter: StoreConverter) -> StoreCheck.Report {
+  /// Opens the source, and checks it with `--check`: as it was opened, or if that is refused, leniently.
+  private func opened(
+    _ converter: StoreConverter, _ input: String, _ findings: inout StoreCheck.Report?
+  ) throws -> (PersistentStoreCoordinator, PersistentStore) {
     var check = StoreCheck(registry: InstalledFormats.registry)
-    check.model = converter.model
-    check.storeType = converter.sourceType
-    check.options = converter.readOptions
-    return check.check(input)
-  }
-
-  private func convert(_ converter: StoreConverter, _ input: String, _ target: String) throws -> StoreConverter.Report {
-    // The result is moved into place only after everything was read, so the whole conversion can be repeated.
     do {
-      return try readingTwice(where: { Self.isOf(input, $0) }) { try converter.convert(from: input, to: target) }
-    } catch let error as PredicateFormatError {
-      throw CommandFailure(error, of: "--where")
+      let (coordinator, store) = try converter.open(input)
+      if self.check { findings = check.check(store) }
+      return (coordinator, store)
+    } catch {
+      guard self.check else { throw error }
+      check.model = converter.model
+      check.storeType = converter.sourceType
+      check.options = converter.readOptions
+      findings = check.check(input)
+      throw error
     }
   }
 
@@ -176,7 +192,7 @@ struct Convert: ParsableCommand {
 
   /// The result is staged and verified, then copied.
   private func convertToStandardOutput(
-    _ converter: StoreConverter, _ input: String
+    _ converter: StoreConverter, _ store: PersistentStore
   ) throws -> StoreConverter.Report {
     guard let to else {
       throw CommandFailure("standard output has no extension: specify the type with --to", exitCode: 64)
@@ -191,19 +207,27 @@ struct Convert: ParsableCommand {
       converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
     }
     // A file without a name: other users cannot open it, and it is removed even if the command is killed.
-    return try readingTwice(where: { Self.isOf(input, $0) }) {
-      try converter.convert(from: input, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
-        try Diagnostics.stream { writer in
-          var failure: (any Error)?
-          try result.readChunks { (bytes) throws(PersistentStoreError) in
-            writer.append(bytes)
-            do { try writer.flushIfNeeded() } catch { failure = error }
-            return failure == nil
-          }
-          if let failure { throw failure }
+    return try converter.convert(store, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
+      try Diagnostics.stream { writer in
+        var failure: (any Error)?
+        try result.readChunks { (bytes) throws(PersistentStoreError) in
+          writer.append(bytes)
+          do { try writer.flushIfNeeded() } catch { failure = error }
+          return failure == nil
         }
+        if let failure { throw failure }
       }
     }
+  }
+
+  /// Prints the findings in the source of a conversion that was refused.
+  private func tell(_ check: StoreCheck.Report) throws {
+    guard common.json else {
+      for finding in check.findings { Diagnostics.say("found: \(finding)") }
+      return
+    }
+    let text = JSONValue.object([("source", .string(source)), ("check", check.json)]).text
+    if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
   }
 
   private func tell(_ report: StoreConverter.Report, _ check: StoreCheck.Report?) throws {

@@ -7,7 +7,7 @@ package import CommandSupport
 extension StoreConverter.LossError: CommandError {
   package var failure: CommandFailure {
     let details = JSONValue.object([
-      ("code", .string("loss")), ("message", .string("\(targetType) cannot store everything")),
+      ("code", .string("loss")), ("message", .string(summary)),
       ("losses", .array(losses.map { $0.json })),
     ])
     return CommandFailure(description + "\n  (--allow-loss converts it anyway)", exitCode: 65, details: details)

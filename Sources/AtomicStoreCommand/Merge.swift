@@ -2,11 +2,13 @@ import ArgumentParser
 import AtomicStoreKit
 package import CommandSupport
 import Foundation
+import ModelFiles
 package import StoreMaintenance
+import StoreMigration
 
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Merge stores of one model into one: 0 merged, 1 they contradict each other.",
+    abstract: "Merge stores into one: 0 merged, 1 they contradict each other.",
     discussion: """
       References are kept where they do not collide, and given anew where they do. --match says which objects are the
       same: reference (the default for stores of one UUID), none (the default for others), unique (the model's
@@ -15,6 +17,10 @@ struct Merge: ParsableCommand {
 
         atomicstore merge north.xml south.xml -o all.xml
         atomicstore merge mine.xml yours.xml -o all.xml --match Person=mail --on-conflict newest:changed
+
+      The stores have one model. With --model, those of other versions of it are migrated on the way, as by 'migrate'.
+
+        atomicstore merge north.xml south.xml -o all.xml --model App.xcdatamodeld
 
       With --base, the version that two stores come from, their changes are merged. As git's merge driver:
 
@@ -27,7 +33,9 @@ struct Merge: ParsableCommand {
   @Option(help: "Which objects are the same: reference, none, unique, or ENTITY=PROPERTY,… May be repeated.")
   var match: [String] = []
   @Option(name: .customLong("on-conflict"), help: "error, first, last, or newest:PROPERTY.") var conflict = "error"
-  @Option(help: "The model, for stores that carry none.") var model: String?
+  @Option(
+    help: "The model of the result. Stores of other versions are migrated to it; those without a model are read by it.")
+  var model: String?
   @OptionGroup var common: CommonOptions
 
   func run() throws {
@@ -37,27 +45,36 @@ struct Merge: ParsableCommand {
         throw CommandFailure("--base is for two stores that come from it", exitCode: 64)
       }
       guard result.output != nil else { throw CommandFailure("-o names the store to make", exitCode: 64) }
-      let model = try self.model.map { try ModelChoice($0).model() }
+      let plan = try plan()
       var coordinators: [PersistentStoreCoordinator] = []
-      func open(_ path: String) throws -> PersistentStore {
-        let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
-        coordinators.append(coordinator)
-        return try coordinator.addPersistentStore(at: try Input.path(for: path), isReadOnly: true)
+      func open(_ path: String) throws -> (store: PersistentStore, nodes: NodeTable) {
+        let input = try Input.path(for: path)
+        guard let plan else {
+          let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
+          coordinators.append(coordinator)
+          let store = try coordinator.addPersistentStore(at: input, isReadOnly: true)
+          return (store, try store.nodesWithDeferredValues())
+        }
+        let read = try PersistentStoreCoordinator.openMigrated(at: input, by: plan, registry: InstalledFormats.registry)
+        coordinators.append(read.coordinator)
+        for loss in read.steps.flatMap(\.losses) { Diagnostics.say("lost: \(path): \(loss)") }
+        return (read.store, read.nodes)
       }
       defer {
         Input.discard()
         withExtendedLifetime(coordinators) {}
       }
-      let opened = try stores.map { try open($0) }
+      let sources = try stores.map { try open($0) }
+      let opened = sources.map(\.store)
       let isOne = Set(opened.map(\.identifier)).count == 1
       var merge = StoreMerge()
       merge.conflictRule = try conflictRule()
       merge.matching = try matching(isOne: isOne)
       let ancestor = try base.map { try open($0) }
-      let graphs = try opened.map { try $0.nodesWithDeferredValues() }
+      let graphs = sources.map(\.nodes)
+      try checkModels(zip(stores, graphs) + (ancestor.map { [(base ?? "", $0.nodes)] } ?? []))
       let merged =
-        try ancestor.map { try merge.merge(base: try $0.nodesWithDeferredValues(), graphs[0], graphs[1]) }
-        ?? merge.merge(graphs)
+        try ancestor.map { try merge.merge(base: $0.nodes, graphs[0], graphs[1]) } ?? merge.merge(graphs)
       var metadata = opened[0].metadata
       metadata.model = merged.nodes.model.description
       metadata.lastReference = max(
@@ -68,6 +85,36 @@ struct Merge: ParsableCommand {
         StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
         mayReplaceSource: true, orType: opened[0].type)
       try tell(merged, written)
+    }
+  }
+
+  /// The way to the model that `--model` specifies, for stores of other versions of it.
+  private func plan() throws -> MigrationPlan? {
+    guard let model else { return nil }
+    let path = try Input.path(for: model)
+    var plan: MigrationPlan
+    if let versions = try? ModelFile.versions(at: path), versions.names.count > 1 {
+      plan = try MigrationPlan(versionsAt: path)
+    } else {
+      plan = MigrationPlan([.inferred(to: try ModelChoice(model).model())])
+    }
+    plan.allowsLoss = result.allowLoss
+    return plan
+  }
+
+  /// Refuses stores of different models, and says what to do.
+  private func checkModels(_ graphs: [(path: String, nodes: NodeTable)]) throws {
+    guard let first = graphs.first else { return }
+    for other in graphs.dropFirst() {
+      let differences = first.nodes.model.differences(from: other.nodes.model.description)
+      guard !differences.isEmpty else { continue }
+      let shown = differences.prefix(5).map { "\($0)" }.joined(separator: "; ")
+      let more = differences.count > 5 ? "; and \(differences.count - 5) more" : ""
+      throw CommandFailure(
+        """
+        \(first.path) and \(other.path) have different models: \(shown)\(more)
+          (--model MODEL merges them by that model, and migrates those of other versions on the way)
+        """, exitCode: 65)
     }
   }
 

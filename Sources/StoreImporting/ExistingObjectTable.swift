@@ -83,7 +83,7 @@ final class ExistingObjectTable {
       let value = nodes.value(slot: slot, of: node)
       if !value.isNull { known[value] = nodes.reference(of: node) }
     }
-    var values = ValueReader(job.importer.conventions)
+    let values = ValueReader(job.importer.conventions)
     let column = plan.columns[index]
     let type = plan.entity.slots[slot].attributeType ?? .undefined
     var list: [ReferenceObject] = []

@@ -12,7 +12,7 @@ final class ImportPass {
   private let skipping: ImportDiagnosis?
   private let isTextRoot: [Bool]
   private(set) var counts: [Int]
-  private var values: ValueReader
+  private let values: ValueReader
   var joins: [JoinedKeys] = []
   private(set) var existing: ExistingObjectTable?
   /// The last reference that was given to a record without a key, by root.

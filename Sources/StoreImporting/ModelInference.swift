@@ -207,27 +207,37 @@ struct ColumnFacts {
       return
     default: break
     }
-    var values = values
-    if mayBeInteger { mayBeInteger = Self.isInteger(text, kind, &values) }
-    if mayBeDecimal { mayBeDecimal = Self.isDecimal(text, kind, &values) }
-    if mayBeDouble { mayBeDouble = mayBeDecimal || Self.isDouble(text, kind, &values) }
+    // Digits alone are both.
+    let isNumber = (mayBeInteger || mayBeDecimal) && Self.isPlainInteger(ValueReader.trimmed(text))
+    if mayBeInteger { mayBeInteger = isNumber || Self.isInteger(text, kind, values) }
+    if mayBeDecimal { mayBeDecimal = isNumber || Self.isDecimal(text, kind, values) }
+    if mayBeDouble { mayBeDouble = mayBeDecimal || Self.isDouble(text, kind, values) }
     if mayBeBoolean { mayBeBoolean = Self.isWord(text) && !values.value(text, kind, .boolean, format: nil).isNull }
     if mayBeDate { checkDate(text, values) }
     if mayBeUUID { mayBeUUID = ExactText.uuid(ValueReader.trimmed(text)) != nil }
   }
 
   /// An integer without leading zeros, which codes have.
-  private static func isInteger(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: inout ValueReader) -> Bool {
+  private static func isInteger(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
     let bytes = ValueReader.trimmed(text)
-    guard let number = ExactText.integer(bytes) else {
-      guard case .integer = values.value(text, kind, .integer64, format: nil) else { return false }
-      return !has(bytes, UInt8(ascii: ".")) && !has(bytes, UInt8(ascii: "e"))
+    guard ExactText.integer(bytes) == nil, case .integer = values.value(text, kind, .integer64, format: nil) else {
+      return false
     }
-    return bytes.count == String(number).utf8.count
+    return !has(bytes, UInt8(ascii: ".")) && !has(bytes, UInt8(ascii: "e"))
+  }
+
+  /// Digits of a 64-bit integer as it would be written.
+  private static func isPlainInteger(_ bytes: Span<UInt8>) -> Bool {
+    guard !bytes.isEmpty, ExactText.integer(bytes) != nil else { return false }
+    let first = bytes[0] == UInt8(ascii: "-") ? 1 : 0
+    guard first < bytes.count, bytes[first] >= UInt8(ascii: "0"), bytes[first] <= UInt8(ascii: "9") else {
+      return false
+    }
+    return bytes[first] != UInt8(ascii: "0") || bytes.count == 1
   }
 
   /// Digits with a fraction, without exponent or leading zeros.
-  private static func isDecimal(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: inout ValueReader) -> Bool {
+  private static func isDecimal(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
     let bytes = ValueReader.trimmed(text)
     guard !bytes.isEmpty, !has(bytes, UInt8(ascii: "e")), !has(bytes, UInt8(ascii: "E")),
       case .decimal(let value) = values.value(text, kind, .decimal, format: nil), !value.isNaN
@@ -235,7 +245,7 @@ struct ColumnFacts {
     return !hasLeadingZero(bytes)
   }
 
-  private static func isDouble(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: inout ValueReader) -> Bool {
+  private static func isDouble(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
     let bytes = ValueReader.trimmed(text)
     return !bytes.isEmpty && !hasLeadingZero(bytes) && !values.value(text, kind, .double, format: nil).isNull
   }

@@ -3,7 +3,9 @@ import FoundationEssentials
 import StoreCodecs
 
 /// Reads the text of a field as what its property holds.
-struct ValueReader {
+///
+/// A class: as a structure with sets and buffers in it, it was copied for each field, which took a third of an import.
+final class ValueReader {
   /// What a field is read as. Without texts in it, so that copying one for each field counts no references.
   enum Kind: UInt8 {
     case ignored, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne, toMany
@@ -58,7 +60,7 @@ struct ValueReader {
   /// Sets a slot of the node begun last.
   ///
   /// - Throws: `.invalidValue`, with a message for the field; its location is not known here.
-  mutating func set(
+  func set(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ target: Kind, slot: Int, format: DateFormat? = nil,
     _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
@@ -98,13 +100,14 @@ struct ValueReader {
       do throws(Base64.DecodingError) { try Base64.decode(given, into: &buffer) } catch {
         throw unfit(given, "base64 text")
       }
-      try nodes.set(bytes: buffer.span, slot: slot)
+      let bytes = buffer
+      try nodes.set(bytes: bytes.span, slot: slot)
     case .undefined: try nodes.set(.string(Self.text(given)), slot: slot)
     }
   }
 
   /// The value of a text that ``set(_:_:_:slot:format:_:)`` took; for rules that look at values.
-  mutating func value(
+  func value(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ type: AttributeType, format: DateFormat?
   ) -> StoredValue {
     switch Kind(type) {
@@ -129,7 +132,7 @@ struct ValueReader {
 
   // MARK: Numbers
 
-  private mutating func setDecimal(
+  private func setDecimal(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ slot: Int, _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     let bytes = Self.trimmed(given)
@@ -137,23 +140,28 @@ struct ValueReader {
       guard !bytes.isEmpty, DecimalNumber(utf8: bytes) != nil else { throw unfit(given, "Decimal") }
       return try nodes.set(decimal: bytes, slot: slot)
     }
-    guard normalize(bytes), DecimalNumber(utf8: number.span) != nil else { throw unfit(given, "Decimal") }
+    guard normalize(bytes) else { throw unfit(given, "Decimal") }
+    let number = number
+    guard DecimalNumber(utf8: number.span) != nil else { throw unfit(given, "Decimal") }
     try nodes.set(decimal: number.span, slot: slot)
   }
 
-  private mutating func parsed<Number>(
+  private func parsed<Number>(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ read: (Span<UInt8>) -> Number?
   ) -> Number? {
     let bytes = Self.trimmed(given)
     if hasPlainNumbers || kind == .number { return read(bytes) }
-    return normalize(bytes) ? read(number.span) : nil
+    guard normalize(bytes) else { return nil }
+    let number = number
+    return read(number.span)
   }
 
   /// An integer, which may have separators and a fraction of zeros: programs that know one kind of number write `3.0`.
-  mutating func integer(_ given: Span<UInt8>, _ kind: ImportField.Kind) -> Int64? {
+  func integer(_ given: Span<UInt8>, _ kind: ImportField.Kind) -> Int64? {
     var bytes = Self.trimmed(given)
     if !hasPlainNumbers, kind != .number {
       guard normalize(bytes) else { return nil }
+      let number = number
       return ExactText.integer(Self.withoutZeroFraction(number.span))
     }
     bytes = Self.withoutZeroFraction(bytes)
@@ -170,7 +178,7 @@ struct ValueReader {
 
   /// Puts a number by the conventions into ``number`` as the kit writes it. False where its separators are not as they
   /// should be.
-  private mutating func normalize(_ bytes: Span<UInt8>) -> Bool {
+  private func normalize(_ bytes: Span<UInt8>) -> Bool {
     number.removeAll(keepingCapacity: true)
     let isComma = conventions.decimalSeparator == .comma
     var index = 0

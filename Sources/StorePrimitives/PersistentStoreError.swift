@@ -148,7 +148,7 @@ extension PersistentStoreError: CustomStringConvertible {
 }
 
 /// A location in a store, as far as it is known.
-public struct StoreLocation: Sendable, Equatable, CustomStringConvertible {
+public struct StoreLocation: Sendable, Hashable, CustomStringConvertible {
   /// The file's path, or its name within a store that is a directory.
   public var file: String?
   /// The line, starting at 1.

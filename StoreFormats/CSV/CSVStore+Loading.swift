@@ -66,6 +66,7 @@ extension CSVStore {
       let columns = try Self.typedColumns(file, entity)
       Self.markAbsent(columns, of: entity, in: nodes)
       try Self.load(file, entity, columns, into: nodes)
+      // The digest is right, so no record can be damaged.
       if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
         throw PersistentStoreError(
           .malformed,
@@ -167,12 +168,28 @@ extension CSVStore {
     var cell = Cell(isDefused: style.isDefused)
     cell.hasDecimalComma = style.hasDecimalComma
     let width = columns.count
+    // Whether the rest of the record is passed over, because the object is damaged.
+    var isSkipping = false
     while let field = try reader.nextField() {
+      if isSkipping {
+        isSkipping = !field.isLastInRecord
+        continue
+      }
       guard field.index < width, !field.isLastInRecord || field.index == width - 1 else {
-        throw ragged(field, width)
+        let error = ragged(field, width)
+        if field.index == 0 {
+          try nodes.skipPart(of: entity.index, because: error)
+        } else {
+          try nodes.skipNode(because: error)
+        }
+        isSkipping = !field.isLastInRecord
+        continue
       }
       if field.index == 0 {
-        try begin(field, reader, entity, nodes)
+        do throws(PersistentStoreError) { try begin(field, reader, entity, nodes) } catch {
+          try nodes.skipPart(of: entity.index, because: error)
+          isSkipping = !field.isLastInRecord
+        }
         continue
       }
       if field.isMissing { continue }
@@ -185,12 +202,19 @@ extension CSVStore {
           try cell.set(Span(_unsafeElements: reader.rawBytes(of: field)), columns[field.index], nodes)
         }
       } catch {
-        throw PersistentStoreError(
-          error.code, error.message,
-          at: field.location.filled(
-            from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
+        try nodes.skipNode(because: located(error, field, columns, nodes))
+        isSkipping = !field.isLastInRecord
       }
     }
+  }
+
+  /// The error of a value, with the field and its property.
+  private static func located(
+    _ error: PersistentStoreError, _ field: CSVField, _ columns: [Column], _ nodes: NodeTableBuilder
+  ) -> PersistentStoreError {
+    let slot = columns[field.index].slot
+    return PersistentStoreError(
+      error.code, error.message, at: field.location.filled(from: nodes.location(slot >= 0 ? slot : nil)))
   }
 
   private static func ragged(_ field: CSVField, _ width: Int) -> PersistentStoreError {
@@ -283,32 +307,42 @@ extension CSVStore {
     var record: [CSVField] = []
     var row: Int64 = 0
     var scratch: [UInt8] = []
+    var isSkipping = false
+    // A blank line, which is an error unless it is the last one.
+    var blank: CSVField?
     while let field = try reader.nextField() {
+      if isSkipping {
+        isSkipping = !field.isLastInRecord
+        continue
+      }
+      if let found = blank { try nodes.skipPart(of: entity.index, because: ragged(found, columns.count)) }
+      blank = nil
       // Check at the first excess field: a record is kept in memory, whatever its length.
-      guard field.index < columns.count else { throw ragged(field, columns.count) }
+      guard field.index < columns.count else {
+        try nodes.skipPart(of: entity.index, because: ragged(field, columns.count))
+        isSkipping = !field.isLastInRecord
+        record.removeAll(keepingCapacity: true)
+        row += 1
+        continue
+      }
       record.append(field)
       guard field.isLastInRecord else { continue }
       defer { record.removeAll(keepingCapacity: true) }
       // Many editors leave a blank line at the end; between records it is a record with too few fields.
       if record.count == 1, field.isMissing, columns.count > 1 {
-        if try reader.nextField() == nil { return }
-        throw ragged(field, columns.count)
+        blank = field
+        continue
       }
-      guard record.count == columns.count else { throw ragged(field, columns.count) }
       row += 1
-      if keyColumns.isEmpty {
-        try nodes.beginNode(entity: entity.index, reference: row, line: record[0].line)
-      } else {
-        var parts: [String] = []
-        for column in keyColumns {
-          guard !record[column].isMissing else {
-            throw PersistentStoreError(.invalidValue, "the key has no value", at: record[column].location)
-          }
-          let part = reader.string(of: record[column])
-          parts.append(layout.isDefused ? Formula.restored(part) : part)
-        }
-        try nodes.beginNode(
-          entity: entity.index, reference: .string(ForeignLayout.key(parts)), line: record[0].line)
+      guard record.count == columns.count else {
+        try nodes.skipPart(of: entity.index, because: ragged(field, columns.count))
+        continue
+      }
+      do throws(PersistentStoreError) {
+        try begin(record, row, layout, keyColumns, reader, entity, nodes)
+      } catch {
+        try nodes.skipPart(of: entity.index, because: error)
+        continue
       }
       for field in record where !field.isMissing {
         scratch.removeAll(keepingCapacity: true)
@@ -316,12 +350,29 @@ extension CSVStore {
         do throws(PersistentStoreError) {
           try cell.set(scratch.span, columns[field.index], nodes)
         } catch {
-          throw PersistentStoreError(
-            error.code, error.message,
-            at: field.location.filled(
-              from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
+          try nodes.skipNode(because: located(error, field, columns, nodes))
+          break
         }
       }
     }
+  }
+
+  /// Begins the node of a record: by its key, or by its number if there are no key columns.
+  private static func begin(
+    _ record: [CSVField], _ row: Int64, _ layout: ForeignLayout, _ keyColumns: [Int], _ reader: CSVReader,
+    _ entity: Entity, _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    guard !keyColumns.isEmpty else {
+      return try nodes.beginNode(entity: entity.index, reference: row, line: record[0].line)
+    }
+    if let column = keyColumns.first(where: { record[$0].isMissing }) {
+      throw PersistentStoreError(.invalidValue, "the key has no value", at: record[column].location)
+    }
+    var parts: [String] = []
+    for column in keyColumns {
+      let part = reader.string(of: record[column])
+      parts.append(layout.isDefused ? Formula.restored(part) : part)
+    }
+    try nodes.beginNode(entity: entity.index, reference: .string(ForeignLayout.key(parts)), line: record[0].line)
   }
 }

@@ -38,15 +38,20 @@ struct BinaryLoader {
           at: place(node))
       }
     }
+    for error in map.damage { try nodes.skipPart(because: error) }
     for node in map.nodes {
       guard let plan = plans[ScalarString(node.entityName)] else { continue }
       try nodes.beginNode(entity: plan.entity.index, reference: node.key)
-      for (slot, value) in zip(plan.attributes, node.values) where !value.isNull { try set(value, slot) }
-      for value in node.values.dropFirst(plan.attributes.count) where !value.isNull {
-        throw PersistentStoreError(.malformed, "a relationship's position holds a value", at: place(node))
-      }
-      for (name, keys, _) in node.related { try relate(name, keys, plan.entity) }
+      do throws(PersistentStoreError) { try load(node, plan) } catch { try nodes.skipNode(because: error) }
     }
+  }
+
+  private func load(_ node: BinaryMap.Node, _ plan: Plan) throws(PersistentStoreError) {
+    for (slot, value) in zip(plan.attributes, node.values) where !value.isNull { try set(value, slot) }
+    for value in node.values.dropFirst(plan.attributes.count) where !value.isNull {
+      throw PersistentStoreError(.malformed, "a relationship's position holds a value", at: place(node))
+    }
+    for (name, keys, _) in node.related { try relate(name, keys, plan.entity) }
   }
 
   private func makePlan(_ node: BinaryMap.Node) throws(PersistentStoreError) -> Plan {

@@ -14,26 +14,44 @@ struct BinaryMap {
 
   /// In the order of their keys.
   let nodes: [Node]
+  /// Why objects were left out that cannot be read.
+  let damage: [PersistentStoreError]
 
+  /// - Parameter skipsDamage: Whether objects that cannot be read are left out.
   /// - Throws: `.malformed` with the object in the archive; `.duplicateReference` for a key that is there twice.
-  init(_ archive: KeyedArchive) throws(PersistentStoreError) {
+  init(_ archive: KeyedArchive, skippingDamage skipsDamage: Bool = false) throws(PersistentStoreError) {
     guard let top = archive.top.first(where: { $0.key == "mapData" })?.value else {
       throw PersistentStoreError(
         .malformed, "the archive of the objects has no 'mapData'", at: StoreLocation(offset: BinaryHeader.size))
     }
     var nodes: [Node] = []
+    var damage: [PersistentStoreError] = []
     do throws(PersistentStoreError) {
-      for (key, object) in try top.entries() { nodes.append(try Self.node(key, object)) }
+      for (key, object) in try top.entries() {
+        do throws(PersistentStoreError) { nodes.append(try Self.node(key, object)) } catch {
+          guard skipsDamage else { throw error }
+          damage.append(error)
+        }
+      }
     } catch {
       throw error.located(StoreLocation(offset: BinaryHeader.size))
     }
     nodes.sort { $0.key < $1.key }
-    for (one, other) in zip(nodes, nodes.dropFirst()) where one.key == other.key {
-      throw PersistentStoreError(
-        .duplicateReference, "two objects have the key \(one.key)",
-        at: StoreLocation(entity: other.entityName, reference: String(other.key)))
+    var kept: [Node] = []
+    kept.reserveCapacity(nodes.count)
+    for node in nodes {
+      guard kept.last?.key == node.key else {
+        kept.append(node)
+        continue
+      }
+      let error = PersistentStoreError(
+        .duplicateReference, "two objects have the key \(node.key)",
+        at: StoreLocation(entity: node.entityName, reference: String(node.key)))
+      guard skipsDamage else { throw error }
+      damage.append(error)
     }
-    self.nodes = nodes
+    self.nodes = kept
+    self.damage = damage
   }
 
   private static func node(_ text: String, _ object: KeyedArchive.Value) throws(PersistentStoreError) -> Node {

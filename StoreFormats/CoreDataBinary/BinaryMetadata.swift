@@ -59,7 +59,7 @@ enum BinaryMetadata {
     if let data = value.dataValue { return .data(data) }
     if let date = value.dateValue { return .date(date) }
     if classes.isEmpty {
-      if let number = value.integerValue, !value.isReal { return .integer(Int128(number)) }
+      if let number = value.plainIntegerValue { return .integer(number) }
       if let number = value.realValue { return .real(number) }
     }
     if classes.contains("NSDictionary") {

@@ -12,6 +12,7 @@ public struct CoreDataBinaryStore: AtomicStore {
     fileExtensions: ["binary"], references: .integersOnly, unsupportedTypes: ["Undefined", "Transformable"])
 
   private let depth: Int
+  private let skipsDamagedObjects: Bool
   private let path: String
   /// The raw view, where it was asked for: then positions are all that is known of attributes.
   private var rawModel: ModelDescription?
@@ -21,6 +22,7 @@ public struct CoreDataBinaryStore: AtomicStore {
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     depth = configuration.limits.depth
     path = configuration.path
+    skipsDamagedObjects = configuration.skipsDamagedObjects
   }
 
   public static func recognize(_ probe: StoreProbe) -> Recognition {
@@ -37,8 +39,9 @@ public struct CoreDataBinaryStore: AtomicStore {
   }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
+    let skipsDamage = skipsDamagedObjects
     let model = try Self.read(source) { (bytes, header) throws(PersistentStoreError) in
-      BinaryRawView(try BinaryMap(try Self.archive(bytes, header.map, source))).model()
+      BinaryRawView(try BinaryMap(try Self.archive(bytes, header.map, source), skippingDamage: skipsDamage)).model()
     }
     rawModel = model
     return model
@@ -52,8 +55,9 @@ public struct CoreDataBinaryStore: AtomicStore {
           subject: "model",
           text: "guessed from the objects: attributes are named by their position, and typed by their values"))
     }
+    let skipsDamage = skipsDamagedObjects
     try Self.read(source) { (bytes, header) throws(PersistentStoreError) in
-      try loader.load(try BinaryMap(try Self.archive(bytes, header.map, source)))
+      try loader.load(try BinaryMap(try Self.archive(bytes, header.map, source), skippingDamage: skipsDamage))
     }
   }
 

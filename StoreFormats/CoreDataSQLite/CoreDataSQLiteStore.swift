@@ -18,7 +18,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
         name: "rows",
         help:
           "What to do with rows that belong to no object: of an entity that the model does not have, in another entity's table, or joining two objects that do not exist.",
-        values: StrayRows.allCases.map(\.rawValue))
+        values: [StrayRows.refuse, .skip].map(\.rawValue))
     ],
     writeOptions: [
       StoreOption(
@@ -37,7 +37,9 @@ public struct CoreDataSQLiteStore: AtomicStore {
   private var pending: (source: ObjectIdentifier, image: SQLiteImage)?
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
-    strayRows = configuration.options["rows"].flatMap { StrayRows(rawValue: $0) } ?? .refuse
+    strayRows =
+      configuration.options["rows"].flatMap { StrayRows(rawValue: $0) }
+      ?? (configuration.skipsDamagedObjects ? .lose : .refuse)
     limits = configuration.limits
     path = configuration.path
     isInline = configuration.options["external"] == "inline"

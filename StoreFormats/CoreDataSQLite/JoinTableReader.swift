@@ -118,7 +118,7 @@ struct JoinTableReader {
         : firstLookup?[one] == nil && secondLookup?[other] == nil
           ? .unknown : !hasKey && !seen.insert(Pair(owner: one, member: other)).inserted ? .twice : nil
       if let stray {
-        guard strayRows == .skip else { throw error(stray, row, one, other, model, place) }
+        guard strayRows != .refuse else { throw error(stray, row, one, other, model, place) }
         strays[stray] = (strays[stray]?.count ?? 0, strays[stray]?.first ?? row)
         strays[stray]?.count += 1
         continue
@@ -136,7 +136,8 @@ struct JoinTableReader {
       source.report(
         LoadNote(
           subject: tableName, count: found.count, text: "left out: a row that \(stray.rawValue)",
-          example: "row \(found.first)"))
+          example: "row \(found.first)", isLoss: strayRows == .lose,
+          location: strayRows == .lose ? place : nil))
     }
     return join.isReflexive ? [Self.merged(first, second)] : [first, second]
   }

@@ -8,4 +8,8 @@ enum StoreKeys {
 }
 
 /// What to do with rows that are not an object's: the option `rows`.
-enum StrayRows: String, CaseIterable, Sendable { case refuse, skip }
+enum StrayRows: String, Sendable {
+  case refuse, skip
+  /// They are left out, and reported as losses: the option `damaged=skip-object` without `rows`.
+  case lose
+}

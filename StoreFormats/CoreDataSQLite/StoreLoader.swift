@@ -109,7 +109,7 @@ struct StoreLoader {
         StoreLocation(file: source.name, entity: root.name))
       while try rows.step() {
         guard let entity = unknown[rows.integer(0)] else { continue }
-        guard strayRows == .skip else {
+        guard strayRows != .refuse else {
           throw PersistentStoreError(
             .modelMismatch,
             "the store holds \(rows.integer(1)) objects of \(entity.name), which the model does not have; the option rows=skip leaves them out",
@@ -120,7 +120,8 @@ struct StoreLoader {
         source.report(
           LoadNote(
             subject: entity.name, count: Int(rows.integer(1)),
-            text: "left out: objects of an entity that the model does not have"))
+            text: "left out: objects of an entity that the model does not have", isLoss: strayRows == .lose,
+            location: strayRows == .lose ? StoreLocation(file: source.name, entity: entity.name) : nil))
       }
     }
   }

@@ -29,11 +29,13 @@ struct StrayRowNotes {
     notes.append((reason, 1, key))
   }
 
-  func report(_ table: String, to source: StoreSource) {
+  func report(_ table: String, areLosses: Bool, to source: StoreSource) {
     for note in notes {
       source.report(
         LoadNote(
-          subject: table, count: note.count, text: "left out: a row that \(note.reason)", example: "Z_PK \(note.first)")
+          subject: table, count: note.count, text: "left out: a row that \(note.reason)", example: "Z_PK \(note.first)",
+          isLoss: areLosses,
+          location: areLosses ? StoreLocation(file: source.name, entity: table) : nil)
       )
     }
   }

@@ -240,9 +240,14 @@ struct TableReader {
       }
       try nodes.beginNode(entity: plan.entity, reference: key)
       lookup.append(key, NodeHandle(entity: plan.entity, row: nodes.count(of: plan.entity) - 1))
-      for field in plan.fields {
-        let type = rows.type(field.column)
-        if type != SQLITE_NULL { try read(field, type, rows, key, &lists) }
+      do throws(PersistentStoreError) {
+        for field in plan.fields {
+          let type = rows.type(field.column)
+          if type != SQLITE_NULL { try read(field, type, rows, key, &lists) }
+        }
+      } catch {
+        try nodes.skipNode(because: error)
+        continue
       }
       for owner in plan.owners where !rows.isNull(owner.column) {
         lists[owner.list].append(
@@ -251,7 +256,7 @@ struct TableReader {
       }
     }
     lookup.seal()
-    strays.report(found.name, to: source)
+    strays.report(found.name, areLosses: strayRows == .lose, to: source)
     try reportUnknownColumns()
     return lookup
   }
@@ -363,7 +368,7 @@ struct TableReader {
     let number = rows.isNull(1) ? nil : rows.integer(1)
     guard !strays.count(number) else { return }
     let reason = StrayRowNotes.reason(number, nodes.model, layout)
-    guard strayRows == .skip else {
+    guard strayRows != .refuse else {
       throw PersistentStoreError(
         .modelMismatch,
         "the row with Z_PK \(key) of \(found.name) \(reason); the option rows=skip leaves such rows out",

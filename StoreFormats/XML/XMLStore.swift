@@ -38,12 +38,14 @@ public struct XMLStore: AtomicStore {
   let maximumDepth: Int
   private let parser: ParserChoice
   private let schema: SchemaChoice
+  private let skipsDamagedObjects: Bool
   /// As in the file that was read.
   private var declaration = XMLDeclaration.standaloneYes
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
     maximumDepth = configuration.limits.depth
+    skipsDamagedObjects = configuration.skipsDamagedObjects
     parser = try Self.choice(Self.parserOption, in: configuration) ?? .auto
     schema = try Self.choice(Self.schemaOption, in: configuration) ?? .auto
   }
@@ -82,21 +84,24 @@ public struct XMLStore: AtomicStore {
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     var collector = FactCollector(file: source.name)
-    let isRead = parser == .auto ? try collector.readCanonical(source) : false
+    let isRead = parser == .auto && !skipsDamagedObjects ? try collector.readCanonical(source) : false
     if !isRead {
       collector = FactCollector(file: source.name)
+      collector.skipsDamagedObjects = skipsDamagedObjects
       try collector.read(source, chunk: 256 * 1024)
     }
     return try collector.facts().model()
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    if parser == .auto {
+    // The scanner does not know where a damaged object ends.
+    if parser == .auto, !skipsDamagedObjects {
       if try ObjectLoader(nodes, file: source.name).readCanonical(source) { return }
       // libxml2 starts again, without anything that the scanner created.
       nodes.removeAll()
     }
     let loader = try ObjectLoader(nodes, file: source.name)
+    loader.skipsDamagedObjects = skipsDamagedObjects
     do throws(PersistentStoreError) { try loader.read(source, chunk: Self.chunk) } catch {
       guard let number = loader.duplicate else { throw error }
       throw try DuplicateFinder.error(for: number, in: source, of: nodes.model, chunk: Self.chunk) ?? error

@@ -188,6 +188,41 @@ import Testing
     }
   }
 
+  @Test("stores of different versions of a model are merged with --model, and refused without")
+  func mergingVersions() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    func run(_ arguments: String) throws -> Command.Result {
+      try Command.run(arguments: arguments.split(separator: " ").map(String.init), in: folder.path)
+    }
+    let refused = try run("merge lib.xml lib3.xml -o all.xml")
+    #expect(refused.code == 65 && refused.errors.contains("have different models"), "\(refused.errors)")
+    #expect(refused.errors.contains("--model MODEL merges them by that model"), "\(refused.errors)")
+    // One side has the new version and a lower price, the other the old one and another author.
+    #expect(try run("set lib3.xml --entity Book --where price==38 price:=30 -o mine.xml").code == 0)
+    #expect(try run("insert lib.xml --entity Author name:=Sappho").code == 0)
+    let before = try Data(contentsOf: URL(filePath: folder("lib.xml")))
+    let all = try run("merge lib.xml mine.xml -o all.xml --model Library.xcdatamodeld --on-conflict last")
+    #expect(all.code == 0, "\(all.errors)")
+    let whole = try run("merge --base lib3.xml lib.xml mine.xml -o three.xml --model Library.xcdatamodeld")
+    #expect(whole.code == 0, "\(whole.errors)")
+    for name in ["all.xml", "three.xml"] {
+      #expect(try run("check \(name)").code == 0)
+      let diff = try run("diff lib3.xml \(name)")
+      #expect(
+        diff.output == "+ Author/11\n~ Book/4.price: 38.00 → 30\n",
+        "\(name): \(diff.output)\(diff.errors)")
+    }
+    #expect(try Data(contentsOf: URL(filePath: folder("lib.xml"))) == before)
+    // Back to the first version, a language has no property.
+    #expect(try run("set lib3.xml --entity Book --where price==38 language:=la").code == 0)
+    let back = "merge lib.xml lib3.xml -o old.xml --on-conflict first --model Library.xcdatamodeld/Library.xcdatamodel"
+    let loss = try run(back)
+    #expect(loss.code == 65 && loss.errors.contains("language"), "\(loss.errors)")
+    let allowed = try run(back + " --allow-loss")
+    #expect(allowed.code == 0 && allowed.errors.contains("lost: lib3.xml"), "\(allowed.errors)")
+  }
+
   @Test("merge on the command line: nothing matched, a rule, usage")
   func merging() throws {
     let folder = try Folder()

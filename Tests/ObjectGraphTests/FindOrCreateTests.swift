@@ -153,6 +153,44 @@ import Testing
   }
 
   @Test(
+    "searches between random changes find what evaluating each object finds: values that come back, values of many",
+    arguments: [UInt64](1...8))
+  func randomChanges(_ seed: UInt64) throws {
+    let stack = try Stack(model: try Self.model())
+    let context = stack.context
+    context.undoManager = UndoHistory()
+    var dice = GraphScript.Random(state: seed)
+    var objects: [ManagedObject] = []
+    for step in 0..<400 {
+      switch Int.random(in: 0..<20, using: &dice) {
+      case 0..<6:
+        let number = Int.random(in: 0..<6, using: &dice)
+        objects.append(
+          try stack.insert("Item", ["plain": number, "note": "n\(number % 2)", "number": step, "name": "item \(step)"]))
+      case 6..<15:
+        guard let object = objects.randomElement(using: &dice), !object.isDeleted else { continue }
+        try object.setValue(Int.random(in: 0..<6, using: &dice), forKey: "plain")
+        if Bool.random(using: &dice) { try object.setValue(Bool.random(using: &dice) ? "n0" : nil, forKey: "note") }
+      case 15:
+        guard let object = objects.randomElement(using: &dice) else { continue }
+        context.delete(object)
+        objects.removeAll { $0 === object }
+      case 16: context.undo()
+      case 17: context.redo()
+      case 18: if Int.random(in: 0..<4, using: &dice) == 0 { try context.save() }
+      default: context.processPendingChanges()
+      }
+      objects = try stack.fetch("Item")
+      for (key, value) in [("plain", Int.random(in: 0..<6, using: &dice)), ("note", "n0")] as [(String, Any)] {
+        let predicate = try FetchPredicate(format: "%K == %@", key, value)
+        let found = try context.fetch(FetchRequest<ManagedObject>(entityName: "Item", predicate: predicate))
+        let expected = try objects.filter { try predicate.evaluate(with: $0) }
+        #expect(found == expected, "step \(step): \(predicate)")
+      }
+    }
+  }
+
+  @Test(
     "the table of unsaved values keeps no object alive once its changes are saved or discarded",
     arguments: [true, false])
   func lifetime(_ isSaving: Bool) throws {

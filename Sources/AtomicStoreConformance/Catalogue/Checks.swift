@@ -8,7 +8,7 @@ enum Checks {
     registration + initialisation + damagedFiles + namesAndOptions + metadata + loading + values + furtherValues
     + relationships + ends + references + changes + saving + publishing + concurrency
     + removal + schema + hostile + hostileProducts
-    + hostileXML + hostilePropertyList + hostileCSV + scale + conversion + traits
+    + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
     + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred
 
   static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in

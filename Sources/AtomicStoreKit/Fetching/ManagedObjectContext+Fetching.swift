@@ -207,6 +207,18 @@ extension ManagedObjectContext {
   }
 
   func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
+    let model = persistentStoreCoordinator.managedObjectModel
+    if let last = entitiesAskedLast, last.model === model, last.includesSubentities == request.includesSubentities,
+      last.name.utf8.elementsEqual(request.entityName.utf8)
+    {
+      return last.found
+    }
+    let found = try entitiesFound(request)
+    entitiesAskedLast = model.map { (request.entityName, request.includesSubentities, $0, found) }
+    return found
+  }
+
+  private func entitiesFound<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
     var models: [ManagedObjectModel] = []
     if let model = persistentStoreCoordinator.managedObjectModel {
       models = [model]

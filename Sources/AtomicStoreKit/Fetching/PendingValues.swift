@@ -12,26 +12,50 @@ final class PendingValues: PendingValueTable {
     let property: Int
   }
 
-  /// The values of one property in all entities of a hierarchy.
+  /// The objects by their value of one property, in all entities of a hierarchy.
+  ///
+  /// What an object no longer has stays in the table: a lookup passes it over, and a table with more old entries than
+  /// current ones is made anew.
   private struct Table {
-    var objects: [UniqueKey.Part: [ManagedObject]] = [:]
-    var values: [ObjectIdentifier: UniqueKey.Part] = [:]
+    private enum Bucket {
+      case one(ManagedObject)
+      case several(List)
+    }
+    /// A reference, so that appending does not copy the list.
+    private final class List {
+      var objects: ContiguousArray<ManagedObject>
+      init(_ objects: ContiguousArray<ManagedObject>) { self.objects = objects }
+    }
+    private var buckets: [UniqueKey.Part: Bucket] = [:]
+    private(set) var entryCount = 0
 
-    /// - Parameter value: The object's current value; nil if it is not searchable.
-    mutating func set(_ value: UniqueKey.Part?, of object: ManagedObject) {
-      let old = values[ObjectIdentifier(object)]
-      // Usually another property changed: do not search the list of objects that share a value.
-      if old == value { return }
-      if let old {
-        objects[old]?.removeAll { $0 === object }
-        if objects[old]?.isEmpty == true { objects[old] = nil }
+    mutating func add(_ object: ManagedObject, _ value: UniqueKey.Part) {
+      switch buckets[value] {
+      case nil: buckets[value] = .one(object)
+      case .one(let known):
+        // Usually another property of the object changed.
+        if known === object { return }
+        buckets[value] = .several(List([known, object]))
+      case .several(let list):
+        if list.objects.last === object { return }
+        list.objects.append(object)
       }
-      values[ObjectIdentifier(object)] = value
-      if let value { objects[value, default: []].append(object) }
+      entryCount += 1
+    }
+
+    func objects(_ value: UniqueKey.Part, where isPending: (ManagedObject) -> Bool) -> [ManagedObject] {
+      switch buckets[value] {
+      case nil: return []
+      case .one(let object): return isPending(object) ? [object] : []
+      case .several(let list):
+        var seen: Set<ObjectIdentifier> = []
+        return list.objects.filter { isPending($0) && seen.insert(ObjectIdentifier($0)).inserted }
+      }
     }
   }
 
-  private var tables: [Key: Table] = [:]
+  /// A few: they are searched one by one.
+  private var tables: [(key: Key, table: Table)] = []
   private var changed: ContiguousArray<ManagedObject> = []
   /// The version that the changed objects are based on.
   private weak var version: NodeVersion?
@@ -46,40 +70,50 @@ final class PendingValues: PendingValueTable {
   ) -> [ManagedObject] {
     update(context, version)
     let key = Key(model: root.modelID, root: root.index, property: property)
-    if tables[key] == nil {
-      if tables.count >= Self.tableLimit { tables = [:] }
-      tables[key] = Table()
-      for list in [context.inserted, context.updated] {
-        for object in list {
-          context.objectsAskedByFetches += 1
-          object.flags.insert(.indexed)
-          tables[key]?.set(currentValue(of: object, key), of: object)
-        }
+    func found(_ table: Table) -> [ManagedObject] { table.objects(value) { Self.isPending($0, context) } }
+    if let known = tables.first(where: { $0.key == key }) { return found(known.table) }
+    if tables.count >= Self.tableLimit { tables = [] }
+    var table = Table()
+    for list in [context.inserted, context.updated] {
+      for object in list {
+        context.objectsAskedByFetches += 1
+        object.flags.insert(.indexed)
+        if let value = currentValue(of: object, key) { table.add(object, value) }
       }
     }
-    return tables[key]?.objects[value] ?? []
+    tables.append((key, table))
+    return found(table)
+  }
+
+  private static func isPending(_ object: ManagedObject, _ context: ManagedObjectContext) -> Bool {
+    object.context === context && !object.flags.isDisjoint(with: [.inserted, .updated])
+      && !object.flags.contains(.deleted)
   }
 
   private func update(_ context: ManagedObjectContext, _ version: NodeVersion) {
     let journals = [context.inserted.takeJournal(), context.updated.takeJournal()]
     guard self.version === version, let inserted = journals[0], let updated = journals[1] else {
-      tables = [:]
+      tables = []
       changed = []
       self.version = version
       return
     }
-    let keys = Array(tables.keys)
     for objects in [inserted, updated, changed] {
       for object in objects {
         context.objectsAskedByFetches += 1
-        let isPending =
-          object.context === context && !object.flags.isDisjoint(with: [.inserted, .updated])
-          && !object.flags.contains(.deleted)
-        if isPending { object.flags.insert(.indexed) } else { object.flags.remove(.indexed) }
-        for key in keys { tables[key]?.set(isPending ? currentValue(of: object, key) : nil, of: object) }
+        guard Self.isPending(object, context) else {
+          object.flags.remove(.indexed)
+          continue
+        }
+        object.flags.insert(.indexed)
+        for place in tables.indices {
+          if let value = currentValue(of: object, tables[place].key) { tables[place].table.add(object, value) }
+        }
       }
     }
     changed = []
+    let limit = 2 * (context.inserted.count + context.updated.count) + 64
+    tables.removeAll { $0.table.entryCount > limit }
   }
 
   private func currentValue(of object: ManagedObject, _ key: Key) -> UniqueKey.Part? {

@@ -81,6 +81,8 @@ public final class ManagedObjectContext {
   var deferredBlocks = DeferredBlocks()
   /// How deep fetches of fetched properties are nested.
   var fetchedPropertyDepth = 0
+  /// The entities of the last request: a program that fetches in a loop asks for the same ones.
+  var entitiesAskedLast: (name: String, includesSubentities: Bool, model: ManagedObjectModel, found: [Entity])?
   /// The table of the values of objects with changes, for fetches.
   var pendingValues: (any PendingValueTable)?
   /// How many objects fetches evaluated one by one. For tests of the cost of a fetch.

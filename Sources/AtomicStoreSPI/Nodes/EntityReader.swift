@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Glibc
 
 /// Typed, fast access to the rows of one entity, for a format's `save`.
 ///
@@ -136,6 +137,28 @@ public struct EntityReader: Sendable {
   public func value(slot: Int, row: Int) -> StoredValue {
     _ = header(slot, row)
     return content.owner.value(slot: slot, of: NodeHandle(entity: entity, row: row))
+  }
+
+  /// Whether two attributes of the same type have the same bits. False also if that is not known without creating the
+  /// values.
+  package func hasSameBits(slot: Int, row: Int, as otherSlot: Int, row otherRow: Int, of other: EntityReader) -> Bool {
+    let one = header(slot, row)
+    let two = other.header(otherSlot, otherRow)
+    let layout = one.pointee.layout
+    guard layout == two.pointee.layout, layout == .bytes || layout.hasPresence else { return false }
+    let isPresent = one.pointee.isPresent(row)
+    guard isPresent == two.pointee.isPresent(otherRow) else { return false }
+    guard isPresent else { return true }
+    if layout == .bytes {
+      let bytes = one.pointee.bytes(row)
+      let others = two.pointee.bytes(otherRow)
+      guard bytes.count == others.count, let start = bytes.baseAddress, let otherStart = others.baseAddress else {
+        return bytes.count == others.count
+      }
+      return memcmp(start, otherStart, bytes.count) == 0
+    }
+    let width = one.pointee.width
+    return memcmp(one.pointee.cells + row * width, two.pointee.cells + otherRow * width, width) == 0
   }
 
   // MARK: Whole columns, for formats that pack them

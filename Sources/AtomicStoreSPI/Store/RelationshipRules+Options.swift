@@ -10,6 +10,11 @@ extension RelationshipRules {
       help:
         "References to objects that do not exist: refuse the store, remove them, or remove them and keep their text in the metadata.",
       values: DanglingReferences.allCases.map(\.rawValue)),
+    StoreOption(
+      name: "damaged",
+      help:
+        "Objects that cannot be read: refuse the store, or leave them out, together with references to objects that do not exist, and list each. Read-only; supported by XML, CSV, Core Data's SQLite and binary stores.",
+      values: DamagedObjects.allCases.map(\.rawValue)),
   ]
 
   /// Removes the rules from the options.
@@ -18,7 +23,11 @@ extension RelationshipRules {
   public init(taking options: inout StoreOptions) throws(PersistentStoreError) {
     self.init()
     inverses = try Self.take("inverses", from: &options) ?? .refuse
-    danglingReferences = try Self.take("dangling", from: &options) ?? .refuse
+    let dangling: DanglingReferences? = try Self.take("dangling", from: &options)
+    damagedObjects = try Self.take("damaged", from: &options) ?? .refuse
+    // What is left out is referred to by other objects.
+    danglingReferences = dangling ?? (damagedObjects == .skip ? .nullify : .refuse)
+    reportsRemovedReferences = dangling == nil && damagedObjects == .skip
   }
 
   private static func take<Choice: RawRepresentable<String> & CaseIterable>(

@@ -49,6 +49,9 @@ public struct StoreConfiguration: Sendable {
   /// The limits of the load. The kit enforces those on bytes, objects and values; a format that parses nested data must
   /// enforce the depth.
   public var limits: StoreLimits
+  /// Whether objects that cannot be read are left out: the option `damaged=skip-object`. A format that supports it
+  /// calls ``NodeTableBuilder/skipNode(because:)`` in `load`, and infers a model from the other objects.
+  public var skipsDamagedObjects = false
 
   /// Creates a configuration. The coordinator does so; create one yourself to test a format.
   public init(

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "7203dbbb4b7fc7573dcbd3a8997087705f903f98b0a388c929ef6981bf904130"
+#define ASP_INTERFACE "97a9c2810f5fb860b738c076d31b838de9f7753fbc2ad21399294a8cfd754ab4"

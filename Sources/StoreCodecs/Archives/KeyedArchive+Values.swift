@@ -216,6 +216,12 @@ extension KeyedArchive.Value {
     }
   }
 
+  /// What was archived as an integer, whatever its width; nil for reals, decimals and Booleans.
+  public var plainIntegerValue: Int128? {
+    if case .integer(let number) = value { return number }
+    return nil
+  }
+
   /// A number, with or without a fraction.
   public var realValue: Double? {
     switch value {

@@ -138,17 +138,19 @@ public struct GraphComparison: Sendable {
     let ours = one.map { rows($0, first.nodes) } ?? []
     let theirs = other.map { rows($0, second.nodes) } ?? []
     // The slots of both sides by name; nil if one side does not have the property.
-    var pairs: [(name: String, one: Int?, other: Int?)] = []
+    var pairs: [(name: String, one: Int?, other: Int?, isOneType: Bool)] = []
     var place: [ScalarString: Int] = [:]
     for slot in one?.slots ?? [] {
       place[folded(slot.name)] = pairs.count
-      pairs.append((slot.name, slot.index, nil))
+      pairs.append((slot.name, slot.index, nil, false))
     }
     for slot in other?.slots ?? [] {
       if let index = place[folded(slot.name)] {
         pairs[index].other = slot.index
+        let type = pairs[index].one.flatMap { one?.slots[$0].attributeType }
+        pairs[index].isOneType = type != nil && type != .undefined && type == slot.attributeType
       } else {
-        pairs.append((slot.name, nil, slot.index))
+        pairs.append((slot.name, nil, slot.index, false))
       }
     }
     let left = one.map { first.nodes.reader(of: $0.index) }
@@ -165,6 +167,13 @@ public struct GraphComparison: Sendable {
       } else {
         if let left, let right {
           for pair in pairs {
+            // Mostly nothing has changed, and no value needs to be created to see that.
+            if pair.isOneType, let slot = pair.one, let otherSlot = pair.other,
+              left.hasSameBits(
+                slot: slot, row: ours[here].row, as: otherSlot, row: theirs[there].row, of: right)
+            {
+              continue
+            }
             let old = pair.one.map { left.value(slot: $0, row: ours[here].row) }
             let new = pair.other.map { right.value(slot: $0, row: theirs[there].row) }
             guard !same(old, new, one, pair.one, other, pair.other) else { continue }

@@ -44,6 +44,12 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     self.example = example
   }
 
+  /// What a format did not load.
+  init(_ note: LoadNote) {
+    self.init(
+      kind: .notLoaded, subject: "\(note.subject): \(note.text)", count: note.count, example: note.example)
+  }
+
   public var description: String {
     "\(kind.rawValue): \(subject), \(count) times" + (example.map { ", first \($0)" } ?? "")
   }

@@ -23,6 +23,8 @@ public struct StoreConverter: Sendable {
   public var replacesTarget = false
   /// Whether to continue if the target cannot store everything.
   public var allowsLoss = false
+  /// Whether to continue if objects of the source were left out because they are damaged, even without ``allowsLoss``.
+  public var allowsLossOfDamage = false
   /// Whether the result gets a new UUID.
   public var makesNewIdentifier = false
   /// Whether to do everything except writing the result.
@@ -80,35 +82,6 @@ public struct StoreConverter: Sendable {
     public var isDryRun: Bool
   }
 
-  /// The error for losses that were not allowed.
-  public struct LossError: Error, Sendable, CustomStringConvertible {
-    /// The type that cannot store everything.
-    public var targetType: String
-    /// What it cannot store, with counts.
-    public var losses: [Loss]
-    public var description: String {
-      "\(targetType) cannot store everything; nothing was written:\n"
-        + losses.map { "  \($0)" }.joined(separator: "\n")
-    }
-  }
-
-  /// The result, read back, is not what was to be written.
-  public struct VerificationError: Error, Sendable, CustomStringConvertible {
-    /// The type whose format wrote something else than it was given, or read something else than it wrote.
-    public var targetType: String
-    /// In what the result differs from the source.
-    public var differences: [GraphDifference]
-    /// Creates an error.
-    public init(targetType: String, differences: [GraphDifference]) {
-      self.targetType = targetType
-      self.differences = differences
-    }
-    public var description: String {
-      "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
-        + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
-    }
-  }
-
   /// Converts the store at `source` to one at `target`.
   ///
   /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; the errors of ``subset``. On any error the
@@ -116,12 +89,18 @@ public struct StoreConverter: Sendable {
   public func convert(from source: String, to target: String) throws -> Report {
     // Check before reading: reading a large source takes long.
     try refuseTaken(target, sources: [source])
+    let (coordinator, store) = try open(source)
+    defer { try? coordinator.remove(store) }
+    return try convert(store, to: target)
+  }
+
+  /// Opens the source as a conversion does. The coordinator must be retained as long as the store is.
+  package func open(_ source: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     let store = try coordinator.addPersistentStore(
       type: sourceType, at: source, options: readOptions, isReadOnly: true)
-    defer { try? coordinator.remove(store) }
-    return try convert(store, to: target)
+    return (coordinator, store)
   }
 
   /// Converts an open store to one at `target`.
@@ -137,21 +116,17 @@ public struct StoreConverter: Sendable {
     return report
   }
 
-  /// Converts to a file without a name, which only its owner can access and which is removed when this process ends,
-  /// however it ends: for a result that is copied elsewhere. Requires ``targetType``, and a format that writes one
-  /// file.
+  /// Converts an open store to a file without a name, which only its owner can access and which is removed when this
+  /// process ends, however it ends: for a result that is copied elsewhere. Requires ``targetType``, and a format that
+  /// writes one file.
   ///
   /// - Parameters:
   ///   - target: The target's name for errors.
   ///   - folder: A directory on the file system to use.
   ///   - body: Called with the result, which is removed afterwards.
   package func convert(
-    from source: String, shownAs target: String, unnamedIn folder: String, _ body: (StoreSource) throws -> Void
+    _ store: PersistentStore, shownAs target: String, unnamedIn folder: String, _ body: (StoreSource) throws -> Void
   ) throws -> Report {
-    progress?(.loading)
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
-    let store = try coordinator.addPersistentStore(type: sourceType, at: source, options: readOptions, isReadOnly: true)
-    defer { try? coordinator.remove(store) }
     let staged = try stage(store, Destination(shown: target, unnamedFolder: folder))
     if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
     return staged.report
@@ -196,7 +171,7 @@ public struct StoreConverter: Sendable {
   }
 
   /// Writes a graph that is in memory to a file without a name: see
-  /// ``convert(from:shownAs:unnamedIn:_:)``.
+  /// ``convert(_:shownAs:unnamedIn:_:)``.
   package func write(
     _ snapshot: StoreSnapshot, shownAs target: String, describedAs name: String, notes: [StoreSelection.Note],
     madeOf sources: [PersistentStore] = [], unnamedIn folder: String, _ body: (StoreSource) throws -> Void
@@ -303,12 +278,10 @@ public struct StoreConverter: Sendable {
     }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let notLoaded = source.loadNotes.filter(\.isLoss).map {
-      Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
-    }
-    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
+    let losses =
+      format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + source.losses
     let newLosses = losses.filter { !source.hadNone(of: $0) }
-    guard newLosses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: newLosses) }
+    try refuse(newLosses, of: source, formatType.storeType)
     var report = Report(
       sourceType: source.type, targetType: formatType.storeType,
       counts: snapshot.nodes.model.entities.compactMap { entity in
@@ -374,7 +347,7 @@ public struct StoreConverter: Sendable {
 
   /// Returns what is at the target, if it may be replaced.
   @discardableResult
-  private func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePath {
+  package func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePath {
     let place = try StorePath.inspect(target)
     for source in sources { try Self.refuseOverlap(try StorePath.inspect(source), place, target) }
     try registry.refuseWithinStore(place)

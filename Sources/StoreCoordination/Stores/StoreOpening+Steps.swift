@@ -62,13 +62,14 @@ extension StoreOpening {
       builder.inverseHandling = checksInverses ? .enforce : .derive
       try format.load(source, into: builder)
       let nodes = try builder.finish()
+      try checkDamage(builder.damage)
       metadata.entries.keep(danglingReferences: builder.keptReferences)
       try checkConfiguration(nodes)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes, opening: self)
+        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes + builder.damage, opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
@@ -98,6 +99,15 @@ extension StoreOpening {
       format: format, version: NodeVersion(NodeTable(model: model)),
       metadata: StoreMetadata(storeType: formatType.storeType, model: model.description),
       fileIdentity: try StorePath.inspect(path).identity, reservation: reservation, opening: self)
+  }
+
+  /// What was left out cannot be kept by a save.
+  private func checkDamage(_ damage: [LoadNote]) throws(PersistentStoreError) {
+    guard !isReadOnly, let first = damage.first else { return }
+    throw PersistentStoreError(
+      .malformed,
+      "a save would remove what is damaged (\(damage.count) in all; the first: \(first)): open the store read-only and write a copy, as 'atomicstore check STORE --fix damaged=skip-object -o COPY' does",
+      at: StoreLocation(file: path))
   }
 
   // MARK: Whose it is
@@ -134,13 +144,14 @@ extension StoreOpening {
   private func make(
     _ formatType: any AtomicStore.Type, _ place: StorePath, for use: StoreOption.Use
   ) throws(PersistentStoreError) -> any AtomicStore {
-    let (own, limits, _, _) = try ownOptions()
+    let (own, limits, rules, _) = try ownOptions()
     try formatType.traits.check(own, of: formatType.storeType, for: use)
+    var configuration = StoreConfiguration(
+      path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly,
+      limits: limits)
+    configuration.skipsDamagedObjects = rules.damagedObjects == .skip
     do {
-      return try formatType.init(
-        StoreConfiguration(
-          path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly,
-          limits: limits))
+      return try formatType.init(configuration)
     } catch {
       throw error.located(StoreLocation(file: path))
     }

@@ -13,13 +13,19 @@ public struct LoadNote: Sendable, Hashable, CustomStringConvertible {
   public var example: String?
   /// Whether the file holds, or should hold, data of the graph that were not loaded.
   public var isLoss: Bool
+  /// Where an object is that was left out because it is damaged, or that has a reference that was; nil for other notes.
+  public var location: StoreLocation?
 
-  public init(subject: String, count: Int = 1, text: String, example: String? = nil, isLoss: Bool = false) {
+  public init(
+    subject: String, count: Int = 1, text: String, example: String? = nil, isLoss: Bool = false,
+    location: StoreLocation? = nil
+  ) {
     self.subject = subject
     self.count = count
     self.text = text
     self.example = example
     self.isLoss = isLoss
+    self.location = location
   }
 
   public var description: String {

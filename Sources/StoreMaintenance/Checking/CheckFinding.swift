@@ -4,7 +4,7 @@ public import AtomicStoreSPI
 public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
   /// The kinds, a closed list so that reports can be compared.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The store, or a part of it, cannot be read. Then nothing else is checked.
+    /// The store, or an object in it, cannot be read. If it is the store, nothing else is checked.
     case unreadable
     /// The model is questionable.
     case model

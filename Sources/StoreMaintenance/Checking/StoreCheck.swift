@@ -47,9 +47,24 @@ public struct StoreCheck: Sendable {
     var list = FindingList(limit: maximumFindingCount)
     do throws(PersistentStoreError) {
       let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
-      let (store, dangling) = try open(path, coordinator)
+      let (store, problems) = try openDamaged(path, coordinator)
       defer { withExtendedLifetime(coordinator) {} }
-      list.add(dangling)
+      list.add(store.loadNotes.compactMap(Self.damaged))
+      list.add(problems)
+      let nodes = try store.nodesWithDeferredValues()
+      check(nodes, &list)
+      return report(list, nodes.count)
+    } catch {
+      list.add(CheckFinding(kind: .unreadable, message: error.description))
+      return report(list, nil)
+    }
+  }
+
+  /// Checks an open store: what is wrong with it although it could be opened.
+  public func check(_ store: PersistentStore) -> Report {
+    var list = FindingList(limit: maximumFindingCount)
+    list.add(store.loadNotes.compactMap(Self.damaged))
+    do throws(PersistentStoreError) {
       let nodes = try store.nodesWithDeferredValues()
       check(nodes, &list)
       return report(list, nodes.count)
@@ -88,6 +103,36 @@ public struct StoreCheck: Sendable {
   }
 
   // MARK: Opening
+
+  /// Opens a store; if objects in it cannot be read, without them.
+  private func openDamaged(
+    _ path: String, _ coordinator: PersistentStoreCoordinator
+  ) throws(PersistentStoreError) -> (PersistentStore, [CheckFinding]) {
+    do throws(PersistentStoreError) {
+      return try open(path, coordinator)
+    } catch {
+      let isOfObjects = [.malformed, .invalidValue, .duplicateReference, .modelMismatch].contains(error.code)
+      guard isOfObjects, options["damaged"] == nil else { throw error }
+      var lenient = self
+      lenient.options["damaged"] = RelationshipRules.DamagedObjects.skip.rawValue
+      // What also fails then fails for the reason that was found first.
+      guard let (store, findings) = try? lenient.open(path, coordinator), store.loadNotes.contains(where: \.isLoss)
+      else { throw error }
+      return (store, findings)
+    }
+  }
+
+  private static func damaged(_ note: LoadNote) -> CheckFinding? {
+    guard let place = note.location else { return nil }
+    let position = StoreLocation(file: place.file, line: place.line, column: place.column, offset: place.offset)
+    var finding = CheckFinding(
+      kind: .unreadable, property: place.property, message: "\(position): \(note.text)")
+    if let entity = place.entity, let reference = place.reference {
+      finding.object = ObjectReference(
+        entityName: entity, reference: Int64(reference).map { .integer($0) } ?? .string(reference))
+    }
+    return finding
+  }
 
   /// Opens a store whatever its relationships are, with what they name that does not exist.
   private func open(

@@ -61,7 +61,8 @@ struct GraphUnion {
       if case .toMany(let list) = old, case .toMany(let more) = value {
         // Both have members: together, where nothing else says what the end is.
         if slot.followsFromInverse(in: nodes.model) { continue }
-        try nodes.set(.toMany(list + more.filter { !list.contains($0) }), slot: slot.index, of: target)
+        let known = Set(list)
+        try nodes.set(.toMany(list + more.filter { !known.contains($0) }), slot: slot.index, of: target)
         continue
       }
       let conflict = StoreMerge.Conflict(

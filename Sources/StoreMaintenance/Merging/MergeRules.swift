@@ -49,7 +49,7 @@ extension NodeTable {
     guard differences.isEmpty else {
       throw PersistentStoreError(
         .modelMismatch,
-        "the stores have different models: \(differences.prefix(5).map { "\($0)" }.joined(separator: "; ")); migrate one of them first"
+        "the stores have different models: \(differences.prefix(5).map { "\($0)" }.joined(separator: "; ")): migrate them to one model first"
       )
     }
   }

@@ -152,8 +152,11 @@ struct ThreeWayMerge {
     }
     if case .toMany(let old) = before, case .toMany(let ours) = one, case .toMany(let new) = other {
       // What either side added is in, what either side removed is out; ours come first.
-      let kept = ours.filter { new.contains($0) || !old.contains($0) }
-      let merged = kept + new.filter { !old.contains($0) && !kept.contains($0) }
+      let inBase = Set(old)
+      let theirs = Set(new)
+      let kept = ours.filter { theirs.contains($0) || !inBase.contains($0) }
+      let known = Set(kept)
+      let merged = kept + new.filter { !inBase.contains($0) && !known.contains($0) }
       return try setKnown(.toMany(merged), slot, here)
     }
     let conflict = StoreMerge.Conflict(

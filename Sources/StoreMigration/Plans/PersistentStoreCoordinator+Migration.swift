@@ -57,6 +57,30 @@ extension PersistentStoreCoordinator {
     return result.steps
   }
 
+  /// Opens a store for reading, and brings its objects to the last model of a plan in memory. The file is not changed.
+  ///
+  /// A store that neither carries a model nor has version hashes is read with the last model.
+  ///
+  /// - Returns: The store, its objects by the last model, the steps that were taken, and the coordinator that must be
+  ///   retained as long as the store is.
+  /// - Throws: As ``addPersistentStore(type:at:options:migration:)``.
+  public static func openMigrated(
+    type: String? = nil, at path: String, options: StoreOptions = [:], by plan: MigrationPlan, registry: StoreRegistry
+  ) throws -> (
+    coordinator: PersistentStoreCoordinator, store: PersistentStore, nodes: NodeTable, steps: [StoreMigrator.Step]
+  ) {
+    let metadata = try metadataForPersistentStore(type: type, at: path, options: options, registry: registry)
+    guard metadata.model.map({ !$0.isInferred }) ?? (VersionHashes(metadata: metadata.entries) != nil) else {
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: plan.model, registry: registry)
+      let store = try coordinator.addPersistentStore(type: type, at: path, options: options, isReadOnly: true)
+      return (coordinator, store, try store.nodesWithDeferredValues(), [])
+    }
+    let (coordinator, store) = try openForMigration(
+      type: type, at: path, options: options, by: plan, registry: registry)
+    let migrated = try StoreMigrator(plan).migrate(try store.nodesWithDeferredValues(), store: store.identifier)
+    return (coordinator, store, migrated.nodes, migrated.steps)
+  }
+
   /// Opens a store for reading with the model that it was written with: the one that it carries, or of those of a plan
   /// the one that has its version hashes.
   ///

@@ -16,8 +16,7 @@ extension FetchPredicate {
 
   /// As ``init(format:_:)``, with the arguments in a list.
   public init(format: String, arguments: [Any?]) throws(PredicateFormatError) {
-    var parser = try PredicateParser(format, arguments)
-    self = try parser.predicate()
+    self = try FormatTemplate.predicate(format, arguments)
   }
 }
 

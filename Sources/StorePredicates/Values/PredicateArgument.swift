@@ -8,6 +8,11 @@ package enum PredicateArgument {
 
   /// Returns nil for values that cannot be used in a predicate.
   package init?(_ value: Any?) {
+    // The usual types first: each of the casts below takes its time.
+    if let value, let stored = StoredValue(usual: value) {
+      self = .expression(.constant(stored))
+      return
+    }
     guard let value = StoredValue.unwrapped(value) else {
       self = .expression(.constant(.null))
       return

@@ -50,6 +50,11 @@ final class FactCollector: DocumentReader {
 
   // MARK: Events
 
+  /// What was read of the object stays known. The loader reports that the object is left out.
+  override func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) {
+    guard error.code == .malformed || error.code == .invalidValue else { throw error }
+  }
+
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
     if current < 0 || !Self.equal(known[current].name, type) {
       if let found = entityByName[Array(type)] {

@@ -8,39 +8,17 @@ typealias Bytes = UnsafeBufferPointer<UInt8>
 /// Reads the elements of a store's document and refuses unexpected ones. Subclasses interpret the objects: one fills a
 /// node table, one infers a model; this class reads only the head.
 class DocumentReader: XMLEventHandler {
-  private enum State { case start, database, info, infoText, metadata, list, object, attribute, relationship, end }
-  private enum InfoItem: Int { case version, uuid, nextObjectID }
-
-  private struct Names {
-    let database, databaseInfo, version, uuid, nextObjectID, metadata, plist, object, attribute, relationship: XMLName
-    let name, type, id, destination, references, valueType: XMLName
-
-    init(_ reader: XMLReader) {
-      database = reader.intern("database")
-      databaseInfo = reader.intern("databaseInfo")
-      version = reader.intern("version")
-      uuid = reader.intern("UUID")
-      nextObjectID = reader.intern("nextObjectID")
-      metadata = reader.intern("metadata")
-      plist = reader.intern("plist")
-      object = reader.intern("object")
-      attribute = reader.intern("attribute")
-      relationship = reader.intern("relationship")
-      name = reader.intern("name")
-      type = reader.intern("type")
-      id = reader.intern("id")
-      destination = reader.intern("destination")
-      references = reader.intern("idrefs")
-      valueType = reader.intern("valuetype")
-    }
+  private enum State {
+    case start, database, info, infoText, metadata, list, object, attribute, relationship, skipped, end
   }
+  private enum InfoItem: Int { case version, uuid, nextObjectID }
 
   /// The version number of both of Core Data's atomic formats.
   static let version = 134_481_920
 
   final let file: String
   /// Behind a pointer: copying sixteen names, or counting references to them, would be noticeable at each element.
-  private let names: UnsafeMutablePointer<Names>
+  private let names: UnsafeMutablePointer<DocumentNames>
   private var hasNames = false
   /// Set only while it reads, because reader and handler retain each other.
   private var reader: XMLReader?
@@ -60,6 +38,11 @@ class DocumentReader: XMLEventHandler {
 
   /// The maximum depth of the metadata, set by the first reader, which every opening uses.
   final var maximumDepth = StoreLimits.greatestDepth
+
+  /// Whether an object that cannot be read is passed to ``skipObject(because:)``, and the rest of the document is read.
+  final var skipsDamagedObjects = false
+  /// How many elements of the damaged object are open, itself included.
+  private var skippedDepth = 0
 
   private let wantsHeadOnly: Bool
   private var hasHeader = false
@@ -88,6 +71,9 @@ class DocumentReader: XMLEventHandler {
     name: Bytes, type: Bytes, destination: Bytes, references: Bytes
   ) throws(PersistentStoreError) {}
   func endObject() throws(PersistentStoreError) {}
+  /// Called with the reason for which the current object cannot be read, or the next one if it could not begin. What
+  /// follows of it is not read.
+  func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) { throw error }
   /// Called when the document is complete.
   func endDocument() throws(PersistentStoreError) {}
   /// Whether the rest of the document is not needed.
@@ -95,6 +81,8 @@ class DocumentReader: XMLEventHandler {
 
   /// The parser's current line.
   final var line: Int { reader?.line ?? scannedLine }
+  /// The parser's current line and column.
+  final var position: StoreLocation { reader?.location ?? StoreLocation(file: file, line: scannedLine) }
   /// The line of the current object, if a ``CanonicalScanner`` reads.
   final var scannedLine = 0
 
@@ -105,7 +93,7 @@ class DocumentReader: XMLEventHandler {
     let reader = try XMLReader(handler: self, limits: Self.limits, file: file)
     self.reader = reader
     defer { self.reader = nil }
-    names.initialize(to: Names(reader))
+    names.initialize(to: DocumentNames(reader))
     hasNames = true
     var isFirst = true
     try source.readChunks(size: chunk) { bytes throws(PersistentStoreError) in
@@ -130,7 +118,7 @@ class DocumentReader: XMLEventHandler {
     guard let reader = try? XMLReader(handler: self, limits: Self.limits, file: file) else { return nil }
     self.reader = reader
     defer { self.reader = nil }
-    names.initialize(to: Names(reader))
+    names.initialize(to: DocumentNames(reader))
     hasNames = true
     building.declaration = XMLDeclaration(bytes)
     guard (try? reader.feed(bytes)) != nil, hasHeader, state == .database else { return nil }
@@ -138,6 +126,31 @@ class DocumentReader: XMLEventHandler {
   }
 
   final func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
+    guard skipsDamagedObjects, hasHeader else { return try start(name, attributes) }
+    let before = state
+    if before == .skipped {
+      skippedDepth += 1
+      return
+    }
+    do throws(PersistentStoreError) { try start(name, attributes) } catch {
+      let depth: Int
+      switch before {
+      case .database where name == names.pointee.object: depth = 1
+      case .object: depth = 2
+      case .attribute, .relationship: depth = 3
+      default: throw error
+      }
+      try skip(error, depth: depth)
+    }
+  }
+
+  private func skip(_ error: PersistentStoreError, depth: Int) throws(PersistentStoreError) {
+    try skipObject(because: error.located(position))
+    skippedDepth = depth
+    state = .skipped
+  }
+
+  private func start(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
     guard hasNames else { return }
     switch state {
     case .object:
@@ -166,7 +179,7 @@ class DocumentReader: XMLEventHandler {
       }
       try refuseAttributes(attributes)
       state = .database
-    case .infoText, .attribute, .relationship, .end: throw unexpected(name, in: "an element inside text")
+    case .infoText, .attribute, .relationship, .skipped, .end: throw unexpected(name, in: "an element inside text")
     }
   }
 
@@ -174,8 +187,18 @@ class DocumentReader: XMLEventHandler {
     switch state {
     case .attribute:
       state = .object
-      try endAttribute(UnsafeMutableBufferPointer(start: text, count: textCount))
+      guard skipsDamagedObjects else {
+        return try endAttribute(UnsafeMutableBufferPointer(start: text, count: textCount))
+      }
+      do throws(PersistentStoreError) {
+        try endAttribute(UnsafeMutableBufferPointer(start: text, count: textCount))
+      } catch {
+        try skip(error, depth: 1)
+      }
     case .relationship: state = .object
+    case .skipped:
+      skippedDepth -= 1
+      if skippedDepth == 0 { state = .database }
     case .object:
       state = .database
       try endObject()
@@ -201,6 +224,7 @@ class DocumentReader: XMLEventHandler {
     switch state {
     case .attribute, .infoText:
       bytes.withUnsafeBufferPointer { append($0) }
+    case .skipped: return
     case .list:
       let line = line
       try bytes.withUnsafeBufferPointer { buffer throws(PersistentStoreError) in
@@ -212,7 +236,9 @@ class DocumentReader: XMLEventHandler {
         for byte in buffer where byte > UInt8(ascii: " ") { return false }
         return true
       }
-      guard isBlank else { throw malformed("text between elements") }
+      guard !isBlank else { return }
+      guard skipsDamagedObjects, state == .object else { throw malformed("text between elements") }
+      try skip(malformed("text between elements"), depth: 1)
     }
   }
 
@@ -234,7 +260,7 @@ class DocumentReader: XMLEventHandler {
   // MARK: The head
 
   private func startInfo(
-    _ name: XMLName, _ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>
+    _ name: XMLName, _ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<DocumentNames>
   ) throws(PersistentStoreError) {
     try refuseAttributes(attributes)
     if name == names.pointee.metadata {
@@ -304,7 +330,7 @@ class DocumentReader: XMLEventHandler {
     attributes.bytes(index)
   }
 
-  private func startObject(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>)
+  private func startObject(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<DocumentNames>)
     throws(PersistentStoreError)
   {
     if isSatisfied { return }
@@ -327,7 +353,7 @@ class DocumentReader: XMLEventHandler {
     try beginObject(type: type, identifier: identifier)
   }
 
-  private func startAttribute(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>)
+  private func startAttribute(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<DocumentNames>)
     throws(PersistentStoreError)
   {
     if isSatisfied { return }
@@ -353,7 +379,7 @@ class DocumentReader: XMLEventHandler {
     try beginAttribute(name: name, type: type, valueType: valueType)
   }
 
-  private func startRelationship(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>)
+  private func startRelationship(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<DocumentNames>)
     throws(PersistentStoreError)
   {
     if isSatisfied { return }
@@ -381,33 +407,4 @@ class DocumentReader: XMLEventHandler {
     state = .relationship
     try relationship(name: name, type: type, destination: destination, references: references)
   }
-
-  // MARK: Errors
-
-  final func malformed(_ message: String) -> PersistentStoreError {
-    PersistentStoreError(.malformed, message, at: StoreLocation(file: file))
-  }
-
-  private func unexpected(_ name: XMLName, in element: String) -> PersistentStoreError {
-    malformed("a <\(name.string)> is not allowed in \(element)")
-  }
-
-  private func lacking(_ attribute: String, in element: String) -> PersistentStoreError {
-    malformed("the attribute '\(attribute)' of <\(element)> is missing")
-  }
-
-  private func unknownAttribute(_ name: XMLName?, of element: String) -> PersistentStoreError {
-    malformed("the attribute '\(name?.string ?? "")' of <\(element)> is unknown")
-  }
-
-  private func refuseAttributes(_ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
-    guard attributes.count == 0 else {
-      throw malformed("unknown attribute '\(attributes.name(0)?.string ?? "")'")
-    }
-  }
-}
-
-/// Reads only the head, and ends as soon as it is complete.
-final class HeaderReader: DocumentReader {
-  init(file: String) { super.init(file: file, wantsHeadOnly: true) }
 }

@@ -28,7 +28,7 @@ final class ObjectLoader: DocumentReader {
   /// The form of a hierarchy's numbers in the file: alone, or followed by its name.
   private enum IdentifierForm: UInt8 { case unknown, plain, named }
 
-  private let nodes: NodeTableBuilder
+  let nodes: NodeTableBuilder
   private let model: ManagedObjectModel
   private let entityNames: NameTable
   private let writtenNames: [String]
@@ -43,7 +43,7 @@ final class ObjectLoader: DocumentReader {
   private var slotNames: Unmanaged<NameTable>
   private var root = -1
   private var serial = 0
-  private var slot = -1
+  var slot = -1
   private var valueType = AttributeType.undefined
   /// The numbers of all objects, in raw memory: an array in a class is checked for exclusive access at each append.
   private var numbers: UnsafeMutablePointer<Int64>
@@ -53,6 +53,8 @@ final class ObjectLoader: DocumentReader {
   /// The least duplicate number.
   private(set) var duplicate: Int64?
   private let noSlots: UnsafeMutablePointer<SlotPlan>
+  /// Whether the current object has a node yet.
+  private var hasNode = false
 
   init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
     self.nodes = nodes
@@ -109,6 +111,7 @@ final class ObjectLoader: DocumentReader {
   // MARK: Objects
 
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
+    hasNode = false
     let found = entityNames.index(of: type, after: entity)
     guard found >= 0 else {
       throw PersistentStoreError(.modelMismatch, "the model does not have an entity '\(Self.shown(type))'")
@@ -125,10 +128,18 @@ final class ObjectLoader: DocumentReader {
     if let number = ObjectIdentifierText.number(identifier) {
       try use(.plain, of: root)
       note(number)
-      return try nodes.beginNode(entity: found, reference: number, line: line)
+      try nodes.beginNode(entity: found, reference: number, line: line)
+      hasNode = true
+      return
     }
     let reference = try parse(identifier, root: root)
     try nodes.beginNode(entity: found, reference: reference, line: line)
+    hasNode = true
+  }
+
+  override func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) {
+    if hasNode { return try nodes.skipNode(because: error) }
+    try nodes.skipPart(because: error)
   }
 
   /// The plan of an entity, or that of its super-entity if it does not declare slots.
@@ -165,7 +176,9 @@ final class ObjectLoader: DocumentReader {
         nodes.markAbsent(slot: slot.index, entity: index)
       }
     }
-    guard !numbersAscend else { return }
+    // The kit leaves out the second of two objects with one reference; Core Data's rule for other hierarchies is
+    // relaxed.
+    guard !numbersAscend, !skipsDamagedObjects else { return }
     let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
     for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
       duplicate = sorted[index]
@@ -369,7 +382,15 @@ final class ObjectLoader: DocumentReader {
           try nodes.set(toOne: number, slot: slot)
         }
       } else {
-        let reference = try reference(identifier, root: plan.destinationRoot)
+        let reference: ReferenceObject
+        do throws(PersistentStoreError) {
+          reference = try self.reference(identifier, root: plan.destinationRoot)
+        } catch {
+          // The object itself can be read: only the reference is left out.
+          guard skipsDamagedObjects else { throw error }
+          try nodes.skipReference(slot: slot, because: error.located(position))
+          continue
+        }
         if plan.reading == .toMany {
           try nodes.append(toMany: reference, slot: slot)
         } else {
@@ -389,27 +410,5 @@ final class ObjectLoader: DocumentReader {
     }
     try use(parsed.root == nil ? .plain : .named, of: root)
     return parsed.reference
-  }
-
-  // MARK: Errors
-
-  private var objectPlace: StoreLocation {
-    var place = nodes.location()
-    place.line = nil
-    return place
-  }
-
-  private func misplaced(_ message: String, _ code: PersistentStoreError.Code = .malformed) -> PersistentStoreError {
-    var place = nodes.location(slot)
-    place.line = nil
-    return PersistentStoreError(code, "'\(place.property ?? "")' \(message)", at: place)
-  }
-
-  private func wrong(_ text: UnsafeMutableBufferPointer<UInt8>, _ message: String) -> PersistentStoreError {
-    PersistentStoreError(.invalidValue, "'\(Self.shown(Bytes(text)))' is \(message)")
-  }
-
-  private static func shown(_ bytes: Bytes) -> String {
-    String(decoding: bytes.prefix(60), as: UTF8.self) + (bytes.count > 60 ? "…" : "")
   }
 }

@@ -394,7 +394,7 @@ extension Checks {
     texts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  private static func csv(
+  static func csv(
     _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .hostile,
     by procedure: String,
     causes: [String], catches: [String], timeLimit: Int = 60,

@@ -172,7 +172,7 @@ extension Checks {
     },
     CheckDefinition(
       "INI-19", "Bytes that are no text in the store’s encoding are refused, not replaced", from: kit,
-      by: "a letter is written in Latin-1, in too long a form of UTF-8, and as half of a character",
+      by: "a letter is written in Latin-1, in too long a form of UTF-8, and as half of a character, in UTF-16 too",
       causes: ["bytes that could not be decoded became U+FFFD"], catches: ["lossyDecoding"]
     ) { check in
       let (path, graph, text) = try check.small()
@@ -186,6 +186,12 @@ extension Checks {
         ] as [(String, [UInt8])] {
           guard let changed = Files.replacing(knoten, by: new, in: bytes) else { continue }
           damages.append(.init(label: "\(name(member)) with \(what)", member: member, bytes: changed))
+        }
+        for isBigEndian in [true, false] {
+          let old = Files.utf16("Knoten".utf16, isBigEndian)
+          let half = Files.utf16([0x4B, 0x6E, 0xD83D, 0x74, 0x65, 0x6E], isBigEndian)
+          guard let changed = Files.replacing(old, by: half, in: bytes) else { continue }
+          damages.append(.init(label: "\(name(member)) with half a pair in UTF-16", member: member, bytes: changed))
         }
       }
       guard !damages.isEmpty else { throw Skipped(reason: "the store’s file does not hold its texts as they are") }

@@ -104,6 +104,31 @@ extension Checks {
         try check.expect(hasEffect, "\(option.name): not all values write the same bytes", "they do")
       }
     },
+    CheckDefinition(
+      "OPT-02", "What is written with an option, or with two of them, reads back the same", from: kit,
+      by:
+        "an object for each adversarial value of each type, written with each value of each option, and with each two values of two options",
+      causes: ["a value is written in a form that the reader takes for another one"], catches: ["optionChangesValues"],
+      timeLimit: 120,
+      demand: {
+        $0.writeOptions.contains { $0.values != nil } ? .applies : .notApplicable("no option has a list of values")
+      }
+    ) { check in
+      let graph = Models.everyType(check.traits)
+      for options in check.optionCombinations {
+        let shown = options.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        let path = check.path()
+        let end = try check.attempt("write and read with \(shown)") { session in
+          let names = try session.forge(graph, to: path, options: options)
+          return [try session.read(path, graph.model), try graph.text(names)]
+        }
+        // Two options may exclude each other, which is refused.
+        if case .refused(let error) = end, options.count > 1, error.code == "invalidOption" { continue }
+        let texts = try check.settle(end, "write and read with \(shown)")
+        try check.expectSame(texts[0], texts[1], shown)
+        Files.remove(path)
+      }
+    },
   ]
 
   /// A value as part of a file's name.
@@ -113,6 +138,19 @@ extension Checks {
 }
 
 extension CheckContext {
+  /// Each value of each write option, and each two values of two options.
+  fileprivate var optionCombinations: [StoreOptions] {
+    let choices = traits.writeOptions.flatMap { option in (option.values ?? []).map { (option.name, $0) } }
+    var all: [StoreOptions] = []
+    for (index, first) in choices.enumerated() {
+      all.append([first.0: first.1])
+      for second in choices[(index + 1)...] where second.0 != first.0 {
+        all.append([first.0: first.1, second.0: second.1])
+      }
+    }
+    return all
+  }
+
   /// The files of a graph that was written with each value of an option, those that differ.
   fileprivate func outcomes(of option: String, _ values: [String], _ graph: Graph, _ uuid: UUID) throws -> Set<String> {
     var outcomes: Set<String> = []

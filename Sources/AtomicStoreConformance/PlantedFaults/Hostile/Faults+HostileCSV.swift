@@ -35,6 +35,9 @@ extension Faults {
       return isChanged
     }
   }
+  private static func damaged(_ records: CSVRecords) -> Int? {
+    records.records.firstIndex { $0.contains(Array("damaged!".utf8)) }
+  }
   private static func quoted(_ text: some Sequence<UInt8>) -> [UInt8] { [.quote] + Array(text) + [.quote] }
 
   static let hostileCSV: [Fault] = [
@@ -52,6 +55,16 @@ extension Faults {
         isChanged = true
       }
       return isChanged
+    },
+    records("recordAfterDamageLost", "leaves out the record after a damaged one too") { records in
+      guard let row = damaged(records), row + 1 < records.records.count else { return false }
+      records.records.remove(at: row + 1)
+      return true
+    },
+    records("damageNotReported", "leaves out a damaged record without a report") { records in
+      guard let row = damaged(records) else { return false }
+      records.records.remove(at: row)
+      return true
     },
     fields("lenientQuotes", "passes over quotes where none may stand") { field in
       let inner =

@@ -18,5 +18,15 @@ extension Faults {
       return .toMany(list.sorted { $0.reference < $1.reference })
     },
     Fault("ignoresOptions", "takes its options, and does not look at them") { $0.configuration = { $0.options = [:] } },
+    Fault("optionChangesValues", "writes the first value as nil if an option is set") {
+      $0.savedAt = { (snapshot, configuration) throws(PersistentStoreError) in
+        guard !configuration.options.isEmpty else { return }
+        for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
+          for slot in entity.slots where slot.attribute != nil {
+            return try snapshot.nodes.set(.null, slot: slot.index, of: NodeHandle(entity: entity.index, row: 0))
+          }
+        }
+      }
+    },
   ]
 }

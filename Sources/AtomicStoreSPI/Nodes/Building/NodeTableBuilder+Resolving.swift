@@ -6,7 +6,10 @@ extension NodeTableBuilder {
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)
     if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
-    for index in tables.indices { try seal(index) }
+    for index in tables.indices {
+      try seal(index)
+      if !skipped.isEmpty { deleteSkipped(index) }
+    }
     var result = NodeTable(model: model, entities: [])
     for root in tables.indices where model.records[root].root == root {
       result.lookups[root] = try lookup(root: root)
@@ -20,7 +23,7 @@ extension NodeTableBuilder {
     }
     result.entities = tables
     tables = []
-    return result
+    return skipped.isEmpty ? result : try result.canonical()
   }
 
   /// - Throws: `.limitExceeded` for the first value that exceeds the maximum length.
@@ -98,6 +101,7 @@ extension NodeTableBuilder {
       let numbers = tables[index].referenceNumbers.header
       let hasTexts = tables[index].referenceTexts != nil
       for row in 0..<tables[index].count {
+        if !skipped.isEmpty, tables[index].isDeleted(row) { continue }
         let node = NodeHandle(entity: index, row: row)
         let taken =
           hasTexts
@@ -105,9 +109,12 @@ extension NodeTableBuilder {
           : lookup.insert(numbers.pointee.cell(row, as: Int64.self), node)
         guard let taken else { continue }
         let other = location(entity: taken.entity, row: taken.row, slot: nil)
-        throw PersistentStoreError(
+        let error = PersistentStoreError(
           .duplicateReference,
           "the reference is already used by \(other)", at: location(entity: index, row: row, slot: nil))
+        guard skipsDamagedObjects else { throw error }
+        try skip(entity: index, row: row, because: error)
+        delete(index, row)
       }
     }
     return lookup
@@ -116,6 +123,7 @@ extension NodeTableBuilder {
   private func resolve(_ index: Int, _ lookups: [ReferenceLookup]) throws(PersistentStoreError) {
     let rows = tables[index].count
     guard rows > 0 else { return }
+    let hasSkipped = !skipped.isEmpty && tables[index].deletedCount > 0
     for slot in model.records[index].slots where slot.isRelationship {
       // Without a column, it has no references.
       guard let destination = slot.destination, tables[index].columns[slot.index].header.pointee.capacity > 0 else {
@@ -128,6 +136,10 @@ extension NodeTableBuilder {
         for row in 0..<rows {
           let raw = header.pointee.cell(row, as: UInt64.self)
           if raw == NodeHandle.nullBits { continue }
+          if hasSkipped, tables[index].isDeleted(row) {
+            header.pointee.setNull(row)
+            continue
+          }
           header.pointee.setCell(row, try resolve(raw, lookup, destination, index, row, slot))
         }
         noteDropped(index, slot)
@@ -137,6 +149,10 @@ extension NodeTableBuilder {
           let list = header.pointee.handles(row)
           guard list.count > 0 else {
             if header.pointee.isPresent(row) { header.pointee.setNull(row) }
+            continue
+          }
+          if hasSkipped, tables[index].isDeleted(row) {
+            header.pointee.setNull(row)
             continue
           }
           var ascending = true
@@ -179,6 +195,7 @@ extension NodeTableBuilder {
   ) throws(PersistentStoreError) -> UInt64 {
     guard rules.danglingReferences != .refuse else { throw dangling(raw, node, index, row, slot) }
     droppedCount += 1
+    if rules.reportsRemovedReferences { try reportRemoved(dangling(raw, node, index, row, slot)) }
     guard rules.danglingReferences == .keepAsText else { return NodeHandle.nullBits }
     let reference: ReferenceObject =
       raw & RawReference.tagMask == RawReference.inlineTag
@@ -193,6 +210,11 @@ extension NodeTableBuilder {
 
   private func noteDropped(_ index: Int, _ slot: Slot) {
     guard droppedCount > 0 else { return }
+    if rules.reportsRemovedReferences {
+      // Each was reported.
+      droppedCount = 0
+      return
+    }
     notes.append(
       .init(
         subject: "\(model.records[index].description.name).\(slot.name)", count: droppedCount,

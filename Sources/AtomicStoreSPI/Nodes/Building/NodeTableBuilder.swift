@@ -26,6 +26,8 @@ public final class NodeTableBuilder {
   package var inverseHandling = InverseHandling.none
   /// The changes that were made because of those rules.
   package internal(set) var notes: [SelectionNote] = []
+  /// What was left out because it is damaged.
+  package internal(set) var damage: [LoadNote] = []
   /// The references that were removed, by object and property.
   package internal(set) var keptReferences: [String: [String]] = [:]
 
@@ -72,6 +74,8 @@ public final class NodeTableBuilder {
   var payloads: [[Int: any Sendable]]
   var deferred: [Set<UInt64>]
   var absent: Set<AbsentColumn> = []
+  /// Rows of objects that could not be read.
+  var skipped: [Int: Set<Int>] = [:]
   /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
 
@@ -140,6 +144,8 @@ public final class NodeTableBuilder {
     room = roomAtFirst
     roomForRows = 0
     absent = []
+    skipped = [:]
+    damage = []
     state.pointee.entity = -1
     state.pointee.row = -1
   }
@@ -493,17 +499,6 @@ public final class NodeTableBuilder {
     listed.append(reference)
     listIndex[reference] = listed.count - 1
     return RawReference.listTag | UInt64(listed.count - 1)
-  }
-
-  func location(entity: Int, row: Int, slot: Int?) -> StoreLocation {
-    let record = model.records[entity]
-    let line = building[entity].lines.map { Int($0[row]) } ?? 0
-    let text = texts[entity].last(where: { $0.row == row })?.text
-    let number = tables[entity].referenceNumbers.header.pointee
-    let reference = text ?? (row < number.capacity ? String(number.cell(row, as: Int64.self)) : nil)
-    return StoreLocation(
-      file: members[entity] ?? file, line: line > 0 ? line : nil, entity: record.description.name,
-      reference: reference, property: slot.map { record.slots[$0].name })
   }
 
   /// Whether the text is digits with at most one dot, as ``DecimalNumber`` would write them, and few enough to fit.

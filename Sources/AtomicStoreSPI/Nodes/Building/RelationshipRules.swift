@@ -1,6 +1,7 @@
-/// How a load treats relationships whose two ends contradict each other, and references to objects that do not exist.
+/// How a load treats relationships whose two ends contradict each other, references to objects that do not exist, and
+/// objects that cannot be read.
 ///
-/// Callers set both as options with the names below, for any format; the kit removes them before the format receives
+/// Callers set them as options with the names below, for any format; the kit removes them before the format receives
 /// its options.
 public struct RelationshipRules: Sendable, Hashable {
   /// The option `inverses`: what happens if one end names an object that does not name it back.
@@ -23,10 +24,25 @@ public struct RelationshipRules: Sendable, Hashable {
     /// ``RelationshipRules/danglingReferencesKey``.
     case keepAsText = "keep-as-text"
   }
+  /// The option `damaged`: what happens to an object that cannot be read.
+  public enum DamagedObjects: String, Sendable, Hashable, CaseIterable {
+    /// An error.
+    case refuse
+    /// The object is left out, and so are references to it, references that cannot be read, and references to objects
+    /// that do not exist; each is reported as a loss, with its location. A store with such losses opens read-only.
+    /// Formats that cannot tell a damaged object from a damaged store refuse it.
+    case skip = "skip-object"
+  }
   /// What happens if the two ends of a relationship contradict each other. By default, the store is refused.
   public var inverses = Inverses.refuse
   /// What happens to references to objects that do not exist. By default, the store is refused.
   public var danglingReferences = DanglingReferences.refuse
+
+  /// What happens to objects that cannot be read. By default, the store is refused.
+  public var damagedObjects = DamagedObjects.refuse
+  /// Whether each reference that is removed is reported as a loss, because `dangling` was not specified and
+  /// `damaged=skip-object` implies it.
+  var reportsRemovedReferences = false
 
   /// The metadata entry for references that were kept as text: a dictionary whose keys are like `Employee/3.department`
   /// and whose values are arrays of strings like `Department/99`.

@@ -1,0 +1,51 @@
+import AtomicStoreSPI
+
+extension StoreConverter {
+  /// The error for losses that were not allowed.
+  public struct LossError: Error, Sendable, CustomStringConvertible {
+    /// The type that cannot store everything.
+    public var targetType: String
+    /// What it cannot store, with counts.
+    public var losses: [Loss]
+    /// The error without the list of losses.
+    public var summary: String {
+      losses.allSatisfy { $0.kind == .notLoaded }
+        ? "not everything in the source was read" : "\(targetType) cannot store everything"
+    }
+    public var description: String {
+      summary + "; nothing was written:\n"
+        + losses.map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// The result, read back, is not what was to be written.
+  public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    /// The type whose format wrote something else than it was given, or read something else than it wrote.
+    public var targetType: String
+    /// In what the result differs from the source.
+    public var differences: [GraphDifference]
+    /// Creates an error.
+    public init(targetType: String, differences: [GraphDifference]) {
+      self.targetType = targetType
+      self.differences = differences
+    }
+    public var description: String {
+      "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
+        + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// - Throws: ``LossError`` unless the losses are allowed.
+  func refuse(_ losses: [Loss], of source: SourceGraph, _ targetType: String) throws(LossError) {
+    guard !allowsLoss, !losses.isEmpty, !allowsLossOfDamage || losses != source.damage else { return }
+    throw LossError(targetType: targetType, losses: losses)
+  }
+}
+
+extension StoreConverter.SourceGraph {
+  /// What the format did not load.
+  var losses: [Loss] { loadNotes.filter(\.isLoss).map(Loss.init) }
+
+  /// What it left out because it is damaged.
+  var damage: [Loss] { loadNotes.filter { $0.isLoss && $0.location != nil }.map(Loss.init) }
+}
