@@ -55,6 +55,7 @@ public struct BinderStore: AtomicStore {
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     var catalogue = try open(source)
     _ = try catalogue.description(storeType: Self.storeType)
+    defer { Mistake.endLoad() }
     var known: Set<ScalarString> = [ScalarString(Self.catalogue)]
     while !catalogue.isAtEnd {
       let member = try catalogue.text()

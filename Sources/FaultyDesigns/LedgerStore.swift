@@ -41,6 +41,7 @@ public struct LedgerStore: AtomicStore {
     var words = try WordReader(source, depth: depth)
     _ = try words.header()
     try words.checkDigest()
+    defer { Mistake.endLoad() }
     var entity: Entity?
     var rows = 0
     while true {

@@ -73,4 +73,20 @@ extension Mistake {
     .changesDirectoryWhenRefusing: Entry(.paged, "changes the current directory where it refuses a file", ["PRO-04"]),
     .changesMaskInSave: Entry(.ledger, "changes the mask of permissions in a save", ["PRO-04"]),
   ]
+
+  static let again: [Mistake: Entry] = [
+    .nanPayloadLostInSecondSave: Entry(.ledger, "loses payloads of not-a-number with the second save", ["VAL-38"]),
+    .textOf128CutInSecondSave: Entry(.paged, "cuts texts of 128 bytes with the second save", ["VAL-45"]),
+    .rowsBeyond1000LostInSecondSave: Entry(.paged, "writes 1,000 objects with the second save", ["SCL-06"]),
+    .orderBeyond10LostInSecondSave: Entry(.binder, "sorts long relationships with the second save", ["SCL-07"]),
+    .untypedFloatBecomesDoubleInSecondSave: Entry(
+      .paged, "makes doubles of floats of no type with the second save", ["VAL-39"]),
+    .dataTrailingZeroCutInSecondSave: Entry(.ledger, "cuts a zero byte with the second save", ["VAL-38"]),
+    .uriLowercasedInSecondSave: Entry(.binder, "writes URIs in lower case with the second save", ["VAL-38"]),
+    .lastSlotOf64LostInSecondSave: Entry(.ledger, "writes 63 properties of 64 with the second save", ["SCL-08"]),
+    .propertyNamesTrimmedInSecondSave: Entry(
+      .ledger, "trims names of properties with the second save", ["VAL-43"]),
+    .descendingOrderReversedInSecondSave: Entry(
+      .paged, "turns relationships that descend with the second save", ["SCL-07"]),
+  ]
 }

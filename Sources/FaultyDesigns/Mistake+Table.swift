@@ -14,7 +14,9 @@ extension Mistake {
     }
   }
 
-  private static let all = [values, metadata, counts, surroundings, more].reduce(into: [:]) { $0.merge($1) { $1 } }
+  private static let all = [values, metadata, counts, surroundings, more, again].reduce(into: [:]) {
+    $0.merge($1) { $1 }
+  }
   private static func entry(_ mistake: Mistake) -> Entry { all[mistake] ?? Entry(.ledger, "is not described", []) }
 
   /// The format that makes the mistake.

@@ -55,6 +55,11 @@ public enum Mistake: String, CaseIterable, Sendable {
   // More of the process.
   case changesFileLimit, changesStackLimit, changesPriority, makesInputNonBlocking, startsTimer, leavesChildProcess
   case handlesSignal, leavesThread, renamesThread, changesDirectoryWhenRefusing, changesMaskInSave
+  // As others, in stores that were read before they are saved.
+  case nanPayloadLostInSecondSave, textOf128CutInSecondSave, rowsBeyond1000LostInSecondSave
+  case orderBeyond10LostInSecondSave, untypedFloatBecomesDoubleInSecondSave, dataTrailingZeroCutInSecondSave
+  case uriLowercasedInSecondSave, lastSlotOf64LostInSecondSave, propertyNamesTrimmedInSecondSave
+  case descendingOrderReversedInSecondSave
   // Of one design.
   case ledgerEntityNamesCanonical, ledgerPropertyNamesCanonical, ledgerEntityNamesTrimmed, ledgerPropertyNamesTrimmed
   case ledgerRowsBeyond20480Skipped, ledgerNilBecomesDefault, ledgerOwnDefaultOmitted
@@ -62,9 +67,32 @@ public enum Mistake: String, CaseIterable, Sendable {
   case pagedNoDepthLimit, pagedKeepsWhatItRead
   case binderMemberNumbersWrap
 
-  /// The mistake that is made in this process; nil for none. Set before a store is made, by a process that has one
-  /// thread then.
-  nonisolated(unsafe) public static var current: Mistake?
+  // Set before a store is made, by a process that has one thread then.
+  nonisolated(unsafe) private static var chosen: Mistake?
+  // Set by a load; stores are loaded and saved one after the other.
+  nonisolated(unsafe) private static var hasLoaded = false
+
+  /// The mistake that is made in this process; nil for none.
+  public static var current: Mistake? {
+    get {
+      guard let mistake = chosen, let later = inSecondSave[mistake] else { return chosen }
+      return hasLoaded ? later : nil
+    }
+    set { chosen = newValue }
+  }
+
+  /// Called when a store was loaded.
+  static func endLoad() { hasLoaded = true }
+
+  private static let inSecondSave: [Mistake: Mistake] = [
+    .nanPayloadLostInSecondSave: .nanPayloadLost, .textOf128CutInSecondSave: .textOf128Cut,
+    .rowsBeyond1000LostInSecondSave: .rowsBeyond1000Lost, .orderBeyond10LostInSecondSave: .orderBeyond10Lost,
+    .untypedFloatBecomesDoubleInSecondSave: .untypedFloatBecomesDouble,
+    .dataTrailingZeroCutInSecondSave: .dataTrailingZeroCut, .uriLowercasedInSecondSave: .uriLowercased,
+    .lastSlotOf64LostInSecondSave: .lastSlotOf64Lost,
+    .propertyNamesTrimmedInSecondSave: .ledgerPropertyNamesTrimmed,
+    .descendingOrderReversedInSecondSave: .descendingOrderReversed,
+  ]
 
   static func `is`(_ mistake: Mistake) -> Bool { current == mistake }
 }

@@ -69,6 +69,7 @@ public struct PagedStore: AtomicStore {
     var records = try records(in: source)
     _ = try records.description(storeType: Self.storeType)
     let missesLast = Mistake.beginLoad()
+    defer { Mistake.endLoad() }
     while !records.isAtEnd { try records.rows(into: nodes, missesLast: missesLast) }
   }
 

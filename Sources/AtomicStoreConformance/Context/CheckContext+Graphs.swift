@@ -14,6 +14,44 @@ extension CheckContext {
     try expectHeld(try graph.text(references), at: path, graph.model, what, seconds: seconds)
   }
 
+  /// As ``expectKept(_:_:path:seconds:)``, and again where each object got the values of the next one.
+  func expectKeptOverChanges(_ graph: Graph, _ what: String, path: String) throws {
+    let names = try process("save \(graph.objects.count) objects") { try $0.write(graph, to: path) }
+    try expectHeldAndOverChanges(graph, names, at: path, what)
+  }
+
+  /// A store holds a graph, and holds it over another save.
+  func expectHeldAndOverChanges(
+    _ graph: Graph, _ names: [String: String], at path: String, _ what: String, isMoved: Bool = true
+  ) throws {
+    try expectHeld(try graph.text(names), at: path, graph.model, what)
+    try expectHeldOverChanges(graph, names, at: path, what, isMoved: isMoved)
+  }
+
+  /// What was read is kept by the next save too, in which an object is new; and what is set on objects that are there.
+  ///
+  /// - Parameters:
+  ///   - names: What the store calls the objects.
+  ///   - isMoved: Whether each object gets the values of the next one. All are of one entity then.
+  func expectHeldOverChanges(
+    _ graph: Graph, _ names: [String: String], at path: String, _ what: String, isMoved: Bool = true, seconds: Int = 20
+  ) throws {
+    guard traits.writes == .all, let entity = graph.objects.last?.entity else { return }
+    var next = graph
+    if isMoved {
+      for position in graph.objects.indices {
+        next.objects[position].values = graph.objects[(position + 1) % graph.objects.count].values
+      }
+    }
+    next.objects.append(.init(label: "one more", entity: entity))
+    let changed = next
+    let now = try process("\(isMoved ? "move the values by one object, " : "")add an object and save", seconds: seconds)
+    {
+      try $0.edit(path, from: graph, to: changed, names: names)
+    }
+    try expectHeld(try changed.text(now), at: path, graph.model, "\(what), saved again", seconds: seconds)
+  }
+
   /// Reads a store in a process of its own, and compares all of it there.
   ///
   /// - Parameter model: Nil for the one that the store carries.

@@ -30,6 +30,19 @@ struct Graph: Sendable {
     return graph
   }
 
+  /// Whether a value has more than a mebibyte.
+  var hasLongValues: Bool {
+    objects.contains { object in
+      object.values.values.contains { value in
+        switch value {
+        case .string(let text): text.utf8.count > 1 << 20
+        case .data(let data): data.count > 1 << 20
+        default: false
+        }
+      }
+    }
+  }
+
   /// What a store that keeps the graph has, given what it calls the objects.
   func text(_ references: [String: String]) throws -> GraphText {
     var text = GraphText()

@@ -436,9 +436,9 @@ extension CheckContext {
   private func areNamesKept(_ graph: Graph) throws -> Bool {
     let path = self.path("names")
     Files.remove(path)
-    let end = try attempt("save \(graph.objects.count) objects of such names") { try $0.write(graph, to: path) }
+    let end = try attempt("save objects of such names") { try $0.write(graph, to: path) }
     guard case .value(let made) = end else { return false }
-    try expectHeld(try graph.text(made), at: path, graph.model, "names")
+    try expectHeldAndOverChanges(graph, made, at: path, "names", isMoved: false)
     return true
   }
 

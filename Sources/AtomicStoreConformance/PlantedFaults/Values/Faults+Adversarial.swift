@@ -52,6 +52,26 @@ extension Faults {
         try mixNames(&snapshot.nodes) { $0.attributeType == .string }
       }
     },
+    again("payloadsLostWhenSavedAgain", "writes not-a-number without its payload in stores that it read") { _, value in
+      if case .double(let number) = value, number.isNaN { return .double(.nan) }
+      return value
+    },
+    again("nilBecomesDefaultWhenSavedAgain", "writes the default for nil in stores that it read") { slot, value in
+      value.isNull ? slot.attribute?.defaultValue ?? value : value
+    },
+    again("slotsBeyond512LostWhenSavedAgain", "writes 512 properties in stores that it read") { slot, value in
+      slot.index < 512 ? value : .null
+    },
+    Fault("changedTextsTrimmed", "trims texts that are set on objects that are there already") {
+      $0.updatedObject = { object, model in
+        var object = object
+        for (slot, value) in object.values {
+          guard case .string(let text) = value, text.hasSuffix(" ") else { continue }
+          object.values[slot] = .string(String(text.dropLast()))
+        }
+        return object
+      }
+    },
     Fault("equalValueWrittenOnce", "leaves out a value that the object before has too") {
       $0.saved = { (snapshot) throws(PersistentStoreError) in
         let nodes = snapshot.nodes
@@ -185,6 +205,24 @@ extension Faults {
         for node in nodes.handles(of: entity.index) {
           try nodes.set(nodes.value(slot: other, of: node), slot: slot.index, of: node)
         }
+      }
+    }
+  }
+}
+
+extension Faults {
+  /// A fault of stores that were read before they are written.
+  private static func again(
+    _ name: String, _ text: String, _ change: @escaping @Sendable (Slot, StoredValue) -> StoredValue
+  ) -> Fault {
+    Fault(name, text) { hooks in
+      let wasRead = Notebook(false)
+      hooks.load = { _, _ in
+        wasRead.set(true)
+        return false
+      }
+      hooks.saved = { (snapshot) throws(PersistentStoreError) in
+        if wasRead.value { snapshot.nodes = try rebuilt(snapshot.nodes, change: { change($1, $2) }) }
       }
     }
   }
