@@ -5,9 +5,11 @@ enum ReferenceForms {
   /// The three bytes that it needs are in every wider integer too.
   static func all(_ number: UInt32) -> [[UInt8]] {
     let bytes = (0..<3).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    let groups = (0..<3).map { UInt8(truncatingIfNeeded: number >> ($0 * 7)) & 127 }
     return [
-      Array("\(number)".utf8), bytes.reversed(), bytes, Files.groupsOfSeven(number),
-      Files.groupsOfSeven(number, leastFirst: true),
+      Array("\(number)".utf8), bytes.reversed(), bytes,
+      // The last group of a number has no mark.
+      [groups[2] | 128, groups[1] | 128, groups[0]], [groups[0] | 128, groups[1] | 128, groups[2]],
     ]
   }
 }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "97a9c2810f5fb860b738c076d31b838de9f7753fbc2ad21399294a8cfd754ab4"
+#define ASP_INTERFACE "d415ca988b6e68fb385551d3d8b71093610ff64e56d5bbff42b4f9816573ca36"
