@@ -59,18 +59,6 @@ extension Files {
     return found ? result : nil
   }
 
-  /// A number in groups of seven bits, as many formats have it: all but the last byte have the highest bit set.
-  static func groupsOfSeven(_ number: UInt32, leastFirst: Bool = false) -> [UInt8] {
-    var groups: [UInt8] = []
-    var rest = number
-    repeat {
-      groups.append(UInt8(rest & 0x7F))
-      rest >>= 7
-    } while rest > 0
-    if !leastFirst { groups.reverse() }
-    return groups.dropLast().map { $0 | 0x80 } + groups.suffix(1)
-  }
-
   static func utf16(_ units: some Sequence<UInt16>, _ isBigEndian: Bool) -> [UInt8] {
     units.flatMap { unit in
       let bytes = [UInt8(unit >> 8), UInt8(unit & 0xFF)]

@@ -71,13 +71,8 @@ extension StoredValue {
       guard let uuid = value as? UUID else { return nil }
       self = .uuid(uuid)
     case .uri:
-      if let url = value as? URL {
-        self = .uri(url.absoluteString)
-      } else if let text = value as? String {
-        self = .uri(text)
-      } else {
-        return nil
-      }
+      guard let text = (value as? URL)?.absoluteString ?? value as? String else { return nil }
+      self = .uri(text)
     case .undefined:
       guard let guess = Self(guessing: value) else { return nil }
       self = guess

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "b2f0984afcc66080fec5bac0d3bb7d8f851717f926d60f9c798c4ef922e1ba6c"
+#define ASP_INTERFACE "9a325befadb0361700f9317eb10466781aecdd3964433b2a4d88404bf990ad67"

@@ -1,4 +1,4 @@
-import AtomicStoreSPI
+public import AtomicStoreSPI
 import Synchronization
 
 /// A format that was parsed once, and into which arguments are put without parsing it again: a program that fetches in
@@ -96,5 +96,24 @@ struct FormatTemplate: Sendable {
     case .or(let parts): return .or(parts.map { filled($0, &values) })
     case .not(let part): return .not(filled(part, &values))
     }
+  }
+}
+
+extension FetchPredicate {
+  /// Parses a predicate in Core Data's format language.
+  ///
+  /// `%@` takes a value (strings, numbers, `Bool`, `Date`, `Data`, `UUID`, `URL`, decimals, objects and their IDs,
+  /// lists and ranges of these, nil, an expression or a whole predicate), `%K` a key path as a string, `%d`, `%f` and
+  /// similar format specifiers take numbers, `%s` a string. Within quotes they are ordinary characters.
+  ///
+  /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, the tree of operators and
+  ///   path steps to 300, chains of `AND` and `OR` to 10,000, the length to a million characters.
+  public init(format: String, _ arguments: Any?...) throws(PredicateFormatError) {
+    try self.init(format: format, arguments: arguments)
+  }
+
+  /// As ``init(format:_:)``, with the arguments in a list.
+  public init(format: String, arguments: [Any?]) throws(PredicateFormatError) {
+    self = try FormatTemplate.predicate(format, arguments)
   }
 }

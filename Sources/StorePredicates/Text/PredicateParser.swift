@@ -1,25 +1,6 @@
 public import AtomicStoreSPI
 import FoundationEssentials
 
-extension FetchPredicate {
-  /// Parses a predicate in Core Data's format language.
-  ///
-  /// `%@` takes a value (strings, numbers, `Bool`, `Date`, `Data`, `UUID`, `URL`, decimals, objects and their IDs,
-  /// lists and ranges of these, nil, an expression or a whole predicate), `%K` a key path as a string, `%d`, `%f` and
-  /// similar format specifiers take numbers, `%s` a string. Within quotes they are ordinary characters.
-  ///
-  /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, the tree of operators and
-  ///   path steps to 300, chains of `AND` and `OR` to 10,000, the length to a million characters.
-  public init(format: String, _ arguments: Any?...) throws(PredicateFormatError) {
-    try self.init(format: format, arguments: arguments)
-  }
-
-  /// As ``init(format:_:)``, with the arguments in a list.
-  public init(format: String, arguments: [Any?]) throws(PredicateFormatError) {
-    self = try FormatTemplate.predicate(format, arguments)
-  }
-}
-
 extension FetchExpression {
   /// Parses an expression in the format language: what can be on one side of a comparison.
   public init(format: String, _ arguments: Any?...) throws(PredicateFormatError) {
