@@ -23,13 +23,15 @@ struct Anonymise: ParsableCommand {
   func run() throws {
     try guarded(common) {
       guard result.output != nil else { throw CommandFailure("-o names the copy to make", exitCode: 64) }
-      guard salt != nil || !rules.contains(where: { $0.hasSuffix("=hash") }) else {
+      guard salt?.isEmpty == false || !rules.contains(where: { $0.hasSuffix("=hash") }) else {
         throw CommandFailure("hash needs --salt: without it values could be found by trying", exitCode: 64)
       }
       var anonymizer = StoreAnonymizer(salt: salt ?? "")
       for text in rules {
         let (entity, property, rule) = try Self.rule(text)
-        anonymizer.rules[entity, default: [:]][property] = rule
+        guard anonymizer.rules[entity, default: [:]].updateValue(rule, forKey: property) == nil else {
+          throw CommandFailure("there are two rules for \(entity).\(property)", exitCode: 64)
+        }
       }
       let (coordinator, opened) = try source.open(store)
       defer { withExtendedLifetime(coordinator) {} }

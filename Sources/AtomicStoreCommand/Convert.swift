@@ -127,7 +127,7 @@ struct Convert: ParsableCommand {
         let (coordinator, store) = try opened(converter, input, &findings)
         defer { try? coordinator.remove(store) }
         return target == "-"
-          ? try convertToStandardOutput(converter, store) : try converter.convert(store, to: target)
+          ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
       }
     } catch {
       bar.clear()
@@ -187,36 +187,6 @@ struct Convert: ParsableCommand {
     }
     if there.kind != .nothing, faccessat(AT_FDCWD, there.resolvedPath, W_OK, AT_EACCESS) != 0 {
       throw PersistentStoreError(.permissionDenied, "the store is write-protected", at: place)
-    }
-  }
-
-  /// The result is staged and verified, then copied.
-  private func convertToStandardOutput(
-    _ converter: StoreConverter, _ store: PersistentStore
-  ) throws -> StoreConverter.Report {
-    guard let to else {
-      throw CommandFailure("standard output has no extension: specify the type with --to", exitCode: 64)
-    }
-    let type = try InstalledFormats.registry.storeType(named: to)
-    var converter = converter
-    // A stream is one file: select that layout if the format supports both.
-    if type.traits.layout == .folder {
-      guard type.traits.writeOptions.contains(where: { $0.name == "layout" }) else {
-        throw CommandFailure("a \(to) store is a directory and cannot be written to standard output", exitCode: 64)
-      }
-      converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
-    }
-    // A file without a name: other users cannot open it, and it is removed even if the command is killed.
-    return try converter.convert(store, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
-      try Diagnostics.stream { writer in
-        var failure: (any Error)?
-        try result.readChunks { (bytes) throws(PersistentStoreError) in
-          writer.append(bytes)
-          do { try writer.flushIfNeeded() } catch { failure = error }
-          return failure == nil
-        }
-        if let failure { throw failure }
-      }
     }
   }
 

@@ -53,6 +53,13 @@ struct Import: ParsableCommand {
       importer.maximumProblemCount = problems.maximum
       importer.rejectsBadRecords = problems.reject != nil
       defer { Input.discard() }
+      guard importer.types.isEmpty || model == nil && into == nil && !append && upsert.isEmpty else {
+        throw CommandFailure("--types is for a model that is inferred, not with --model or --into", exitCode: 64)
+      }
+      guard into == nil || columns.writeModel == nil else {
+        throw CommandFailure(
+          "--write-model is not possible with --into: 'model convert' writes a store's model", exitCode: 64)
+      }
       let store = try openExisting()
       if let store {
         importer.existing = try store.1.nodesWithDeferredValues()
@@ -80,6 +87,9 @@ struct Import: ParsableCommand {
 
   /// The tables that the arguments name.
   private func sources() throws -> [ImportSource] {
+    guard tables.count(where: { $0 == "-" || $0.hasSuffix("=-") }) < 2 else {
+      throw CommandFailure("only one table can be standard input", exitCode: 64)
+    }
     var sources: [ImportSource] = []
     for argument in tables {
       var entity: String?
@@ -193,7 +203,7 @@ struct Import: ParsableCommand {
       ])
     }
     try result.tell(
-      report, of: into ?? result.output ?? imported.tables.map(\.file).joined(separator: ", "),
+      report, of: imported.tables.map(\.file).joined(separator: ", "), into: into,
       verb: ("imported", "would import"), json: common.json,
       fields: [("tables", .array(list)), ("problems", .array(imported.problems.map(\.json)))])
   }

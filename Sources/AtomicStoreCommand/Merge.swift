@@ -41,6 +41,9 @@ struct Merge: ParsableCommand {
   func run() throws {
     try guarded(common) {
       guard stores.count > 1 else { throw CommandFailure("there are at least two stores to merge", exitCode: 64) }
+      guard (stores + [base ?? ""]).count(where: { $0 == "-" }) < 2 else {
+        throw CommandFailure("only one store can be standard input", exitCode: 64)
+      }
       guard base == nil || stores.count == 2 else {
         throw CommandFailure("--base is for two stores that come from it", exitCode: 64)
       }

@@ -97,12 +97,15 @@ struct ResultOptions: ParsableArguments {
 
   /// Prints what was written: as JSON where it is asked for, otherwise for people who watch.
   ///
-  /// - Parameter fields: What the command adds to the JSON.
+  /// - Parameters:
+  ///   - source: What the result was made of.
+  ///   - store: The store that was changed if there is no output; nil for the source.
+  ///   - fields: What the command adds to the JSON.
   func tell(
-    _ report: StoreConverter.Report, of source: String, verb: (past: String, conditional: String), json: Bool,
-    fields: [(String, JSONValue)] = []
+    _ report: StoreConverter.Report, of source: String, into store: String? = nil,
+    verb: (past: String, conditional: String), json: Bool, fields: [(String, JSONValue)] = []
   ) throws {
-    let target = output ?? source
+    let target = output ?? store ?? source
     if json {
       let all = [("target", JSONValue.string(target))] + report.jsonFields + fields
       let text = JSONValue.object(all).text

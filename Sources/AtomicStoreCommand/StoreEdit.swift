@@ -34,7 +34,11 @@ struct StoreEdit {
     let count = try save(copy, nil, [:], entity, change)
     if result.dryRun { return try showDifferences(input, copying, copy, count, verb, entity) }
     let converter = try result.converter()
-    let report = try converter.convert(from: copy, to: result.output ?? "")
+    let (coordinator, changed) = try converter.open(copy)
+    defer { withExtendedLifetime(coordinator) {} }
+    let report =
+      result.output == "-"
+      ? try converter.convertToStandardOutput(changed) : try converter.convert(changed, to: result.output ?? "")
     try result.tell(
       report, of: store, verb: ("\(verb) \(Diagnostics.count(count, "object")) of \(entity), from", ""),
       json: common.json,

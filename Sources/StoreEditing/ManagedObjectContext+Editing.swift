@@ -19,6 +19,7 @@ extension ManagedObjectContext {
   public func setValues(
     _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
   ) throws -> Int {
+    try check(assignments, entityName)
     var changed = 0
     for object in try fetch(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)) {
       if try set(assignments, of: object) { changed += 1 }
@@ -41,9 +42,32 @@ extension ManagedObjectContext {
   /// - Returns: The new object.
   @discardableResult
   public func insertObject(entityName: String, values assignments: [PropertyAssignment]) throws -> ManagedObject {
+    try check(assignments, entityName)
     let object = try insertNewObject(forEntityName: entityName)
     try set(assignments, of: object)
     return object
+  }
+
+  /// Refuses what is wrong for every object, also if there is none.
+  private func check(_ assignments: [PropertyAssignment], _ entityName: String) throws {
+    var names: Set<ScalarString> = []
+    let entity = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
+      .first
+    for assignment in assignments {
+      guard names.insert(ScalarString(assignment.property)).inserted else {
+        throw PersistentStoreError(.invalidOption, "'\(assignment.property)' is set twice")
+      }
+      guard let entity else { continue }
+      guard entity.property(named: assignment.property) != nil else { throw unknown(assignment.property, entity) }
+      if case .expression(let expression) = assignment.source { try expression.check(entity) }
+    }
+  }
+
+  private func unknown(_ property: String, _ entity: Entity) -> PersistentStoreError {
+    PersistentStoreError(
+      .invalidOption,
+      "\(entity.name) does not have a property '\(property)'"
+        + Suggestion.text(for: property, among: entity.properties.map(\.name)))
   }
 
   /// - Returns: Whether anything changed.
@@ -71,10 +95,7 @@ extension ManagedObjectContext {
   private func value(of assignment: PropertyAssignment, for object: ManagedObject) throws -> Any? {
     let entity = object.entity
     guard let property = entity.property(named: assignment.property) else {
-      throw PersistentStoreError(
-        .invalidOption,
-        "\(entity.name) has no property '\(assignment.property)'"
-          + Suggestion.text(for: assignment.property, among: entity.properties.map(\.name)))
+      throw unknown(assignment.property, entity)
     }
     let place = StoreLocation(
       entity: entity.name, reference: object.objectID.reference?.description, property: assignment.property)
@@ -109,14 +130,14 @@ extension ManagedObjectContext {
     if type == .string { return .string(text) }
     if type == .uri { return .uri(text) }
     if let value = ValueConversion(from: .string, to: type)?.convert(.string(text)) { return value }
-    throw PersistentStoreError(.invalidValue, "'\(text)' is no \(type.modelName)", at: place)
+    throw PersistentStoreError(.invalidValue, "'\(text)' is not of type \(type.modelName)", at: place)
   }
 
   private func stored(
     _ value: PredicateValue, _ type: AttributeType, _ place: StoreLocation
   ) throws(PersistentStoreError) -> StoredValue {
     guard case .value(let value) = value else {
-      throw PersistentStoreError(.invalidValue, "an object or a list is no \(type.modelName)", at: place)
+      throw PersistentStoreError(.invalidValue, "an object or a list is not of type \(type.modelName)", at: place)
     }
     if type.accepts(value) { return value }
     if case .string(let text) = value, type == .uri { return .uri(text) }
@@ -125,7 +146,7 @@ extension ManagedObjectContext {
         return converted
       }
     }
-    throw PersistentStoreError(.invalidValue, "\(value.displayText) is no \(type.modelName)", at: place)
+    throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)", at: place)
   }
 
   // MARK: Relationships
@@ -138,7 +159,7 @@ extension ManagedObjectContext {
       return nil
     }
     guard found.count == value.elements.count else {
-      throw PersistentStoreError(.invalidValue, "the expression is no object", at: place)
+      throw PersistentStoreError(.invalidValue, "the expression is not an object", at: place)
     }
     if relationship.isToMany { return relationship.isOrdered ? found as Any : Set(found) }
     guard found.count < 2 else {

@@ -14,11 +14,13 @@ struct CSVRecordReader: RecordReader {
   init(_ bytes: UnsafeBufferPointer<UInt8>, _ conventions: TextConventions) throws(PersistentStoreError) {
     self.bytes = bytes
     comment = conventions.comment
+    let declared = Self.declaredDelimiter(bytes)
     var dialect = CSVDialect.detect(Self.withoutComments(bytes, conventions.comment))
-    if let delimiter = conventions.delimiter { dialect.delimiter = delimiter }
+    if let delimiter = conventions.delimiter ?? declared { dialect.delimiter = delimiter }
     dialect.allowsStrayQuotes = conventions.allowsStrayQuotes
     delimiter = dialect.delimiter
     reader = try CSVReader(bytes, dialect: dialect)
+    if declared != nil { reader.skipLine() }
     if let names = conventions.columnNames {
       columns = names
       return
@@ -33,6 +35,16 @@ struct CSVRecordReader: RecordReader {
     }
     let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
     headerRange = start..<max(start, lineEnd(before: reader.offset))
+  }
+
+  /// The delimiter of a first line like `sep=;`, which Excel writes and understands.
+  private static func declaredDelimiter(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt8? {
+    let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+    guard bytes.count > start + 5, bytes[start...].starts(with: "sep=".utf8),
+      [UInt8(ascii: "\n"), UInt8(ascii: "\r")].contains(bytes[start + 5]),
+      [UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "\t"), UInt8(ascii: "|")].contains(bytes[start + 4])
+    else { return nil }
+    return bytes[start + 4]
   }
 
   /// The bytes from the first line that is no comment on.

@@ -37,7 +37,7 @@ final class ExistingObjectTable {
     if let list = assigned[plan.source], number < list.count { key = list[number] }
     guard let node = nodes.handle(for: key, entity: plan.entity.index) else { return .new }
     let name = nodes.model.entity(at: node.entity).name
-    guard rule != .refuse else { return .taken("the store has \(name)/\(key) already") }
+    guard mayUpdate(plan.entity) else { return .taken("the store has \(name)/\(key) already") }
     guard node.entity == plan.entity.index else { return .taken("\(key) is a \(name) in the store") }
     guard updated.insert(node).inserted else { return .taken("another record is \(name)/\(key) as well") }
     var given = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
@@ -51,6 +51,16 @@ final class ExistingObjectTable {
       return .failed(error)
     }
     return .updated
+  }
+
+  /// Whether records of an entity may be of objects that exist. Where objects of other entities are found by an
+  /// attribute, keys are not references.
+  private func mayUpdate(_ entity: Entity) -> Bool {
+    switch rule {
+    case .refuse: false
+    case .update: true
+    case .updateByProperty(let properties): properties[entity.name] != nil
+    }
   }
 
   /// Copies the objects that no record updates.

@@ -98,18 +98,30 @@ final class ImportDiagnosis {
         note(link, "there is no \(job.model.entity(at: link.destination).name) with the key '\(link.key)'", job)
       }
     }
-    guard job.importer.rejectsBadRecords else { return }
-    // And what names a record that is left out, and so on.
-    var changed = true
-    while changed {
-      changed = false
-      for (link, owner) in open where rejected[owner.table].contains(owner.number) {
+    if job.importer.rejectsBadRecords { rejectDependents(open, job) }
+  }
+
+  /// Rejects what names a record that is left out, what names that, and so on. Each link is visited once: records may
+  /// form a long chain.
+  private func rejectDependents(_ links: [(link: Link, owner: Owner)], _ job: ImportJob) {
+    var byOwner: [[Int: [Int]]] = Array(repeating: [:], count: rejected.count)
+    for (index, entry) in links.enumerated() {
+      byOwner[entry.owner.table][entry.owner.number, default: []].append(index)
+    }
+    var waiting: [(table: Int, number: Int)] = []
+    for table in rejected.indices { waiting += rejected[table].sorted().map { (table, $0) } }
+    var next = 0
+    while next < waiting.count {
+      let (table, number) = waiting[next]
+      next += 1
+      for index in byOwner[table][number] ?? [] {
+        let (link, owner) = links[index]
         if link.number.map({ rejected[link.table].contains($0) }) ?? rejectedJoinKeys.contains(link.key) { continue }
-        changed = true
         note(
           link,
           "\(job.plans[owner.table].entity.name)/\(link.key), which is named here, is left out: line \(owner.line)",
           job)
+        if let number = link.number { waiting.append((link.table, number)) }
       }
     }
   }

@@ -85,7 +85,7 @@ struct ImportJob {
     let imported = Set(plans.map { ScalarString($0.entity.name) })
     let named =
       importer.keyColumns.keys.map { $0 } + importer.relationshipColumns.map(\.entityName)
-      + importer.joinTables.map(\.entityName)
+      + importer.joinTables.map(\.entityName) + importer.existingObjects.entityNames
     for name in named where !imported.contains(ScalarString(name)) {
       throw PersistentStoreError(
         .invalidOption,

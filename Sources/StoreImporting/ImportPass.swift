@@ -108,7 +108,7 @@ final class ImportPass {
         if left.contains(number) { continue }
         diagnosis?.add(start..<max(start, end), table: plan.source)
         try note(
-          .record, error.message, plan, number, nil, line: error.location.line ?? record.line,
+          .record, error.withEncodingHint.message, plan, number, nil, line: error.location.line ?? record.line,
           column: error.location.column)
         continue
       }
@@ -215,7 +215,9 @@ final class ImportPass {
 
   private func key(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int) throws(ImportStop) -> ReferenceObject {
     if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
-    if let number = ExactText.integer(text) ?? values.integer(text, kind) { return .integer(number) }
+    if !ValueReader.hasLeadingZero(text), let number = ExactText.integer(text) ?? values.integer(text, kind) {
+      return .integer(number)
+    }
     throw .textKeys(root: root)
   }
 

@@ -12,6 +12,11 @@ struct JSONRecordReader: RecordReader {
   private var isBroken = false
   private(set) var columns: [String] = []
   private var numbers: [ScalarString: Int] = [:]
+  /// The number of the last record that has each column.
+  private var lastRecords: [Int] = []
+  private var recordNumber = 0
+  /// The error of the current record, which is read to its end.
+  private var failure: PersistentStoreError?
   /// Whether columns are still being collected.
   private var isCollecting = true
   private let start: Int
@@ -36,6 +41,7 @@ struct JSONRecordReader: RecordReader {
       }
     }
     isCollecting = false
+    lastRecords = Array(repeating: 0, count: columns.count)
     isFirst = true
     isBroken = false
     scanner.restart(at: start)
@@ -74,8 +80,11 @@ struct JSONRecordReader: RecordReader {
     record.start = scanner.position
     record.fields = Array(repeating: ImportField(line: scanner.line, column: scanner.column), count: columns.count)
     guard scanner.peek == UInt8(ascii: "{") else { throw scanner.failure("a record is a JSON object") }
+    recordNumber += 1
+    failure = nil
     try readObject(&record, prefix: "", depth: 0)
     record.end = scanner.position
+    if let failure { throw failure }
     return true
   }
 
@@ -88,6 +97,7 @@ struct JSONRecordReader: RecordReader {
     if scanner.take(UInt8(ascii: "}")) { return }
     while true {
       scanner.skipSpace()
+      let place = StoreLocation(line: scanner.line, column: scanner.column)
       let name = prefix + (try scanner.readName())
       scanner.skipSpace()
       guard scanner.take(UInt8(ascii: ":")) else { throw scanner.failure("':' is missing") }
@@ -99,6 +109,7 @@ struct JSONRecordReader: RecordReader {
         let known = numbers[ScalarString(name)]
         if let number = known, number < record.fields.count {
           record.fields[number] = field
+          if !isCollecting { noteUse(of: number, at: place) }
         } else if isCollecting, known == nil {
           numbers[ScalarString(name)] = columns.count
           columns.append(name)
@@ -113,8 +124,19 @@ struct JSONRecordReader: RecordReader {
     }
   }
 
-  /// Goes on with the next line; in an array what follows an error has no meaning.
+  /// Which of two values a member has is unknown.
+  private mutating func noteUse(of column: Int, at place: StoreLocation) {
+    if lastRecords[column] == recordNumber, failure == nil {
+      failure = PersistentStoreError(
+        .invalidValue, "the member '\(columns[column])' occurs twice in the object", at: place)
+    }
+    lastRecords[column] = recordNumber
+  }
+
+  /// Goes on with the next record if this one was read whole, otherwise with the next line; in an array what follows an
+  /// error has no meaning.
   mutating func recover(from error: PersistentStoreError) -> Int {
+    if error.code == .invalidValue { return scanner.position }
     if isArray { isBroken = true } else { scanner.skipLine() }
     return scanner.position
   }

@@ -86,6 +86,7 @@ struct JSONScanner {
       try takeWord("false")
       field.kind = .no
     case UInt8(ascii: "n"): try takeWord("null")
+    case UInt8(ascii: "{"): throw failure("an object within an array is not a value that can be imported")
     default:
       field.kind = .number
       try takeNumber()
@@ -96,7 +97,7 @@ struct JSONScanner {
 
   private mutating func takeWord(_ word: StaticString) throws(PersistentStoreError) {
     for index in 0..<word.utf8CodeUnitCount {
-      guard peek == word.utf8Start[index] else { throw failure("this is no JSON value") }
+      guard peek == word.utf8Start[index] else { throw failure("this is not a JSON value") }
       position += 1
     }
   }
@@ -109,7 +110,7 @@ struct JSONScanner {
 
   private mutating func takeNumber() throws(PersistentStoreError) {
     _ = take(UInt8(ascii: "-"))
-    guard takeDigits() else { throw failure("this is no JSON value") }
+    guard takeDigits() else { throw failure("this is not a JSON value") }
     if take(UInt8(ascii: ".")), !takeDigits() { throw failure("a digit is missing") }
     if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
       if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }

@@ -11,6 +11,8 @@ struct ModelInference {
   /// The patterns of dates by column, by table.
   private(set) var formats: [[String: DateFormat]]
   private(set) var notes: [SelectionNote] = []
+  /// Names that were given a type and are not those of a column.
+  private var unusedTypes: Set<String>
 
   init(_ importer: StoreImporter, _ sources: [ImportSource], _ texts: [StoreBytes], _ headers: [[String]]) {
     self.importer = importer
@@ -18,13 +20,27 @@ struct ModelInference {
     self.texts = texts
     self.headers = headers
     formats = Array(repeating: [:], count: sources.count)
+    unusedTypes = Set(importer.types.keys)
   }
 
   /// - Throws: `.invalidOption` for what was asked of columns that do not exist, `.invalidModel`.
   mutating func model() throws -> ManagedObjectModel {
     let names = sources.map { $0.entityName ?? NameMatching.entityName(forFile: $0.stem) }
+    var files: [ScalarString: String] = [:]
+    for (name, source) in zip(names, sources) {
+      guard let other = files.updateValue(source.name, forKey: ScalarString(name)) else { continue }
+      throw PersistentStoreError(
+        .invalidOption,
+        "\(other) and \(source.name) both have the entity \(name): without a model, a table has an entity of its own")
+    }
     var properties: [[PropertyDescription]] = []
     for table in sources.indices { properties.append(try attributes(of: table, names)) }
+    if let unused = unusedTypes.min() {
+      throw PersistentStoreError(
+        .invalidOption,
+        "no attribute is called '\(unused)', which was given a type; there are "
+          + properties.joined().map(\.name).joined(separator: ", "))
+    }
     var inverses: [(entity: Int, RelationshipDescription)] = []
     for table in sources.indices {
       for (relationship, inverse, destination) in try relationships(of: table, names) {
@@ -64,6 +80,7 @@ struct ModelInference {
         }
       }
     }
+    try refuseDoubles(table)
     let relationships = Set(try foreignKeys(of: table, names).map(\.column))
     let keys = Set(keyColumns(of: table, names))
     let isNamedKey = importer.keyColumns[names[table]] != nil
@@ -72,8 +89,11 @@ struct ModelInference {
       guard !relationships.contains(index), isNamedKey || !keys.contains(index) else { continue }
       let name = NameMatching.propertyName(forColumn: column)
       let type: AttributeType
-      if let given = importer.types["\(names[table]).\(name)"] ?? importer.types[name] ?? importer.types[column] {
+      if let key = ["\(names[table]).\(name)", name, column].first(where: { importer.types[$0] != nil }),
+        let given = importer.types[key]
+      {
         type = given
+        unusedTypes.remove(key)
       } else {
         let found = facts[index].type
         type = found.type
@@ -90,6 +110,19 @@ struct ModelInference {
           AttributeDescription(name: name, type: type, isOptional: facts[index].hasMissing || !facts[index].hasValue)))
     }
     return result
+  }
+
+  /// Two columns that become one property.
+  private func refuseDoubles(_ table: Int) throws(PersistentStoreError) {
+    var seen: [ScalarString: Int] = [:]
+    for (index, column) in headers[table].enumerated() where !column.isEmpty {
+      let name = NameMatching.propertyName(forColumn: column)
+      guard let other = seen.updateValue(index, forKey: ScalarString(name)) else { continue }
+      throw PersistentStoreError(
+        .malformed,
+        "the columns \(other + 1) and \(index + 1), '\(headers[table][other])' and '\(column)', both become the property '\(name)': give the columns other names",
+        at: StoreLocation(file: sources[table].name, line: 1))
+    }
   }
 
   // MARK: Keys
@@ -242,19 +275,26 @@ struct ColumnFacts {
     guard !bytes.isEmpty, !has(bytes, UInt8(ascii: "e")), !has(bytes, UInt8(ascii: "E")),
       case .decimal(let value) = values.value(text, kind, .decimal, format: nil), !value.isNaN
     else { return false }
-    return !hasLeadingZero(bytes)
+    return !ValueReader.hasLeadingZero(bytes)
   }
 
   private static func isDouble(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
     let bytes = ValueReader.trimmed(text)
-    return !bytes.isEmpty && !hasLeadingZero(bytes) && !values.value(text, kind, .double, format: nil).isNull
+    return !bytes.isEmpty && !ValueReader.hasLeadingZero(bytes) && digitCount(bytes) <= 17
+      && !values.value(text, kind, .double, format: nil).isNull
   }
 
-  /// Whether a digit follows a zero at the beginning, as in codes.
-  private static func hasLeadingZero(_ bytes: Span<UInt8>) -> Bool {
-    let first = bytes[0] == UInt8(ascii: "-") ? 1 : 0
-    guard first + 1 < bytes.count, bytes[first] == UInt8(ascii: "0") else { return false }
-    return bytes[first + 1] >= UInt8(ascii: "0") && bytes[first + 1] <= UInt8(ascii: "9")
+  /// The digits from the first one that is not zero to the last one. A double keeps at most 17.
+  private static func digitCount(_ bytes: Span<UInt8>) -> Int {
+    var count = 0
+    var significant = 0
+    for index in bytes.indices {
+      if bytes[index] | 0x20 == UInt8(ascii: "e") { break }
+      guard bytes[index] >= UInt8(ascii: "0"), bytes[index] <= UInt8(ascii: "9") else { continue }
+      if bytes[index] != UInt8(ascii: "0") || count > 0 { count += 1 }
+      if bytes[index] != UInt8(ascii: "0") { significant = count }
+    }
+    return significant
   }
 
   private static func has(_ bytes: Span<UInt8>, _ byte: UInt8) -> Bool {

@@ -10,8 +10,13 @@ enum SourceReading {
     do {
       return try text.withUnsafeBytes { raw in
         let bytes = raw.assumingMemoryBound(to: UInt8.self)
+        try refuseOtherFiles(bytes)
+        let isJSON = JSONRecordReader.isJSON(bytes)
+        guard isJSON || bytes.isEmpty || ![".json", ".ndjson", ".jsonl"].contains(where: { name.hasSuffix($0) }) else {
+          throw PersistentStoreError(.malformed, "this is neither an array of JSON objects nor objects on lines")
+        }
         var reader: any RecordReader =
-          JSONRecordReader.isJSON(bytes) ? try JSONRecordReader(bytes) : try CSVRecordReader(bytes, conventions)
+          isJSON ? try JSONRecordReader(bytes) : try CSVRecordReader(bytes, conventions)
         return try body(&reader)
       }
     } catch let error as PersistentStoreError {
@@ -20,10 +25,27 @@ enum SourceReading {
   }
 }
 
+extension SourceReading {
+  /// Files that are often taken for tables, and what their first bytes are. As text they would be one strange column.
+  private static let otherFiles: [(start: [UInt8], what: String)] = [
+    ([0x50, 0x4B, 0x03, 0x04], "a ZIP archive, as spreadsheets (.xlsx, .ods) are: save the sheet as CSV"),
+    ([0x1F, 0x8B], "compressed with gzip: decompress it first"),
+    (Array("%PDF-".utf8), "a PDF document"), (Array("<?xml".utf8), "an XML document"),
+    (Array("<!DOCTYPE".utf8), "an XML or HTML document"), (Array("<html".utf8), "an HTML document"),
+    (Array("bplist".utf8), "a binary property list"), (Array("SQLite format 3".utf8), "an SQLite database"),
+  ]
+
+  private static func refuseOtherFiles(_ bytes: UnsafeBufferPointer<UInt8>) throws(PersistentStoreError) {
+    for (start, what) in otherFiles where bytes.starts(with: start) {
+      throw PersistentStoreError(.foreignFormat, "this is not a table, but \(what)")
+    }
+  }
+}
+
 extension PersistentStoreError {
   /// The error with what would help, where the bytes are not UTF-8.
-  fileprivate var withEncodingHint: PersistentStoreError {
-    guard message.contains("not UTF-8") else { return self }
+  var withEncodingHint: PersistentStoreError {
+    guard message.contains("not UTF-8") || message.contains("not valid UTF-8") else { return self }
     var copy = self
     copy.message += "; the encoding may be windows-1252 or latin-1"
     return copy

@@ -51,6 +51,11 @@ public struct StoreImporter: Sendable {
     /// The same, with objects found by an attribute's value, by entity. Other records are new objects, whose references
     /// follow on from those of the store.
     case updateByProperty([String: String])
+
+    var entityNames: [String] {
+      if case .updateByProperty(let properties) = self { return properties.keys.sorted() }
+      return []
+    }
   }
 
   /// A column that holds keys of other records.

@@ -55,6 +55,7 @@ struct TablePlan {
     try findKey(importer, slotOfColumn)
     findRelationships(&slotOfColumn)
     try refuseDoubles(slotOfColumn)
+    try refuseEqualNames(slotOfColumn)
     for (index, slot) in slotOfColumn { describe(index, entity.slots[slot], known[names[index]]) }
     noteAbsent(Set(slotOfColumn.values), importer)
     ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keyColumns.contains($0) }.map {
@@ -103,6 +104,8 @@ struct TablePlan {
     }
     func only(_ list: [Int]?) -> Int? { list?.count == 1 ? list?.first : nil }
     take { entity.slot(named: $0) }
+    // As an inferred model calls it: the column 2026 is column2026.
+    take { entity.slot(named: NameMatching.propertyName(forColumn: $0)) }
     take { only(folded[NameMatching.folded($0)]) }
     take { only(former[NameMatching.folded($0)]) }
   }
@@ -156,6 +159,17 @@ struct TablePlan {
           "the columns '\(columnNames[other])' and '\(columnNames[index])' are both \(entity.slots[slot].name)",
           at: place)
       }
+    }
+  }
+
+  /// A column that is used and another one of that name.
+  private func refuseEqualNames(_ slots: [Int: Int]) throws(PersistentStoreError) {
+    var seen: [ScalarString: Int] = [:]
+    for (index, name) in columnNames.enumerated() where !name.isEmpty {
+      guard let other = seen.updateValue(index, forKey: ScalarString(name)) else { continue }
+      guard [index, other].contains(where: { slots[$0] != nil || keyColumns.contains($0) }) else { continue }
+      throw PersistentStoreError(
+        .malformed, "the columns \(other + 1) and \(index + 1) are both called '\(name)'", at: place)
     }
   }
 

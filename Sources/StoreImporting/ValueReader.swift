@@ -274,6 +274,15 @@ final class ValueReader {
     return bytes.extracting(start..<end)
   }
 
+  /// Whether a digit follows a zero at the beginning, as in codes.
+  static func hasLeadingZero(_ given: Span<UInt8>) -> Bool {
+    let bytes = trimmed(given)
+    guard bytes.count > 1 else { return false }
+    let first = bytes[0] == UInt8(ascii: "-") ? 1 : 0
+    guard first + 1 < bytes.count, bytes[first] == UInt8(ascii: "0") else { return false }
+    return bytes[first + 1] >= UInt8(ascii: "0") && bytes[first + 1] <= UInt8(ascii: "9")
+  }
+
   static func text(_ bytes: Span<UInt8>) -> String {
     bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
   }

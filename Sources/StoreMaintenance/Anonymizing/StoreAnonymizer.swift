@@ -6,7 +6,7 @@ import StorePredicates
 /// still be joined and tested with.
 public struct StoreAnonymizer: Sendable {
   /// What becomes of the values of a property. Null stays null.
-  public enum Rule: Sendable, Hashable {
+  public enum Rule: Sendable, Hashable, CustomStringConvertible {
     /// Sixteen hexadecimal digits, or a number or UUID, computed from the value and the salt: equal values stay equal.
     case hash
     /// Letters become x or X, digits 0; length and everything else stay.
@@ -15,6 +15,16 @@ public struct StoreAnonymizer: Sendable {
     case fixed(String)
     /// A text with the object's number in its entity, from 1 in the order of references; or the number itself.
     case sequence(String)
+
+    /// As the command line writes it: `fixed:TEXT`.
+    public var description: String {
+      switch self {
+      case .hash: "hash"
+      case .mask: "mask"
+      case .fixed(let text): "fixed:\(text)"
+      case .sequence(let prefix): "sequence:\(prefix)"
+      }
+    }
   }
 
   /// Mixed into every hash: without it nobody can find out a value by trying.
@@ -67,7 +77,7 @@ public struct StoreAnonymizer: Sendable {
       let value = nodes.value(slot: slot, of: node)
       if value.isNull { continue }
       guard let new = replacement(of: value, type, rule, number + 1) else {
-        throw PersistentStoreError(.invalidOption, "\(rule) is no rule for \(type.modelName)", at: place)
+        throw PersistentStoreError(.invalidOption, "\(rule) cannot replace values of type \(type.modelName)", at: place)
       }
       try nodes.set(new, slot: slot, of: node)
       count += 1

@@ -44,7 +44,7 @@ struct EntityCheck {
       guard rule.limitsValues || looksAtTexts else { continue }
       let value = reader.value(slot: slot.index, row: row)
       for violation in rule.violations(value) {
-        let text = String(value.displayText.prefix(200))
+        let text = String(value.shownText.prefix(200))
         list.add(
           CheckFinding(
             kind: .rule, object: object(row), property: slot.name, value: text,
@@ -113,7 +113,7 @@ struct UniquenessCheck {
           known[key] = object
           continue
         }
-        let value = String(key.map(\.displayText).joined(separator: ", ").prefix(200))
+        let value = String(key.map(\.shownText).joined(separator: ", ").prefix(200))
         list.add(
           CheckFinding(
             kind: .unique, object: object, property: constraint.joined(separator: ", "), value: value,

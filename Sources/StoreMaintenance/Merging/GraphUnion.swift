@@ -66,8 +66,8 @@ struct GraphUnion {
         continue
       }
       let conflict = StoreMerge.Conflict(
-        object: nodes.objectReference(of: target), property: slot.name, first: old.displayText,
-        second: value.displayText)
+        object: nodes.objectReference(of: target), property: slot.name, first: old.shownText,
+        second: value.shownText)
       if decision.takesSecond(conflict, (nodes, target), (graph, node)) {
         try nodes.set(value, slot: slot.index, of: target)
       }

@@ -10,6 +10,7 @@ extension StoreMerge {
     guard let first = graphs.first else {
       throw PersistentStoreError(.invalidOption, "there is nothing to merge")
     }
+    try checkNames(in: first.model)
     var union = GraphUnion(first, matching, conflictRule)
     for graph in graphs.dropFirst() { try union.add(graph) }
     return try union.result()
@@ -22,7 +23,33 @@ extension StoreMerge {
   ///
   /// - Throws: as ``merge(_:)``.
   public func merge(base: NodeTable, _ first: NodeTable, _ second: NodeTable) throws -> Result {
+    try checkNames(in: base.model)
     var merge = try ThreeWayMerge(base, first, second, conflictRule)
     return try merge.result()
+  }
+
+  /// - Throws: `.invalidOption` for an entity or property of ``matching`` or ``conflictRule`` that the model does not
+  ///   have: nothing would match, or every conflict remain.
+  private func checkNames(in model: ManagedObjectModel) throws(PersistentStoreError) {
+    if case .properties(let properties) = matching {
+      for (name, keys) in properties.sorted(by: { $0.key < $1.key }) {
+        guard let entity = model.entity(named: name) else {
+          throw PersistentStoreError(
+            .invalidOption,
+            "there is no entity '\(name)'\(Suggestion.text(for: name, among: model.entities.map(\.name)))")
+        }
+        guard !keys.isEmpty else {
+          throw PersistentStoreError(.invalidOption, "no property is named by which objects of \(name) are matched")
+        }
+        for key in keys where entity.slot(named: key) == nil {
+          throw PersistentStoreError(
+            .invalidOption,
+            "\(name) does not have a property '\(key)'\(Suggestion.text(for: key, among: entity.slots.map(\.name)))")
+        }
+      }
+    }
+    if case .newest(let key) = conflictRule, !model.entities.contains(where: { $0.slot(named: key) != nil }) {
+      throw PersistentStoreError(.invalidOption, "no entity has a property '\(key)'")
+    }
   }
 }

@@ -160,7 +160,7 @@ struct ThreeWayMerge {
       return try setKnown(.toMany(merged), slot, here)
     }
     let conflict = StoreMerge.Conflict(
-      object: object, property: slot.name, first: one.displayText, second: other.displayText)
+      object: object, property: slot.name, first: one.shownText, second: other.shownText)
     guard decision.takesSecond(conflict, (first, mine), (second, theirs)) else { return }
     if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
     try setKnown(other, slot, here)

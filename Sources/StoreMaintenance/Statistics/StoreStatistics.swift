@@ -93,6 +93,8 @@ public struct StoreStatistics: Sendable {
     let isBinary = type == .binaryData || type == .transformable
     // Neumaier's sum, so that the mean of many values does not drift.
     var (sum, rest, numbers) = (0.0, 0.0, 0)
+    // Integers are added exactly: doubles do not hold large ones.
+    var whole: Int128 = 0
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
       if reader.isNull(slot: slot, row: row) {
         result.nullCount += 1
@@ -107,7 +109,10 @@ public struct StoreStatistics: Sendable {
       known.insert(value)
       if case .string(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
       if case .uri(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
-      if let number = number(value), !number.isNaN {
+      if case .integer(let integer) = value {
+        whole += Int128(integer)
+        numbers += 1
+      } else if let number = number(value), !number.isNaN {
         let total = sum + number
         rest += abs(sum) >= abs(number) ? (sum - total) + number : (number - total) + sum
         sum = total
@@ -121,12 +126,11 @@ public struct StoreStatistics: Sendable {
       }
     }
     if !isBinary { result.distinctCount = known.count }
-    if numbers > 0 { result.mean = (sum.isFinite ? sum + rest : sum) / Double(numbers) }
+    if numbers > 0 { result.mean = ((sum.isFinite ? sum + rest : sum) + Double(whole)) / Double(numbers) }
   }
 
   private static func number(_ value: StoredValue) -> Double? {
     switch value {
-    case .integer(let number): Double(number)
     case .float(let number): Double(number)
     case .double(let number): number
     case .decimal(let number): number.doubleValue

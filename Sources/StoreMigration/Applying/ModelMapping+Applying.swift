@@ -349,6 +349,6 @@ struct MappingApplication {
         return converted
       }
     }
-    throw PersistentStoreError(.invalidValue, "\(value.displayText) is no \(type.modelName)")
+    throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)")
   }
 }

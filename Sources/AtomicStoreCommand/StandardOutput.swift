@@ -1,0 +1,34 @@
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+import StoreCodecs
+
+extension StoreConverter {
+  /// The result is staged and verified, then copied.
+  func convertToStandardOutput(_ store: PersistentStore) throws -> Report {
+    guard let to = targetType else {
+      throw CommandFailure("standard output has no extension: specify the type with --to", exitCode: 64)
+    }
+    let type = try InstalledFormats.registry.storeType(named: to)
+    var converter = self
+    // A stream is one file: select that layout if the format supports both.
+    if type.traits.layout == .folder {
+      guard type.traits.writeOptions.contains(where: { $0.name == "layout" }) else {
+        throw CommandFailure("a \(to) store is a directory and cannot be written to standard output", exitCode: 64)
+      }
+      converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
+    }
+    // A file without a name: other users cannot open it, and it is removed even if the command is killed.
+    return try converter.convert(store, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
+      try Diagnostics.stream { writer in
+        var failure: (any Error)?
+        try result.readChunks { (bytes) throws(PersistentStoreError) in
+          writer.append(bytes)
+          do { try writer.flushIfNeeded() } catch { failure = error }
+          return failure == nil
+        }
+        if let failure { throw failure }
+      }
+    }
+  }
+}
