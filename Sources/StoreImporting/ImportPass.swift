@@ -11,6 +11,7 @@ final class ImportPass {
   /// Knows what is to be left out.
   private let skipping: ImportDiagnosis?
   private let isTextRoot: [Bool]
+  private let isNumberRoot: [Bool]
   private(set) var counts: [Int]
   private let values: ValueReader
   var joins: [JoinedKeys] = []
@@ -23,6 +24,7 @@ final class ImportPass {
     self.diagnosis = diagnosis
     self.skipping = skipping
     isTextRoot = (0..<job.model.entityCount).map { job.textKeyRoots.contains($0) }
+    isNumberRoot = (0..<job.model.entityCount).map { job.numberKeyRoots.contains($0) }
     counts = Array(repeating: 0, count: job.plans.count)
     values = ValueReader(job.importer.conventions)
     nodes = NodeTableBuilder(model: job.model)
@@ -215,7 +217,9 @@ final class ImportPass {
 
   private func key(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int) throws(ImportStop) -> ReferenceObject {
     if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
-    if !ValueReader.hasLeadingZero(text), let number = ExactText.integer(text) ?? values.integer(text, kind) {
+    if isNumberRoot[root] || !ValueReader.hasLeadingZero(text),
+      let number = ExactText.integer(text) ?? values.integer(text, kind)
+    {
       return .integer(number)
     }
     throw .textKeys(root: root)

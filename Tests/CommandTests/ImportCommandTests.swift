@@ -137,6 +137,25 @@ import Testing
   }
 
   @Test(
+    "keys find the objects of the store that is added to, with leading zeros where it has numbers, and as its texts")
+  func paddedKeys() throws {
+    let folder = try Folder()
+    func write(_ text: String) throws { try Data(text.utf8).write(to: URL(filePath: folder("T.csv"))) }
+    for (first, second, count) in [("7,a\n10,b\n", "007,c\n0010,d\n", 2), ("007,a\n10,b\n", "10,d\n", 2)] {
+      try write("id,n\n" + first)
+      #expect(try Command.run("import", "T.csv", "-o", "t.plist", "--force", in: folder.path).code == 0)
+      try write("id,n\n" + second)
+      let added = try Command.run("import", "T.csv", "--into", "t.plist", "--upsert", "key", in: folder.path)
+      #expect(added.code == 0, "\(added.errors)")
+      let shown = try Command.run("fetch", "t.plist", "--entity", "T", "--count", in: folder.path)
+      #expect(shown.output == "\(count)\n", "\(shown.output)")
+      let changed = try Command.run(
+        "fetch", "t.plist", "--entity", "T", "--where", "n == 'd'", "--count", in: folder.path)
+      #expect(changed.output == "1\n")
+    }
+  }
+
+  @Test(
     "what cannot be asked exits with 64",
     arguments: [
       ["people.csv"], ["-"], ["authors.csv", "--key", "Author"], ["authors.csv", "--relationship", "Author=x"],

@@ -86,6 +86,85 @@ import Testing
     #expect(rows.output.contains("staff: EMP/106\n  staff: EMP/103\n"), "\(rows.output)\(rows.errors)")
   }
 
+  @Test(
+    "an object that cannot begin takes no other one along, nor does text between elements",
+    arguments: [
+      #"<object id="z107"></object>"#, #"<object type="EMP"></object>"#, #"<object type="EMP" id="z107" odd="1"/>"#,
+      #"<object type="EMP" id="z103"></object>"#,
+      #"<object type="EMP" id="z107">text</object>"#,
+      #"<object type="EMP" id="z107"><relationship name="dept" type="1/1" destination="DEPT">x</relationship></object>"#,
+    ])
+  func neighbours(_ damage: String) throws {
+    let folder = try Folder()
+    try Self.damaged(folder)
+    let whole = try Self.text(folder("d.xml")).replacing("<oops><deep/></oops>", with: "")
+      .replacing("old<", with: "40<").replacing(" zz9", with: "").replacing(#"id="odd""#, with: #"id="z102""#)
+    try Data(whole.utf8).write(to: URL(filePath: folder("whole.xml")))
+    try Data(whole.replacing("</database>", with: damage + "</database>").utf8).write(
+      to: URL(filePath: folder("last.xml")))
+    let marker = #"<object type="EMP" id="z105">"#
+    try Data(whole.replacing(marker, with: damage + marker).utf8).write(to: URL(filePath: folder("middle.xml")))
+    let wanted = try Command.run("dump", folder("whole.xml"))
+    #expect(wanted.code == 0, "\(wanted.errors)")
+    for name in ["last.xml", "middle.xml"] {
+      let found = try Command.run(arguments: ["dump", folder(name)] + Self.skip)
+      #expect(found.code == 0 && found.output == wanted.output, "\(name): \(found.output)\(found.errors)")
+      let shown = try Command.run(arguments: ["inspect", folder(name)] + Self.skip)
+      #expect(shown.output.components(separatedBy: "damaged object").count == 2, "\(shown.output)")
+    }
+  }
+
+  @Test(
+    "links that only one end has once something is left out are left out as well, and an object named twice is once")
+  func contradictions() throws {
+    let folder = try Folder()
+    let model = """
+      <model><entity name="Dept"><relationship name="staff" toMany="YES" destinationEntity="Emp" inverseName="dept" \
+      inverseEntity="Dept" optional="YES"/><relationship name="friends" toMany="YES" destinationEntity="Emp" \
+      inverseName="places" inverseEntity="Emp" optional="YES"/></entity>
+      <entity name="Emp"><attribute name="age" attributeType="Integer 32" optional="YES"/><relationship name="dept" \
+      maxCount="1" destinationEntity="Dept" inverseName="staff" inverseEntity="Dept" optional="YES"/>\
+      <relationship name="places" toMany="YES" destinationEntity="Dept" inverseName="friends" inverseEntity="Dept" \
+      optional="YES"/></entity></model>
+      """
+    try Data(
+      model.replacing("inverseName=\"dept\" inverseEntity=\"Dept\"", with: "inverseName=\"dept\" inverseEntity=\"Emp\"")
+        .utf8
+    )
+    .write(to: URL(filePath: folder("m.xcdatamodel.xml")))
+    let head = try Self.head(folder)
+    let objects = """
+      <object type="DEPT" id="z1"><relationship name="staff" type="0/0" destination="EMP" idrefs="z3 z4 z3"></relationship>
+      <relationship name="friends" type="0/0" destination="EMP" idrefs="z3 z4"></relationship></object>
+      <object type="DEPT" id="z2"></object>
+      <object type="EMP" id="z3"><relationship name="dept" type="0/1" destination="DEPT" idrefs="z1"></relationship>
+      <relationship name="places" type="0/0" destination="DEPT" idrefs="z1"></relationship></object>
+      <object type="EMP" id="z4"><relationship name="dept" type="0/1" destination="DEPT" idrefs="odd"></relationship>
+      <relationship name="places" type="0/0" destination="DEPT" idrefs="odd"></relationship></object>
+      </database>
+      """
+    try Data((head + objects).utf8).write(to: URL(filePath: folder("c.xml")))
+    let options = ["--model", folder("m.xcdatamodel.xml")]
+    let shown = try Command.run(arguments: ["dump", folder("c.xml")] + options + Self.skip)
+    #expect(shown.code == 0, "\(shown.errors)")
+    #expect(
+      shown.output.contains("DEPT/1\n  friends: EMP/3\n  staff: EMP/3\n")
+        || shown.output.contains("Dept/1\n  friends: Emp/3\n  staff: Emp/3\n"), "\(shown.output)")
+    let notes = try Command.run(arguments: ["inspect", folder("c.xml")] + options + Self.skip)
+    for text in ["3 occurs twice", "does not name"] { #expect(notes.output.contains(text), "\(text): \(notes.output)") }
+    let fixed = try Command.run(
+      arguments: ["check", folder("c.xml"), "--fix", "damaged=skip-object", "-o", folder("f.xml")] + options)
+    #expect(fixed.code == 0 || fixed.code == 1, "\(fixed.errors)")
+    #expect(try Command.run(arguments: ["check", folder("f.xml")] + options).code == 0)
+  }
+
+  /// The beginning of the damaged store, up to its objects.
+  private static func head(_ folder: borrowing Folder) throws -> String {
+    try damaged(folder)
+    let text = try text(folder("d.xml"))
+    return String(text[..<(try #require(text.range(of: "<object"))).lowerBound])
+  }
+
   @Test("check lists every object that cannot be read, and --fix writes a store without them")
   func checking() throws {
     let folder = try Folder()

@@ -15,7 +15,7 @@ final class PendingValues: PendingValueTable {
   /// The objects by their value of one property, in all entities of a hierarchy.
   ///
   /// What an object no longer has stays in the table: a lookup passes it over, and a table with more old entries than
-  /// current ones is made anew.
+  /// current ones is rebuilt.
   private struct Table {
     private enum Bucket {
       case one(ManagedObject)
@@ -60,6 +60,8 @@ final class PendingValues: PendingValueTable {
   /// The version that the changed objects are based on.
   private weak var version: NodeVersion?
   private static let tableLimit = 16
+  /// How many objects with entries are no longer changed.
+  private var staleCount = 0
 
   func noteChange(of object: ManagedObject) { changed.append(object) }
 
@@ -103,6 +105,8 @@ final class PendingValues: PendingValueTable {
         context.objectsAskedByFetches += 1
         guard Self.isPending(object, context) else {
           object.flags.remove(.indexed)
+          // Its entries keep it alive until the tables are rebuilt.
+          staleCount += 1
           continue
         }
         object.flags.insert(.indexed)
@@ -114,6 +118,10 @@ final class PendingValues: PendingValueTable {
     changed = []
     let limit = 2 * (context.inserted.count + context.updated.count) + 64
     tables.removeAll { $0.table.entryCount > limit }
+    if staleCount > 1024 {
+      tables = []
+      staleCount = 0
+    }
   }
 
   private func currentValue(of object: ManagedObject, _ key: Key) -> UniqueKey.Part? {

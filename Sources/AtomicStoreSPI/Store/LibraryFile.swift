@@ -39,6 +39,7 @@ struct LibraryFile {
   /// A section with the symbols that the dynamic loader binds (`SHT_DYNSYM`), and the size of a symbol (`Elf64_Sym`).
   private static let sectionOfSymbols: UInt64 = 11
   private static let symbolSize = 24
+  private static let maximumNameBytes = 65_536
   private static let maximumSymbolBytes: UInt64 = 64 << 20
   /// A section that does not occupy the file (`SHT_NOBITS`).
   private static let sectionOfZeros: UInt64 = 8
@@ -202,9 +203,16 @@ struct LibraryFile {
       guard link < entry.count else { throw refused("its table of symbols has no names: the file is damaged") }
       let symbols = try content(of: section)
       let names = try content(of: try bytes(offset + link * entry.size, Self.sectionSize))
+      // Names may share bytes, so that their lengths say more than the table's.
+      var total = 0
       for place in stride(from: 0, through: symbols.count - Self.symbolSize, by: Self.symbolSize)
       where Self.number(symbols, at: place + 6, 2) == 0 {
-        let name = names.dropFirst(Int(Self.number(symbols, at: place, 4))).prefix { $0 != 0 }
+        let name = names.dropFirst(Int(Self.number(symbols, at: place, 4))).prefix(Self.maximumNameBytes + 1)
+          .prefix { $0 != 0 }
+        total += name.count
+        guard name.count <= Self.maximumNameBytes, total <= Int(Self.maximumSymbolBytes) else {
+          throw refused("the names of its symbols are too long")
+        }
         found.append(String(decoding: name, as: UTF8.self))
       }
     }

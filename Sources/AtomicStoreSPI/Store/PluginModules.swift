@@ -13,7 +13,8 @@ enum PluginModules {
   /// The others that a program may have.
   static let others = [
     "AtomicStoreKit", "StoreCoordination", "StorePredicates", "ModelFiles", "BuiltInStoreFormats", "StoreJSON",
-    "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing", "CommandSupport", "AtomicStoreConformance",
+    "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreMutation", "StoreEditing", "CommandSupport",
+    "AtomicStoreConformance",
     "AtomicStoreCommand", "AtomicStoreConformCommand", "XMLStoreFormat", "BinaryPropertyListStoreFormat",
     "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat", "FaultyDesigns",
   ]

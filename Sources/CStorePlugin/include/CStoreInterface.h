@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "d415ca988b6e68fb385551d3d8b71093610ff64e56d5bbff42b4f9816573ca36"
+#define ASP_INTERFACE "7d6c86a48fea428e19868bfbe5d0bb3234d8c20fb2deab590cf4bd72e0e4d565"

@@ -51,7 +51,7 @@ final class FactCollector: DocumentReader {
   // MARK: Events
 
   /// What was read of the object stays known. The loader reports that the object is left out.
-  override func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) {
+  override func skipObject(because error: PersistentStoreError, hasBegun: Bool) throws(PersistentStoreError) {
     guard error.code == .malformed || error.code == .invalidValue else { throw error }
   }
 

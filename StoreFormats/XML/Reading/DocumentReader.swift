@@ -39,7 +39,8 @@ class DocumentReader: XMLEventHandler {
   /// The maximum depth of the metadata, set by the first reader, which every opening uses.
   final var maximumDepth = StoreLimits.greatestDepth
 
-  /// Whether an object that cannot be read is passed to ``skipObject(because:)``, and the rest of the document is read.
+  /// Whether an object that cannot be read is passed to ``skipObject(because:hasBegun:)``, and the rest of the document
+  /// is read.
   final var skipsDamagedObjects = false
   /// How many elements of the damaged object are open, itself included.
   private var skippedDepth = 0
@@ -73,7 +74,7 @@ class DocumentReader: XMLEventHandler {
   func endObject() throws(PersistentStoreError) {}
   /// Called with the reason for which the current object cannot be read, or the next one if it could not begin. What
   /// follows of it is not read.
-  func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) { throw error }
+  func skipObject(because error: PersistentStoreError, hasBegun: Bool) throws(PersistentStoreError) { throw error }
   /// Called when the document is complete.
   func endDocument() throws(PersistentStoreError) {}
   /// Whether the rest of the document is not needed.
@@ -145,7 +146,7 @@ class DocumentReader: XMLEventHandler {
   }
 
   private func skip(_ error: PersistentStoreError, depth: Int) throws(PersistentStoreError) {
-    try skipObject(because: error.located(position))
+    try skipObject(because: error.located(position), hasBegun: state != .database)
     skippedDepth = depth
     state = .skipped
   }
@@ -237,8 +238,10 @@ class DocumentReader: XMLEventHandler {
         return true
       }
       guard !isBlank else { return }
-      guard skipsDamagedObjects, state == .object else { throw malformed("text between elements") }
-      try skip(malformed("text between elements"), depth: 1)
+      guard skipsDamagedObjects, state == .object || state == .relationship else {
+        throw malformed("text between elements")
+      }
+      try skip(malformed("text between elements"), depth: state == .object ? 1 : 2)
     }
   }
 

@@ -137,8 +137,8 @@ final class ObjectLoader: DocumentReader {
     hasNode = true
   }
 
-  override func skipObject(because error: PersistentStoreError) throws(PersistentStoreError) {
-    if hasNode { return try nodes.skipNode(because: error) }
+  override func skipObject(because error: PersistentStoreError, hasBegun: Bool) throws(PersistentStoreError) {
+    if hasNode, hasBegun { return try nodes.skipNode(because: error) }
     try nodes.skipPart(because: error)
   }
 
@@ -205,7 +205,8 @@ final class ObjectLoader: DocumentReader {
   }
 
   @inline(__always) private func use(_ form: IdentifierForm, of root: Int) throws(PersistentStoreError) {
-    if forms[root] == form { return }
+    // If damaged objects are left out, an identifier of the other form costs no object: its number is what counts.
+    if forms[root] == form || skipsDamagedObjects { return }
     guard forms[root] == .unknown else {
       throw malformed(
         "some identifiers in the hierarchy of \(writtenNames[root]) are followed by its name and others are not")

@@ -47,7 +47,7 @@ struct ProcessState: Sendable {
     state.parts["directory"] = Files.target(ofLink: "/proc/self/cwd") ?? "none"
     let status = String(decoding: Files.read("/proc/thread-self/status") ?? [], as: UTF8.self)
     for line in status.split(separator: "\n") {
-      for key in ["Umask", "SigBlk", "SigIgn", "SigCgt", "Uid", "Gid", "Groups", "Threads", "Name"]
+      for key in ["Umask", "SigBlk", "SigIgn", "SigCgt", "Uid", "Gid", "Groups", "Name"]
       where line.hasPrefix(key + ":") {
         state.parts["\(key)"] = String(line.dropFirst(key.count + 1))
       }

@@ -169,7 +169,7 @@ extension NodeTableBuilder {
             list[place] = try resolve(raw, lookup, destination, index, row, slot)
           }
           if droppedCount > dropped { header.pointee.removeNullHandles(row) }
-          if !ascending { try tidy(header.pointee.handles(row), keepsSequence: keepsSequence, index, row, slot) }
+          if !ascending { try tidy(header, keepsSequence: keepsSequence, index, row, slot) }
         }
         noteDropped(index, slot)
       case .attribute: break
@@ -239,16 +239,38 @@ extension NodeTableBuilder {
     return PersistentStoreError(.danglingReference, "\(destination)/\(reference) does not exist", at: place)
   }
 
+  private func repeated(_ bits: UInt64, _ index: Int, _ row: Int, _ slot: Slot) -> PersistentStoreError {
+    let node = NodeHandle(bits: bits)
+    return PersistentStoreError(
+      .malformed, "\(tables[node.entity].reference(node.row)) occurs twice in the relationship",
+      at: location(entity: index, row: row, slot: slot.index))
+  }
+
+  /// Replaces all but the first occurrence of an object by null, and reports them. Returns whether there are any.
+  private func dropRepeated(
+    _ list: UnsafeMutableBufferPointer<UInt64>, _ index: Int, _ row: Int, _ slot: Slot
+  ) throws(PersistentStoreError) -> Bool {
+    var seen: Set<UInt64> = []
+    var found = false
+    for place in list.indices where !seen.insert(list[place]).inserted {
+      try reportRemoved(repeated(list[place], index, row, slot))
+      list[place] = NodeHandle.nullBits
+      found = true
+    }
+    return found
+  }
+
   /// Refuses an object that occurs twice, and sorts an unordered list.
   private func tidy(
-    _ list: UnsafeMutableBufferPointer<UInt64>, keepsSequence: Bool, _ index: Int, _ row: Int, _ slot: Slot
+    _ header: UnsafeMutablePointer<ColumnHeader>, keepsSequence: Bool, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) {
+    if skipsDamagedObjects, try dropRepeated(header.pointee.handles(row), index, row, slot) {
+      header.pointee.removeNullHandles(row)
+    }
+    let list = header.pointee.handles(row)
     let sorted = list.sorted()
     for place in sorted.indices.dropFirst() where sorted[place] == sorted[place - 1] {
-      let node = NodeHandle(bits: sorted[place])
-      throw PersistentStoreError(
-        .malformed, "\(tables[node.entity].reference(node.row)) occurs twice in the relationship",
-        at: location(entity: index, row: row, slot: slot.index))
+      throw repeated(sorted[place], index, row, slot)
     }
     guard !keepsSequence else { return }
     let ascending = list.sorted {

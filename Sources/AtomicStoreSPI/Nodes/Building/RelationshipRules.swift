@@ -29,8 +29,10 @@ public struct RelationshipRules: Sendable, Hashable {
     /// An error.
     case refuse
     /// The object is left out, and so are references to it, references that cannot be read, and references to objects
-    /// that do not exist; each is reported as a loss, with its location. A store with such losses opens read-only.
-    /// Formats that cannot tell a damaged object from a damaged store refuse it.
+    /// that do not exist, or that a to-many already names; each is reported as a loss, with its location. Once
+    /// something is left out, so are links that only one end of a relationship has, unless the option `inverses` says
+    /// which end is correct. A store with such losses opens read-only. Formats that cannot tell a damaged object from a
+    /// damaged store refuse it.
     case skip = "skip-object"
   }
   /// What happens if the two ends of a relationship contradict each other. By default, the store is refused.

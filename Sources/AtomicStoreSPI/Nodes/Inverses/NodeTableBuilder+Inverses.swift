@@ -55,16 +55,26 @@ extension NodeTableBuilder {
     var all = (first + unconfirmedBack.reversedLinks).sorted()
     let contradictions = forward.count + (pair.isOwnInverse ? 0 : backward.count)
     let mends = contradictions > 0 && inverseHandling == .enforce
-    if mends {
+    // What was left out may be the other end of a link: such links are left out as well.
+    let drops = mends && rules.inverses == .refuse && skipsDamagedObjects && !damage.isEmpty
+    if drops {
+      for link in forward { try reportRemoved(contradiction(link, isForward: true, pair, count: 1)) }
+      if !pair.isOwnInverse {
+        for link in backward { try reportRemoved(contradiction(link, isForward: false, pair, count: 1)) }
+      }
+      all = all.subtracting(forward).subtracting(backward.reversedLinks)
+    } else if mends {
       guard pair.isOneToMany, rules.inverses != .refuse else {
         throw contradiction(forward.first ?? backward[0], isForward: !forward.isEmpty, pair, count: contradictions)
       }
       // The correct end keeps its links, and gets those that only the other one could have.
       all = all.subtracting(rules.inverses == .fromToOne ? backward.reversedLinks : forward)
     }
-    try write(all, at: pair.first, facing: pair.second, isWrong: mends && rules.inverses == .fromToMany)
+    let isFirstWrong = drops || mends && rules.inverses == .fromToMany
+    try write(all, at: pair.first, facing: pair.second, isWrong: isFirstWrong)
     if !pair.isOwnInverse {
-      try write(all.reversedLinks, at: pair.second, facing: pair.first, isWrong: mends && rules.inverses == .fromToOne)
+      let isSecondWrong = drops || mends && rules.inverses == .fromToOne
+      try write(all.reversedLinks, at: pair.second, facing: pair.first, isWrong: isSecondWrong)
     }
   }
 
