@@ -114,7 +114,9 @@ extension Checks {
     },
     CheckDefinition(
       "SCL-05", "Saves leave no files open", profile: .scale, from: kit,
-      by: "\(saves) saves in one process; open files after the 10th and the last; the store is compared at the end",
+      by:
+        "\(saves) saves in one process; open files after the 10th and the last; the objects are counted after each of the first 20, "
+        + "and the store is compared at the end",
       causes: ["a file, or the folder that is synced, is not closed"],
       catches: ["leaksDescriptorOnSave", "losesValueAfterManySaves"],
       timeLimit: 120
@@ -128,11 +130,17 @@ extension Checks {
           for number in 1...saves {
             try object.setValue(StoredValue.integer(Int64(number)), forKey: "number")
             try open.context.save()
+            if number <= 20, try session.read(golden.path, golden.graph.model).count != golden.text.objects.count {
+              return [-number]
+            }
             if number == 10 || number == saves { seen.append(StoreSession.descriptors().count) }
           }
           return seen
         }
       }
+      try check.expect(
+        seen.first ?? 0 >= 0, "every object is there after each save",
+        "some are not after save \(-(seen.first ?? 0))")
       try check.expect(
         seen.count == 2 && seen[0] == seen[1], "as many files are open after the last save as after the 10th", "\(seen)"
       )

@@ -239,9 +239,10 @@ extension CheckContext {
     let path = home + "/store" + (traits.fileExtensions.first.map { "." + $0 } ?? "")
     let graph = Models.golden()
     let names = try process("save a new store") { try $0.write(graph, to: path) }
+    // Before it is opened again: that may leave something as well.
+    let beside = Files.names(in: home)
     try expectHeld(try graph.text(names), at: path, graph.model, "a new store")
     let before = Files.stamps(path)
-    let beside = Files.names(in: home)
     let content = Files.content(path)
     struct Seen: Codable, Sendable {
       var code: String?

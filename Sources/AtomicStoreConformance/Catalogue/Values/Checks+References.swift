@@ -180,7 +180,7 @@ extension Checks {
     CheckDefinition(
       "REF-08", "The reference of a deleted object is never given out again", level: .should,
       from: "Atomic Store Life-cycle, Reference objects",
-      by: "the newest object deleted and saved; in another process a new one made",
+      by: "the newest object deleted and saved; metadata saved alone; in another process a new one made",
       causes: ["the next reference is worked out from those in use"],
       catches: ["maxPlusOne"]
     ) { check in
@@ -192,6 +192,9 @@ extension Checks {
       rest.remove(newest)
       let left = rest
       _ = try check.process("delete the newest and save") { try $0.edit(path, from: graph, to: left, names: names) }
+      if check.traits.keepsMetadata {
+        _ = try check.process("set metadata alone") { try $0.setMetadata(["Which": "set"], path) }
+      }
       rest.objects.append(.init(label: "new", entity: "Node"))
       let more = rest
       let now = try check.process("make a new one in another process") { session in
