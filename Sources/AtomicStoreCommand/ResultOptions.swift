@@ -83,15 +83,7 @@ struct ResultOptions: ParsableArguments {
       snapshot, shownAs: "standard output", describedAs: name, notes: notes, madeOf: sources,
       unnamedIn: Input.temporaryFolder
     ) { result in
-      try Diagnostics.stream { writer in
-        var failure: (any Error)?
-        try result.readChunks { (bytes) throws(PersistentStoreError) in
-          writer.append(bytes)
-          do { try writer.flushIfNeeded() } catch { failure = error }
-          return failure == nil
-        }
-        if let failure { throw failure }
-      }
+      try result.copyToStandardOutput()
     }
   }
 
@@ -99,7 +91,7 @@ struct ResultOptions: ParsableArguments {
   ///
   /// - Parameters:
   ///   - source: What the result was made of.
-  ///   - store: The store that was changed if there is no output; nil for the source.
+  ///   - store: The path of the store that was changed, if there is no output; by default, the source.
   ///   - fields: What the command adds to the JSON.
   func tell(
     _ report: StoreConverter.Report, of source: String, into store: String? = nil,

@@ -20,15 +20,22 @@ extension StoreConverter {
     }
     // A file without a name: other users cannot open it, and it is removed even if the command is killed.
     return try converter.convert(store, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
-      try Diagnostics.stream { writer in
-        var failure: (any Error)?
-        try result.readChunks { (bytes) throws(PersistentStoreError) in
-          writer.append(bytes)
-          do { try writer.flushIfNeeded() } catch { failure = error }
-          return failure == nil
-        }
-        if let failure { throw failure }
+      try result.copyToStandardOutput()
+    }
+  }
+}
+
+extension StoreSource {
+  /// Writes the whole file to standard output.
+  func copyToStandardOutput() throws {
+    try Diagnostics.stream { writer in
+      var failure: (any Error)?
+      try readChunks { (bytes) throws(PersistentStoreError) in
+        writer.append(bytes)
+        do { try writer.flushIfNeeded() } catch { failure = error }
+        return failure == nil
       }
+      if let failure { throw failure }
     }
   }
 }

@@ -41,7 +41,7 @@ extension Mistake {
     .metadataDataBeyond65535Cut: Entry(.paged, "writes the first 65,535 bytes of data in metadata", ["MET-17"]),
     .metadataDeepRealBecomesInteger: Entry(
       .ledger, "writes whole reals deep in metadata as integers", ["MET-17"]),
-    .metadataLostWithoutObjects: Entry(.binder, "writes no metadata where there are no objects", ["MET-18"]),
+    .metadataLostWithoutObjects: Entry(.binder, "does not write the metadata of an empty store", ["MET-18"]),
     .metadataRemovalIgnored: Entry(.ledger, "keeps entries of metadata that were removed", ["MET-18"]),
     .metadataAloneKeepsOldEntries: Entry(
       .ledger, "keeps entries that were removed where metadata is saved alone", ["MET-18"]),

@@ -357,7 +357,7 @@ extension CSVStore {
     }
   }
 
-  /// Begins the node of a record: by its key, or by its number if there are no key columns.
+  /// Begins a record's node. Its reference is the record's key, or the record's number without key columns.
   private static func begin(
     _ record: [CSVField], _ row: Int64, _ layout: ForeignLayout, _ keyColumns: [Int], _ reader: CSVReader,
     _ entity: Entity, _ nodes: NodeTableBuilder

@@ -135,7 +135,7 @@ import Testing
       ("set lib.xml --entity Book price=1 -o -", "standard output has no extension"),
       ("insert lib.xml --entity Book title:=x title:=y author:=Author/1", "'title' is set twice"),
       ("delete lib.xml --entity Book", "--where chooses objects"),
-      ("merge lib.xml lib.xml -o new.xml --match Nix=name", "there is no entity 'Nix'"),
+      ("merge lib.xml lib.xml -o new.xml --match Nix=name", "the model does not have an entity 'Nix'"),
       ("merge lib.xml lib.xml -o new.xml --match Author=nix", "Author does not have a property 'nix'"),
       ("merge lib.xml lib.xml -o new.xml --match Author=", "no property is named"),
       ("merge lib.xml lib.xml -o new.xml --on-conflict newest:nix", "no entity has a property 'nix'"),

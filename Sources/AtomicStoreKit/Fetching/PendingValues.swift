@@ -60,7 +60,7 @@ final class PendingValues: PendingValueTable {
   /// The version that the changed objects are based on.
   private weak var version: NodeVersion?
   private static let tableLimit = 16
-  /// How many objects with entries are no longer changed.
+  /// The number of objects in the tables whose changes have been saved or discarded.
   private var staleCount = 0
 
   func noteChange(of object: ManagedObject) { changed.append(object) }

@@ -47,12 +47,7 @@ public struct StoreAnonymizer: Sendable {
     var result = try nodes.canonical()
     var counts: [(property: String, count: Int)] = []
     for (entityName, properties) in rules.sorted(by: { $0.key < $1.key }) {
-      guard let entity = result.model.entity(named: entityName) else {
-        throw PersistentStoreError(
-          .invalidOption,
-          "there is no entity '\(entityName)'"
-            + Suggestion.text(for: entityName, among: result.model.entities.map(\.name)))
-      }
+      let entity = try result.model.entity(specified: entityName)
       for (name, rule) in properties.sorted(by: { $0.key < $1.key }) {
         var count = 0
         for member in entity.hierarchy { count += try replace(name, rule, member, &result) }

@@ -44,26 +44,24 @@ public struct StoreCheck: Sendable {
 
   /// Checks the store at a path. A store that cannot be read has one finding, which says why.
   public func check(_ path: String) -> Report {
-    var list = FindingList(limit: maximumFindingCount)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     do throws(PersistentStoreError) {
-      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
       let (store, problems) = try openDamaged(path, coordinator)
-      defer { withExtendedLifetime(coordinator) {} }
-      list.add(store.loadNotes.compactMap(Self.damaged))
-      list.add(problems)
-      let nodes = try store.nodesWithDeferredValues()
-      check(nodes, &list)
-      return report(list, nodes.count)
+      return withExtendedLifetime(coordinator) { check(store, problems) }
     } catch {
+      var list = FindingList(limit: maximumFindingCount)
       list.add(CheckFinding(kind: .unreadable, message: error.description))
       return report(list, nil)
     }
   }
 
   /// Checks an open store: what is wrong with it although it could be opened.
-  public func check(_ store: PersistentStore) -> Report {
+  public func check(_ store: PersistentStore) -> Report { check(store, []) }
+
+  private func check(_ store: PersistentStore, _ problems: [CheckFinding]) -> Report {
     var list = FindingList(limit: maximumFindingCount)
     list.add(store.loadNotes.compactMap(Self.damaged))
+    list.add(problems)
     do throws(PersistentStoreError) {
       let nodes = try store.nodesWithDeferredValues()
       check(nodes, &list)

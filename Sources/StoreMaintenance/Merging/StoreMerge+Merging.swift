@@ -33,11 +33,7 @@ extension StoreMerge {
   private func checkNames(in model: ManagedObjectModel) throws(PersistentStoreError) {
     if case .properties(let properties) = matching {
       for (name, keys) in properties.sorted(by: { $0.key < $1.key }) {
-        guard let entity = model.entity(named: name) else {
-          throw PersistentStoreError(
-            .invalidOption,
-            "there is no entity '\(name)'\(Suggestion.text(for: name, among: model.entities.map(\.name)))")
-        }
+        let entity = try model.entity(specified: name)
         guard !keys.isEmpty else {
           throw PersistentStoreError(.invalidOption, "no property is named by which objects of \(name) are matched")
         }

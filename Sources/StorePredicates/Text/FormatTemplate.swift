@@ -7,12 +7,12 @@ import Synchronization
 /// Only for formats in which the kind of an argument changes nothing: comparisons of key paths with constants, joined
 /// by AND, OR and NOT.
 struct FormatTemplate: Sendable {
-  /// With ``placeholder`` for each argument, in their order.
+  /// With ``argumentMark`` in the position of each argument, in their order.
   private let predicate: FetchPredicate
   private let argumentCount: Int
 
   /// No text contains a variable of this name.
-  private static let placeholder = FetchExpression.variable("\0")
+  private static let argumentMark = FetchExpression.variable("\0")
 
   private static let recent = Mutex<[ScalarString: FormatTemplate?]>([:])
   /// How many formats are cached, and the maximum length of each in UTF-8 bytes.
@@ -45,7 +45,7 @@ struct FormatTemplate: Sendable {
   ///
   /// - Parameter predicate: What the format is with these arguments.
   private init?(_ format: String, _ arguments: [Any?], _ predicate: FetchPredicate) {
-    let places = [Any?](repeating: Self.placeholder, count: arguments.count)
+    let places = [Any?](repeating: Self.argumentMark, count: arguments.count)
     guard let made = try? Self.parsed(format, places), Self.isPlain(made) else { return nil }
     self.predicate = made
     argumentCount = arguments.count
@@ -89,8 +89,8 @@ struct FormatTemplate: Sendable {
     case .value, .block: return predicate
     case .comparison(var comparison):
       // Arguments are in the order of the text.
-      if comparison.left == placeholder, let value = values.popFirst() { comparison.left = .constant(value) }
-      if comparison.right == placeholder, let value = values.popFirst() { comparison.right = .constant(value) }
+      if comparison.left == argumentMark, let value = values.popFirst() { comparison.left = .constant(value) }
+      if comparison.right == argumentMark, let value = values.popFirst() { comparison.right = .constant(value) }
       return .comparison(comparison)
     case .and(let parts): return .and(parts.map { filled($0, &values) })
     case .or(let parts): return .or(parts.map { filled($0, &values) })

@@ -50,7 +50,7 @@ extension Checks {
       "Metadata is what was set last: entries that were removed are gone, and a store without objects has some",
       from: savingDocument,
       by: "entries set on a store without objects, replaced with others alone and on an open store, and removed",
-      causes: ["entries are added to those that are there", "nothing is written where there are no objects"],
+      causes: ["new entries are merged with the old ones", "metadata is written together with the first object"],
       catches: ["metadataOfEmptyStoresLost", "removedMetadataKept"], demand: metadataIsKept
     ) { check in try check.expectEntriesReplaced() },
   ]

@@ -28,7 +28,7 @@ extension Faults {
         snapshot.metadata.entries = entries
       }
     },
-    Fault("metadataOfEmptyStoresLost", "writes no metadata where there are no objects") { hooks in
+    Fault("metadataOfEmptyStoresLost", "does not write the metadata of an empty store") { hooks in
       hooks.saved = { snapshot in
         if snapshot.nodes.count == 0 { snapshot.metadata.entries = PropertyListDictionary() }
       }
