@@ -32,11 +32,14 @@ let package = Package(
     .library(
       name: "AtomicStoreKit",
       targets: [
-        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "StoreImporting",
-        "StoreMaintenance", "StoreMigration", "StoreEditing",
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "StoreSQL", "ArrowTables", "ModelFiles",
+        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreReports", "StoreEditing",
+        "StoreContainers",
       ]),
     // What a format author needs, and nothing else: no format, no libxml2, no object graph.
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
+    // A coordinator's log entries for a swift-log Logger.
+    .library(name: "StoreLogging", targets: ["StoreLogging"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
     // What a test target that runs conformance checks links beside the harness, and no other target: it replaces system
     // calls of the whole program, so that checks can count and fail them.
@@ -46,28 +49,42 @@ let package = Package(
     .library(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
-        "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
+        "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "StoreSQL",
+        "ArrowTables", "ModelFiles", "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration",
+        "StoreReports", "StoreEditing", "StoreContainers",
         "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
-    // What `atomicstore conform` runs.
+    // What `atomicstore conform` and `atomicstore browse` run.
     .executable(name: "atomicstore-conform", targets: ["atomicstore-conform"]),
+    .executable(name: "atomicstore-browse", targets: ["atomicstore-browse"]),
   ],
   traits: [
     // A program that uses the libraries only says `traits: []` where it names this package, and resolves nothing else.
     .trait(
-      name: "Command", description: "The command atomicstore, which parses its arguments with swift-argument-parser."),
-    .default(enabledTraits: ["Command"]),
+      name: "Command",
+      description:
+        "The command atomicstore, which parses its arguments with swift-argument-parser and serves with FlyingFox."
+    ),
+    // Formats that need a library of the system: without the trait, neither is linked.
+    .trait(name: "SQLite", description: "The stores CoreDataSQLite and SQLiteGraph, which need libsqlite3."),
+    .trait(name: "PostgreSQL", description: "The store PostgreSQL, which needs libpq."),
+    // A program that hands a logger to a coordinator: without the trait, the module StoreLogging is empty.
+    .trait(name: "Logging", description: "The module StoreLogging, which passes log entries to a swift-log Logger."),
+    .default(enabledTraits: ["Command", "SQLite", "PostgreSQL", "Logging"]),
   ],
   dependencies: [
-    // For the command only: no library target depends on it.
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    // For the command only: no library target depends on them.
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+    // For StoreLogging only.
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
   ],
   targets: [
     // C: no C type leaves the one target that imports it.
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CStoreFiles"),
 
@@ -88,8 +105,14 @@ let package = Package(
     .target(
       name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin"], swiftSettings: strict),
 
+    // Arrow's interprocess format: bounded reader, writer, and columns of nodes. It knows no files.
+    .target(name: "ArrowTables", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
+
     // Model files into a model, and back.
     .target(name: "ModelFiles", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+
+    // Graphs in databases that speak SQL: tables, statements, predicates as SQL. A format adds a connection.
+    .target(name: "StoreSQL", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
 
     // The formats: built as an outsider's would be (no package access), none sees another.
     .target(
@@ -110,11 +133,22 @@ let package = Package(
       path: "StoreFormats/CoreDataBinary",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
+      name: "SQLiteGraphStoreFormat", dependencies: ["AtomicStoreSPI", "StoreSQL", "CSQLite"],
+      path: "StoreFormats/SQLiteGraph", exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "PostgreSQLStoreFormat", dependencies: ["AtomicStoreSPI", "StoreSQL", "CPostgreSQL"],
+      path: "StoreFormats/PostgreSQL", exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "ArrowStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "ArrowTables"],
+      path: "StoreFormats/Arrow", exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
       name: "BuiltInStoreFormats",
       dependencies: [
         "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
-        "CoreDataSQLiteStoreFormat",
-        "CoreDataBinaryStoreFormat",
+        "CoreDataBinaryStoreFormat", "ArrowStoreFormat",
+        .target(name: "CoreDataSQLiteStoreFormat", condition: .when(traits: ["SQLite"])),
+        .target(name: "SQLiteGraphStoreFormat", condition: .when(traits: ["SQLite"])),
+        .target(name: "PostgreSQLStoreFormat", condition: .when(traits: ["PostgreSQL"])),
       ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
@@ -146,16 +180,44 @@ let package = Package(
       dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates", "ModelFiles"],
       swiftSettings: strict),
 
-    // Changes to many objects of the graph at once.
+    // What people look at: pictures of models, pages about stores, and what is questionable in a model.
     .target(
-      name: "StoreEditing", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StorePredicates"],
+      name: "StoreReports",
+      dependencies: [
+        "AtomicStoreSPI", "StorePrimitives", "StoreCodecs", "StoreJSON", "StoreCoordination", "StorePredicates",
+        "StoreMaintenance",
+      ],
       swiftSettings: strict),
 
-    // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between
+    // Changes to many objects of the graph at once; objects as JSON, and back.
+    .target(
+      name: "StoreEditing", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreJSON", "StorePredicates"],
+      swiftSettings: strict),
+
+    // Where a program begins: a model by name, the stores of a program, contexts for actors. The one target of
+    // libraries that knows the list of built-in formats besides the graph.
+    .target(
+      name: "StoreContainers",
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreMigration"],
+      swiftSettings: strict),
+
+    // Log entries for swift-log: the one library target with a dependency on another package.
+    .target(
+      name: "StoreLogging",
+      dependencies: [
+        "AtomicStoreKit", .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+      ],
+      swiftSettings: strict),
+
+    // The harness that proves a format. No test framework inside. Incremental stores are compared with a property list,
+    // the one format that it knows. Its C part forks, sets limits, and shares between
     // processes what is done to the system calls of a save.
     .target(name: "CConformance"),
     .target(
-      name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CConformance"],
+      name: "AtomicStoreConformance",
+      dependencies: [
+        "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "BinaryPropertyListStoreFormat", "CConformance",
+      ],
       swiftSettings: strict),
     // Formats of other designs, written as an outsider would, that can be told to make mistakes: what the harness is
     // tested on besides the kit's own formats.
@@ -183,7 +245,8 @@ let package = Package(
       name: "AtomicStoreCommand",
       dependencies: [
         "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
+        "ArrowTables", "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreReports",
+        "StoreEditing",
         argumentParser,
       ], swiftSettings: strict),
     .executableTarget(
@@ -202,6 +265,27 @@ let package = Package(
       name: "atomicstore-conform", dependencies: ["AtomicStoreConformCommand", "CStoreFaults"], swiftSettings: strict,
       linkerSettings: exportingSymbols),
 
+    // `atomicstore browse`: what a page asks about an open store, and a server for it, which is a program of its own so
+    // that the command needs no web server.
+    .target(
+      name: "StoreBrowsing",
+      dependencies: [
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreJSON", "StoreMaintenance",
+        "StoreReports",
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "AtomicStoreBrowseCommand",
+      dependencies: [
+        "AtomicStoreCommand", "CommandSupport", "StoreBrowsing", "StoreReports", "StoreJSON", "AtomicStoreSPI",
+        .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Command"])),
+        .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["Command"])), argumentParser,
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "atomicstore-browse", dependencies: ["AtomicStoreBrowseCommand"], swiftSettings: strict,
+      linkerSettings: exportingSymbols),
+
     // Samples that are programs: what the documentation quotes.
     .target(
       name: "IClassObjects", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], path: "SampleStores/iClass/Objects",
@@ -215,6 +299,13 @@ let package = Package(
     .executableTarget(
       name: "friendinfo", dependencies: ["AtomicStoreKit", "BuiltInStoreFormats", "ModelFiles"],
       path: "SampleStores/FriendInfo/Command", packageAccess: false, swiftSettings: strict),
+
+    .target(
+      name: "ContactBook", dependencies: ["StoreContainers", "AtomicStoreSPI"], path: "SampleStores/Contacts/Book",
+      packageAccess: false, swiftSettings: strict),
+    .executableTarget(
+      name: "contacts", dependencies: ["ContactBook"], path: "SampleStores/Contacts/Command", packageAccess: false,
+      swiftSettings: strict),
 
     // Counts how often memory is asked for: a test holds the numbers to bounds.
     .target(name: "CAllocationCount", path: "Benchmarks/AllocationGuard/CAllocationCount"),
@@ -244,7 +335,8 @@ let package = Package(
     .testTarget(
       name: "StoreFormatsTests",
       dependencies: [
-        "BuiltInStoreFormats", "CSVStoreFormat", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs",
+        "BuiltInStoreFormats", "CSVStoreFormat", "ArrowStoreFormat", "ArrowTables", "AtomicStoreKit", "AtomicStoreSPI",
+        "ModelFiles", "StoreCodecs",
         "TestSupport",
       ],
       exclude: ["Fixtures"], swiftSettings: strict),
@@ -274,6 +366,13 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "StoreReportsTests",
+      dependencies: [
+        "StoreReports", "StoreMaintenance", "StoreCoordination", "StoreJSON", "AtomicStoreSPI", "BuiltInStoreFormats",
+        "ModelFiles", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
       name: "StoreMigrationTests",
       dependencies: [
         "StoreMigration", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles",
@@ -290,7 +389,8 @@ let package = Package(
       name: "ObjectGraphTests",
       dependencies: [
         "AtomicStoreKit", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts",
-        "TestSupport",
+        "StoreContainers", "StoreLogging", "TestSupport",
+        .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
       ],
       swiftSettings: strict),
     .testTarget(
@@ -299,7 +399,15 @@ let package = Package(
         "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
         "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat",
-        "ModelFiles", "StoreMutation",
+        "ArrowStoreFormat", "ModelFiles", "StoreMutation",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "IncrementalStoreTests",
+      dependencies: [
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreSQL", "SQLiteGraphStoreFormat", "PostgreSQLStoreFormat",
+        "BuiltInStoreFormats", "ModelFiles", "AtomicStoreConformance", "CStoreFaults",
+        "StorePredicates", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -307,11 +415,15 @@ let package = Package(
       dependencies: ["IClassObjects", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
       path: "SampleStores/iClass/Tests", swiftSettings: strict),
     .testTarget(
+      name: "ContactsTests", dependencies: ["contacts", "ContactBook", "AtomicStoreKit", "TestSupport"],
+      path: "SampleStores/Contacts/Tests", swiftSettings: strict),
+    .testTarget(
       name: "CommandTests",
       dependencies: [
-        "atomicstore", "atomicstore-conform", "allocation-guard", "AtomicStoreCommand", "CommandSupport",
+        "atomicstore", "atomicstore-conform", "atomicstore-browse", "allocation-guard", "AtomicStoreCommand",
+        "CommandSupport",
         "AtomicStoreConformance",
-        "TestSupport", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats",
+        "TestSupport", "ArrowTables", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats",
       ],
       swiftSettings: strict),
   ]
@@ -321,4 +433,10 @@ let package = Package(
 // asks for this product; users of the package do not see it.
 if Context.environment["ATOMICSTORE_FUZZING"] != nil {
   package.products.append(.library(name: "StoreMutation", targets: ["StoreMutation"]))
+}
+
+// While one part is worked on: `ATOMICSTORE_TESTS=IncrementalStoreTests swift build --build-tests` builds no other
+// tests.
+if let names = Context.environment["ATOMICSTORE_TESTS"]?.split(separator: ",").map(String.init) {
+  package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
 }

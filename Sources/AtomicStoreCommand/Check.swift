@@ -14,6 +14,7 @@ struct Check: ParsableCommand {
 
         atomicstore check Company.xml
         atomicstore check old.xml --model App.xcdatamodeld --json
+        find stores -name '*.xml' | atomicstore check --files-from -
 
       With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
       from-to-many says which end of a relationship is right, dangling=nullify or keep-as-text what becomes of
@@ -22,17 +23,23 @@ struct Check: ParsableCommand {
 
         atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o mended.xml
       """)
-  @Argument(help: "The store; - for standard input.") var store: String
+  @Argument(help: ArgumentHelp("The store; - for standard input.", valueName: "store")) var path: String?
   @OptionGroup var source: SourceOptions
   @Option(help: "What to mend, name=value. May be repeated.") var fix: [String] = []
   @OptionGroup var result: ResultOptions
   @Option(name: .customLong("max-findings"), help: "How many findings of each kind to list; all without it.")
   var maximum: Int?
+  @OptionGroup var fleet: FleetOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     var isSound = false
     try guarded(common) {
+      if fleet.isUsed {
+        isSound = true
+        return try checkAll()
+      }
+      let store = try fleet.onlyStore(path)
       guard fix.isEmpty == (result.output == nil) else {
         throw CommandFailure(
           fix.isEmpty ? "-o is for the mended copy that --fix asks for" : "--fix needs -o, the mended copy",
@@ -40,11 +47,7 @@ struct Check: ParsableCommand {
       }
       let input = try Input.path(for: store)
       defer { Input.discard() }
-      var check = StoreCheck(registry: InstalledFormats.registry)
-      check.model = try source.loadModel(for: store)
-      check.storeType = source.from
-      check.options = try source.options()
-      check.maximumFindingCount = maximum
+      var check = try source.storeCheck(of: store, maximumFindingCount: maximum)
       if fix.isEmpty {
         let report = check.check(input)
         isSound = report.isSound
@@ -60,13 +63,27 @@ struct Check: ParsableCommand {
     if !isSound { throw ExitCode(1) }
   }
 
+  /// Checks each store of a list.
+  private func checkAll() throws {
+    guard fix.isEmpty, result.output == nil else {
+      throw CommandFailure("--fix and -o are for one store, not for a list", exitCode: 64)
+    }
+    let stores = try fleet.list(besides: path)
+    let model = try source.loadCommonModel()
+    try FleetRun(stores, workers: fleet.workerCount(), json: common.json).run { _, store in
+      let check = try source.storeCheck(of: store, commonModel: model, maximumFindingCount: maximum)
+      let report = check.check(try Input.path(for: store))
+      return FleetAnswer(report.json, exitCode: report.isSound ? 0 : 1)
+    }
+  }
+
   /// Writes the mended copy, and lists what is still wrong in it.
   private func mend(_ check: StoreCheck, _ input: String) throws -> Bool {
     var converter = try result.converter()
     converter.model = check.model
     converter.sourceType = check.storeType
     converter.readOptions = check.options
-    // Whoever asks for damaged objects to be left out gets the copy without them.
+    // Leaving out damaged objects was requested, so their loss is permitted.
     converter.allowsLossOfDamage = check.options["damaged"] != nil
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }

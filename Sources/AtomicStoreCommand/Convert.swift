@@ -22,19 +22,32 @@ struct Convert: ParsableCommand {
 
         atomicstore convert Company.xml Entwicklung.xml --entity Employee --where "department.name == 'Entwicklung'" --related closure
 
+      With --files-from, each store of a list is converted to the type of --to, below the directory of -o, with its path kept
+      (a leading / is removed) and the extension of the type. Each is a line of JSON.
+
+        find stores -name '*.xml' | atomicstore convert --files-from - -o converted --to BinaryPropertyList
+
       A new result never has wider permissions than the source, whatever the umask: a copy of a store with mode 0600 has mode
       0600, and a copy of a directory store with mode 0700 has mode 0700. --default-permissions gives it the default
       permissions of new files. A file that --force replaces keeps its permissions.
       """)
-  @Argument(help: "The store to read; - for standard input.") var source: String
-  @Argument(help: "The store to create; - for standard output.") var target: String
+  @Argument(help: ArgumentHelp("The store to read; - for standard input.", valueName: "source")) var sourcePath: String?
+  @Argument(help: ArgumentHelp("The store to create; - for standard output.", valueName: "target")) var targetPath:
+    String?
   @OptionGroup var reading: SourceOptions
-  @Option(help: "The result's type, if the extension of DST does not determine it.") var to: String?
+  @Option(help: "The result's type, if the extension of DST does not determine it.", completion: Completions.types)
+  var to: String?
   @Option(
-    name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.")
+    name: [.customShort("o"), .customLong("output")],
+    help: "With --files-from: the directory for the results. It is created if it does not exist.")
+  var output: String?
+  @Option(
+    name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.",
+    completion: Completions.writeOptions)
   var writeOptions: [String] = []
   @Option(
-    name: .customLong("entity"), help: "Write only the objects of this entity and its sub-entities. May be repeated.")
+    name: .customLong("entity"), help: "Write only the objects of this entity and its sub-entities. May be repeated.",
+    completion: Completions.entities)
   var entities: [String] = []
   @Option(
     name: .customLong("where"),
@@ -56,10 +69,11 @@ struct Convert: ParsableCommand {
   @Flag(name: .customLong("new-uuid"), help: "Give the copy a new UUID.") var newUUID = false
   @Flag(
     help:
-      "First check the source as 'check' does, and list what is found, also if the conversion is refused. If DST is written, the exit code is 1 if something was found."
+      "Check the source first, as 'check' does, and list the findings even if the conversion is refused. If DST is written, the exit code is 1 if there are findings other than warnings."
   )
   var check = false
   @Flag(help: "Report what was done, even if standard error is not a terminal.") var verbose = false
+  @OptionGroup var fleet: FleetOptions
   @OptionGroup var common: CommonOptions
 
   /// As in the library, with the names used on the command line.
@@ -90,15 +104,23 @@ struct Convert: ParsableCommand {
   func run() throws {
     var isSound = true
     try guarded(common) {
-      isSound = try convert()
+      if fleet.isUsed { return try convertAll() }
+      let source = try fleet.onlyStore(sourcePath, named: "source")
+      guard let targetPath else {
+        throw CommandFailure("missing argument: <target>, the store to create", exitCode: 64)
+      }
+      guard output == nil else {
+        throw CommandFailure("-o is for --files-from: the second argument is the store to create", exitCode: 64)
+      }
+      isSound = try convert(source, to: targetPath)
     }
     if !isSound { throw ExitCode(1) }
   }
 
-  /// - Returns: Whether nothing was found in the source, or it was not checked.
-  private func convert() throws -> Bool {
+  /// A converter as the options specify, without a model and permissions.
+  func converter() throws -> StoreConverter {
+    try InstalledFormats.check(type: to)
     var converter = StoreConverter(registry: InstalledFormats.registry)
-    converter.model = try reading.loadModel(for: source)
     converter.sourceType = reading.from
     converter.targetType = to
     converter.readOptions = try reading.options()
@@ -107,12 +129,22 @@ struct Convert: ParsableCommand {
     converter.allowsLoss = allowLoss
     converter.makesNewIdentifier = newUUID
     converter.isDryRun = dryRun
-    // Standard input has no permissions to preserve.
-    converter.limitsPermissions = !defaultPermissions && source != "-"
+    converter.limitsPermissions = !defaultPermissions
     converter.subset = try subset()
+    return converter
+  }
+
+  /// - Returns: Whether the source has no findings other than warnings, or was not checked.
+  private func convert(_ source: String, to target: String) throws -> Bool {
+    var converter = try converter()
+    converter.model = try reading.loadModel(for: source)
+    // Standard input has no permissions to preserve.
+    if source == "-" { converter.limitsPermissions = false }
     let bar = ProgressBar()
     converter.progress = { bar.show($0) }
     defer { bar.clear() }
+    // Before the source is read.
+    if target == "-" { converter = try converter.forStandardOutput() }
     let input = try Input.path(for: source)
     defer { Input.discard() }
     if target != "-", dryRun { try Self.checkPlace(target) }
@@ -121,24 +153,31 @@ struct Convert: ParsableCommand {
     let report: StoreConverter.Report
     do {
       // The result is moved into place only after everything was read, so the whole conversion can be repeated.
-      report = try readingTwice(where: { Self.isOf(input, $0) }) {
-        // Before reading, which may take long; but findings are wanted whatever is refused.
-        if target != "-", !check { try converter.refuseTaken(target, sources: [input]) }
-        let (coordinator, store) = try opened(converter, input, &findings)
-        defer { try? coordinator.remove(store) }
-        return target == "-"
-          ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
-      }
+      report = try converted(converter, input, to: target, &findings)
     } catch {
       bar.clear()
       // A conversion that is refused is when the findings are needed.
-      if let findings { try tell(findings) }
+      if let findings { try tell(findings, source, target) }
       if let error = error as? PredicateFormatError { throw CommandFailure(error, of: "--where") }
       throw error
     }
     bar.clear()
-    try tell(report, findings)
+    try tell(report, findings, source, target)
     return findings?.isSound ?? true
+  }
+
+  /// - Parameter findings: What `--check` found, also if the conversion is refused.
+  func converted(
+    _ converter: StoreConverter, _ input: String, to target: String, _ findings: inout StoreCheck.Report?
+  ) throws -> StoreConverter.Report {
+    try readingTwice(where: { Self.isOf(input, $0) }) {
+      // Before reading, which may take long; but findings are wanted whatever is refused.
+      if target != "-", !check { try converter.refuseTaken(target, sources: [input]) }
+      let (coordinator, store) = try opened(converter, input, &findings)
+      defer { try? coordinator.remove(store) }
+      return target == "-"
+        ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
+    }
   }
 
   /// Opens the source, and checks it with `--check`: as it was opened, or if that is refused, leniently.
@@ -167,7 +206,8 @@ struct Convert: ParsableCommand {
   }
 
   /// Checks whether the result could be written: a dry run stages it elsewhere, and would not detect it.
-  private static func checkPlace(_ target: String) throws(PersistentStoreError) {
+  static func checkPlace(_ target: String) throws(PersistentStoreError) {
+    if Input.isURL(target) { return }
     let place = StoreLocation(file: target)
     let there = try StorePath.inspect(target)
     var trimmed = Substring(there.resolvedPath)
@@ -191,16 +231,18 @@ struct Convert: ParsableCommand {
   }
 
   /// Prints the findings in the source of a conversion that was refused.
-  private func tell(_ check: StoreCheck.Report) throws {
+  private func tell(_ check: StoreCheck.Report, _ source: String, _ target: String) throws {
     guard common.json else {
       for finding in check.findings { Diagnostics.say("found: \(finding)") }
       return
     }
-    let text = JSONValue.object([("source", .string(source)), ("check", check.json)]).text
+    let text = JSONValue.object([("source", .string(Input.shown(source))), ("check", check.json)]).text
     if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
   }
 
-  private func tell(_ report: StoreConverter.Report, _ check: StoreCheck.Report?) throws {
+  private func tell(
+    _ report: StoreConverter.Report, _ check: StoreCheck.Report?, _ source: String, _ target: String
+  ) throws {
     // If the result is on standard output, the report is written to standard error.
     if common.json {
       let text = Self.json(report, source, target, check).text
@@ -218,15 +260,19 @@ struct Convert: ParsableCommand {
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
     let verb = report.isDryRun ? "would convert" : "converted"
     Diagnostics.say(
-      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(Diagnostics.count(total, "object"))"
+      "\(verb) \(Input.shown(source)) (\(report.sourceType)) to \(Input.shown(target)) (\(report.targetType)): "
+        + Diagnostics.count(total, "object")
         + (list.isEmpty ? "" : " (\(list))") + ", \(Diagnostics.count(report.bytesWritten, "byte")), read back equal")
   }
 
-  private static func json(
+  static func json(
     _ report: StoreConverter.Report, _ source: String, _ target: String, _ check: StoreCheck.Report?
   ) -> JSONValue {
     .object(
-      [("source", .string(source)), ("sourceType", .string(report.sourceType)), ("target", .string(target))]
+      [
+        ("source", .string(Input.shown(source))), ("sourceType", .string(report.sourceType)),
+        ("target", .string(Input.shown(target))),
+      ]
         + report.jsonFields + (check.map { [("check", $0.json)] } ?? []))
   }
 }

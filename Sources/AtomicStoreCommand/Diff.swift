@@ -39,7 +39,8 @@ struct Diff: ParsableCommand {
     help: "List the entities and properties that only one side's model has, and compare the others.")
   var ignoreModel = false
   @Option(
-    name: .customLong("entity"), help: "Compare objects of this entity and its sub-entities only. May be repeated.")
+    name: .customLong("entity"), help: "Compare objects of this entity and its sub-entities only. May be repeated.",
+    completion: Completions.entities)
   var entities: [String] = []
   @Option(
     name: .customLong("ignore"),
@@ -55,8 +56,7 @@ struct Diff: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    try CommandFailure.comparing(json: common.json) {
-      try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
+    try CommandFailure.comparing(common) {
       try checkOptions()
       let (firstCoordinator, left) = try reading.open(first)
       let (secondCoordinator, right) = try reading.open(second)
@@ -77,8 +77,8 @@ struct Diff: ParsableCommand {
         named.0, named.1,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
-          comparesModelOrder: false, ignoresNameCase: ignoreNameCase)
-      ).filter { (models?.concerns($0) ?? true) && isAsked($0, asked) }
+          comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil)
+      ) { (models?.concerns($0) ?? true) && isAsked($0, asked) }
       // If the reader has closed the output, the result is still the same.
       do { try show(differences) } catch is ExitCode {}
       return !differences.isEmpty

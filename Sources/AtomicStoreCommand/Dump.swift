@@ -14,7 +14,8 @@ struct Dump: ParsableCommand {
         echo '*.plist diff=atomicstore' >> .gitattributes
       """)
   @Argument(help: "The store; - for standard input.") var store: String
-  @Option(help: "Print only the objects of this entity. May be repeated.") var entity: [String] = []
+  @Option(help: "Print only the objects of this entity. May be repeated.", completion: Completions.entities) var entity:
+    [String] = []
   @Option(help: "How decimals are written in JSON: number, with all digits, or string.")
   var decimals = Fetch.Decimals.number
   @OptionGroup var source: SourceOptions

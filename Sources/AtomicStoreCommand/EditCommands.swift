@@ -35,8 +35,8 @@ struct SetCommand: ParsableCommand {
         atomicstore set Company.xml --entity Employee --where "name == 'Ada'" name:=Augusta department:=Department/2
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
-  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.") var values: [String]
-  @Option(help: "The entity; its sub-entities are included.") var entity: String
+  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String]
+  @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Option(name: .customLong("where"), help: "The predicate; all objects without it.") var predicate: String?
   @OptionGroup var source: SourceOptions
   @OptionGroup var result: ResultOptions
@@ -64,7 +64,7 @@ struct DeleteCommand: ParsableCommand {
         atomicstore delete Company.xml --entity Employee --where "left < CAST('2020-01-01', 'NSDate')" --dry-run
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
-  @Option(help: "The entity; its sub-entities are included.") var entity: String
+  @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Flag(help: "Delete all objects of the entity: without --where.") var all = false
   @OptionGroup var source: SourceOptions
@@ -94,8 +94,8 @@ struct InsertCommand: ParsableCommand {
         atomicstore insert Company.xml --entity Employee name:=Ada salary=2000 department:=Department/1
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
-  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.") var values: [String]
-  @Option(help: "The entity.") var entity: String
+  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String]
+  @Option(help: "The entity.", completion: Completions.entities) var entity: String
   @OptionGroup var source: SourceOptions
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions

@@ -16,42 +16,63 @@ struct Fetch: ParsableCommand {
 
       Without --columns all properties are printed, and first the object itself, as objectID. '*' among the columns
       stands for all of that, and 'salary * 12 AS yearly' names a column. Lists, such as to-many relationships, are JSON
-      arrays in JSON and in CSV.
+      arrays in JSON and in CSV. With --format arrow the result is an Arrow stream, which data-analysis tools read:
+
+        atomicstore fetch Company.xml --entity Employee --format arrow | python3 -c \
+          "import sys, pyarrow as pa; print(pa.ipc.open_stream(sys.stdin.buffer).read_all())"
+
+      With --files-from, each store is a line of JSON, with its rows or, with --count, their number:
+
+        find stores -name '*.xml' | atomicstore fetch --files-from - --entity Employee --where "salary > 5000"
       """)
-  enum Format: String, ExpressibleByArgument, CaseIterable { case table, csv, json, ndjson }
+  enum Format: String, ExpressibleByArgument, CaseIterable { case table, vertical, csv, json, ndjson, arrow }
   enum Decimals: String, ExpressibleByArgument, CaseIterable { case number, string }
 
-  @Argument(help: "The store; - for standard input.") var store: String
-  @Option(help: "The entity; its sub-entities are included.") var entity: String
+  @Argument(help: ArgumentHelp("The store; - for standard input.", valueName: "store")) var path: String?
+  @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Flag(name: .customLong("no-subentities"), help: "Exclude sub-entities.") var excludesSubentities = false
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Option(
     name: .customLong("sort"), parsing: .unconditional,
-    help: "Key paths to sort by, separated by commas; prefix - for descending order.") var sort: String?
+    help: "Key paths to sort by, separated by commas; prefix - for descending order.",
+    completion: Completions.keyPaths) var sort: String?
   @Option(parsing: .unconditional, help: "The maximum number of rows to print; 0 for none.") var limit: Int?
   @Option(parsing: .unconditional, help: "The number of rows to skip at the beginning.") var offset: Int?
-  @Option(help: "Key paths or expressions, separated by commas, each with AS and a name if wanted. Default: '*', all.")
+  @Option(
+    help: "Key paths or expressions, separated by commas, each with AS and a name if wanted. Default: '*', all.",
+    completion: Completions.keyPaths)
   var columns: String?
-  @Option(name: .customLong("group"), help: "Key paths to group by, separated by commas.") var group: String?
+  @Option(
+    name: .customLong("group"), help: "Key paths to group by, separated by commas.", completion: Completions.keyPaths)
+  var group: String?
   @Option(help: "A predicate for groups, on sums and counts.") var having: String?
   @Flag(help: "Print each row once.") var distinct = false
   @Flag(help: "Print only the number of objects.") var count = false
   @Flag(help: "Print only how the objects are found: by columns, or one by one and why.") var explain =
     false
-  @Option(help: "table, csv, json or ndjson. By default table, or JSON with --json.") var format: Format?
+  @Option(help: "By default table, or JSON with --json. vertical has a line for each value.") var format: Format?
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: "The file to write, with --format arrow: an Arrow file, or a stream if its name ends with .arrows.")
+  var output: String?
+  @Flag(help: "Replace the output file.") var force = false
+  @Flag(help: "The same as --format vertical.") var vertical = false
   @Option(help: "How decimals are written in JSON: number, with all digits, or string.") var decimals = Decimals.number
   @Option(
     name: .customLong("step-limit"),
     help:
-      "The maximum number of steps for predicates and columns together. The default takes about ten seconds of processor time."
+      "The maximum number of steps for predicates and computed columns together. The default takes about ten seconds of processor time."
   )
   var stepLimit: Int?
   @OptionGroup var source: SourceOptions
+  @OptionGroup var fleet: FleetOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
-      let (coordinator, opened) = try source.open(store)
+      if fleet.isUsed { return try fetchAll() }
+      let store = try fleet.onlyStore(path)
+      let (coordinator, opened) = try source.open(store, inParts: true)
       let context = ManagedObjectContext(coordinator)
       var request = try request(opened.model)
       if explain {
@@ -68,16 +89,22 @@ struct Fetch: ParsableCommand {
           common.json ? JSONValue.object([("count", .integer(found))]).text + "\n" : "\(found)\n")
       }
       request.propertiesToFetch = try fetchColumns(opened.model)
-      let format = format ?? (common.json ? .json : .table)
+      let format = try chosenFormat()
+      guard format != .arrow else { return try writeArrow(context, request, opened.model) }
+      guard output == nil else { throw CommandFailure("-o needs --format arrow", exitCode: 64) }
       let names = request.propertiesToFetch.map(\.name)
       if format == .json || format == .ndjson { try refuseTwice(names) }
-      let undeclared = Set(
-        (opened.model.entity(named: entity)?.slots ?? []).filter { $0.attributeType == .undefined }.map(\.name))
-      var rows = try context.fetchRows(request)
-      if limit == 0 { rows = [] }
-      try Diagnostics.stream { writer in
+      let undeclared = undeclaredNames(in: opened.model)
+      // With --limit 0 the request runs anyway, so that errors in columns are reported; in a request 0 means no limit.
+      if limit == 0 { request.fetchLimit = 1 }
+      var rows = try context.fetchedRows(request)
+      if limit == 0 { rows = .computed([]) }
+      // Tables escape what a terminal would interpret themselves: colours are control sequences.
+      try Diagnostics.stream(isFiltered: format != .table && format != .vertical) { writer in
         switch format {
+        case .arrow: break
         case .table: try RowPrinter(names, rows).table(to: writer, terminal: Diagnostics.terminalWidth)
+        case .vertical: try RowPrinter(names, rows).vertical(to: writer)
         case .csv: try RowPrinter(names, rows).csv(to: writer)
         case .json:
           try RowPrinter(names, rows, quotesDecimals: decimals == .string, undeclared: undeclared).json(to: writer)
@@ -86,21 +113,35 @@ struct Fetch: ParsableCommand {
         }
       }
       // With JSON, the output shows it.
-      if rows.isEmpty, limit != 0, offset ?? 0 == 0, !common.json {
+      if rows.count == 0, limit != 0, offset ?? 0 == 0, !common.json {
         Diagnostics.say("atomicstore: nothing matched: no \(entity)\(predicate == nil ? "" : " fulfils the predicate")")
       }
     }
   }
 
+  /// - Throws: A usage error if two options name formats.
+  private func chosenFormat() throws -> Format {
+    guard vertical else { return format ?? (common.json ? .json : .table) }
+    guard format == nil || format == .vertical, !common.json else {
+      throw CommandFailure("--vertical is a format, and another one is specified", exitCode: 64)
+    }
+    return .vertical
+  }
+
+  /// The properties to which the model gives no type.
+  func undeclaredNames(in model: ManagedObjectModel) -> Set<String> {
+    Set((model.entity(named: entity)?.slots ?? []).filter { $0.attributeType == .undefined }.map(\.name))
+  }
+
   /// Refuses duplicate names, because a JSON object has each key only once.
-  private func refuseTwice(_ names: [String]) throws {
+  func refuseTwice(_ names: [String]) throws {
     var seen: Set<ScalarString> = []
     for name in names where !seen.insert(ScalarString(name)).inserted {
       throw CommandFailure("--columns: '\(name)' occurs twice, but JSON has each key only once", exitCode: 64)
     }
   }
 
-  private func request(_ model: ManagedObjectModel) throws -> FetchRequest<ManagedObject> {
+  func request(_ model: ManagedObjectModel) throws -> FetchRequest<ManagedObject> {
     let known = try model.entity(asked: entity)
     var request = FetchRequest<ManagedObject>(entityName: entity)
     request.includesSubentities = !excludesSubentities
@@ -144,7 +185,7 @@ struct Fetch: ParsableCommand {
     do throws(PredicateFormatError) { return try body() } catch { throw CommandFailure(error, of: option) }
   }
 
-  private func fetchColumns(_ model: ManagedObjectModel) throws -> [FetchColumn] {
+  func fetchColumns(_ model: ManagedObjectModel) throws -> [FetchColumn] {
     if columns != nil {
       return try Self.list(columns, "--columns").flatMap { text -> [FetchColumn] in
         if text == "*" { return defaultColumns(model) }

@@ -12,7 +12,8 @@ struct Formats: ParsableCommand {
     try guarded(common) {
       InstalledFormats.loadAll()
       let registry = InstalledFormats.registry
-      let types = try registry.storeTypes.map { try registry.storeType(named: $0) }
+      // A command ends with its process, and so would they.
+      let types = registry.allTraits.filter { !$0.traits.isInProcess }
       if common.json {
         for refusal in InstalledFormats.refusals {
           Diagnostics.say("atomicstore: left out: \(refusal.from): \(refusal.reason)")
@@ -24,8 +25,15 @@ struct Formats: ParsableCommand {
         let traits = type.traits
         text += "\(type.storeType): \(traits.summary)\n"
         if let origin = InstalledFormats.origin(of: type.storeType) { text += "  from         \(origin)\n" }
-        text += "  extensions   \(traits.fileExtensions.map { "." + $0 }.joined(separator: " "))\n"
-        text += "  layout       a \(traits.layout.rawValue)\n"
+        let isIncremental = registry.incrementalTypes.first { $0.storeType == type.storeType }
+        if !traits.fileExtensions.isEmpty {
+          text += "  extensions   \(traits.fileExtensions.map { "." + $0 }.joined(separator: " "))\n"
+        }
+        if let schemes = isIncremental?.urlSchemes, !schemes.isEmpty {
+          text += "  URLs         \(schemes.map { $0 + ":" }.joined(separator: " "))\n"
+        }
+        let layout = isIncremental == nil ? traits.layout.rawValue : "database, read and written in parts"
+        text += "  layout       a \(layout)\n"
         text +=
           "  writes       \(traits.writes == .all ? "yes" : traits.writes == .newOnly ? "new stores only" : "no")\n"
         text += "  references   \(traits.references.rawValue)\n"
@@ -51,7 +59,7 @@ struct Formats: ParsableCommand {
   }
 
   /// The kit's own options, which every format has.
-  private static let common =
+  static let common =
     StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 
   private static func kept(_ traits: StoreTraits) -> [String] {

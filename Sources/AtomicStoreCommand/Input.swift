@@ -2,6 +2,7 @@ import AtomicStoreKit
 import CommandSupport
 import Foundation
 import Glibc
+import StoreCoordination
 import Synchronization
 
 /// The input as specified on the command line: a path, or `-` for standard input.
@@ -64,14 +65,30 @@ enum Input {
     }
   }
 
+  /// Whether a store is named by a URL, not by a path.
+  static func isURL(_ path: String) -> Bool {
+    guard let scheme = StoreAddress.scheme(of: path) else { return false }
+    return InstalledFormats.registry.incrementalTypes.contains { $0.urlSchemes.contains(scheme) }
+  }
+
+  /// A store as messages and results show it: a URL without its password.
+  static func shown(_ path: String) -> String { isURL(path) ? StoreAddress.withoutPassword(path) : path }
+
+  /// Whether there is an incremental store, at a path or a URL.
+  static func isIncremental(_ path: String) -> Bool {
+    (try? InstalledFormats.registry.incrementalType(nil, at: path)) != nil
+  }
+
   /// Checks that there is something to read: an empty file would be treated as a new store.
   private static func check(_ path: String, mayBeEmpty: Bool) throws(PersistentStoreError) {
     let place = StoreLocation(file: path)
     guard !path.isEmpty else { throw PersistentStoreError(.notFound, "an empty path is not a file name") }
+    // What is at a URL is its store's to say.
+    if isURL(path) { return }
     var status = stat()
     guard stat(path, &status) == 0 else {
       switch errno {
-      case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "there is no such file", at: place)
+      case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "the file does not exist", at: place)
       case ELOOP: throw PersistentStoreError(.notFound, "symbolic links form a cycle", at: place)
       case ENAMETOOLONG: throw PersistentStoreError(.notFound, "the file name is too long", at: place)
       default: return  // The kit finds out as well, and says it.

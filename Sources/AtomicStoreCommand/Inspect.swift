@@ -14,26 +14,30 @@ struct Inspect: ParsableCommand {
 
       --stats adds, for each property, how many objects have a value and how many have none, how many values are
       different, the least and the greatest, the mean of numbers, and the length of the longest text or data.
+
+        find stores -name '*.xml' | atomicstore inspect --files-from -
       """)
-  @Argument(help: "The store; - for standard input.") var store: String
+  @Argument(help: ArgumentHelp("The store; - for standard input.", valueName: "store")) var path: String?
   @Flag(help: "Print statistics of each property: values, nulls, distinct values, range, mean, longest.")
   var stats = false
   @OptionGroup var source: SourceOptions
+  @OptionGroup var fleet: FleetOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
-      if try showModelFile() { return }
+      if fleet.isUsed { return try inspectAll() }
+      let store = try fleet.onlyStore(path)
+      if try showModelFile(store) { return }
       let (coordinator, opened) = try source.open(store, checksInverses: false)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes
       let metadata = opened.metadata
       let size = try Self.size(store)
       if common.json {
-        let statistics = stats ? StoreStatistics(try opened.nodesWithDeferredValues()) : nil
-        return try Diagnostics.put(json(opened, nodes, metadata, size, statistics).text + "\n")
+        return try Diagnostics.put(json(store, opened, size).text + "\n")
       }
-      var text = "\(store): \(opened.type) store"
+      var text = "\(Input.shown(store)): \(opened.type) store"
       if let size { text += ", " + Diagnostics.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
       text +=
@@ -53,14 +57,25 @@ struct Inspect: ParsableCommand {
       }
       for note in opened.loadNotes { text += "  \(note.isLoss ? "loss" : "note")     \(note)\n" }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
-      text += "  next: \(next(opened))\n"
+      text += "  next: \(next(store, opened))\n"
       if stats { text += StoreStatistics(try opened.nodesWithDeferredValues()).table(nodes) }
       try Diagnostics.put(text)
     }
   }
 
+  /// Describes each store of a list.
+  private func inspectAll() throws {
+    let stores = try fleet.list(besides: path)
+    let model = try source.loadCommonModel()
+    try FleetRun(stores, workers: fleet.workerCount(), json: common.json).run { _, store in
+      let (coordinator, opened) = try source.open(store, checksInverses: false, commonModel: model)
+      defer { withExtendedLifetime(coordinator) {} }
+      return FleetAnswer(try json(store, opened, Self.size(store)))
+    }
+  }
+
   /// The command that is of most use with this store.
-  private func next(_ opened: PersistentStore) -> String {
+  private func next(_ store: String, _ opened: PersistentStore) -> String {
     let name = store.utf8.allSatisfy { Self.isPlain($0) } ? store : "'" + store.replacing("'", with: "'\\''") + "'"
     // What is worked out from the data of a store with hashes has a model somewhere.
     guard opened.model.description.isInferred, VersionHashes(metadata: opened.metadata.entries) != nil,
@@ -80,9 +95,9 @@ struct Inspect: ParsableCommand {
   }
 
   /// Describes a model file and suggests the next command; returns false for everything else.
-  private func showModelFile() throws -> Bool {
+  private func showModelFile(_ store: String) throws -> Bool {
     let input = try Input.path(for: store)
-    if source.from != nil { return false }
+    if source.from != nil || Input.isIncremental(input) { return false }
     let path = try StorePath.inspect(input)
     // A mapping model is also an XML store, which contains objects of the mapping editor.
     if path.holdsContent, let type = try? InstalledFormats.registry.recognize(try path.probe()) {
@@ -106,14 +121,14 @@ struct Inspect: ParsableCommand {
   }
 
   private static func size(_ path: String) throws -> Int? {
-    guard path != "-" else { return nil }
+    guard path != "-", !Input.isURL(path) else { return nil }
     return try StoreSource(opening: try StorePath.inspect(path)).totalSize()
   }
 
-  private func json(
-    _ opened: PersistentStore, _ nodes: NodeTable, _ metadata: StoreMetadata, _ size: Int?,
-    _ statistics: StoreStatistics?
-  ) -> JSONValue {
+  private func json(_ store: String, _ opened: PersistentStore, _ size: Int?) throws -> JSONValue {
+    let nodes = opened.nodes
+    let metadata = opened.metadata
+    let statistics = stats ? StoreStatistics(try opened.nodesWithDeferredValues()) : nil
     let entities = nodes.model.entities.map { entity -> JSONValue in
       let reader = nodes.reader(of: entity.index)
       let properties = entity.slots.map { slot -> JSONValue in
@@ -139,13 +154,14 @@ struct Inspect: ParsableCommand {
       ])
     }
     return .object([
-      ("path", .string(store)), ("type", .string(opened.type)), ("uuid", .string(metadata.uuid.uuidString)),
+      ("path", .string(Input.shown(store))), ("type", .string(opened.type)),
+      ("uuid", .string(metadata.uuid.uuidString)),
       ("size", size.map { .integer($0) } ?? .null), ("objects", .integer(nodes.count)),
       ("lastReference", .integer(Int(metadata.lastReference))),
       ("inverseDisagreements", .integer(nodes.inverseDisagreements().count)),
       ("modelIsInferred", .boolean(nodes.model.description.isInferred)), ("entities", .array(entities)),
       ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
-      ("notes", .array(opened.loadNotes.map(\.json))), ("next", .string(next(opened))),
+      ("notes", .array(opened.loadNotes.map(\.json))), ("next", .string(next(store, opened))),
     ])
   }
 }

@@ -109,13 +109,10 @@ struct Merge: ParsableCommand {
   private func checkModels(_ graphs: [(path: String, nodes: NodeTable)]) throws {
     guard let first = graphs.first else { return }
     for other in graphs.dropFirst() {
-      let differences = first.nodes.model.differences(from: other.nodes.model.description)
-      guard !differences.isEmpty else { continue }
-      let shown = differences.prefix(5).map { "\($0)" }.joined(separator: "; ")
-      let more = differences.count > 5 ? "; and \(differences.count - 5) more" : ""
+      guard let differences = first.nodes.modelDifferences(from: other.nodes) else { continue }
       throw CommandFailure(
         """
-        \(first.path) and \(other.path) have different models: \(shown)\(more)
+        \(first.path) and \(other.path) have different models: \(differences)
           (--model MODEL merges them by that model, and migrates those of other versions on the way)
         """, exitCode: 65)
     }

@@ -13,7 +13,8 @@ struct Metadata: ParsableCommand {
       abstract: "Print the metadata, or the value of one key. No objects are decoded.")
     @Argument(help: "The store; - for standard input.") var store: String
     @Argument(help: "The key; by default all keys.") var key: String?
-    @Option(help: "The type, if it should not be detected from the content.") var from: String?
+    @Option(help: "The type, if it should not be detected from the content.", completion: Completions.types) var from:
+      String?
     @Option(
       name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []
@@ -56,7 +57,8 @@ struct Metadata: ParsableCommand {
     @Argument(help: "The value, as text unless --type specifies another type.") var value: String?
     @Option(help: "The type of the value: string, integer, real, boolean.") var type = "string"
     @Flag(help: "Remove the key.") var remove = false
-    @Option(help: "The store's type, if it should not be detected from the content.") var from: String?
+    @Option(help: "The store's type, if it should not be detected from the content.", completion: Completions.types)
+    var from: String?
     @Option(
       name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []

@@ -38,7 +38,8 @@ struct Migrate: ParsableCommand {
   @Option(help: "A JSON file that says what cannot be inferred.") var mapping: String?
   @Flag(name: .customLong("convert-types"), help: "Convert values to other types where all convert exactly.")
   var convertTypes = false
-  @Option(help: "The store's type, where the content should not be asked.") var from: String?
+  @Option(help: "The store's type, where the content should not be asked.", completion: Completions.types) var from:
+    String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
   @OptionGroup var common: CommonOptions

@@ -7,8 +7,8 @@ import ModelFiles
 
 struct Model: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print and compare models, and convert them to Xcode's source format.",
-    subcommands: [Show.self, Diff.self, Convert.self])
+    abstract: "Print, draw, check and compare models, convert them, and write classes for them.",
+    subcommands: [Show.self, Diagram.self, Lint.self, Diff.self, Convert.self, WriteSwift.self])
 
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(

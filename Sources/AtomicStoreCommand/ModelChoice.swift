@@ -19,9 +19,20 @@ struct ModelChoice {
     return try model(of: file.description, at: path)
   }
 
+  /// The model that is the same for every store; nil for a directory that is searched by the hashes of a store.
+  func modelForAnyStore() throws -> ManagedObjectModel? {
+    guard path != "-" else { throw CommandFailure("--model: a list of stores needs a model file, not -", exitCode: 64) }
+    let place = try StorePath.inspect(path)
+    if place.kind == .folder, try !place.allNames().contains(where: { $0 == "contents" || $0 == "elements" }) {
+      return nil
+    }
+    return try model()
+  }
+
   /// The model that was found by its hashes; nil if the path is a single model, or versions of which the current one is
   /// used.
   private func foundModel(for store: String?, type: String?, options: StoreOptions) throws -> ManagedObjectModel? {
+    if Input.isURL(path) { return try Self.modelCarried(at: path).map { try model(of: $0, at: path) } }
     guard path != "-", let place = try? StorePath.inspect(path) else { return nil }
     if place.kind != .folder {
       // A store that carries its model can be used as a model.
@@ -84,6 +95,11 @@ struct ModelChoice {
   /// The complete model that a store carries; nil for a store that carries none, and for everything that is not a
   /// store.
   private static func modelCarried(at path: String) throws -> ModelDescription? {
+    if Input.isIncremental(path) {
+      return try PersistentStoreCoordinator.metadataForPersistentStore(
+        at: path, registry: InstalledFormats.registry
+      ).model
+    }
     guard let place = try? StorePath.inspect(path), place.holdsContent, let probe = try? place.probe(),
       let type = try? InstalledFormats.registry.recognize(probe)
     else { return nil }

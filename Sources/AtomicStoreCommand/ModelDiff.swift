@@ -2,6 +2,7 @@ import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
 import StoreMigration
+import StoreReports
 
 extension Model {
   struct Diff: ParsableCommand {
@@ -16,15 +17,20 @@ extension Model {
 
           atomicstore model diff Company.momd Company.xcdatamodeld
           atomicstore model diff Old.xml Company.xcdatamodeld     # would Core Data open this store with this model?
+          atomicstore model diff Old.xml Company.xcdatamodeld --diagram -o changes.svg    # the exit code stays the same
+
+        A diagram marks everything that differs, also what is not part of version hashes.
         """)
     @Argument(help: "One model or store; - for standard input, for one of the two.") var first: String
     @Argument(help: "The other model or store.") var second: String
     @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
+    @Flag(help: "Draw both models in one picture, with what differs marked.") var diagram = false
+    @Option(help: "The form of the picture: svg, html, dot (Graphviz) or mermaid.") var format = DiagramFormat.svg
+    @OptionGroup var file: FileOutput
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try CommandFailure.comparing(json: common.json) {
-        try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
+      try CommandFailure.comparing(common) {
         guard first != "-" || second != "-" else {
           throw CommandFailure("only one of the two can be standard input", exitCode: 64)
         }
@@ -33,9 +39,24 @@ extension Model {
         let new = try read(second)
         let differences = try differences(old, new)
         let mapping = old.model.flatMap { from in new.model.map { ModelMapping(from: from, to: $0) } }
-        if !quiet { try show(differences, mapping) }
+        if diagram {
+          try draw(old.model, new.model)
+        } else if file.output != nil {
+          throw CommandFailure("-o is for the picture of --diagram", exitCode: 64)
+        } else if !quiet {
+          try show(differences, mapping)
+        }
         return !differences.isEmpty
       }
+    }
+
+    private func draw(_ old: ManagedObjectModel?, _ new: ManagedObjectModel?) throws {
+      for (path, model) in [(first, old), (second, new)] where model == nil {
+        throw CommandFailure("\(path): the store does not carry a model, only version hashes", exitCode: 2)
+      }
+      guard let old, let new else { return }
+      let title = "\(Diagram.title(first, nil)) → \(Diagram.title(second, nil))"
+      try file.write(try format.text(try ModelDiagram(from: old, to: new), title: title))
     }
 
     private func read(_ path: String) throws -> (model: ManagedObjectModel?, hashes: VersionHashes) {

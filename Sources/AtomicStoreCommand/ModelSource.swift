@@ -16,6 +16,13 @@ struct ModelSource {
   /// The version name of the file that was read.
   var versionName: String?
 
+  private static func isAtomicStore(_ path: String) -> Bool {
+    guard let place = try? StorePath.inspect(path), place.holdsContent, let probe = try? place.probe() else {
+      return false
+    }
+    return (try? InstalledFormats.registry.recognize(probe)) != nil
+  }
+
   /// - Parameters:
   ///   - allowsInvalid: Whether an invalid model is accepted, since its hashes are still defined.
   ///   - json: Whether the failure is shown as JSON.
@@ -24,9 +31,7 @@ struct ModelSource {
   ) throws -> ModelSource {
     let input = try Input.path(for: path)
     // A store carries its model; everything else is left to the model reader, which names what it cannot read.
-    if let place = try? StorePath.inspect(input), place.holdsContent, let probe = try? place.probe(),
-      (try? InstalledFormats.registry.recognize(probe)) != nil
-    {
+    if Input.isIncremental(input) || isAtomicStore(input) {
       let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
       let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
       guard store.model.description.isInferred else {

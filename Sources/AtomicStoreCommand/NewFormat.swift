@@ -23,7 +23,7 @@ struct NewFormat: ParsableCommand {
     commandName: "new-format",
     abstract: "Write a package with a new store format, as a starting point for your own.",
     discussion: """
-      atomicstore new-format Tabular && cd Tabular && swift test
+        atomicstore new-format Tabular && cd Tabular && swift test
 
       The package builds and passes the conformance checks. It has tests, a plug-in, a command and a README that lists the
       traits. It is a copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that this command

@@ -7,9 +7,9 @@ struct PredicateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "predicate", abstract: "Check predicates: print their tree and their complete text.",
     discussion: """
-      atomicstore predicate "name BEGINSWITH[c] 'a' AND age > 30"
-      atomicstore predicate --file predicates.txt        # one JSON string on each line
-      atomicstore predicate "nmae == 'x'" --model Company.xcdatamodeld --entity Person
+        atomicstore predicate "name BEGINSWITH[c] 'a' AND age > 30"
+        atomicstore predicate --file predicates.txt        # one JSON string on each line
+        atomicstore predicate "nmae == 'x'" --model Company.xcdatamodeld --entity Person
 
       With --model and --entity, keys and the types of compared values are checked against the entity; write keys
       explicitly then, instead of %K.
@@ -18,7 +18,8 @@ struct PredicateCommand: ParsableCommand {
   @Argument(help: "The predicate.") var text: String?
   @Option(help: "A file with one JSON string on each line; - for standard input.") var file: String?
   @Option(help: "The model that the predicate is checked against.") var model: String?
-  @Option(help: "The entity of the model that the predicate is evaluated on.") var entity: String?
+  @Option(help: "The entity of the model that the predicate is evaluated on.", completion: Completions.entities)
+  var entity: String?
   @OptionGroup var common: CommonOptions
 
   func run() throws {

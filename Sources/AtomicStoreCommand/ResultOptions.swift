@@ -9,9 +9,11 @@ struct ResultOptions: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")], help: "The store to make; - for standard output, with --to.")
   var output: String?
-  @Option(help: "The result's type, where its extension does not name it.") var to: String?
+  @Option(help: "The result's type, where its extension does not name it.", completion: Completions.types) var to:
+    String?
   @Option(
-    name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.")
+    name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.",
+    completion: Completions.writeOptions)
   var writeOptions: [String] = []
   @Flag(help: "Replace what is there.") var force = false
   @Flag(name: .customLong("dry-run"), help: "Do everything but put the result in its place.") var dryRun = false
@@ -20,6 +22,7 @@ struct ResultOptions: ParsableArguments {
 
   /// A converter that writes as these options ask.
   func converter() throws -> StoreConverter {
+    try InstalledFormats.check(type: to)
     var converter = StoreConverter(registry: InstalledFormats.registry)
     converter.targetType = to
     converter.writeOptions = try parseOptions(writeOptions)
@@ -34,6 +37,16 @@ struct ResultOptions: ParsableArguments {
   private func source(at target: String, of sources: [PersistentStore]) throws -> PersistentStore? {
     for source in sources where StorePath.isSame(try StorePath.inspect(source.path), path: target) { return source }
     return nil
+  }
+
+  /// - Throws: A usage error for options that a store which is changed in place cannot follow.
+  func checkInPlace(_ store: PersistentStore) throws {
+    guard to == nil || to == store.type else {
+      throw CommandFailure("a store that is changed in place keeps its type: -o names another one", exitCode: 64)
+    }
+    guard writeOptions.isEmpty else {
+      throw CommandFailure("a store that is changed in place keeps its form: --write-option needs -o", exitCode: 64)
+    }
   }
 
   /// Writes a graph: to a path, to standard output, or in the place of the store that it was made of.
@@ -60,20 +73,17 @@ struct ResultOptions: ParsableArguments {
       throw CommandFailure("-o names the store to make", exitCode: 64)
     }
     if output == nil, let store {
-      guard to == nil || to == store.type else {
-        throw CommandFailure("a store that is changed in place keeps its type: -o names another one", exitCode: 64)
-      }
-      guard writeOptions.isEmpty else {
-        throw CommandFailure("a store that is changed in place keeps its form: --write-option needs -o", exitCode: 64)
-      }
+      try checkInPlace(store)
       converter.targetType = store.type
       converter.replacesTarget = true
       return try converter.write(
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
-      let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
-      if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
+      if try converter.targetType == nil && InstalledFormats.registry.incrementalType(nil, at: target) == nil {
+        let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
+        if named.isEmpty { converter.targetType = fallback }
+      }
       return try converter.write(
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files,
         replacing: mayReplaceSource && force ? try source(at: target, of: sources) : nil)
@@ -99,7 +109,7 @@ struct ResultOptions: ParsableArguments {
   ) throws {
     let target = output ?? store ?? source
     if json {
-      let all = [("target", JSONValue.string(target))] + report.jsonFields + fields
+      let all = [("target", JSONValue.string(Input.shown(target)))] + report.jsonFields + fields
       let text = JSONValue.object(all).text
       if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return

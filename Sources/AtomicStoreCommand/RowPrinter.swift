@@ -6,13 +6,13 @@ import StoreCodecs
 /// Prints fetched rows one by one, so that only one row at a time is in memory.
 struct RowPrinter {
   private let names: [String]
-  private let rows: [FetchedRow]
+  private let rows: FetchedRows
   /// Whether JSON has decimals as strings, for readers whose numbers are doubles.
   private let quotesDecimals: Bool
   /// Columns whose values the model does not give a type: in JSON their form says it.
   private let undeclared: Set<String>
 
-  init(_ names: [String], _ rows: [FetchedRow], quotesDecimals: Bool = false, undeclared: Set<String> = []) {
+  init(_ names: [String], _ rows: FetchedRows, quotesDecimals: Bool = false, undeclared: Set<String> = []) {
     self.names = names
     self.rows = rows
     self.quotesDecimals = quotesDecimals
@@ -27,68 +27,107 @@ struct RowPrinter {
       Self.cell(name, to: writer)
     }
     writer.append(byte: UInt8(ascii: "\n"))
-    for row in rows {
-      for (column, value) in row.values.enumerated() {
-        if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
-        switch value {
-        case .value(.null): break
-        case .value(.integer(let number)): writer.append(integer: number)
-        case .value(.boolean(let flag)): writer.append(flag ? "true" : "false")
-        case .value(.uuid(let uuid)): writer.append(uuid: uuid)
-        case .value(.date(let date)): writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
-        case .value(.string(let text)): Self.cell(text, to: writer)
-        case .list(let list): Self.cell(Self.array(list).line, to: writer)
-        default: Self.cell(Self.text(value), to: writer)
+    switch rows {
+    case .columns(let rows): try rows.forEachRow { try Self.csv($0, to: writer) }
+    case .computed(let rows):
+      for row in rows {
+        for (column, value) in row.values.enumerated() {
+          if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
+          Self.cell(value, to: writer)
         }
+        writer.append(byte: UInt8(ascii: "\n"))
+        try writer.flushIfNeeded()
       }
-      writer.append(byte: UInt8(ascii: "\n"))
-      try writer.flushIfNeeded()
     }
   }
 
-  /// A string as a cell: an empty one in quotes, since an empty cell is null.
+  private static func csv(_ row: borrowing ColumnRows.Row, to writer: ByteWriter) throws {
+    for column in 0..<row.count {
+      if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
+      switch row.cell(column) {
+      case .null: break
+      case .integer(let number): writer.append(integer: number)
+      case .boolean(let flag): writer.append(flag ? "true" : "false")
+      case .date(let seconds): writer.append(dateSeconds: seconds)
+      case .text(let bytes): cell(bytes, to: writer)
+      case .decimal(let bytes): cell(bytes, to: writer)
+      case .value(let value): cell(value, to: writer)
+      }
+    }
+    writer.append(byte: UInt8(ascii: "\n"))
+    try writer.flushIfNeeded()
+  }
+
+  private static func cell(_ value: FetchedRow.Value, to writer: ByteWriter) {
+    switch value {
+    case .value(.null): break
+    case .value(.integer(let number)): writer.append(integer: number)
+    case .value(.boolean(let flag)): writer.append(flag ? "true" : "false")
+    case .value(.uuid(let uuid)): writer.append(uuid: uuid)
+    case .value(.date(let date)): writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
+    case .value(.string(let text)): cell(text, to: writer)
+    case .list(let list): cell(array(list).line, to: writer)
+    default: cell(text(value), to: writer)
+    }
+  }
+
   private static func cell(_ text: String, to writer: ByteWriter) {
     var text = text
-    text.withUTF8 { bytes in
-      let isSpecial = bytes.contains {
-        $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
+    text.withUTF8 { cell($0, to: writer) }
+  }
+
+  /// A string as a cell: an empty one in quotes, since an empty cell is null.
+  private static func cell(_ bytes: UnsafeBufferPointer<UInt8>, to writer: ByteWriter) {
+    var isSpecial = bytes.isEmpty || bytes.first == UInt8(ascii: " ") || bytes.last == UInt8(ascii: " ")
+    for byte in bytes where byte <= UInt8(ascii: ",") {
+      if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\n")
+        || byte == UInt8(ascii: "\r")
+      {
+        isSpecial = true
       }
-      guard isSpecial || bytes.isEmpty || bytes.first == UInt8(ascii: " ") || bytes.last == UInt8(ascii: " ") else {
-        return writer.append(UnsafeRawBufferPointer(bytes))
-      }
-      writer.append(byte: UInt8(ascii: "\""))
-      for byte in bytes {
-        if byte == UInt8(ascii: "\"") { writer.append(byte: UInt8(ascii: "\"")) }
-        writer.append(byte: byte)
-      }
-      writer.append(byte: UInt8(ascii: "\""))
     }
+    guard isSpecial else { return writer.append(UnsafeRawBufferPointer(bytes)) }
+    writer.append(byte: UInt8(ascii: "\""))
+    for byte in bytes {
+      if byte == UInt8(ascii: "\"") { writer.append(byte: UInt8(ascii: "\"")) }
+      writer.append(byte: byte)
+    }
+    writer.append(byte: UInt8(ascii: "\""))
   }
 
   // MARK: JSON
 
   func json(to writer: ByteWriter) throws {
     writer.append(byte: UInt8(ascii: "["))
-    for (index, row) in rows.enumerated() {
+    var index = 0
+    try rows.forEachRow { row in
       JSONValue.begin(index, to: writer, indent: 0)
       json(row).write(to: writer, indent: 1)
       try writer.flushIfNeeded()
+      index += 1
     }
-    JSONValue.end(rows.isEmpty, to: writer, indent: 0)
+    JSONValue.end(index == 0, to: writer, indent: 0)
     writer.append("]\n")
   }
 
   /// Prints each object on a line.
   func jsonLines(to writer: ByteWriter) throws {
-    for row in rows {
+    try rows.forEachRow { row in
       json(row).write(to: writer, indent: nil)
       writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
   }
 
-  private func json(_ row: FetchedRow) -> JSONValue {
-    .object(zip(row.columns, row.values).map { ($0, json($1, isDeclared: !undeclared.contains($0))) })
+  /// The rows as JSON objects.
+  var jsonRows: [JSONValue] {
+    var found: [JSONValue] = []
+    rows.forEachRow { found.append(json($0)) }
+    return found
+  }
+
+  private func json(_ row: [FetchedRow.Value]) -> JSONValue {
+    .object(zip(names, row).map { ($0, json($1, isDeclared: !undeclared.contains($0))) })
   }
 
   private func json(_ value: FetchedRow.Value, isDeclared: Bool) -> JSONValue {
@@ -114,9 +153,11 @@ struct RowPrinter {
     let titles = names.map(Self.shown)
     // Two passes over the values, rather than converting all of them to text at once.
     var widths = titles.map(Self.width)
-    for row in rows {
-      for (column, value) in row.values.enumerated() {
+    var kinds = [Numerals](repeating: .none, count: names.count)
+    rows.forEachRow { row in
+      for (column, value) in row.enumerated() {
         widths[column] = max(widths[column], Self.width(Self.shown(value)))
+        kinds[column].add(value)
       }
     }
     if let terminal { Self.fit(&widths, to: terminal) }
@@ -125,10 +166,29 @@ struct RowPrinter {
       Diagnostics.say(
         "atomicstore: not enough space for \(rest); choose columns with --columns, or print all with --format csv")
     }
-    line(titles.prefix(widths.count), widths, to: writer)
-    line(widths.map { String(repeating: "-", count: $0) }[...], widths, to: writer)
-    for row in rows {
-      line(row.values.prefix(widths.count).map(Self.shown)[...], widths, to: writer)
+    let alignment = widths.indices.map { kinds[$0] == .only }
+    line(titles.prefix(widths.count), widths, alignment, to: writer, in: Diagnostics.usesColour ? .bold : nil)
+    line(widths.map { String(repeating: "-", count: $0) }[...], widths, alignment, to: writer)
+    try rows.forEachRow { row in
+      line(row.prefix(widths.count).map(Self.shown)[...], widths, alignment, to: writer)
+      try writer.flushIfNeeded()
+    }
+  }
+
+  /// Prints a line for each value, and an empty line between objects. Values are not cut.
+  func vertical(to writer: ByteWriter) throws {
+    let titles = names.map(Self.shown)
+    let width = titles.map(Self.width).max() ?? 0
+    var isFirst = true
+    try rows.forEachRow { row in
+      if !isFirst { writer.append(byte: UInt8(ascii: "\n")) }
+      isFirst = false
+      for (title, value) in zip(titles, row) {
+        writer.append(repeating: UInt8(ascii: " "), count: width - Self.width(title))
+        writer.append(Diagnostics.usesColour ? Diagnostics.Colour.bold.around(title) : title)
+        let text = Self.shown(value)
+        writer.append(text.isEmpty ? ":\n" : ": \(text)\n")
+      }
       try writer.flushIfNeeded()
     }
   }
@@ -154,10 +214,27 @@ struct RowPrinter {
     }
   }
 
-  private func line(_ cells: ArraySlice<String>, _ widths: [Int], to writer: ByteWriter) {
+  /// Whether the values of a column are numbers, apart from null. Their last digits are then below each other.
+  private enum Numerals {
+    case none, only, others
+
+    mutating func add(_ value: FetchedRow.Value) {
+      switch value {
+      case .value(.null): break
+      case .value(.integer), .value(.double), .value(.float), .value(.decimal): if self == .none { self = .only }
+      default: self = .others
+      }
+    }
+  }
+
+  /// - Parameter isRight: For each column, whether its cells are at the right.
+  private func line(
+    _ cells: ArraySlice<String>, _ widths: [Int], _ isRight: [Bool], to writer: ByteWriter,
+    in colour: Diagnostics.Colour? = nil
+  ) {
     // Spaces are written only before the next text, so that no line ends with spaces.
     var missing = 0
-    for (cell, room) in zip(cells, widths) {
+    for (column, (cell, room)) in zip(cells, widths).enumerated() {
       var width = Self.width(cell)
       var shown = cell
       if width > room {
@@ -165,12 +242,13 @@ struct RowPrinter {
         shown += "…"
         width = Self.width(shown)
       }
+      let space = max(0, room - width)
       if !shown.isEmpty {
-        writer.append(repeating: UInt8(ascii: " "), count: missing)
-        missing = 0
-        writer.append(shown)
+        writer.append(repeating: UInt8(ascii: " "), count: missing + (isRight[column] ? space : 0))
+        missing = isRight[column] ? -space : 0
+        writer.append(colour?.around(shown) ?? shown)
       }
-      missing += max(0, room - width) + 2
+      missing += space + 2
     }
     writer.append(byte: UInt8(ascii: "\n"))
   }
@@ -221,6 +299,12 @@ struct RowPrinter {
     case .object(let id): return "\(id.entityName)/\(id.reference.map(\.description) ?? "new")"
     case .list(let list): return list.map(text).joined(separator: ", ")
     }
+  }
+
+  /// A value as JSON, in one line.
+  static func jsonText(of value: FetchedRow.Value) -> String {
+    if case .list(let list) = value { return array(list).line }
+    return array([value]).line
   }
 
   /// A list as a cell has it: a JSON array of what single values are as cells.

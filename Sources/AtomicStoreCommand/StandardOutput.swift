@@ -4,8 +4,10 @@ import Foundation
 import StoreCodecs
 
 extension StoreConverter {
-  /// The result is staged and verified, then copied.
-  func convertToStandardOutput(_ store: PersistentStore) throws -> Report {
+  /// A converter whose result is one file.
+  ///
+  /// - Throws: A usage error if no type is specified, or one that cannot be one file.
+  func forStandardOutput() throws -> StoreConverter {
     guard let to = targetType else {
       throw CommandFailure("standard output has no extension: specify the type with --to", exitCode: 64)
     }
@@ -18,8 +20,13 @@ extension StoreConverter {
       }
       converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
     }
+    return converter
+  }
+
+  /// The result is staged and verified, then copied.
+  func convertToStandardOutput(_ store: PersistentStore) throws -> Report {
     // A file without a name: other users cannot open it, and it is removed even if the command is killed.
-    return try converter.convert(store, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
+    try forStandardOutput().convert(store, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
       try result.copyToStandardOutput()
     }
   }

@@ -3,22 +3,28 @@ import AtomicStoreKit
 import BuiltInStoreFormats
 import CommandSupport
 import ModelFiles
+import StoreMaintenance
 
 /// A store to read, as specified on the command line.
-struct SourceOptions: ParsableArguments {
+package struct SourceOptions: ParsableArguments {
   @Option(
     help:
       "The model: a model file of any kind, or a directory, application bundle or source tree that is searched for the model with the store's version hashes. A self-describing store needs none."
   )
   var model: String?
-  @Option(help: "The type, if it should not be detected from the content.") var from: String?
-  @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
+  @Option(help: "The type, if it should not be detected from the content.", completion: Completions.types) var from:
+    String?
+  @Option(
+    name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.",
+    completion: Completions.readOptions)
   var readOptions: [String] = []
 
   @Flag(
     name: .customLong("ignore-version-hashes"),
     help: "Read a store with --model even if the version hashes in its metadata are those of another model.")
   var ignoresVersionHashes = false
+
+  package init() {}
 
   /// The options for reading the store.
   func options() throws -> StoreOptions {
@@ -32,13 +38,43 @@ struct SourceOptions: ParsableArguments {
     try model.map { try ModelChoice($0).model(for: store, type: from, options: options()) }
   }
 
+  /// The model for a list of stores, which is read once; nil without the option, and if it is chosen for each store.
+  ///
+  /// - Throws: The errors of options that are invalid for every store.
+  func loadCommonModel() throws -> ManagedObjectModel? {
+    _ = try options()
+    if let from { _ = try InstalledFormats.registry.storeType(named: from) }
+    return try model.flatMap { try ModelChoice($0).modelForAnyStore() }
+  }
+
+  /// A check as the options for reading specify it.
+  ///
+  /// - Parameter commonModel: The model, if it was read before.
+  func storeCheck(
+    of store: String, commonModel: ManagedObjectModel? = nil, maximumFindingCount: Int?
+  ) throws -> StoreCheck {
+    var check = StoreCheck(registry: InstalledFormats.registry)
+    check.model = try commonModel ?? loadModel(for: store)
+    check.storeType = from
+    check.options = try options()
+    check.maximumFindingCount = maximumFindingCount
+    return check
+  }
+
   /// Opens a store for reading. The coordinator must be retained as long as the store is.
   ///
-  /// - Parameter checksInverses: False to also open a store whose relationships contradict each other, unless an option
-  ///   specifies how to treat them.
-  func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
+  /// - Parameters:
+  ///   - checksInverses: False to also open a store whose relationships contradict each other, unless an option
+  ///     specifies how to treat them.
+  ///   - commonModel: The model, if it was read before.
+  ///   - inParts: Whether an incremental store is asked for objects as they are needed, not read as a whole.
+  func open(
+    _ path: String, checksInverses: Bool = true, commonModel: ManagedObjectModel? = nil, inParts: Bool = false
+  ) throws -> (PersistentStoreCoordinator, PersistentStore) {
+    try InstalledFormats.check(type: from)
     let coordinator = PersistentStoreCoordinator(
-      managedObjectModel: try loadModel(for: path), registry: InstalledFormats.registry)
+      managedObjectModel: try commonModel ?? loadModel(for: path), registry: InstalledFormats.registry)
+    coordinator.readsIncrementalStoresWhole = !inParts
     let input = try Input.path(for: path)
     defer { Input.discard() }
     let options = try self.options()

@@ -20,6 +20,7 @@ struct StoreEdit {
   /// - Parameter verb: What is done, for messages: `set 3 objects of Book`.
   func run(entity: String, verb: String, _ change: Change) throws {
     if result.output == nil, !result.dryRun { return try inPlace(entity, verb, change) }
+    if result.output == "-" { _ = try result.converter().forStandardOutput() }
     let input = try Input.path(for: store)
     defer { Input.discard() }
     var copying = StoreConverter(registry: InstalledFormats.registry)
@@ -31,7 +32,7 @@ struct StoreEdit {
     let copy = Input.temporaryPath("copy.plist", shownAs: store)
     defer { unlink(copy) }
     _ = try readingTwice { try copying.convert(from: input, to: copy) }
-    let count = try save(copy, nil, [:], entity, change)
+    let count = try save(copy, nil, [:], entity, change) { _ in }
     if result.dryRun { return try showDifferences(input, copying, copy, count, verb, entity) }
     let converter = try result.converter()
     let (coordinator, changed) = try converter.open(copy)
@@ -50,22 +51,28 @@ struct StoreEdit {
       throw CommandFailure("standard input cannot be changed in place: -o names the store to make", exitCode: 64)
     }
     let options = try source.options()
-    let count = try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change)
+    let count = try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change) {
+      try result.checkInPlace($0)
+    }
     if common.json {
       return try Diagnostics.put(
-        JSONValue.object([("store", .string(store)), ("changed", .integer(count))]).text + "\n")
+        JSONValue.object([("store", .string(Input.shown(store))), ("changed", .integer(count))]).text + "\n")
     }
     guard isatty(STDERR_FILENO) == 1 else { return }
-    Diagnostics.say("\(verb) \(Diagnostics.count(count, "object")) of \(entity) in \(store)")
+    Diagnostics.say("\(verb) \(Diagnostics.count(count, "object")) of \(entity) in \(Input.shown(store))")
   }
 
   /// Opens a store, changes objects and saves them, all or nothing.
+  ///
+  /// - Parameter check: Called with the open store before anything is changed.
   private func save(
-    _ path: String, _ model: ManagedObjectModel?, _ options: StoreOptions, _ entity: String, _ change: Change
+    _ path: String, _ model: ManagedObjectModel?, _ options: StoreOptions, _ entity: String, _ change: Change,
+    check: (PersistentStore) throws -> Void
   ) throws -> Int {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
     let opened = try coordinator.addPersistentStore(
       type: path == store ? source.from : nil, at: path, options: options)
+    try check(opened)
     _ = try opened.model.entity(asked: entity)
     let context = ManagedObjectContext(coordinator)
     let count = try change(context)
@@ -78,9 +85,11 @@ struct StoreEdit {
   ) throws {
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: converter.model, registry: InstalledFormats.registry)
+    coordinator.readsIncrementalStoresWhole = true
     let old = try coordinator.addPersistentStore(
       type: converter.sourceType, at: input, options: converter.readOptions, isReadOnly: true)
     let other = PersistentStoreCoordinator(registry: InstalledFormats.registry)
+    other.readsIncrementalStoresWhole = true
     let new = try other.addPersistentStore(at: copy, isReadOnly: true)
     let differences = GraphComparison.differences(
       StoreSnapshot(nodes: try old.nodesWithDeferredValues(), metadata: old.metadata),
@@ -89,7 +98,7 @@ struct StoreEdit {
     if common.json {
       return try Diagnostics.put(
         JSONValue.object([
-          ("store", .string(store)), ("changed", .integer(count)), ("dryRun", .boolean(true)),
+          ("store", .string(Input.shown(store))), ("changed", .integer(count)), ("dryRun", .boolean(true)),
           ("differences", .array(differences.map(\.json))),
         ]).text + "\n")
     }

@@ -36,7 +36,7 @@ extension Conform {
       } else {
         for check in checks {
           try Diagnostics.put(
-            "\(check.id)  \(check.level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0))  \(check.profile.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0))  \(check.title)\n"
+            "\(check.id)  \(check.level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0))  \(check.profile.rawValue.padding(toLength: 11, withPad: " ", startingAt: 0))  \(check.title)\n"
           )
         }
         for (id, reason) in Conformance.leftOut { try Diagnostics.put("\(id)  left out: \(reason)\n") }
@@ -54,7 +54,7 @@ extension Conform {
         let id = id.uppercased()
         guard let check = Conformance.catalogue.first(where: { $0.id == id }) else {
           guard let reason = Conformance.leftOut.first(where: { $0.id == id })?.reason else {
-            throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
+            throw CommandFailure("unknown check '\(id)'; see: atomicstore conform list", exitCode: 64)
           }
           let answer = JSONValue.object([("id", .string(id)), ("leftOut", .string(reason))])
           return try Diagnostics.put(common.json ? answer.text + "\n" : "\(id) is left out: \(reason)\n")

@@ -24,14 +24,19 @@ extension Conform.Run {
   /// Plants faults, and prints which checks found them.
   func test() throws {
     let types = InstalledFormats.registry.storeTypes.compactMap { try? InstalledFormats.registry.storeType(named: $0) }
+      // The checks look at files.
+      .filter { !$0.traits.isInProcess }
     let order = ["XML", "BinaryPropertyList", "CSV"]
-    let subjects = types.sorted {
-      (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9)
-    }.map { type in
-      var subject = ConformanceSubject(type, others: types.filter { $0.storeType != type.storeType })
-      subject.crafted = ConformanceSubject.sampleCraft
-      return subject
-    }
+    let subjects =
+      types.sorted {
+        (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9)
+      }.map { type in
+        var subject = ConformanceSubject(type, others: types.filter { $0.storeType != type.storeType })
+        subject.crafted = ConformanceSubject.sampleCraft
+        return subject
+      }
+      + InstalledFormats.registry.incrementalTypes.filter { !$0.traits.fileExtensions.isEmpty }
+      .map { ConformanceSubject($0) }
     let designs = Self.designs
     // A worker process serves when it comes by.
     for subject in subjects + designs { _ = Conformance.checks(for: subject) }
@@ -43,7 +48,7 @@ extension Conform.Run {
     }
     let wanted = only.map { $0.uppercased() }
     for id in wanted where !Conformance.catalogue.contains(where: { $0.id == id }) {
-      throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
+      throw CommandFailure("unknown check '\(id)'; see: atomicstore conform list", exitCode: 64)
     }
     let tried =
       Conformance.catalogue.filter { wanted.isEmpty || wanted.contains($0.id) }.flatMap(\.catches).map(\.name)

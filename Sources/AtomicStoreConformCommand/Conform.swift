@@ -9,13 +9,22 @@ struct Conform: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "atomicstore conform", abstract: "Find out whether a store format is right.",
     discussion: """
-      atomicstore conform --type CSV --report report.html
-      atomicstore conform --type XML --only VAL-07 --seed 3
-      atomicstore conform --selftest                     # whether the checks find what they are for
-      atomicstore conform list
-      atomicstore conform explain VAL-07
+        atomicstore conform --type CSV --report report.html
+        atomicstore conform --type XML --only VAL-07 --seed 3
+        atomicstore conform --type SQLiteGraph             # an incremental store: its profile
+        atomicstore conform --type PostgreSQL --url postgresql://host/database?schema=checks
+        atomicstore conform --selftest                     # whether the checks find what they are for
+        atomicstore conform --compare old.json new.json    # what became better, worse, new, gone
+        atomicstore conform --matrix *.json --report formats.html
+        atomicstore conform --matrix my.json --badge conformance.svg
+        atomicstore conform list
+        atomicstore conform explain VAL-07
 
       Each check runs in processes of its own. Exit code 1 where one fails, or where none was run.
+
+      --compare and --matrix read reports in JSON, as --report FILE.json writes them. --compare ends with 1 if a check came out
+      worse or the format may claim less for a profile. --matrix prints a table of formats and profiles; without reports it runs
+      the checks of all types. --badge writes a small picture of what one format may claim.
       """,
     version: StorePlugin.kitVersion,
     subcommands: [Run.self, List.self, Explain.self], defaultSubcommand: Run.self)
@@ -23,10 +32,10 @@ struct Conform: ParsableCommand {
   /// The help with the options of what is run where no subcommand is named: the parser shows those of the subcommands
   /// nowhere here.
   static func completed(help: String) -> String {
-    guard help == helpMessage() else { return help }
-    let title = "OPTIONS:\n"
-    let own = Run.helpMessage()
-    guard let options = own.range(of: title), let place = help.range(of: title),
+    // Only the help of the program lists subcommands.
+    guard help.contains("\nSUBCOMMANDS:\n") else { return help }
+    let own = helpMessage(for: Run.self, columns: 100_000)
+    guard let options = own.range(of: "ARGUMENTS:\n"), let place = help.range(of: "OPTIONS:\n"),
       let end = help.range(of: "\n\n", range: place.upperBound..<help.endIndex)
     else { return help }
     return help[..<place.lowerBound] + own[options.lowerBound...].trimmingCharacters(in: .newlines)
@@ -35,9 +44,13 @@ struct Conform: ParsableCommand {
 
   struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "run", abstract: "Run checks.", shouldDisplay: false)
+    @Argument(
+      help: "For --matrix: reports in JSON, one for each format. For --compare: the old report, then the new one.")
+    var reports: [String] = []
     @Option(help: "The store type.") var type: String?
     @Option(
-      help: "One of core, durable, interop, hostile, scale; may be repeated. All by default.",
+      help:
+        "One of core, durable, interop, hostile, scale; for stores that are read and written in parts, incremental. May be repeated. All that are about the type by default.",
       transform: { text in
         guard let profile = ConformanceCheck.Profile(rawValue: text) else {
           throw ValidationError(
@@ -45,18 +58,29 @@ struct Conform: ParsableCommand {
         }
         return profile
       }) var profile: [ConformanceCheck.Profile] = []
+    @Option(
+      help:
+        "Where checks of a type that is not in files create and destroy stores: a URL without a store, such as that of an empty schema."
+    ) var url: String?
     @Option(help: "The check of this name alone; may be repeated.") var only: [String] = []
     @Option(help: "What random choices are made by.") var seed: UInt64 = 1
     @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html, .txt or .notes. May be repeated.")
     var report: [String] = []
     @Option(help: "How many checks run at a time.") var width: Int?
-    @Option(help: "How many random graphs VAL-35 makes; and so many times as many damages INI-15 tries.") var runs: Int?
+    @Option(
+      help:
+        "How many random graphs VAL-35 makes; so many times as many damages INI-15 tries; how many random requests INC-36 and INC-37 make."
+    ) var runs: Int?
     @Flag(help: "About two dozen checks that take a few seconds.") var smoke = false
     @Flag(
       help:
         "Plant every known fault and see whether the checks find it; with --only those that these checks are there to find."
     ) var selftest = false
     @Option(help: "For --selftest: this fault alone; may be repeated.") var fault: [String] = []
+    @Flag(help: "Print a table of formats and profiles, of reports or of a run of all types.") var matrix = false
+    @Flag(help: "Print what differs between two reports about one format.") var compare = false
+    @Option(help: "Write a badge, an SVG picture: of this run, or of the one report given to --matrix.") var badge:
+      String?
     @Flag(help: "Replace reports that exist.") var force = false
     @Flag(help: "Print the schema of the JSON report.") var schema = false
     @OptionGroup var common: CommonOptions
@@ -67,7 +91,8 @@ struct Conform: ParsableCommand {
         if selftest {
           let others: [(String, Bool)] = [
             ("--type", type != nil), ("--profile", !profile.isEmpty), ("--smoke", smoke), ("--report", !report.isEmpty),
-            ("--seed", seed != 1),
+            ("--seed", seed != 1), ("--url", url != nil), ("--matrix", matrix), ("--compare", compare),
+            ("--badge", badge != nil), ("reports", !reports.isEmpty),
           ]
           if let (name, _) = others.first(where: \.1) {
             throw CommandFailure(
@@ -76,46 +101,99 @@ struct Conform: ParsableCommand {
           return try test()
         }
         guard fault.isEmpty else { throw CommandFailure("--fault goes with --selftest", exitCode: 64) }
-        guard let type else { throw CommandFailure("give a --type, or --selftest", exitCode: 64, json: common.json) }
-        try check(try InstalledFormats.registry.storeType(named: type))
+        if compare { return try compareReports() }
+        if matrix { return try showMatrix() }
+        if let name = reports.first {
+          throw CommandFailure(
+            "'\(name)' is not a subcommand; reports go with --matrix or --compare", exitCode: 64, json: common.json)
+        }
+        guard let type else {
+          throw CommandFailure("give a --type, --matrix, --compare or --selftest", exitCode: 64, json: common.json)
+        }
+        if let found = try? InstalledFormats.registry.storeType(named: type), found.traits.isInProcess {
+          throw CommandFailure("the checks look at files, which \(type) stores do not have", exitCode: 64)
+        }
+        try check(try subject(of: type))
       }
     }
 
     var lanes: Int { width ?? max(2, ProcessInfo.processInfo.activeProcessorCount) }
 
-    private func check(_ type: any AtomicStore.Type) throws {
-      let others = InstalledFormats.registry.storeTypes.compactMap {
-        try? InstalledFormats.registry.storeType(named: $0)
+    /// What checks are run on: a format of files, or an incremental type.
+    func subject(of name: String) throws -> ConformanceSubject {
+      let registry = InstalledFormats.registry
+      var subject: ConformanceSubject
+      if let type = registry.incrementalTypes.first(where: { ScalarString($0.storeType) == ScalarString(name) }) {
+        guard url != nil || !type.traits.fileExtensions.isEmpty else {
+          throw CommandFailure(
+            "\(name) stores are not in files: give a --url without a store", exitCode: 64, json: common.json)
+        }
+        subject = ConformanceSubject(type, url: url)
+      } else {
+        guard url == nil else {
+          throw CommandFailure("\(name) stores have no URL, but files", exitCode: 64, json: common.json)
+        }
+        let type = try registry.storeType(named: name)
+        let others = registry.storeTypes.compactMap { try? registry.storeType(named: $0) }
+        subject = ConformanceSubject(type, others: others.filter { $0.storeType != type.storeType })
       }
-      .filter { $0.storeType != type.storeType }
-      var subject = ConformanceSubject(type, others: others)
       subject.arguments += InstalledFormats.pluginArguments
       subject.runs = runs
-      var checks = Conformance.checks(for: subject)
-      if smoke { checks = checks.filter { Conformance.smoke(for: type).map(\.id).contains($0.id) } }
-      if !profile.isEmpty { checks = checks.filter { profile.contains($0.profile) } }
-      if !only.isEmpty {
-        for id in only where !checks.contains(where: { $0.id == id.uppercased() }) {
-          throw CommandFailure(
-            "there is no check '\(id)' among those asked for; see: atomicstore conform list", exitCode: 64,
-            json: common.json)
+      return subject
+    }
+
+    private func check(_ subject: ConformanceSubject) throws {
+      let all = Conformance.checks(for: subject)
+      try requireKnown(among: all)
+      let checks = chosen(all)
+      try requireSome(checks)
+      try requireTargets(["json", "xml", "html", "txt", "notes"])
+      let made = made(subject.type.storeType, checks)
+      for path in report {
+        switch (path as NSString).pathExtension {
+        case "json": try write(try made.json(), to: path)
+        case "xml": try write(Array(made.junit.utf8), to: path)
+        case "html": try write(Array(made.html.utf8), to: path)
+        case "notes": try write(Array(made.notes.utf8), to: path)
+        default: try write(Array(made.text.utf8), to: path)
         }
-        checks = checks.filter { only.map { $0.uppercased() }.contains($0.id) }
       }
-      // A run of nothing finds nothing.
+      if let badge { try write(Array(ConformanceBadge(ConformanceRecord(made)).svg.utf8), to: badge) }
+      try Diagnostics.put(common.json ? String(decoding: try made.json(), as: UTF8.self) : made.text)
+      if !made.isSuccess { throw ExitCode(1) }
+    }
+
+    /// Those of the checks that were asked for.
+    func chosen(_ all: [ConformanceCheck]) -> [ConformanceCheck] {
+      let ids = only.map { $0.uppercased() }
+      return all.filter { check in
+        (!smoke || check.isSmoke) && (profile.isEmpty || profile.contains(check.profile))
+          && (ids.isEmpty || ids.contains(check.id))
+      }
+    }
+
+    /// Refuses names of checks that are not among those of the asked profiles.
+    func requireKnown(among all: [ConformanceCheck]) throws {
+      for id in only
+      where !all.contains(where: {
+        $0.id == id.uppercased() && (!smoke || $0.isSmoke) && (profile.isEmpty || profile.contains($0.profile))
+      }) {
+        throw CommandFailure(
+          "'\(id)' is not one of the checks to run; see: atomicstore conform list", exitCode: 64,
+          json: common.json)
+      }
+    }
+
+    /// A run of nothing finds nothing.
+    func requireSome(_ checks: [ConformanceCheck]) throws {
       guard !checks.isEmpty else {
         throw CommandFailure(
           "no check is both of what was asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
       }
-      for path in report {
-        guard ["json", "xml", "html", "txt", "notes"].contains((path as NSString).pathExtension) else {
-          throw CommandFailure(
-            "\(path): a report's name ends in .json, .xml, .html, .txt or .notes", exitCode: 64, json: common.json)
-        }
-        if !force, FileManager.default.fileExists(atPath: path) {
-          throw CommandFailure("\(path) exists; --force replaces it", exitCode: 73, json: common.json)
-        }
-      }
+    }
+
+    /// Runs checks, with progress on a terminal.
+    func made(_ type: String, _ checks: [ConformanceCheck]) -> ConformanceReport {
       let total = checks.count
       let isTerminal = isatty(2) == 1
       let start = Date()
@@ -123,24 +201,34 @@ struct Conform: ParsableCommand {
         if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)  \(result.id)    ".utf8)) }
       }
       if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
-      var made = ConformanceReport(storeType: type.storeType, checks: checks, results: results)
+      var made = ConformanceReport(storeType: type, checks: checks, results: results)
       made.circumstances = .init(seed: seed, seconds: Date().timeIntervalSince(start), width: lanes)
+      return made
+    }
+
+    /// Refuses names of files that cannot be written, before checks are run.
+    func requireTargets(_ extensions: [String]) throws {
       for path in report {
-        let bytes: [UInt8]
-        switch (path as NSString).pathExtension {
-        case "json": bytes = try made.json()
-        case "xml": bytes = Array(made.junit.utf8)
-        case "html": bytes = Array(made.html.utf8)
-        case "notes": bytes = Array(made.notes.utf8)
-        default: bytes = Array(made.text.utf8)
-        }
-        do { try Data(bytes).write(to: URL(fileURLWithPath: path)) } catch {
+        guard extensions.contains((path as NSString).pathExtension) else {
+          let list = extensions.map { "." + $0 }
           throw CommandFailure(
-            "\(path): cannot be written: \(error.localizedDescription)", exitCode: 73, json: common.json)
+            "\(path): a report's name ends in \(list.dropLast().joined(separator: ", ")) or \(list.last ?? "")",
+            exitCode: 64, json: common.json)
         }
       }
-      try Diagnostics.put(common.json ? String(decoding: try made.json(), as: UTF8.self) : made.text)
-      if !made.isSuccess { throw ExitCode(1) }
+      if let badge, (badge as NSString).pathExtension != "svg" {
+        throw CommandFailure("\(badge): a badge's name ends in .svg", exitCode: 64, json: common.json)
+      }
+      for path in report + [badge].compactMap({ $0 }) where !force && FileManager.default.fileExists(atPath: path) {
+        throw CommandFailure("\(path) exists; --force replaces it", exitCode: 73, json: common.json)
+      }
+    }
+
+    func write(_ bytes: [UInt8], to path: String) throws {
+      do { try Data(bytes).write(to: URL(fileURLWithPath: path)) } catch {
+        throw CommandFailure(
+          "\(path): cannot be written: \(error.localizedDescription)", exitCode: 73, json: common.json)
+      }
     }
   }
 }

@@ -24,30 +24,57 @@ public enum Conformance {
     checks(for: ConformanceSubject(type, others: others)).filter { profile == nil || $0.profile == profile }
   }
 
+  /// The checks for an incremental type, in the catalogue's order.
+  ///
+  /// - Parameters:
+  ///   - type: The type under test.
+  ///   - url: Where its stores are created and destroyed; nil for files: see ``ConformanceSubject/url``.
+  public static func checks(for type: any IncrementalStore.Type, url: String? = nil) -> [ConformanceCheck] {
+    checks(for: ConformanceSubject(type, url: url))
+  }
+
   /// The checks for a subject, in the catalogue's order: use it where the format needs more than its type, such as
   /// crafted stores.
   public static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
     WorkerServer.serveIfAsked(subject)
-    let all = (Checks.all + subject.ownChecks).map { ConformanceCheck(definition: $0, subject: subject) }
+    let all = (Checks.all.filter { subject.concerns($0.profile) } + subject.ownChecks)
+      .map { ConformanceCheck(definition: $0, subject: subject) }
     return ConformanceFilter.asked(of: all)
   }
 
   /// About two dozen checks that take a few seconds: for while a format is being written.
   public static func smoke(for type: any AtomicStore.Type) -> [ConformanceCheck] {
-    checks(for: type).filter { smokeIDs.contains($0.id) }
+    checks(for: type).filter(\.isSmoke)
+  }
+
+  /// The same for an incremental type.
+  public static func smoke(for type: any IncrementalStore.Type, url: String? = nil) -> [ConformanceCheck] {
+    checks(for: type, url: url).filter(\.isSmoke)
   }
 
   /// All checks, without a store to run them on: to be listed.
-  public static var catalogue: [ConformanceCheck] { checks(for: ConformanceSubject(NoStore.self)) }
+  public static var catalogue: [ConformanceCheck] {
+    let subject = ConformanceSubject(NoStore.self)
+    return ConformanceFilter.asked(of: Checks.all.map { ConformanceCheck(definition: $0, subject: subject) })
+  }
 
   /// All faults that can be planted: their names, and what a store does that has them.
   package static var faults: [(name: String, text: String)] { Faults.all.map { ($0.name, $0.text) } }
 
+  /// The checks of ``smoke(for:)``.
   static let smokeIDs: Set<String> = [
     "REG-02", "INI-01", "INI-02", "INI-03", "INI-16", "MET-01", "MET-03", "MET-05", "LOD-01", "VAL-01", "VAL-03",
     "VAL-07", "VAL-17",
     "VAL-20", "VAL-28", "REL-01", "REL-03", "REL-07", "REF-04", "CHG-06", "CHG-10", "SAV-15", "SAV-16", "REM-01",
+    "INC-02", "INC-03", "INC-11", "INC-12", "INC-13", "INC-19", "INC-20", "INC-22", "INC-23", "INC-24", "INC-28",
+    "INC-33", "INC-36", "INC-38", "INC-39", "INC-41", "INC-43", "INC-47", "INC-49", "INC-50", "INC-52", "INC-59",
+    "INC-64", "INC-65",
   ]
+}
+
+extension ConformanceCheck {
+  /// Whether it is one of the about two dozen that take a few seconds: ``Conformance/smoke(for:)``.
+  public var isSmoke: Bool { Conformance.smokeIDs.contains(id) }
 }
 
 /// Stands where a catalogue is listed and no store is at hand.

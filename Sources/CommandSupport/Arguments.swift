@@ -11,9 +11,14 @@ package struct CommonOptions: ParsableArguments {
     name: .customLong("no-plugins"),
     help: "Do not look for plug-ins in ATOMICSTORE_PLUGIN_PATH and the user's directory.")
   package var ignoresInstalledPlugins = false
+  @Option(help: "Colours: auto, always or never. auto is a terminal, unless NO_COLOR is set.")
+  package var color = ColourMode.auto
 
   package init() {}
 }
+
+/// The value of `--color`.
+package enum ColourMode: String, ExpressibleByArgument, CaseIterable, Sendable { case auto, always, never }
 
 /// The raw arguments, checked before they are parsed.
 package enum Arguments {

@@ -58,11 +58,15 @@ package struct CommandFailure: Error {
   /// ends with 2.
   ///
   /// - Parameter body: Returns whether something differs.
-  package static func comparing(json: Bool, _ body: () throws -> Bool) throws {
-    do { if try body() { throw ExitCode(1) } } catch let code as ExitCode {
+  package static func comparing(_ common: CommonOptions, _ body: () throws -> Bool) throws {
+    Diagnostics.use(common.color)
+    do {
+      try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
+      if try body() { throw ExitCode(1) }
+    } catch let code as ExitCode {
       throw code
     } catch {
-      var failure = CommandFailure(error, json: json)
+      var failure = CommandFailure(error, json: common.json)
       failure.exitCode = 2
       throw failure
     }
@@ -87,9 +91,10 @@ package struct CommandFailure: Error {
   package static func exitCode(_ code: PersistentStoreError.Code) -> Int32 {
     switch code {
     case .notFound: 66
-    case .permissionDenied, .readOnly: 77
+    case .permissionDenied, .readOnly, .notAuthorised: 77
     case .cannotCreate, .alreadyExists: 73
-    case .inputOutput, .noSpace, .changedOnDisk, .locked, .notRolledBack: 74
+    case .inputOutput, .noSpace, .changedOnDisk, .locked, .notRolledBack, .retry: 74
+    case .unavailable, .timedOut: 69
     case .unknownStoreType, .invalidOption: 64
     case .internalInconsistency: 70
     case .cancelled: 130

@@ -16,13 +16,7 @@ package enum Diagnostics {
 
   package static func error(_ failure: CommandFailure) {
     if failure.json {
-      let plain = JSONValue.object([
-        ("code", .string(CommandFailure.word(failure.exitCode))), ("message", .string(failure.message)),
-      ])
-      say(
-        JSONValue.object([
-          ("exitCode", .integer(Int(failure.exitCode))), ("error", (failure.details ?? plain).mapStrings(shown)),
-        ]).text)
+      say(JSONValue.object([("exitCode", .integer(Int(failure.exitCode))), ("error", failure.errorJSON)]).text)
     } else {
       say("atomicstore: " + shown(failure.message))
     }
@@ -50,29 +44,51 @@ package enum Diagnostics {
     return Int(size.ws_col)
   }
 
-  /// Whether standard output takes colours: it is a terminal, and neither `NO_COLOR` nor `TERM=dumb` says otherwise.
-  package static let usesColour: Bool = {
-    let environment = ProcessInfo.processInfo.environment
-    return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR"] ?? "" == "" && environment["TERM"] != "dumb"
-  }()
+  /// The width of help texts: `COLUMNS`, or the terminal's width, or 80.
+  package static var helpWidth: Int {
+    if let columns = ProcessInfo.processInfo.environment["COLUMNS"].flatMap({ Int($0) }), columns > 0 { return columns }
+    return terminalWidth ?? 80
+  }
+
+  private static let colourMode = Mutex(ColourMode.auto)
+
+  /// Sets what `--color` specifies.
+  static func use(_ mode: ColourMode) { colourMode.withLock { $0 = mode } }
+
+  /// Whether standard output has colours. By default it has them if it is a terminal, and neither `NO_COLOR` nor
+  /// `TERM=dumb` is set.
+  package static var usesColour: Bool {
+    switch colourMode.withLock({ $0 }) {
+    case .always: return true
+    case .never: return false
+    case .auto:
+      let environment = ProcessInfo.processInfo.environment
+      return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR"] ?? "" == "" && environment["TERM"] != "dumb"
+    }
+  }
 
   /// A colour of the terminal.
   package enum Colour: String {
+    case bold = "1"
     case red = "31"
     case green = "32"
     case yellow = "33"
+
+    /// A text between the control sequences of the colour. The text must not contain control characters.
+    package func around(_ text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
   }
 
   /// Writes a line for each element, in colour where that is used.
   package static func lines<Elements: Sequence>(
     _ elements: Elements, _ line: (Elements.Element) -> (text: String, colour: Colour?)
   ) throws {
+    let usesColour = usesColour
     try stream(isFiltered: !usesColour) { writer in
       for element in elements {
         let (text, colour) = line(element)
         if usesColour {
           let shown = TerminalText.escaped(text)
-          writer.append(colour.map { "\u{1B}[\($0.rawValue)m\(shown)\u{1B}[0m\n" } ?? shown + "\n")
+          writer.append((colour.map { $0.around(shown) } ?? shown) + "\n")
         } else {
           writer.append(text + "\n")
         }
@@ -109,6 +125,14 @@ package enum Diagnostics {
     } catch let error as PersistentStoreError {
       throw CommandFailure(error, json: Arguments.askForJSON)
     }
+  }
+}
+
+extension CommandFailure {
+  /// The error as JSON, with the names that the user knows for the command's own files.
+  package var errorJSON: JSONValue {
+    let plain = JSONValue.object([("code", .string(Self.word(exitCode))), ("message", .string(message))])
+    return (details ?? plain).mapStrings(Diagnostics.shown)
   }
 }
 

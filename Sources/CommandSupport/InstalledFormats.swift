@@ -33,6 +33,22 @@ package enum InstalledFormats {
     }
   }
 
+  /// Checks a type that the command line names, if it names one.
+  ///
+  /// - Throws: A usage error with the name that was probably meant.
+  package static func check(type name: String?) throws(PersistentStoreError) {
+    guard let name, !registry.incrementalTypes.contains(where: { ScalarString($0.storeType) == ScalarString(name) })
+    else { return }
+    do throws(PersistentStoreError) {
+      _ = try registry.storeType(named: name)
+    } catch {
+      let names = registry.allTraits.map(\.storeType)
+      // Names that differ in case only are in the message already.
+      guard !error.message.contains("Did you mean") else { throw error }
+      throw PersistentStoreError(error.code, error.message + Suggestion.text(for: name, among: names))
+    }
+  }
+
   /// Adds a type that is compiled in.
   package static func add(_ type: any AtomicStore.Type, from origin: String) {
     do throws(PersistentStoreError) { try register(type, from: origin) } catch { refuse(origin, error.message) }

@@ -41,7 +41,10 @@ extension ParsableCommand {
       Diagnostics.say(text)
       Foundation.exit(code)
     }
-    text = completingHelp(text)
+    // Version, completion scripts and JSON are not laid out.
+    if text.hasPrefix("OVERVIEW:") || text.hasPrefix("USAGE:") {
+      text = HelpText.laidOut(completingHelp(fullMessage(for: error, columns: 100_000)), width: Diagnostics.helpWidth)
+    }
     do {
       try Diagnostics.put(text + "\n")
     } catch let error as CommandFailure {
@@ -54,6 +57,7 @@ extension ParsableCommand {
 extension ParsableCommand {
   /// Runs `body` and exits with the exit code of its failure.
   package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
+    Diagnostics.use(common.color)
     try guarded(json: common.json) {
       try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       try body()

@@ -11,9 +11,10 @@ struct ImportJob {
   let plans: [TablePlan]
   /// Hierarchies whose keys are texts, by root.
   var textKeyRoots: Set<Int> = []
-  /// Hierarchies in whose keys leading zeros mean nothing, by root: the model's key is a number, or the store that the
-  /// records are added to has numbers.
+  /// Hierarchies in whose keys leading zeros mean nothing, by root: the model's key is a number.
   private(set) var numberKeyRoots: Set<Int> = []
+  /// What the references of the store are that records are added to, by root, where keys are references.
+  private(set) var existingKeys: [Int: ExistingKeys] = [:]
   /// What was found out about columns of an inferred model.
   let inference: [SelectionNote]
 
@@ -48,19 +49,8 @@ struct ImportJob {
       if plan.keyColumns.count > 1 { textKeyRoots.insert(root) }
       if plan.keyColumns.count == 1, plan.columns[plan.keyColumns[0]].kind == .integer { numberKeyRoots.insert(root) }
     }
-    if let existing = importer.existing, importer.existingObjects.entityNames.isEmpty { readKeys(as: existing) }
-  }
-
-  /// Makes keys what the references of the store are, so that they find its objects.
-  private mutating func readKeys(as existing: NodeTable) {
-    for entity in existing.model.entities where existing.count(of: entity.index) > 0 {
-      let reader = existing.reader(of: entity.index)
-      let hasText = (0..<reader.count).contains { reader.integerReference(row: $0) == nil }
-      if hasText {
-        textKeyRoots.insert(entity.root.index)
-      } else {
-        numberKeyRoots.insert(entity.root.index)
-      }
+    if let existing = importer.existing, importer.existingObjects.entityNames.isEmpty {
+      existingKeys = ExistingKeys.byRoot(of: existing)
     }
   }
 

@@ -217,11 +217,9 @@ final class ImportPass {
 
   private func key(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int) throws(ImportStop) -> ReferenceObject {
     if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
-    if isNumberRoot[root] || !ValueReader.hasLeadingZero(text),
-      let number = ExactText.integer(text) ?? values.integer(text, kind)
-    {
-      return .integer(number)
-    }
+    let number = ExactText.integer(text) ?? values.integer(text, kind)
+    if let existing = job.existingKeys[root] { return existing.reference(text, number: number) }
+    if let number, isNumberRoot[root] || !ValueReader.hasLeadingZero(text) { return .integer(number) }
     throw .textKeys(root: root)
   }
 

@@ -244,7 +244,11 @@ struct ColumnFacts {
     let isNumber = (mayBeInteger || mayBeDecimal) && Self.isPlainInteger(ValueReader.trimmed(text))
     if mayBeInteger { mayBeInteger = isNumber || Self.isInteger(text, kind, values) }
     if mayBeDecimal { mayBeDecimal = isNumber || Self.isDecimal(text, kind, values) }
-    if mayBeDouble { mayBeDouble = mayBeDecimal || Self.isDouble(text, kind, values) }
+    if mayBeDouble {
+      // A later value may be one that only a double holds.
+      mayBeDouble =
+        mayBeDecimal ? Self.digitCount(ValueReader.trimmed(text)) <= 17 : Self.isDouble(text, kind, values)
+    }
     if mayBeBoolean { mayBeBoolean = Self.isWord(text) && !values.value(text, kind, .boolean, format: nil).isNull }
     if mayBeDate { checkDate(text, values) }
     if mayBeUUID { mayBeUUID = ExactText.uuid(ValueReader.trimmed(text)) != nil }

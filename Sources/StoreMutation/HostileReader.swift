@@ -7,6 +7,8 @@ public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertib
   case csvStore = "csv-store"
   case coreDataSQLite = "sqlite-store"
   case coreDataBinary = "binary-store"
+  /// One file of a directory: a table, or the metadata.
+  case arrowStore = "arrow-store"
   case xmlPropertyList = "xml-plist"
   case predicate
   case objectURI = "object-uri"

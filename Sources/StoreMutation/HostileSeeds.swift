@@ -50,6 +50,7 @@ extension HostileReader {
         ]
       seeds += try damaged(".csv") + damaged(".csvstore")
     case .coreDataBinary: seeds = [try Self.binaryStore(samples)]
+    case .arrowStore: seeds = try Self.arrowFiles(samples).map(\.bytes)
     case .coreDataSQLite: seeds = [try file("People/People.sqlite")] + (try damaged(".sqlite"))
     case .xmlPropertyList:
       seeds = [
@@ -94,7 +95,7 @@ extension HostileReader {
       return lines.split(separator: UInt8(ascii: "\n")).compactMap {
         (try? JSONDecoder().decode(String.self, from: Data($0))).map { Array($0.utf8) }
       }
-    case .objectURI: return []
+    case .arrowStore, .objectURI: return []
     }
   }
 

@@ -32,6 +32,13 @@ extension HostileTrial {
     return try store("CoreDataBinary", source, [:], models[0]) == .value ? .value : outcome
   }
 
+  /// The input is one file of a directory whose other files are as they were written.
+  func arrowStore(_ input: [UInt8]) throws -> HostileOutcome {
+    let changed = HostileReader.arrowMember(of: input)
+    let members = try arrowFiles.get().map { ($0.name, $0.name == changed ? input : $0.bytes) }
+    return try store("Arrow", StoreSource(members: members, name: "Store.arrowstore"), [:], nil)
+  }
+
   func sqliteStore(_ input: [UInt8]) throws -> HostileOutcome {
     let source = StoreSource(bytes: input, name: "store.sqlite")
     let outcome = try store("CoreDataSQLite", source, [:], nil)

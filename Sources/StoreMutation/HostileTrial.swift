@@ -12,6 +12,8 @@ public final class HostileTrial {
   let scratch: String
   let models: [ManagedObjectModel]
   let people: ManagedObjectModel
+  /// The files that are beside a changed file of an Arrow store.
+  let arrowFiles: Result<[(name: String, bytes: [UInt8])], any Error>
   private let context: ManagedObjectContext?
   private let coordinator: PersistentStoreCoordinator
 
@@ -25,6 +27,7 @@ public final class HostileTrial {
       try ManagedObjectModel(ModelFile.read(at: "\(samples)/\($0)/\($0).xcdatamodeld").description)
     }
     people = try ManagedObjectModel(ModelFile.read(at: "\(samples)/People/People.xcdatamodel").description)
+    arrowFiles = Result { reader == .arrowStore ? try HostileReader.arrowFiles(samples) : [] }
     coordinator = PersistentStoreCoordinator(registry: .builtIn)
     if reader == .predicate || reader == .objectURI {
       try coordinator.addPersistentStore(at: samples + "/Company/Company.plist", isReadOnly: true)
@@ -47,6 +50,7 @@ public final class HostileTrial {
       case .csvStore: return try csvStore(input)
       case .coreDataBinary: return try binaryStore(input)
       case .coreDataSQLite: return try sqliteStore(input)
+      case .arrowStore: return try arrowStore(input)
       case .xmlPropertyList: return try xmlPropertyList(input)
       case .predicate: return try predicate(input)
       case .objectURI: return try objectURI(input)

@@ -28,6 +28,9 @@ public struct Mutator: Sendable {
         switch reader {
         case .xmlStore, .model, .xmlPropertyList: XMLMutation.apply(to: &result, other, reader, &random)
         case .coreDataBinary: BinaryStoreMutation.apply(to: &result, other, &random)
+        case .arrowStore where !result.starts(with: "bplist".utf8):
+          ArrowMutation.apply(to: &result, other, &random)
+        case .arrowStore: PropertyListMutation.apply(to: &result, other, &random)
         case .coreDataSQLite: SQLiteMutation.apply(to: &result, other, &random)
         case .modelArchive where !result.starts(with: "bplist".utf8):
           XMLMutation.apply(to: &result, other, .xmlPropertyList, &random)

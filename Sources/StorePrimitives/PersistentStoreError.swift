@@ -54,6 +54,7 @@ extension PersistentStoreError {
       case unsupportedByFormat, modelMismatch, invalidModel, modelNeeded, readOnly, invalidOption
       case storeAlreadyAdded, storeNotAdded, changedOnDisk, unsupportedFileKind, cancelled, internalInconsistency
       case missingObject, inverseMismatch, notSupported, locked, notRolledBack
+      case unavailable, retry, timedOut, notAuthorised
     }
     private let kind: Kind
     public var description: String { kind.rawValue }
@@ -129,6 +130,14 @@ extension PersistentStoreError {
     /// A save failed, and what it had replaced could not be restored. The message names the paths of the new version
     /// and the old one.
     public static let notRolledBack = Code(kind: .notRolledBack)
+    /// The server or file of an incremental store cannot be reached, or the connection was lost.
+    public static let unavailable = Code(kind: .unavailable)
+    /// Nothing was changed, and the same call may succeed if it is repeated.
+    public static let retry = Code(kind: .retry)
+    /// The store did not answer in time.
+    public static let timedOut = Code(kind: .timedOut)
+    /// The store refused the user, or what the user asked for.
+    public static let notAuthorised = Code(kind: .notAuthorised)
   }
 }
 

@@ -116,7 +116,7 @@ extension BinaryPropertyListStore {
         }
         entries.append((try writer.string("lengths"), try writer.numbers(lengths)))
         let key = try writer.string("bytes")
-        let value = try writer.beginData(count: total)
+        let value = try writer.beginColumn(count: total)
         if let packed = reader.packedBytes(slot: slot.index) {
           try writer.append(span: packed)
         } else {
@@ -126,13 +126,13 @@ extension BinaryPropertyListStore {
       default:
         let cells = reader.fixedCells(slot: slot.index)
         let key = try writer.string("cells")
-        let value = try writer.beginData(count: cells.count)
+        let value = try writer.beginColumn(count: cells.count)
         try writer.append(span: cells)
         entries.append((key, value))
         let bits = reader.presenceBits(slot: slot.index)
         if !isFull(bits, rows) {
           let key = try writer.string("presence")
-          let value = try writer.beginData(count: bits.count)
+          let value = try writer.beginColumn(count: bits.count)
           try writer.append(span: bits)
           entries.append((key, value))
         }
@@ -206,11 +206,16 @@ extension BinaryPropertyListStore {
 }
 
 extension BinaryPropertyListWriter {
+  /// Starts a data object on a border of 64 bytes, as readers of Arrow's columns in memory want it.
+  mutating func beginColumn(count: Int) throws(PersistentStoreError) -> Reference {
+    try beginData(count: count, alignedTo: 64)
+  }
+
   /// Writes numbers as a data object, little-endian like all supported machines.
   mutating func numbers<Number: FixedWidthInteger & BitwiseCopyable>(
     _ numbers: [Number]
   ) throws(PersistentStoreError) -> Reference {
-    let reference = try beginData(count: numbers.count * MemoryLayout<Number>.size)
+    let reference = try beginColumn(count: numbers.count * MemoryLayout<Number>.size)
     // The closure returns its error as a value: it cannot throw a typed error and use the writer at the same time.
     let result: Result<Void, PersistentStoreError> = numbers.withUnsafeBytes { raw in
       do throws(PersistentStoreError) { return .success(try append(raw)) } catch { return .failure(error) }

@@ -1,19 +1,36 @@
+import ArrowStoreFormat
 public import AtomicStoreSPI
 import BinaryPropertyListStoreFormat
 import CSVStoreFormat
 import CoreDataBinaryStoreFormat
-import CoreDataSQLiteStoreFormat
 import XMLStoreFormat
 
+#if SQLite
+  import CoreDataSQLiteStoreFormat
+  import SQLiteGraphStoreFormat
+#endif
+#if PostgreSQL
+  import PostgreSQLStoreFormat
+#endif
+
 extension StoreRegistry {
-  /// The formats that come with the kit.
+  /// The formats that come with the kit; those that need libsqlite3 or libpq with the package's traits `SQLite` and
+  /// `PostgreSQL`, which are on by default.
   public static var builtIn: StoreRegistry {
     var registry = StoreRegistry()
-    let formats: [any AtomicStore.Type] = [
-      XMLStore.self, BinaryPropertyListStore.self, CSVStore.self, CoreDataSQLiteStore.self, CoreDataBinaryStore.self,
-    ]
+    var formats: [any AtomicStore.Type] = [XMLStore.self, BinaryPropertyListStore.self, CSVStore.self]
+    #if SQLite
+      formats.append(CoreDataSQLiteStore.self)
+    #endif
+    formats += [CoreDataBinaryStore.self, ArrowStore.self, InMemoryStore.self]
     // Their names differ, so none is refused; a name that clashed would show in the tests of this list.
     for format in formats { try? registry.register(format) }
+    #if SQLite
+      try? registry.register(SQLiteGraphStore.self)
+    #endif
+    #if PostgreSQL
+      try? registry.register(PostgreSQLStore.self)
+    #endif
     return registry
   }
 }

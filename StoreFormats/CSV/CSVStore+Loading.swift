@@ -186,7 +186,7 @@ extension CSVStore {
         continue
       }
       if field.index == 0 {
-        do throws(PersistentStoreError) { try begin(field, reader, entity, nodes) } catch {
+        do throws(PersistentStoreError) { try begin(field, reader, entity, &scratch, nodes) } catch {
           try nodes.skipPart(of: entity.index, because: error)
           isSkipping = !field.isLastInRecord
         }
@@ -225,13 +225,13 @@ extension CSVStore {
   }
 
   private static func begin(
-    _ field: CSVField, _ reader: CSVReader, _ entity: Entity, _ nodes: NodeTableBuilder
+    _ field: CSVField, _ reader: CSVReader, _ entity: Entity, _ scratch: inout [UInt8], _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     let bytes = Span<UInt8>(_unsafeElements: reader.rawBytes(of: field))
     if let number = ExactText.integer(bytes) {
       try nodes.beginNode(entity: entity.index, reference: number, line: field.line)
-    } else if !field.hasDoubledQuotes, let text = ReferenceText.string(bytes) {
-      try nodes.beginNode(entity: entity.index, reference: .string(text), line: field.line)
+    } else if !field.hasDoubledQuotes, ReferenceText.decode(bytes, into: &scratch) {
+      try nodes.beginNode(entity: entity.index, utf8: scratch.span, line: field.line)
     } else {
       let what = field.isMissing ? "the id is missing" : "'\(reader.string(of: field))' is not an id"
       throw PersistentStoreError(.malformed, what, at: field.location)
@@ -339,7 +339,7 @@ extension CSVStore {
         continue
       }
       do throws(PersistentStoreError) {
-        try begin(record, row, layout, keyColumns, reader, entity, nodes)
+        try begin(record, row, layout, keyColumns, reader, entity, &scratch, nodes)
       } catch {
         try nodes.skipPart(of: entity.index, because: error)
         continue
@@ -360,13 +360,18 @@ extension CSVStore {
   /// Begins a record's node. Its reference is the record's key, or the record's number without key columns.
   private static func begin(
     _ record: [CSVField], _ row: Int64, _ layout: ForeignLayout, _ keyColumns: [Int], _ reader: CSVReader,
-    _ entity: Entity, _ nodes: NodeTableBuilder
+    _ entity: Entity, _ scratch: inout [UInt8], _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     guard !keyColumns.isEmpty else {
       return try nodes.beginNode(entity: entity.index, reference: row, line: record[0].line)
     }
     if let column = keyColumns.first(where: { record[$0].isMissing }) {
       throw PersistentStoreError(.invalidValue, "the key has no value", at: record[column].location)
+    }
+    if keyColumns.count == 1, !layout.isDefused {
+      scratch.removeAll(keepingCapacity: true)
+      reader.append(record[keyColumns[0]], to: &scratch)
+      return try nodes.beginNode(entity: entity.index, utf8: scratch.span, line: record[0].line)
     }
     var parts: [String] = []
     for column in keyColumns {

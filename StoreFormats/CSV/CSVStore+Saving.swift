@@ -115,7 +115,7 @@ extension CSVStore {
     for row in 0..<reader.count {
       if let number = reader.integerReference(row: row) {
         writer.append(integer: number)
-      } else if case .string(let text) = reader.reference(row: row) {
+      } else if let text = reader.textReference(row: row) {
         cells.append(reference: text)
       }
       for column in columns {

@@ -9,6 +9,7 @@ struct Cell {
   var isDefused = false
   var hasDecimalComma = false
   private var buffer: [UInt8] = []
+  private var referenceText: [UInt8] = []
 
   init(isForeign: Bool = false, dateFormat: DateFormat? = nil, hasKeys: Bool = false, isDefused: Bool = false) {
     self.isDefused = isDefused
@@ -87,21 +88,25 @@ struct Cell {
     }
   }
 
-  private func setReference(
+  private mutating func setReference(
     _ bytes: Span<UInt8>, _ slot: Int, _ nodes: NodeTableBuilder, isToMany: Bool
   ) throws(PersistentStoreError) {
-    let reference: ReferenceObject
     if isForeign, hasKeys {
-      reference = .string(Self.text(bytes))
+      try Self.setText(bytes, slot, nodes, isToMany: isToMany)
     } else if let number = ExactText.integer(bytes) {
       if isToMany { return try nodes.append(toMany: number, slot: slot) }
       return try nodes.set(toOne: number, slot: slot)
-    } else if let text = ReferenceText.string(bytes) {
-      reference = .string(text)
+    } else if ReferenceText.decode(bytes, into: &referenceText) {
+      try Self.setText(referenceText.span, slot, nodes, isToMany: isToMany)
     } else {
       throw Self.unfit(bytes, "reference")
     }
-    if isToMany { try nodes.append(toMany: reference, slot: slot) } else { try nodes.set(toOne: reference, slot: slot) }
+  }
+
+  private static func setText(
+    _ text: Span<UInt8>, _ slot: Int, _ nodes: NodeTableBuilder, isToMany: Bool
+  ) throws(PersistentStoreError) {
+    if isToMany { try nodes.append(toManyUTF8: text, slot: slot) } else { try nodes.set(toOneUTF8: text, slot: slot) }
   }
 
   private func boolean(_ bytes: Span<UInt8>) -> Bool? {

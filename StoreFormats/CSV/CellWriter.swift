@@ -23,11 +23,7 @@ struct CellWriter {
     text.withUTF8 { append(utf8: Span(_unsafeElements: $0)) }
   }
 
-  func append(reference text: String) {
-    var bytes: [UInt8] = []
-    ReferenceText.append(text, to: &bytes)
-    writer.append(bytes)
-  }
+  func append(reference text: Span<UInt8>) { ReferenceText.append(text, to: writer) }
 
   /// Writes the cell of a string; the empty string is two quotes, since an empty cell is null.
   func append(utf8 bytes: Span<UInt8>) {
@@ -145,6 +141,6 @@ struct CellWriter {
 
   private func append(_ node: NodeHandle, _ references: ReferenceNumbers) {
     if let number = references[node] { return writer.append(integer: number) }
-    append(reference: references.text(of: node))
+    references.appendText(of: node, to: writer)
   }
 }

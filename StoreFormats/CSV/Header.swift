@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCodecs
 
 /// The first record of files written by the kit: the name and type of each column.
 ///
@@ -166,31 +167,40 @@ enum Header {
 /// References as cells: an integer in digits, a string as `s:` and its percent-encoded text, so that several can be
 /// separated by spaces.
 enum ReferenceText {
-  static func append(_ text: String, to bytes: inout [UInt8]) {
-    bytes.append(contentsOf: "s:".utf8)
-    for byte in text.utf8 {
-      switch byte {
-      case 0...UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: ";"),
-        UInt8(ascii: "|"), 0x7F:
-        bytes.append(UInt8(ascii: "%"))
-        for digit in [byte >> 4, byte & 0xF] {
-          bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
-        }
-      default: bytes.append(byte)
+  static func append(_ text: Span<UInt8>, to writer: ByteWriter) {
+    writer.append("s:")
+    var start = 0
+    for index in 0..<text.count where isEscaped(text[index]) {
+      writer.append(text.extracting(start..<index))
+      writer.append(byte: UInt8(ascii: "%"))
+      for digit in [text[index] >> 4, text[index] & 0xF] {
+        writer.append(byte: digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
       }
+      start = index + 1
+    }
+    writer.append(text.extracting(start..<text.count))
+  }
+
+  @inline(__always) private static func isEscaped(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0...UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: ";"),
+      UInt8(ascii: "|"), 0x7F:
+      true
+    default: false
     }
   }
 
-  /// Decodes a string reference from bytes that begin with `s:`; nil for an invalid escape.
-  static func string(_ bytes: Span<UInt8>) -> String? {
-    guard bytes.count >= 2, bytes[0] == UInt8(ascii: "s"), bytes[1] == UInt8(ascii: ":") else { return nil }
-    var result: [UInt8] = []
+  /// Decodes a string reference, as UTF-8, from bytes that begin with `s:`. False for an invalid escape, and for what
+  /// is not UTF-8.
+  static func decode(_ bytes: Span<UInt8>, into result: inout [UInt8]) -> Bool {
+    result.removeAll(keepingCapacity: true)
+    guard bytes.count >= 2, bytes[0] == UInt8(ascii: "s"), bytes[1] == UInt8(ascii: ":") else { return false }
     var index = 2
     while index < bytes.count {
       if bytes[index] == UInt8(ascii: "%") {
         guard index + 2 < bytes.count, let high = Character(Unicode.Scalar(bytes[index + 1])).hexDigitValue,
           let low = Character(Unicode.Scalar(bytes[index + 2])).hexDigitValue
-        else { return nil }
+        else { return false }
         result.append(UInt8(high * 16 + low))
         index += 3
       } else {
@@ -198,6 +208,6 @@ enum ReferenceText {
         index += 1
       }
     }
-    return String(validating: result, as: UTF8.self)
+    return (try? UTF8Span(validating: result.span)) != nil
   }
 }

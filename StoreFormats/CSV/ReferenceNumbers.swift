@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCodecs
 
 /// The integer references of all nodes in one array: relationships access them in random order, and using an entity's
 /// reader would retain and release for each.
@@ -25,7 +26,9 @@ struct ReferenceNumbers {
     return numbers[starts[node.entity] + node.row]
   }
 
-  func text(of node: NodeHandle) -> String {
-    if case .string(let text) = readers[node.entity].reference(row: node.row) { text } else { "" }
+  /// Writes a string reference.
+  func appendText(of node: NodeHandle, to writer: ByteWriter) {
+    let reader = readers[node.entity]
+    if let text = reader.textReference(row: node.row) { ReferenceText.append(text, to: writer) }
   }
 }

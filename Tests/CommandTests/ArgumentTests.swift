@@ -97,7 +97,7 @@ import Testing
     for arguments in [["conform", "--help"], ["help", "conform"]] {
       let help = try Command.run(arguments: arguments)
       #expect(help.code == 0)
-      for word in ["--type", "--only", "--selftest", "--report", "SUBCOMMANDS:", "explain"] {
+      for word in ["--type", "--only", "--selftest", "--report", "--matrix", "--badge", "SUBCOMMANDS:", "explain"] {
         #expect(help.output.contains(word), "\(arguments): \(word)\n\(help.output)")
       }
     }

@@ -97,10 +97,11 @@ private final class Installation {
 
   @Test("a program with its own formats requires a conform program that has them too")
   func ownFormats() {
-    let program = ConformProgram(executable: "/opt/bin/jsonlines", searchPath: "/a::b:/c", hasOwnFormats: true)
+    let program = SubcommandProgram(
+      "conform", executable: "/opt/bin/jsonlines", searchPath: "/a::b:/c", hasOwnFormats: true)
     #expect(
       program.candidates == ["/opt/bin", "/opt/libexec/atomicstore", "/a", "/c"].map { $0 + "/jsonlines-conform" })
-    let stock = ConformProgram(executable: "/opt/bin/renamed", searchPath: "", hasOwnFormats: false)
+    let stock = SubcommandProgram("conform", executable: "/opt/bin/renamed", searchPath: "", hasOwnFormats: false)
     #expect(stock.candidates == ["/opt/bin/atomicstore-conform", "/opt/libexec/atomicstore/atomicstore-conform"])
   }
 }

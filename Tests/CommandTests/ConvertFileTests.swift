@@ -9,7 +9,7 @@ import Testing
   }
   /// A store of some megabytes, so that a reader who takes nothing holds the command up.
   private static func big(_ folder: borrowing Folder, _ name: String) throws -> String {
-    let rows = (1...40_000).map { "\($0),\(String(repeating: "x", count: 80)) \($0)" }
+    let rows = (1...160_000).map { "\($0),\(String(repeating: "x", count: 80)) \($0)" }
     try Data(("id,text\n" + rows.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: folder("big.csv")))
     let made = try Command.run("convert", folder("big.csv"), folder(name))
     #expect(made.code == 0, "\(made.errors)")

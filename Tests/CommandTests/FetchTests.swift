@@ -9,7 +9,7 @@ import Testing
       "badge BETWEEN {1000, 1002}",
       "--sort", "-badge")
     #expect(table.code == 0)
-    #expect(table.output == "badge  department.name\n-----  ---------------\n1002   Entwicklung\n1001   Entwicklung\n")
+    #expect(table.output == "badge  department.name\n-----  ---------------\n 1002  Entwicklung\n 1001  Entwicklung\n")
     let csv = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "badge,nickname", "--where", "badge == 1001",
       "--format", "csv")

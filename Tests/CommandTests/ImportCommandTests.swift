@@ -155,6 +155,26 @@ import Testing
     }
   }
 
+  @Test("a key of another kind is that of a new object: the others are still found")
+  func mixedKeys() throws {
+    let folder = try Folder()
+    func add(_ text: String) throws {
+      try Data("id,n\n\(text)".utf8).write(to: URL(filePath: folder("T.csv")))
+      let exists = FileManager.default.fileExists(atPath: folder("t.plist"))
+      let result = try Command.run(
+        arguments: ["import", "T.csv"] + (exists ? ["--into", "t.plist", "--upsert", "key"] : ["-o", "t.plist"]),
+        in: folder.path)
+      #expect(result.code == 0, "\(result.errors)")
+    }
+    try add("7,a\n8,b\n")
+    try add("abc,c\n7,d\n")
+    try add("7,e\nabc,f\n9,g\n010,h\n")
+    let shown = try Command.run("dump", "t.plist", in: folder.path).output
+    let names = shown.split(separator: "\n").filter { $0.hasPrefix("T/") }.map(String.init)
+    #expect(names == ["T/7", "T/8", "T/9", "T/010", "T/abc"], "\(shown)")
+    for text in ["\"e\"", "\"f\"", "\"g\"", "\"h\""] { #expect(shown.contains(text), "\(shown)") }
+  }
+
   @Test(
     "what cannot be asked exits with 64",
     arguments: [

@@ -29,6 +29,10 @@ import Testing
       name: "a fraction of 40 digits stays what it is", text: "id,n\n1,0.\(String(repeating: "1", count: 40))\n2,5\n",
       shown: ["\"0.\(String(repeating: "1", count: 40))\""]),
     Table(
+      name: "long numbers stay texts beside an exponent, whatever comes first",
+      text: "id,n\n1,12345678901234567890\n2,1e5\n",
+      shown: ["\"12345678901234567890\"", "\"1e5\""]),
+    Table(
       name: "numbers of 17 digits and an exponent are doubles", text: "id,n\n1,1.2345678901234567e-3\n2,100\n",
       shown: ["0.0012345678901234567", "100.0"]),
     Table(name: "a line that names the delimiter", text: "sep=;\nid;name\n1;a,b\n", shown: ["T/1\n", "name: \"a,b\""]),
@@ -133,6 +137,8 @@ import Testing
       ("set lib.xml --entity Book --where price>1000 nix=1", "Book does not have a property 'nix'"),
       ("set lib.xml --entity book price=1", "did you mean 'Book'?"),
       ("set lib.xml --entity Book price=1 -o -", "standard output has no extension"),
+      ("set lib.xml --entity Book price=1 --write-option delimiter=tab", "keeps its form: --write-option needs -o"),
+      ("convert nosuch.xml -", "standard output has no extension"),
       ("insert lib.xml --entity Book title:=x title:=y author:=Author/1", "'title' is set twice"),
       ("delete lib.xml --entity Book", "--where chooses objects"),
       ("merge lib.xml lib.xml -o new.xml --match Nix=name", "the model does not have an entity 'Nix'"),

@@ -43,7 +43,8 @@ import Testing
     }
   }
 
-  @Test("metadata is set and read, and objects and UUID are kept", arguments: ["xml", "plist", "csvstore"])
+  @Test(
+    "metadata is set and read, and objects and UUID are kept", arguments: ["xml", "plist", "csvstore", "arrowstore"])
   func metadata(_ fileExtension: String) throws {
     let folder = try Folder()
     let store = folder("a." + fileExtension)
@@ -142,7 +143,7 @@ import Testing
     let list = try #require(try Command.run("formats", "--json").json() as? [[String: Any]])
     #expect(
       list.compactMap { $0["type"] as? String } == [
-        "BinaryPropertyList", "CSV", "CoreDataBinary", "CoreDataSQLite", "XML",
+        "Arrow", "BinaryPropertyList", "CSV", "CoreDataBinary", "CoreDataSQLite", "PostgreSQL", "SQLiteGraph", "XML",
       ])
     #expect(try Command.run("formats").output.contains("--read-option key=…"))
   }

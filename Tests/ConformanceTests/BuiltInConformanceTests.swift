@@ -1,3 +1,4 @@
+import ArrowStoreFormat
 import AtomicStoreConformance
 import AtomicStoreSPI
 import BinaryPropertyListStoreFormat
@@ -24,6 +25,9 @@ struct BuiltInConformanceTests {
   // Of Core Data's own formats the quick checks alone: `Scripts/full conform` runs all of them.
   @Test(arguments: Conformance.smoke(for: CoreDataSQLiteStore.self))
   func coreDataSQLite(_ check: ConformanceCheck) throws { try check.run() }
+
+  @Test(arguments: Conformance.smoke(for: ArrowStore.self))
+  func arrow(_ check: ConformanceCheck) throws { try check.run() }
 
   @Test(arguments: Conformance.smoke(for: CoreDataBinaryStore.self))
   func coreDataBinary(_ check: ConformanceCheck) throws { try check.run() }

@@ -32,6 +32,7 @@ import Testing
         "AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md",
         ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9
       ),
+      ("AtomicStoreKit/AtomicStoreKit.docc/FromCoreDataOnAMac.md", ["SampleStores/Contacts"], 8),
     ])
   func snippets(_ name: String, _ folders: [String], _ least: Int) throws {
     let article = try Self.text("Sources/" + name)

@@ -16,7 +16,7 @@ import Testing
 
   /// A database has a page for every table at least, an archive an object for every value.
   private static func isLarge(_ reader: HostileReader) -> Bool {
-    reader == .coreDataSQLite || reader == .coreDataBinary
+    reader == .coreDataSQLite || reader == .coreDataBinary || reader == .arrowStore
   }
 
   @Test(

@@ -2,6 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
+import TestSupport
 
 /// A model for the tests of the object graph: every kind of relationship, every delete rule, inheritance.
 enum CompanyGraph {
@@ -93,14 +94,19 @@ enum CompanyGraph {
   }
 }
 
-/// A folder of its own for one test, deleted at its end.
+/// A folder of its own for one test, made when it is first needed and deleted at its end.
 final class TestFolder {
-  let path: String
-  init() throws {
-    path = FileManager.default.temporaryDirectory.appendingPathComponent("graph-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-  deinit { try? FileManager.default.removeItem(atPath: path) }
+  lazy var path: String = {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("graph-\(UUID().uuidString)").path
+    do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
+      preconditionFailure("\(error)")
+    }
+    isMade = true
+    return path
+  }()
+  private var isMade = false
+  init() throws {}
+  deinit { if isMade { TemporaryDirectory.remove(path) } }
   func file(_ name: String) -> String { path + "/" + name }
 }
 
@@ -120,14 +126,16 @@ struct Stack {
     }
   }
 
+  /// By default in memory, which other stacks of the process can open: see ``reopened()``.
   init(
-    _ type: String = "BinaryPropertyList", model: ManagedObjectModel = CompanyGraph.model, folder: TestFolder? = nil,
+    _ type: String = "InMemory", model: ManagedObjectModel = CompanyGraph.model, folder: TestFolder? = nil,
     classes: [String: ManagedObject.Type] = [:]
   ) throws {
     self.folder = try folder ?? TestFolder()
     coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
     for (name, type) in classes { coordinator.setManagedObjectClass(type, forEntityName: name) }
-    store = try coordinator.addPersistentStore(type: type, at: self.folder.file(Stack.fileName(type)))
+    store = try coordinator.addPersistentStore(
+      type: type, at: type == "InMemory" ? "memory:\(UUID())" : self.folder.file(Stack.fileName(type)))
     context = ManagedObjectContext(coordinator)
   }
 

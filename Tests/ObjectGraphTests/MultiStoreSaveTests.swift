@@ -273,7 +273,7 @@ private struct FailingStore: AtomicStore {
         told.withLock {
           $0.append("+\(change.added.map(\.type)) -\(change.removed.map(\.type)) >\(change.moved.count)")
         }
-      case .foundMixedSave: break
+      case .foundMixedSave, .didChangeRemotely, .remoteChangeFailed: break
       }
     }
     try two.insert("Employee", "Ada")

@@ -145,7 +145,7 @@ import Testing
 
   @Test("a read-only store accepts no new object, and no change")
   func readOnly() throws {
-    let stack = try Stack()
+    let stack = try Stack("BinaryPropertyList")
     let ada = try stack.insert("Person", ["name": "Ada"])
     try stack.context.save()
     try stack.coordinator.remove(stack.store)

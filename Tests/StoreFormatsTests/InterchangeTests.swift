@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("Between formats nothing is lost") struct InterchangeTests {
-  static let types = [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore")]
+  static let types = [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore"), ("Arrow", "arrowstore")]
 
   private static func save(_ snapshot: StoreSnapshot, _ type: String, to path: String) throws {
     var snapshot = snapshot

@@ -7,7 +7,9 @@ import Testing
 /// `ATOMICSTORE_REGENERATE=1 swift test --filter SampleStoreTests` writes them anew.
 @Suite("Sample stores", .serialized) struct SampleStoreTests {
   static let cases = ["Company", "FriendInfo"].flatMap { name in
-    [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore")].map { (name, $0.0, $0.1) }
+    [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore"), ("Arrow", "arrowstore")].map {
+      (name, $0.0, $0.1)
+    }
   }
   static let regenerates = ProcessInfo.processInfo.environment["ATOMICSTORE_REGENERATE"] == "1"
 

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite("Limits that a caller sets") struct StoreLimitTests {
-  static let types = ["XML", "BinaryPropertyList", "CSV", "CoreDataSQLite", "CoreDataBinary"]
+  static let types = ["XML", "BinaryPropertyList", "CSV", "CoreDataSQLite", "CoreDataBinary", "Arrow"]
 
   private final class Folder {
     let path = NSTemporaryDirectory() + "limits-\(UUID().uuidString)"

@@ -184,8 +184,8 @@ import Testing
     let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(Self.people(), person) }
     #expect(
       error.losses.map(\.description) == [
-        "entity-dropped: Pet, 2 times, first Pet/1", "attribute-dropped: Person.nick, 1 times, first Person/1",
-        "relationship-dropped: Person.pets, 1 times, first Person/1",
+        "entity-dropped: Pet, 2 times, first Pet/1", "attribute-dropped: Person.nick, 1 time, first Person/1",
+        "relationship-dropped: Person.pets, 1 time, first Person/1",
       ])
     let nodes = try Self.migrated(Self.people(), person, allowsLoss: true)
     #expect(nodes.count == 2)

@@ -25,6 +25,8 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     case hostile
     /// Many objects.
     case scale
+    /// Stores that are read and written in parts. The other profiles are about stores that are loaded and saved whole.
+    case incremental
   }
 
   let definition: CheckDefinition

@@ -1,11 +1,18 @@
 public import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
+import StoreCoordination
 
 /// A store format under test, and what its author supplies.
 public struct ConformanceSubject: Sendable {
   /// The store format.
   public internal(set) var type: any AtomicStore.Type
+  /// The incremental store under test; nil for a format of files that are loaded and saved whole. ``type`` has its name
+  /// and traits then.
+  public internal(set) var incrementalType: (any IncrementalStore.Type)?
+  /// Where checks create and destroy stores of an incremental type that is not in files: a URL without a store, such as
+  /// that of an empty schema. Checks at a URL run one after the other.
+  public internal(set) var url: String?
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   public var others: [any AtomicStore.Type] = []
   /// Makes more stores to try, from one that the format wrote itself: its files by name, one file under the empty name.
@@ -36,13 +43,36 @@ public struct ConformanceSubject: Sendable {
   ///
   /// - Parameters:
   /// - type: The format under test.
-  /// - others: Other formats. The one under test may be among them: it is left out.
+  ///   - others: Other formats. The one under test may be among them: it is left out, and so are in-process types,
+  ///     which have no files.
   public init(_ type: any AtomicStore.Type, others: [any AtomicStore.Type] = []) {
     self.type = type
     // A list of all of one's formats is what is at hand.
-    self.others = others.filter { ObjectIdentifier($0) != ObjectIdentifier(type) }
+    self.others = others.filter { ObjectIdentifier($0) != ObjectIdentifier(type) && !$0.traits.isInProcess }
     arguments = "--type \(Self.quoted(type.storeType))"
   }
+
+  /// Creates a subject from an incremental type.
+  ///
+  /// - Parameters:
+  ///   - type: The type under test.
+  ///   - url: Where its stores are created and destroyed; nil for files, in directories of the harness. A store that no
+  ///     check has created is not touched: the checks are blocked.
+  public init(_ type: any IncrementalStore.Type, url: String? = nil) {
+    self.type = Self.standIn(for: type)
+    incrementalType = type
+    self.url = url
+    arguments = "--type \(Self.quoted(type.storeType))"
+    if let url { arguments += " --url \(Self.quoted(StoreAddress.withoutPassword(url)))" }
+  }
+
+  private static func standIn(for type: any IncrementalStore.Type) -> any AtomicStore.Type {
+    func make<Base: IncrementalStore>(_: Base.Type) -> any AtomicStore.Type { IncrementalStandIn<Base>.self }
+    return make(type)
+  }
+
+  /// Whether a check is about this kind of store.
+  func concerns(_ profile: ConformanceCheck.Profile) -> Bool { (incrementalType != nil) == (profile == .incremental) }
 
   /// As a shell takes it for one word.
   static func quoted(_ text: String) -> String {

@@ -9,7 +9,12 @@ enum Checks {
     + relationships + ends + references + changes + saving + publishing + concurrency
     + removal + schema + hostile + hostileProducts
     + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
-    + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred
+    + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred + incremental
+
+  /// What incremental stores are held to.
+  static let incremental: [CheckDefinition] =
+    incrementalOpening + incrementalValues + incrementalRequests + incrementalRelationships + incrementalSaving
+    + incrementalHistory + incrementalWhole
 
   static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
     traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")

@@ -77,7 +77,9 @@ extension CheckContext {
       var folders: Set<String> = []
       for call in plan.changes {
         // What comes out of such a directory is a file of the save's own.
-        if call.what == "rename", let target = call.other, folders.contains(Self.folder(of: call.path)) {
+        if call.what == "rename", let target = call.other, target != saving.path,
+          folders.contains(Self.folder(of: call.path))
+        {
           made.append(target)
         }
         guard ["create", "truncate", "open or create", "open to write", "make folder"].contains(call.what),
@@ -100,7 +102,11 @@ extension CheckContext {
       try expect(
         shapes[0] != shapes[1], "two processes take names that neither can foresee", shapes[0].joined(separator: ", "))
     }
-    // A store for its owner's eyes.
+    try expectPrivateWorkingFiles(saving)
+  }
+
+  /// Working files of a private store are private, and none remains after an error.
+  private func expectPrivateWorkingFiles(_ saving: SaveCase) throws {
     let count = try calls(of: saving).calls
     for place in 1...count {
       saving.reset()

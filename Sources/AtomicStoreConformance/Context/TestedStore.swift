@@ -4,6 +4,12 @@ import AtomicStoreSPI
 struct TestedStore: Sendable {
   /// With the planted fault in it, if there is one.
   var type: any AtomicStore.Type
+  /// The incremental store that a check is run on, with the planted fault; ``type`` stands for it then.
+  var incremental: (any IncrementalStore.Type)?
+  /// The same without the fault: what removes the stores of checks.
+  var soundIncremental: (any IncrementalStore.Type)?
+  /// Where its stores are created and destroyed; nil for files.
+  var url: String?
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   var others: [any AtomicStore.Type] = []
   var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?

@@ -181,11 +181,10 @@ extension AdversarialValues {
     func isOdd(_ value: PropertyListValue) -> Bool {
       if case .date(let date) = value { date.timeIntervalSinceReferenceDate.isNaN } else { false }
     }
-    // References of archives: a keyed archive would take them for its own. A format that stores a value of any type
-    // (Undefined) is not one.
+    // References of archives may be refused: a keyed archive would take them for its own, and other formats may not
+    // have a form for them.
     func isReference(_ value: PropertyListValue) -> Bool {
-      guard traits.unsupportedTypes.contains("Undefined") else { return false }
-      return switch value {
+      switch value {
       case .uid: true
       case .array(let elements): elements.contains { isReference($0) }
       default: false

@@ -29,6 +29,13 @@ enum Faults {
     adversarial,
     metadataTables,
     counts,
+    incrementalOpening,
+    incrementalValues,
+    incrementalRequests,
+    incrementalRelationships,
+    incrementalSaving,
+    incrementalHistory,
+    incrementalWhole,
   ].flatMap { $0 }
 
   /// - Parameter subject: May have faults of its own.
@@ -41,5 +48,16 @@ enum Faults {
     FaultHooks.current = fault.hooks
     func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
     return wrapped(subject.type)
+  }
+
+  /// An incremental type with a fault in it, for the rest of this process.
+  static func plant(
+    _ hooks: IncrementalFaultHooks, in type: any IncrementalStore.Type
+  ) -> any IncrementalStore.Type {
+    IncrementalFaultHooks.current = hooks
+    func wrapped<Base: IncrementalStore>(_: Base.Type) -> any IncrementalStore.Type {
+      FaultyIncrementalStore<Base>.self
+    }
+    return wrapped(type)
   }
 }

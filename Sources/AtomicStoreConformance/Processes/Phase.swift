@@ -9,12 +9,16 @@ private struct Envelope: Codable {
   var value: Data?
   var error: PhaseError?
   var failure: ExpectationFailure?
+  /// Why the check is not about this store.
+  var notApplicable: String?
   var lostOutput = false
 
   /// Runs a body, and keeps its value or its error.
   init(of body: () throws -> Data?) {
     do { value = try body() } catch let error as ExpectationFailure {
       failure = error
+    } catch let end as NotApplicable {
+      notApplicable = end.reason
     } catch let error as PersistentStoreError {
       self.error = PhaseError(error)
     } catch let error as ManagedObjectError {
@@ -96,6 +100,7 @@ enum Phase {
       }
       said.isLost = envelope.lostOutput
       if let failure = envelope.failure { throw failure }
+      if let reason = envelope.notApplicable { throw NotApplicable(reason: reason) }
       if let error = envelope.error { return .refused(error) }
       guard let value = envelope.value else { return .exited(code: code) }
       return .value(value)

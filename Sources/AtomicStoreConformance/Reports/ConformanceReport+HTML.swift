@@ -75,7 +75,7 @@ extension ConformanceReport {
 
   /// Colours have a contrast of at least 4.5 to 1 with what is behind them, in both schemes; nothing is wider than the
   /// window, and on a narrow one a row is a block.
-  private static let style = """
+  static let style = """
     :root { color-scheme: light dark; --text: #1c1c1c; --back: #ffffff; --soft: #565656; --line: #d0d0d0;
       --panel: #f3f3f3; --good: #1b5e20; --fine: #00574b; --bad: #a31515; --odd: #5e1b80; --late: #8f3d00 }
     @media (prefers-color-scheme: dark) { :root { --text: #e4e4e4; --back: #161616; --soft: #b4b4b4; --line: #454545;

@@ -11,7 +11,7 @@ public struct ConformanceReport: Sendable {
   /// When, where and how the checks were run; nil where that is not known.
   public var circumstances: Circumstances?
   /// How many checks each profile has in all.
-  private let totals: [ConformanceCheck.Profile: Int]
+  let totals: [ConformanceCheck.Profile: Int]
 
   /// What a format may say of itself, after the checks of a profile that were run.
   public enum Claim: Sendable, Equatable {
@@ -23,6 +23,19 @@ public struct ConformanceReport: Sendable {
     case incomplete(run: Int, of: Int)
     /// None of its checks was run, or none applies.
     case none
+
+    /// The claim that outcomes of checks of one profile allow, of which there are `total`.
+    init(_ own: [(id: String, outcome: ConformanceResult.Outcome)], of total: Int) {
+      if !own.isEmpty, own.count < total {
+        self = .incomplete(run: own.count, of: total)
+      } else if own.allSatisfy({ $0.outcome == .notApplicable }) {
+        // Checks that do not apply give no claim.
+        self = .none
+      } else {
+        let against = own.filter { $0.outcome.isFailure || $0.outcome == .blocked || $0.outcome == .gap }.map(\.id)
+        self = against.isEmpty ? .full : .partial(against)
+      }
+    }
 
     /// The claim in a word: `full`, `partial`, `not claimed`.
     public var word: String {
@@ -71,12 +84,7 @@ public struct ConformanceReport: Sendable {
   /// What the format may say of itself for a profile.
   public func claim(_ profile: ConformanceCheck.Profile) -> Claim {
     let own = zip(checks, results).filter { $0.0.profile == profile }
-    let total = totals[profile] ?? 0
-    if !own.isEmpty, own.count < total { return .incomplete(run: own.count, of: total) }
-    // What does not apply, applies to nothing.
-    if own.allSatisfy({ $0.1.outcome == .notApplicable }) { return .none }
-    let against = own.filter { $0.1.outcome.isFailure || $0.1.outcome == .blocked || $0.1.outcome == .gap }.map(\.0.id)
-    return against.isEmpty ? .full : .partial(against)
+    return Claim(own.map { ($0.id, $1.outcome) }, of: totals[profile] ?? 0)
   }
 
   /// What a pass does not mean.
@@ -142,6 +150,8 @@ public struct ConformanceReport: Sendable {
 
   // MARK: JSON
 
+  static let schemaName = "atomicstore-conformance-1"
+
   private struct Document: Codable {
     struct Entry: Codable {
       var id: String
@@ -156,7 +166,7 @@ public struct ConformanceReport: Sendable {
       var run: Int
       var of: Int
     }
-    var schema = "atomicstore-conformance-1"
+    var schema = ConformanceReport.schemaName
     var storeType: String
     var total: Int
     var counts: [String: Int]
@@ -194,7 +204,7 @@ public struct ConformanceReport: Sendable {
       "type": "object",
       "required": ["schema", "storeType", "total", "counts", "claims", "coverage", "checks", "caveat"],
       "properties": {
-        "schema": {"const": "atomicstore-conformance-1"},
+        "schema": {"const": "\(schemaName)"},
         "storeType": {"type": "string"},
         "total": {"type": "integer", "minimum": 0},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -215,7 +225,7 @@ public struct ConformanceReport: Sendable {
             "required": ["id", "level", "profile", "title", "source", "result"],
             "properties": {
               "level": {"enum": ["must", "should", "measured"]},
-              "profile": {"enum": ["core", "durable", "interop", "hostile", "scale"]},
+              "profile": {"enum": ["core", "durable", "interop", "hostile", "scale", "incremental"]},
               "result": {
                 "type": "object",
                 "required": ["id", "outcome", "notes", "strip", "seconds", "seed"],

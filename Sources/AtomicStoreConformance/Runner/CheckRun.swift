@@ -20,21 +20,10 @@ struct CheckRun {
   func run() -> ConformanceResult {
     var result = ConformanceResult(id: definition.id, outcome: .passed)
     result.seed = seed
-    var tested = TestedStore(
-      type: subject.type, others: subject.others, crafted: subject.crafted, duplicate: subject.duplicate,
-      runs: subject.runs, fault: subject.fault,
-      timeLimit: subject.timeLimit)
-    if let name = subject.fault, subject.designFaults.contains(where: { $0.name == name }) {
-      subject.makeDesignFault?(name)
-      tested.fault = nil
-    } else if let name = subject.fault {
-      guard let fault = Faults.named(name, in: subject) else {
-        result.outcome = .blocked
-        result.reason = "there is no fault '\(name)'"
-        return result
-      }
-      tested.type = Faults.plant(fault, in: subject)
-      tested.mistakes = fault.mistakes
+    guard let tested = testedStore() else {
+      result.outcome = .blocked
+      result.reason = "there is no fault '\(subject.fault ?? "")'"
+      return result
     }
     if subject.isBlind { csf_blind(1) }
     if definition.needsWriting, !tested.type.traits.canWrite {
@@ -75,9 +64,34 @@ struct CheckRun {
     return result
   }
 
+  /// The store with the fault that is to be planted; nil if there is no such fault.
+  private func testedStore() -> TestedStore? {
+    var tested = TestedStore(
+      type: subject.type, others: subject.others, crafted: subject.crafted, duplicate: subject.duplicate,
+      runs: subject.runs, fault: subject.fault, timeLimit: subject.timeLimit)
+    (tested.incremental, tested.soundIncremental) = (subject.incrementalType, subject.incrementalType)
+    tested.url = subject.url
+    guard let name = subject.fault else { return tested }
+    if subject.designFaults.contains(where: { $0.name == name }) {
+      subject.makeDesignFault?(name)
+      tested.fault = nil
+      return tested
+    }
+    guard let fault = Faults.named(name, in: subject) else { return nil }
+    if let hooks = fault.incremental, let type = subject.incrementalType {
+      tested.incremental = Faults.plant(hooks, in: type)
+    } else {
+      tested.type = Faults.plant(fault, in: subject)
+    }
+    tested.mistakes = fault.mistakes
+    return tested
+  }
+
   /// Runs the check's body, and says how it ended.
   private func judge(_ check: CheckContext, isRefusal: Bool, into result: inout ConformanceResult) {
     do {
+      try check.clearURL()
+      defer { try? check.clearURL() }
       try definition.body(check)
       result.outcome = isRefusal ? .refusalVerified : .passed
       if check.record.expectations == 0 {

@@ -109,7 +109,17 @@ final class WorkerPool: Sendable {
     while state.isAbandoned { pause() }
   }
 
+  /// Held by a check that uses the one URL that all have.
+  private static let urlInUse = Mutex(())
+
   func run(_ definition: CheckDefinition, _ subject: ConformanceSubject, seed: UInt64) -> ConformanceResult {
+    guard subject.url != nil else { return runNow(definition, subject, seed: seed) }
+    return Self.urlInUse.withLock { _ in runNow(definition, subject, seed: seed) }
+  }
+
+  private func runNow(
+    _ definition: CheckDefinition, _ subject: ConformanceSubject, seed: UInt64
+  ) -> ConformanceResult {
     let start = ContinuousClock.now
     let number = state.withLock { state in
       Self.waitForTheEnd(state)
@@ -142,7 +152,7 @@ final class WorkerPool: Sendable {
       let line = [
         "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)",
         subject.timeLimit.map { "\($0)" } ?? "",
-        subject.isBlind ? "1" : "0", subject.runs.map { "\($0)" } ?? "",
+        subject.isBlind ? "1" : "0", subject.runs.map { "\($0)" } ?? "", subject.url ?? "",
       ].joined(separator: "\t")
       guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 10_000 + 20_000) else {
         discard(worker)

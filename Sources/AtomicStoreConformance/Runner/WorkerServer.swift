@@ -41,10 +41,11 @@ enum WorkerServer {
     _ = bytes.withUnsafeBytes { Glibc.write(control, $0.baseAddress, $0.count) }
   }
 
-  /// `RUN check seed folder fault milliseconds limit blind runs`, separated by tabs.
+  /// `RUN check seed folder fault milliseconds limit blind runs URL`, separated by tabs. The URL comes with each check: a
+  /// program may check one type at several.
   private static func handle(_ line: String, _ subject: ConformanceSubject) -> String {
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-    guard fields.count == 9, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
+    guard fields.count == 10, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
       let definition = (Checks.all + Checks.parts + subject.ownChecks).first(where: { $0.id == fields[1] })
     else { return "BAD" }
     let folder = fields[3]
@@ -59,6 +60,7 @@ enum WorkerServer {
       subject.timeLimit = Int(fields[6])
       subject.isBlind = fields[7] == "1"
       subject.runs = Int(fields[8])
+      subject.url = fields[9].isEmpty ? nil : fields[9]
       let result = CheckRun(definition, subject, seed: seed, folder: folder).run()
       if let bytes = try? JSONEncoder().encode(result) { Files.write(Array(bytes), to: folder + ".result") }
       _exit(0)

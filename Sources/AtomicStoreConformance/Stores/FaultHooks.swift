@@ -73,11 +73,24 @@ struct Fault: Sendable {
   /// Mistakes that the system calls make, as bits of `csf_mistake`.
   var mistakes: Int32 = 0
   var hooks = FaultHooks()
+  /// What an incremental store does wrong; nil for a mistake of atomic ones.
+  var incremental: IncrementalFaultHooks?
 
   init(_ name: String, _ text: String, mistakes: Int32 = 0, _ set: (inout FaultHooks) -> Void = { _ in }) {
     self.name = name
     self.text = text
     self.mistakes = mistakes
     set(&hooks)
+  }
+
+  /// A mistake of incremental stores.
+  static func incremental(
+    _ name: String, _ text: String, _ set: (inout IncrementalFaultHooks) -> Void
+  ) -> Fault {
+    var fault = Fault(name, text)
+    var hooks = IncrementalFaultHooks()
+    set(&hooks)
+    fault.incremental = hooks
+    return fault
   }
 }

@@ -18,6 +18,7 @@ struct RowSort {
   /// Returns nil if a key is not an attribute's: the fetch then sorts objects.
   init?(_ sortKeys: [SortKey], entities: [EntityPlan], _ plan: ModelPlan, _ version: NodeVersion) {
     for sortKey in sortKeys {
+      guard sortKey.comparator == nil else { return nil }
       let path = sortKey.keyPath.split(separator: ".").map(String.init)
       guard let first = entities.first else { return nil }
       var key: Key?

@@ -10,6 +10,8 @@ final class CoordinatorRegistrations: Sendable {
   private let table = Mutex<[ScalarString: ManagedObject.Type]>([:])
   let transformers = AttributeTransformers()
   let functions = CustomFunctions()
+  /// The contexts that merge the saves of others.
+  let deliveries = SaveDeliveries()
 
   /// The registered classes, by entity name.
   var classes: [ScalarString: ManagedObject.Type] { table.withLock { $0 } }

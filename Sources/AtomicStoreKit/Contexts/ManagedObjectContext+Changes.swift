@@ -32,8 +32,9 @@ extension ManagedObjectContext {
 
   /// - Parameter awakens: False for an object that a child context has already awakened.
   func insert(_ object: ManagedObject, awakens: Bool) {
-    guard object.context == nil, object.extras?.gone == nil else { return }
+    guard object.context == nil, object.extras?.gone == nil, isOnItsThread else { return }
     object.context = self
+    event.recordInsertion(of: object)
     knowTemporaryID(of: object)
     // An object whose values were set while it was in no context already has its defaults.
     if !object.flags.contains(.realized) {
@@ -181,9 +182,9 @@ extension ManagedObjectContext {
   /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or
   /// immediately if ``propagatesDeletesAtEndOfEvent`` is false. A new object is removed from the context.
   public func delete(_ object: ManagedObject) {
-    guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable else {
-      return
-    }
+    guard isOnItsThread, object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]),
+      object.isReachable
+    else { return }
     if type(of: object) != ManagedObject.self {
       // The hook may delete other objects, whose hooks delete this one.
       object.flags.insert(.deleting)
@@ -373,7 +374,8 @@ extension ManagedObjectContext {
   ///
   /// There is no run loop: a fetch, a save and an undo call this; call it yourself at the end of an event.
   public func processPendingChanges() {
-    guard !isProcessing else { return }
+    guard !isProcessing, isOnItsThread else { return }
+    mergeDeliveredSaves()
     isProcessing = true
     var rounds = 0
     repeat {
@@ -389,6 +391,8 @@ extension ManagedObjectContext {
         ManagedObjectError(
           .endlessChanges, "observers made further changes in each of a hundred rounds of notifications"))
     }
+    event.end()
+    accessProbe?.forgetTrackings()
     undoManager?.endEvent()
     if pendingValues != nil, inserted.isEmpty, updated.isEmpty { forgetPendingValues() }
     isProcessing = false
@@ -431,28 +435,4 @@ public struct DeletionPlan {
   public var violated: [Step] = []
   /// Whether a save after the deletion could succeed, as far as delete rules and mandatory inverses are concerned.
   public var isAllowed: Bool { denied.isEmpty && violated.isEmpty }
-}
-
-/// The paths of a deletion, shared by all steps: written out, the paths of a long chain would need space quadratic in
-/// its length.
-final class DeletionTrail {
-  private var names: [String] = []
-  private var origins: [Int] = []
-
-  /// The index of a name that follows another name; nil for the first.
-  func add(_ name: String, after place: Int?) -> Int {
-    names.append(name)
-    origins.append(place ?? -1)
-    return names.count - 1
-  }
-
-  func path(to place: Int) -> String {
-    var parts: [String] = []
-    var next = place
-    while next >= 0 {
-      parts.append(names[next])
-      next = origins[next]
-    }
-    return parts.reversed().joined(separator: ".")
-  }
 }

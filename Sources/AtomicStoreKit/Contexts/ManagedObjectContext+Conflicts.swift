@@ -156,18 +156,19 @@ extension ManagedObjectContext {
       versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
     }
     noteStaleEnds(versions)
-    var found: [(object: ManagedObject, conflict: MergeConflict)] = []
+    var found: [DecidedConflict] = []
     var agreeing: [ManagedObject] = []
     for list in [inserted, updated, deleted] {
       for object in list {
         if let conflict = conflict(of: object, in: version(of: object)) {
-          found.append((object, conflict))
+          found.append(try decision(about: object, conflict))
         } else {
           agreeing.append(object)
         }
       }
     }
-    if mergePolicy == .error, !found.isEmpty { throw conflictError(found) }
+    let failing = found.filter { $0.policy == .error }
+    if !failing.isEmpty { throw conflictError(failing) }
     if !found.isEmpty {
       keepRestorePoint()
       decided.hasChanged = true
@@ -195,19 +196,22 @@ extension ManagedObjectContext {
     }
     // Restore these first, so that relationships to them have a destination.
     var back: [(object: ManagedObject, changed: Set<Int>)] = []
-    for (object, conflict) in found where isComingBack(object, conflict) { back.append((object, comeBack(object))) }
+    for item in found where item.isComingBack { back.append((item.object, comeBack(item.object))) }
     for (object, changed) in back {
       if let version = version(of: object) { giveWay(object, changed, version) }
     }
-    for (object, conflict) in found where object.context === self && !back.contains(where: { $0.object === object }) {
-      guard let version = version(of: object) else { continue }
-      resolve(object, conflict, version, &decided)
+    for item in found
+    where item.object.context === self && !back.contains(where: { $0.object === item.object }) {
+      guard let version = version(of: item.object) else { continue }
+      resolve(item, version, &decided)
     }
+    try finishResolving(found)
     propagateDeletes()
     return decided
   }
 
-  private func conflictError(_ found: [(object: ManagedObject, conflict: MergeConflict)]) -> ManagedObjectError {
+  private func conflictError(_ found: [DecidedConflict]) -> ManagedObjectError {
+    logConflicts(found, isFailing: true)
     let names = found.prefix(3).map { "\($0.object.plan.name)/\($0.object.reference.map(\.description) ?? "new")" }
     return ManagedObjectError(
       .managedObjectMerge,
@@ -246,13 +250,6 @@ extension ManagedObjectContext {
       != object.reference
   }
 
-  private var isHereWinning: Bool { mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite }
-
-  private func isComingBack(_ object: ManagedObject, _ conflict: MergeConflict) -> Bool {
-    isHereWinning && conflict.persistedSnapshot == nil && !object.flags.contains(.inserted)
-      && !object.flags.contains(.deleted)
-  }
-
   /// Turns an object that was removed from the store into a new one, with its values here and its previous reference.
   ///
   /// - Returns: The properties that were changed here.
@@ -289,15 +286,16 @@ extension ManagedObjectContext {
     }
   }
 
-  private func resolve(
-    _ object: ManagedObject, _ conflict: MergeConflict, _ version: NodeVersion, _ decided: inout DecidedEnds
-  ) {
+  private func resolve(_ item: DecidedConflict, _ version: NodeVersion, _ decided: inout DecidedEnds) {
+    let (object, conflict, policy) = (item.object, item.conflict, item.policy)
     if object.flags.contains(.deleted) {
-      if isHereWinning || isCutOffAlone(object, conflict, version) { return deleteAgain(object, conflict, version) }
+      if item.isHereWinning || isCutOffAlone(object, conflict, version) {
+        return deleteAgain(object, conflict, version)
+      }
       deleted.remove(object)
       object.flags.remove([.deleted, .propagated])
       turnIntoFault(object)
-      if mergePolicy == .rollback { decided.objects.insert(ObjectIdentifier(object)) }
+      if policy == .rollback { decided.objects.insert(ObjectIdentifier(object)) }
       decided.revived.insert(ObjectIdentifier(object))
       notice.refreshed.append(object)
       return
@@ -308,7 +306,7 @@ extension ManagedObjectContext {
       object.abandon(.notInStore)
       return
     }
-    if mergePolicy == .rollback, !object.flags.contains(.inserted) {
+    if policy == .rollback, !object.flags.contains(.inserted) {
       turnIntoFault(object)
       decided.objects.insert(ObjectIdentifier(object))
       notice.refreshed.append(object)
@@ -318,7 +316,7 @@ extension ManagedObjectContext {
       .filter { !object.plan.properties[$0].isToMany }
     let nowhere = conflict.keysLeadingNowhere.compactMap { object.plan.property(named: $0) }
     var kept: [(p: Int, value: PropertyValue)] = []
-    switch mergePolicy {
+    switch policy {
     case .mergeByPropertyStoreTrump:
       for p in contested + nowhere.filter({ !object.plan.properties[$0].isToMany }) {
         object.setEdit(p, nil)

@@ -38,11 +38,12 @@ extension ManagedObjectContext {
   }
 
   func post(_ event: ContextEvent) {
+    if case .didSave(let changes) = event { deliver(changes) }
     if !streams.isEmpty {
       for stream in streams {
         switch event {
         case .objectsDidChange(let changes) where !stream.isSaves: stream.continuation.yield(changes.ids)
-        case .didSave(let changes) where stream.isSaves: stream.continuation.yield(changes.ids)
+        case .didSave(let changes) where stream.isSaves: stream.continuation.yield(savedIDs(of: changes))
         default: break
         }
       }

@@ -28,33 +28,40 @@ extension ManagedObjectContext {
   }
 
   /// Takes the values of the parent's object as the base of this object's changes.
-  private func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject) {
+  ///
+  /// - Parameter isSaved: Whether the parent has got them from this object, so that they are no news.
+  private func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject, isSaved: Bool = false) {
     object.base = nil
-    object.overlay = nil
     object.cache = parentObject.cache
     object.reference = parentObject.reference
-    for p in object.plan.properties.indices {
-      switch object.plan.properties[p].kind {
-      case .attribute:
-        if case .transient(let value)? = parentObject.layered(p) {
-          object.setOverlay(p, .transient(value))
-        } else {
-          let value = parentObject.storedValue(p)
-          if !value.isNull { object.setOverlay(p, .stored(value)) }
-        }
-      case .toOne:
-        if let other = parentObject.toOneObject(p) { object.setOverlay(p, .object(child(of: other))) }
-      case .toMany:
-        let others = parentObject.toManyObjects(p)
-        guard !others.isEmpty else { continue }
-        let changes = ToManyChanges()
-        for other in others { changes.add(child(of: other), base: nil) }
-        object.setOverlay(p, .changes(changes))
-      case .orderedToMany:
-        let others = parentObject.toManyObjects(p)
-        if !others.isEmpty { object.setOverlay(p, .ordered(OrderedObjectList(others.map { child(of: $0) }))) }
-      case .composite, .fetched: break
+    var values = ContiguousArray<PropertyValue?>(repeating: nil, count: object.plan.properties.count)
+    for p in object.plan.properties.indices { values[p] = value(p, of: parentObject) }
+    if !isSaved, object.flags.contains(.observed) {
+      for p in values.indices where object.edits?[p] == nil && !PropertyValue.isSame(object.overlay?[p], values[p]) {
+        object.willChangeObserved(p)
       }
+    }
+    object.overlay = values.contains { $0 != nil } ? values : nil
+  }
+
+  /// A property of a parent's object, with objects of this context; nil for null and for an empty list.
+  private func value(_ p: Int, of parentObject: ManagedObject) -> PropertyValue? {
+    switch parentObject.plan.properties[p].kind {
+    case .attribute:
+      if case .transient(let value)? = parentObject.layered(p) { return .transient(value) }
+      let value = parentObject.storedValue(p)
+      return value.isNull ? nil : .stored(value)
+    case .toOne: return parentObject.toOneObject(p).map { .object(child(of: $0)) }
+    case .toMany:
+      let others = parentObject.toManyObjects(p)
+      guard !others.isEmpty else { return nil }
+      let changes = ToManyChanges()
+      for other in others { changes.add(child(of: other), base: nil) }
+      return .changes(changes)
+    case .orderedToMany:
+      let others = parentObject.toManyObjects(p)
+      return others.isEmpty ? nil : .ordered(OrderedObjectList(others.map { child(of: $0) }))
+    case .composite, .fetched: return nil
     }
   }
 
@@ -124,7 +131,7 @@ extension ManagedObjectContext {
     for object in changes.inserted + changes.updated {
       object.flags.remove([.inserted, .updated])
       object.edits = nil
-      if let parentObject = object.extras?.parentObject { takeValues(object, parentObject) }
+      if let parentObject = object.extras?.parentObject { takeValues(object, parentObject, isSaved: true) }
     }
     for object in changes.inserted + changes.updated where type(of: object) != ManagedObject.self {
       callout { object.didSave() }

@@ -20,9 +20,10 @@ extension ManagedObjectContext {
 
   /// Applies the objects' changes to the newer values of their stores. If a relationship was changed on both sides, the
   /// change made here is kept, at both ends.
-  private func mergeNewer(into objects: [ManagedObject]) {
+  func mergeNewer(into objects: [ManagedObject]) {
     var found: [(object: ManagedObject, conflict: MergeConflict)] = []
     var deletedBefore: [(object: ManagedObject, changedInStore: [Int])] = []
+    renewWindows(for: objects)
     for object in objects where object.context === self && !object.flags.contains(.inserted) {
       let conflict = object.hasChanges ? difference(of: object) : nil
       if object.flags.contains(.realized), rebase(object) {
@@ -68,6 +69,7 @@ extension ManagedObjectContext {
   /// Refreshes only a fetched property: it is fetched again when it is next read.
   public func refresh(_ object: ManagedObject, fetchedPropertyNamed key: String) {
     guard let p = object.plan.property(named: key) else { return }
+    object.willChangeObserved(p)
     object.extras?.fetched[p] = nil
   }
 
@@ -82,6 +84,8 @@ extension ManagedObjectContext {
   func turnIntoFault(_ object: ManagedObject) {
     // Its own hook may request the same.
     guard !object.flags.contains(.faulting) else { return }
+    // Also of an object whose values were read but not looked at.
+    if let cache = object.cache, cache.isIncremental { cache.forgetRow(of: object) }
     guard object.flags.contains(.realized) || object.edits != nil else {
       object.extras?.fetched = [:]
       return
@@ -93,6 +97,7 @@ extension ManagedObjectContext {
       object.flags.remove(.faulting)
       guard object.context === self else { return }
     }
+    object.willChangeAllObserved()
     if object.flags.contains(.updated) { updated.remove(object) }
     object.flags.remove([.updated, .realized])
     object.edits = nil
@@ -166,9 +171,12 @@ extension ManagedObjectContext {
   }
 
   /// Makes an object read another version, with its changes translated.
-  func move(_ object: ManagedObject, to version: NodeVersion, _ node: NodeHandle) {
+  ///
+  /// - Parameter isSaved: Whether the version has what was changed here, so that its values are no news.
+  func move(_ object: ManagedObject, to version: NodeVersion, _ node: NodeHandle, isSaved: Bool = false) {
     let old = object.base
     let oldNode = object.node
+    if !isSaved { object.willMoveObserved(to: version, node) }
     object.base = version
     object.node = node
     guard old !== version, object.edits != nil || object.overlay != nil else { return }
@@ -238,9 +246,11 @@ extension ManagedObjectContext {
     unpropagated = []
     _ = notice.take()
     retained = [:]
+    options.prefetched = []
     byParent = [:]
     for object in objects where object.context === self { object.abandon(.contextReset) }
     forgetTemporaries()
+    advanceQueryGeneration()
     caches = []
     soleCaches = [:]
     soleCachesGeneration = -1
@@ -253,17 +263,26 @@ extension ManagedObjectContext {
   /// changes; new ones are registered; deleted ones are deleted here, so that relationships to them are updated. None
   /// of this can be undone.
   public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
+    advanceQueryGeneration()
     for id in changes.inserted {
       let object = object(with: id)
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
     }
     let returned = returnedObjects(among: changes.deleted)
+    if caches.contains(where: \.isIncremental) {
+      forgetRows(of: changes.inserted + changes.updated + changes.deleted)
+      renewWindows(for: (changes.updated + changes.deleted).compactMap { registeredObject(for: $0) } + deleted.elements)
+    }
     // Objects deleted here may have further destinations now, which must be released.
     let behind = deleted.filter { $0.base !== $0.cache?.currentVersion() }
     mergeNewer(
       into: ObjectList(
         changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind + returned
       ).elements)
+    // Results may contain from now on what this context has not read so far.
+    if options.hasLiveResults {
+      notice.refreshed += changes.updated.filter { registeredObject(for: $0) == nil }.map { object(with: $0) }
+    }
     let stays = ObjectList(returned)
     propagateDeletes()
     undoManager?.disableUndoRegistration()

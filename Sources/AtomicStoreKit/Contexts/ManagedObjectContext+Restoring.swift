@@ -45,6 +45,7 @@ extension ManagedObjectContext {
     for state in point.states {
       let object = state.object
       let isRegistered = object.flags.contains(.registered)
+      object.willChangeAllObserved()
       object.context = self
       object.cache = state.cache
       object.base = state.base
@@ -54,7 +55,8 @@ extension ManagedObjectContext {
       object.extras?.gone = nil
       object.extras?.lastID = state.lastID
       object.extras?.transformed = [:]
-      object.flags = state.flags.union(object.flags.intersection([.noticed, .registered])).subtracting(.prepared)
+      object.flags = state.flags.union(object.flags.intersection([.noticed, .registered, .observed])).subtracting(
+        .prepared)
       if isRegistered, !state.flags.contains(.registered) { object.cache?.unregister(object) }
       if !isRegistered, state.flags.contains(.registered) { object.cache?.register(object) }
     }

@@ -13,6 +13,7 @@ extension ManagedObjectContext {
   ///
   /// - Throws: ``ManagedObjectError``. All changes are then still pending, and the save can be repeated.
   public func save() throws(ManagedObjectError) {
+    try checkThread()
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       throw ManagedObjectError(
         .persistentStoreOperation,
@@ -25,13 +26,12 @@ extension ManagedObjectContext {
         detailedErrors: refusedAssignments)
     }
     guard hasChanges else { return }
+    failuresBeforeSave = readFailureCount
     isSaving = true
     savingDate = Date()
     defer {
       derivedNow = ObjectList()
-      for object in inserted { object.flags.remove(.prepared) }
-      for object in updated { object.flags.remove(.prepared) }
-      for object in deleted { object.flags.remove(.prepared) }
+      for list in [inserted, updated, deleted] { for object in list { object.flags.remove(.prepared) } }
       isSaving = false
       runDeferredBlocks()
     }
@@ -39,7 +39,7 @@ extension ManagedObjectContext {
     try prepare()
     guard parent == nil else { return try saveToParent() }
     defer { restorePoint = nil }
-    do throws(ManagedObjectError) { try saveToStores() } catch {
+    do throws(ManagedObjectError) { try withoutQueryGeneration(saveToStores) } catch {
       if let restorePoint { restore(restorePoint) }
       throw error
     }
@@ -160,7 +160,9 @@ extension ManagedObjectContext {
 
   /// Whether a row, or an object with changes, has the reference. A fault that has no row does not count.
   private func isTaken(_ reference: ReferenceObject, _ object: ManagedObject, _ cache: StoreCache) -> Bool {
-    if cache.currentVersion()?.handle(for: reference, root: object.plan.root) != nil { return true }
+    if !cache.isIncremental, cache.currentVersion()?.handle(for: reference, root: object.plan.root) != nil {
+      return true
+    }
     guard let other = cache.object(root: object.plan.root, reference), other !== object else { return false }
     return other.hasChanges
   }
@@ -189,7 +191,7 @@ extension ManagedObjectContext {
 
   // MARK: To stores
 
-  private func saveToStores() throws(ManagedObjectError) {
+  func saveToStores() throws(ManagedObjectError) {
     let turns = persistentStoreCoordinator.turns
     defer {
       if holdsTurn {
@@ -214,12 +216,16 @@ extension ManagedObjectContext {
         if let saved = try write(work, versions.map(\.version)) {
           return publish(zip(versions, saved).map { ($0.0.cache, $0.0.version, $0.1) })
         }
-        // Another save of this process came first. That cannot happen twice.
+        // Another save came first. Within this process that cannot happen twice; an incremental store may have been
+        // changed by others.
         for object in fresh { object.reference = nil }
+        if versions.contains(where: \.cache.isIncremental) { triesLeft -= 1 }
         if !holdsTurn { holdsTurn = turns.take(self) }
       } catch {
-        for object in fresh { object.reference = nil }
-        switch (error.underlying as? PersistentStoreError)?.code {
+        let code = (error.underlying as? PersistentStoreError)?.code
+        // If it was saved after all, in part or as a whole, the same references make sure that it is not saved twice.
+        if code != .notRolledBack { for object in fresh { object.reference = nil } }
+        switch code {
         case .changedOnDisk: triesLeft -= 1
         // Only one end was changed, by a primitive value or an undo: update the other end now.
         case .inverseMismatch where !mustReconcile: mustReconcile = true
@@ -232,9 +238,24 @@ extension ManagedObjectContext {
       "the save failed, nothing was changed: other processes saved the same stores a hundred times meanwhile")
   }
 
+  /// How often reading rows of incremental stores has failed.
+  private var readFailureCount: Int { caches.reduce(0) { $0 + $1.failureCount } }
+
+  /// What could not be read during a save was taken for null: by a derived value, a rule, or a comparison.
+  private func checkReadable() throws(ManagedObjectError) {
+    let count = readFailureCount - failuresBeforeSave
+    guard count > 0 else { return }
+    // They are reported here, so the next save is not refused because of them.
+    refusedAssignments.removeLast(min(count, refusedAssignments.count))
+    throw ManagedObjectError(
+      .persistentStoreSave, "the save failed, nothing was changed: values could not be read from their store",
+      underlying: caches.compactMap(\.failure).last)
+  }
+
   private func write(
     _ work: [(store: PersistentStore, changes: StoreChanges)], _ versions: [NodeVersion]
   ) throws(ManagedObjectError) -> [NodeVersion]? {
+    try checkReadable()
     do throws(PersistentStoreError) { return try persistentStoreCoordinator.save(work, expecting: versions) } catch {
       let what =
         error.code == .notRolledBack
@@ -252,6 +273,10 @@ extension ManagedObjectContext {
           throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: cache.store.path))
         }
         try persistentStoreCoordinator.reloadIfChanged(cache.store)
+        if cache.isIncremental {
+          let (changed, ends) = concernedObjects(in: cache)
+          try cache.renew(changed + ends)
+        }
       } catch {
         throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
       }
@@ -332,7 +357,7 @@ extension ManagedObjectContext {
       changes.inserted.append(object.fullSnapshot())
     }
     for object in updated where object.cache === cache && object.hasPersistentChangedValues {
-      changes.updated.append(object.editSnapshot())
+      changes.updated.append(object.editSnapshot(withMembers: !cache.isIncremental))
     }
     let version = cache.currentVersion()
     for object in deleted where object.cache === cache {
@@ -342,6 +367,7 @@ extension ManagedObjectContext {
       }
       changes.deleted.append(ObjectReference(entityName: object.plan.name, reference: reference))
     }
+    completeChanges(&changes, for: cache, version)
     return changes
   }
 
@@ -365,13 +391,21 @@ extension ManagedObjectContext {
       object.keepTransients()
     }
     for (cache, before, now) in versions {
+      if cache.isIncremental { cache.replaceWindow(by: now) }
       for object in changes.inserted where object.cache === cache {
-        if let reference = object.reference, let node = now.handle(for: reference, root: object.plan.root) {
+        if let reference = object.reference, let node = now.knownHandle(for: reference, root: object.plan.root) {
           object.base = now
           object.node = node
         }
         if !object.flags.contains(.registered) { cache.registerNew(object) }
         if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
+      }
+      for object in changes.updated where object.cache === cache && object.base === before {
+        guard let reference = object.reference, let node = now.knownHandle(for: reference, root: object.plan.root)
+        else {
+          continue
+        }
+        move(object, to: now, node, isSaved: true)
       }
       advance(cache, from: before, to: now)
     }
@@ -393,7 +427,7 @@ extension ManagedObjectContext {
         continue
       }
       // An older version is released only if its values are the same: changes by others are not taken over silently.
-      guard let node = now.handle(for: reference, root: object.plan.root), node.entity == object.plan.index,
+      guard let node = now.knownHandle(for: reference, root: object.plan.root), node.entity == object.plan.index,
         base === before
           || !object.plan.entity.slots.contains(where: { base.differs(slot: $0, of: object.node, from: now, node) })
       else {
@@ -434,68 +468,5 @@ extension ManagedObjectContext {
     }
     guard property.inverse >= 0 else { return true }
     return destination.properties[property.inverse].deleteRule == .noAction
-  }
-}
-
-// MARK: - What a store is told of an object
-
-extension ManagedObject {
-  /// The attributes of a new object, for a store that derives the reference from them.
-  final func attributeSnapshot() -> ManagedObjectSnapshot {
-    var values = SlotValues(slotCount: plan.propertyOfSlot.count)
-    for p in plan.attributes where plan.properties[p].slot >= 0 {
-      let value = storedValue(p)
-      if !value.isNull { values[plan.properties[p].slot] = value }
-    }
-    return ManagedObjectSnapshot(entity: plan.index, reference: reference, values: values)
-  }
-
-  /// All stored values of a new object.
-  final func fullSnapshot() -> ManagedObjectSnapshot {
-    var snapshot = attributeSnapshot()
-    for p in plan.relationships where plan.properties[p].slot >= 0 {
-      if let value = relationshipValue(p) { snapshot.values[plan.properties[p].slot] = value }
-    }
-    return snapshot
-  }
-
-  /// The changed stored values.
-  final func editSnapshot() -> ManagedObjectSnapshot {
-    var snapshot = ManagedObjectSnapshot(entity: plan.index, reference: reference)
-    guard let edits else { return snapshot }
-    for p in edits.indices where edits[p] != nil && plan.properties[p].slot >= 0 {
-      let slot = plan.properties[p].slot
-      if plan.properties[p].isRelationship {
-        snapshot.values[slot] = relationshipValue(p) ?? (plan.properties[p].kind == .toOne ? .null : .toMany([]))
-      } else {
-        snapshot.values[slot] = storedValue(p)
-      }
-    }
-    return snapshot
-  }
-
-  /// The value of a relationship as references; nil for none. Objects that are being deleted or were removed are left
-  /// out: a store must not reference objects that it does not hold.
-  private final func relationshipValue(_ p: Int) -> StoredValue? {
-    func reference(_ object: ManagedObject) -> ObjectReference? {
-      guard let reference = object.reference, object.context != nil, !object.flags.contains(.deleted) else {
-        return nil
-      }
-      return ObjectReference(entityName: object.plan.name, reference: reference)
-    }
-    if plan.properties[p].kind == .toOne { return toOneObject(p).flatMap(reference).map { .toOne($0) } }
-    let references = toManyObjects(p).compactMap(reference)
-    return references.isEmpty ? nil : .toMany(references)
-  }
-
-  /// After a save, edits are no longer changes; transient values stay in memory.
-  final func keepTransients() {
-    guard let edits else { return }
-    for p in edits.indices {
-      guard let edit = edits[p] else { continue }
-      setOverlay(p, plan.properties[p].slot < 0 ? edit : nil)
-    }
-    self.edits = nil
-    if let overlay, !overlay.contains(where: { $0 != nil }) { self.overlay = nil }
   }
 }

@@ -7,7 +7,7 @@ import FoundationEssentials
 /// `ManagedObjectContext+MergingRows.swift`.
 extension ManagedObjectContext {
   /// The result of one pass over the constraints.
-  struct ConstraintResolution {
+  struct ConstraintPass {
     var hasChanges = false
     var merges: [MergedRows] = []
   }
@@ -49,24 +49,55 @@ extension ManagedObjectContext {
   /// Resolves the constraints that new and changed objects break. Null is not equal to anything.
   private func resolveConstraints(
     _ versions: [(cache: StoreCache, version: NodeVersion)]
-  ) throws(ManagedObjectError) -> ConstraintResolution {
-    var resolution = ConstraintResolution()
+  ) throws(ManagedObjectError) -> ConstraintPass {
+    var resolution = ConstraintPass()
     for (cache, _) in versions {
       let objects = constrainedObjects(in: cache)
       guard !objects.isEmpty, let version = cache.currentVersion() else { continue }
-      let shared = sharedKeys(of: objects, in: version, of: cache)
+      let shared = try sharedKeys(of: objects, in: version, of: cache)
       guard !shared.isEmpty else { continue }
-      if mergePolicy == .error { throw Self.violation(of: shared) }
+      let decisions = try shared.map { key throws(ManagedObjectError) in
+        try decision(about: key.members, key.constraint, key.members.filter(key.isAsStored).count)
+      }
+      let failing = zip(shared, decisions).filter { $1.isFailure }.map(\.0)
+      if !failing.isEmpty { throw Self.violation(of: failing) }
       keepRestorePoint()
       readPresentVersion(of: cache)
       resolution.hasChanges = true
-      let isContextWinning = mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite
-      if !isContextWinning, takeBackChanges(that: shared) { continue }
-      let orders = isContextWinning ? mergesByContext(shared, objects) : mergesByStore(shared)
-      resolution.merges += try merge(orders, in: cache)
+      resolution.merges += try resolve(shared, decisions, objects, in: cache)
     }
     if resolution.hasChanges { processPendingChanges() }
     return resolution
+  }
+
+  /// Resolves the keys for which one kind of decision was made; the next pass resolves the others.
+  private func resolve(
+    _ shared: [SharedKey], _ decisions: [ConstraintResolution], _ objects: [ManagedObject], in cache: StoreCache
+  ) throws(ManagedObjectError) -> [MergedRows] {
+    let chosen = zip(shared, decisions).compactMap { key, decision in chosenMerge(key, decision) }
+    if !chosen.isEmpty { return try mergeChosen(chosen, in: cache) }
+    func keys(_ policies: [MergePolicy]) -> [SharedKey] {
+      zip(shared, decisions).filter { pair in policies.contains { pair.1.isDecision(by: $0) } }.map(\.0)
+    }
+    for policy in [MergePolicy.rollback, .mergeByPropertyStoreTrump] {
+      if takeBackChanges(that: keys([policy]), policy) { return [] }
+    }
+    let byStore = keys([.rollback, .mergeByPropertyStoreTrump])
+    let isByStore = !byStore.isEmpty
+    let merged = try merge(
+      isByStore ? mergesByStore(byStore) : mergesByContext(keys([.mergeByPropertyObjectTrump, .overwrite]), objects),
+      in: cache)
+    if conflictResolver != nil { try didResolve(merged.compactMap { registeredObject(for: $0.survivor) }) }
+    return merged
+  }
+
+  /// The merge that a resolver chose itself.
+  private func chosenMerge(_ key: SharedKey, _ decision: ConstraintResolution) -> ChosenMerge? {
+    guard case .merge(let winner, let values) = decision, let survivor = key.members.first else { return nil }
+    return ChosenMerge(
+      merge: RowMerge(
+        survivor: survivor, winner: key.members.contains { $0 === winner } ? winner : survivor,
+        others: Array(key.members.dropFirst()), names: key.names), values: values)
   }
 
   /// The new and changed objects that are subject to a constraint: first those with unchanged unique values, then new
@@ -87,7 +118,9 @@ extension ManagedObjectContext {
 
   // MARK: Finding
 
-  private func sharedKeys(of objects: [ManagedObject], in version: NodeVersion, of cache: StoreCache) -> [SharedKey] {
+  private func sharedKeys(
+    of objects: [ManagedObject], in version: NodeVersion, of cache: StoreCache
+  ) throws(ManagedObjectError) -> [SharedKey] {
     var found: [SharedKey] = []
     // A constraint belongs to the entity that declares it and applies to all its sub-entities.
     for holder in cache.plan.entities where !holder.constraints.isEmpty {
@@ -96,14 +129,19 @@ extension ManagedObjectContext {
       guard !own.isEmpty else { continue }
       let concerned = objects.filter { $0.plan.isKind(of: holder.index) }
       guard !concerned.isEmpty else { continue }
-      for constraint in own { found += sharedKeys(of: concerned, constraint, holder, in: version, of: cache) }
+      for constraint in own {
+        // Of an incremental store only what it returns now counts, not what was read before.
+        let present = try readRows(sharing: constraint, of: concerned, holder, in: cache)
+        let version = present == nil ? version : cache.currentVersion() ?? version
+        found += sharedKeys(of: concerned, constraint, holder, in: version, of: cache, present)
+      }
     }
     return found
   }
 
   private func sharedKeys(
     of objects: [ManagedObject], _ constraint: [Int], _ holder: EntityPlan, in version: NodeVersion,
-    of cache: StoreCache
+    of cache: StoreCache, _ present: [NodeHandle]?
   ) -> [SharedKey] {
     var places: [UniqueKey: Int] = [:]
     places.reserveCapacity(objects.count)
@@ -121,15 +159,19 @@ extension ManagedObjectContext {
       }
     }
     guard !places.isEmpty else { return [] }
-    for entity in holder.entity.hierarchy {
-      for row in 0..<version.rowCount(of: entity.index) {
-        let node = NodeHandle(entity: entity.index, row: row)
-        guard let key = UniqueKey(constraint, of: node, in: version, cache), let place = places[key] else { continue }
-        let object = object(at: node, in: version, of: cache)
-        // An object that is deleted or changed here counts with its values here.
-        if !object.flags.isDisjoint(with: .changed) { continue }
-        others[place, default: SharedKey(constraint: constraint, holder: holder, members: [firsts[place]])]
-          .members.append(object)
+    func look(_ node: NodeHandle) {
+      guard let key = UniqueKey(constraint, of: node, in: version, cache), let place = places[key] else { return }
+      let object = object(at: node, in: version, of: cache)
+      // An object that is deleted or changed here counts with its values here.
+      if !object.flags.isDisjoint(with: .changed) { return }
+      others[place, default: SharedKey(constraint: constraint, holder: holder, members: [firsts[place]])]
+        .members.append(object)
+    }
+    if let present {
+      present.forEach(look)
+    } else {
+      for entity in holder.entity.hierarchy {
+        for row in 0..<version.rowCount(of: entity.index) { look(NodeHandle(entity: entity.index, row: row)) }
       }
     }
     return others.keys.sorted().compactMap { others[$0] }.map { shared in
@@ -171,7 +213,7 @@ extension ManagedObjectContext {
 
   /// If the store wins, a saved object whose unique values were set here to those of another object gets its stored
   /// values back: no merge is needed. If several were set to a key that the store does not have, one keeps it.
-  private func takeBackChanges(that shared: [SharedKey]) -> Bool {
+  private func takeBackChanges(that shared: [SharedKey], _ policy: MergePolicy) -> Bool {
     var isTaken = false
     for key in shared {
       let set = key.members.filter { !$0.flags.contains(.inserted) && !key.isAsStored($0) }.sorted(
@@ -179,7 +221,7 @@ extension ManagedObjectContext {
       let isInStore = key.members.first.map(key.isAsStored) ?? false
       for object in set.dropFirst(isInStore ? 0 : 1) {
         isTaken = true
-        if mergePolicy == .rollback {
+        if policy == .rollback {
           refresh(object, mergeChanges: false)
         } else {
           for p in key.constraint { object.takeBackChange(p) }

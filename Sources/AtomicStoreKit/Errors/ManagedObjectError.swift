@@ -116,6 +116,8 @@ extension ManagedObjectError {
     public static let invalidFetch = Code(rawValue: -5)
     /// A predicate, sort key or column that needs more steps than ``FetchRequest/stepLimit`` allows.
     public static let stepLimitExceeded = Code(rawValue: -6)
+    /// A context or an object that was used on a thread other than the one of its ``ThreadCheck``.
+    public static let wrongThread = Code(rawValue: -7)
 
     public var description: String {
       switch self {
@@ -145,6 +147,7 @@ extension ManagedObjectError {
       case .endlessChanges: "endlessChanges"
       case .invalidFetch: "invalidFetch"
       case .stepLimitExceeded: "stepLimitExceeded"
+      case .wrongThread: "wrongThread"
       default: "\(rawValue)"
       }
     }

@@ -15,6 +15,8 @@ enum FetchPlan {
   case columnsAndChanges([ColumnSearch])
   /// The request excludes unsaved changes of this context, so another context without changes executes it.
   case withoutChanges
+  /// An incremental store executes the request, as far as it can.
+  case store(StoreSearch)
   /// Each object of the entities is evaluated.
   case objects(Reason)
 
@@ -22,6 +24,7 @@ enum FetchPlan {
   enum Reason {
     case isChildContext
     case hasClosure
+    case severalStores
     case severalStoresInOneOrder
     /// A store is not open, or was removed from the coordinator.
     case storeIsClosed
@@ -54,11 +57,15 @@ public struct FetchExplanation: Sendable, Hashable, CustomStringConvertible {
     case columnsAndChanges = "columns-and-changes"
     /// As the stores hold them, fetched by another context without changes.
     case withoutChanges = "without-changes"
+    /// The store finds and sorts the objects.
+    case store
+    /// The store finds more than what fulfils the condition, and the kit evaluates these.
+    case storeAndObjects = "store-and-objects"
     /// Each object of the entity is created and evaluated.
     case objects
   }
   public let method: Method
-  /// If each object is evaluated, why columns do not suffice.
+  /// If objects are evaluated, why columns, or the store, do not suffice.
   public let reason: String?
 
   init(method: Method, reason: String? = nil) {
@@ -77,6 +84,18 @@ extension FetchExplanation {
     case .columnsAndChanges: self.init(method: .columnsAndChanges)
     case .withoutChanges: self.init(method: .withoutChanges)
     case .objects(let reason): self.init(method: .objects, reason: reason.text)
+    case .store(let search):
+      if let reason = search.everythingBecause {
+        self.init(method: .objects, reason: reason)
+      } else {
+        switch search.answer {
+        case .exact where search.hasChanges:
+          self.init(method: .storeAndObjects, reason: "objects with unsaved changes are evaluated one by one")
+        case .exact: self.init(method: .store)
+        case .superset(let reason): self.init(method: .storeAndObjects, reason: reason)
+        case .inMemory(let reason): self.init(method: .objects, reason: reason)
+        }
+      }
     }
   }
 }
@@ -87,6 +106,7 @@ extension FetchPlan.Reason {
     switch self {
     case .isChildContext: "a child context fetches from its parent's objects"
     case .hasClosure: "the request has a closure"
+    case .severalStores: "the request asks an incremental store together with others"
     case .severalStoresInOneOrder: "the request sorts objects of several stores"
     case .storeIsClosed: "a store is not open"
     case .objectsDifferFromStore: "objects in memory read an older version of the store"

@@ -23,6 +23,12 @@ public struct FetchRequest<Result: ManagedObject> {
   /// How many objects ``ManagedObjectContext/fetchBatches(_:)`` returns at a time; 0 for all at once. It does not
   /// affect a plain fetch: its objects are faults that cost little, and their values are in memory in any case.
   public var fetchBatchSize = 0
+  /// Key paths of relationships whose objects are fetched along with the results, so that reading them fires no faults.
+  /// The context holds those objects until its next fetch that prefetches.
+  public var relationshipKeyPathsForPrefetching: [String] = []
+  /// Whether objects that the context read earlier get the present values of their stores before the fetch, with the
+  /// context's changes kept. Otherwise they are evaluated as they were read.
+  public var shouldRefreshRefetchedObjects = false
   /// The stores to search; nil for all.
   public var affectedStores: [PersistentStore]?
   /// The condition that objects must fulfil; nil for all objects.

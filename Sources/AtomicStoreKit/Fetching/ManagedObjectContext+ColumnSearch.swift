@@ -19,6 +19,7 @@ extension ManagedObjectContext {
     switch plan {
     case .columns(let searches): rows(of: request, searches)
     case .columnsAndChanges(let searches): try rowsWithChanges(of: request, searches)
+    case .store(let search): try rows(of: request, in: search)
     case .all, .withoutChanges, .objects: nil
     }
   }

@@ -22,6 +22,9 @@ extension ManagedObjectContext {
           count += test?.count(search.version, plan) ?? search.version.rowCount(of: plan.index)
         }
       }
+    case .store(let search):
+      guard let all = try storeCount(of: search) else { return try rows(of: request, by: plan)?.count ?? 0 }
+      count = all
     case .columnsAndChanges: return try rows(of: request, by: plan)?.count ?? objects(of: request, by: plan).count
     case .withoutChanges, .objects: return try objects(of: request, by: plan).count
     }

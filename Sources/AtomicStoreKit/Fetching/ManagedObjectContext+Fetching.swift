@@ -16,9 +16,30 @@ extension ManagedObjectContext {
   }
 
   private func fetchWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    let start = persistentStoreCoordinator.isLogging ? PersistentStoreCoordinator.clock : nil
+    if request.shouldRefreshRefetchedObjects { try refreshStaleObjects(request) }
     processPendingChanges()
     try check(request)
-    return try objects(of: request, by: try plan(request, for: .objects))
+    let plan = try plan(request, for: .objects)
+    let results = try objects(of: request, by: plan)
+    if let start { logSlowFetch(request, plan, count: results.count, since: start) }
+    if !request.relationshipKeyPathsForPrefetching.isEmpty {
+      try prefetch(request.relationshipKeyPathsForPrefetching, of: results, entityName: request.entityName)
+    }
+    return results
+  }
+
+  func logSlowFetch<Result>(_ request: FetchRequest<Result>, _ plan: FetchPlan, count: Int, since start: Double) {
+    let coordinator = persistentStoreCoordinator
+    guard PersistentStoreCoordinator.clock - start >= coordinator.slowFetchThreshold else { return }
+    coordinator.log(
+      .warning, "slow fetch",
+      [
+        "entity": request.entityName, "predicate": request.predicate.map { "\($0)" } ?? "",
+        "sort": request.sortKeys.map { ($0.isAscending ? "" : "-") + $0.keyPath }.joined(separator: ", "),
+        "plan": "\(FetchExplanation(plan))", "results": "\(count)", "context": name ?? "",
+        "seconds": PersistentStoreCoordinator.seconds(since: start),
+      ])
   }
 
   /// Returns the objects that match a request, by a plan.
@@ -53,20 +74,32 @@ extension ManagedObjectContext {
 
   /// Returns the objects that match a request, each evaluated separately.
   private func evaluatedObjects<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
-    var found = try candidates(request)
-    var results: [Result] = []
-    var skipped = 0
+    try finished(request, try matching(request, try candidates(request)))
+  }
+
+  /// The objects that fulfil the predicate.
+  func matching<Result: ManagedObject>(
+    _ request: FetchRequest<Result>, _ objects: [ManagedObject]
+  ) throws -> [ManagedObject] {
+    guard let predicate = request.predicate else { return objects }
     let now = Date()
-    if let predicate = request.predicate {
-      objectsAskedByFetches += found.count
-      found = try found.filter { object in
-        do throws(PredicateEvaluationError) {
-          return try PredicateEvaluator(object, now: now).evaluate(predicate)
-        } catch {
-          throw ManagedObjectError(error)
-        }
+    objectsAskedByFetches += objects.count
+    return try objects.filter { object in
+      do throws(PredicateEvaluationError) {
+        return try PredicateEvaluator(object, now: now).evaluate(predicate)
+      } catch {
+        throw ManagedObjectError(error)
       }
     }
+  }
+
+  /// Sorts what fulfils the predicate, and applies the closure and the limits.
+  func finished<Result: ManagedObject>(
+    _ request: FetchRequest<Result>, _ objects: [ManagedObject]
+  ) throws -> [Result] {
+    var found = objects
+    var results: [Result] = []
+    var skipped = 0
     if !request.sortKeys.isEmpty { found = try SortKey.sort(found, by: request.sortKeys) }
     if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] {
       return all
@@ -94,6 +127,7 @@ extension ManagedObjectContext {
         entityName: request.entityName)
     }
     let other = ManagedObjectContext(persistentStoreCoordinator)
+    other.options.generation = options.generation
     return try withExtendedLifetime(other) {
       try other.fetch(request).map { found in
         let object = object(with: found.objectID)
@@ -105,6 +139,7 @@ extension ManagedObjectContext {
 
   /// Reports errors in a request before anything is evaluated, so that they are found even if the store is empty.
   func check<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) {
+    try checkThread()
     guard
       request.predicate != nil || !request.sortKeys.isEmpty || !request.propertiesToGroupBy.isEmpty
         || !request.propertiesToFetch.isEmpty
@@ -246,7 +281,7 @@ extension ManagedObjectContext {
   }
 
   /// All objects of the request's entities, in order.
-  private func candidates<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [ManagedObject] {
+  func candidates<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [ManagedObject] {
     let entities = try entities(of: request)
     let names = Set(entities.map(\.index))
     var objects: [ManagedObject] = []
@@ -259,6 +294,10 @@ extension ManagedObjectContext {
     } else {
       for cache in cachesAsked(request) {
         guard let version = cache.currentVersion() else { continue }
+        if cache.isIncremental {
+          objects += try storedObjects(of: entities, in: cache)
+          continue
+        }
         for entity in entities where entity.model === cache.store.model {
           let count = version.rowCount(of: entity.index)
           objects.reserveCapacity(objects.count + count)

@@ -10,24 +10,72 @@ extension ManagedObjectContext {
   /// Groups are in the order of their first object. Without groups, an aggregate column (`sum:(salary)`, `@count`)
   /// produces a single row.
   public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
-    try withStepBudget(of: request) { try fetchRowsWithinBudget(request) }
+    switch try fetchedRows(request) {
+    case .columns(let rows): rows.all
+    case .computed(let rows): rows
+    }
   }
 
-  private func fetchRowsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
-    var plain = request
-    plain.fetchLimit = 0
-    plain.fetchOffset = 0
-    let objects = try fetch(plain)
-    var columns = request.propertiesToFetch
-    if columns.isEmpty {
-      let keys = request.propertiesToGroupBy
-      columns = keys.isEmpty ? attributeColumns(request.entityName) : keys.map { FetchColumn(keyPath: $0) }
+  /// As ``fetchRows(_:)``, but rows that are in the columns of stores are read when they are asked for.
+  package func fetchedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> FetchedRows {
+    try withStepBudget(of: request) {
+      if let rows = try columnRows(request) { return .columns(rows) }
+      return .computed(try computedRows(request))
     }
+  }
+
+  private func columnsAsked<Result>(_ request: FetchRequest<Result>) -> [FetchColumn] {
+    guard request.propertiesToFetch.isEmpty else { return request.propertiesToFetch }
+    let keys = request.propertiesToGroupBy
+    return keys.isEmpty ? attributeColumns(request.entityName) : keys.map { FetchColumn(keyPath: $0) }
+  }
+
+  /// The rows of a request whose columns are properties; nil if objects must be evaluated.
+  private func columnRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> ColumnRows? {
+    let columns = columnsAsked(request)
+    let areStored = columns.allSatisfy {
+      switch $0.expression {
+      case .evaluatedObject: true
+      case .keyPath(let path): !(path.first?.hasPrefix("@") ?? true)
+      default: false
+      }
+    }
+    guard areStored, !columns.isEmpty, request.propertiesToGroupBy.isEmpty, !request.shouldRefreshRefetchedObjects
+    else {
+      return nil
+    }
+    processPendingChanges()
+    guard !hasPendingChanges else { return nil }
+    try check(request)
+    var plain = request
+    if request.returnsDistinctResults {
+      plain.fetchLimit = 0
+      plain.fetchOffset = 0
+    }
+    let plan = try plan(plain, for: .ids)
+    let start = persistentStoreCoordinator.isLogging ? PersistentStoreCoordinator.clock : nil
+    guard case .columns = plan, let found = try rows(of: plain, by: plan),
+      let rows = ColumnRows(found, columns: columns, entityName: request.entityName)
+    else { return nil }
+    if let start { logSlowFetch(request, plan, count: rows.count, since: start) }
+    guard request.returnsDistinctResults else { return rows }
+    return rows.distinct(offset: max(0, request.fetchOffset), limit: max(0, request.fetchLimit))
+  }
+
+  private func computedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    let columns = columnsAsked(request)
+    let isOneGroup =
+      request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
+    let isRowPerObject = request.propertiesToGroupBy.isEmpty && !isOneGroup && !request.returnsDistinctResults
+    var plain = request
+    if !isRowPerObject {
+      plain.fetchLimit = 0
+      plain.fetchOffset = 0
+    }
+    let objects = try fetch(plain)
     let names = columns.map(\.name)
     let now = Date()
     var rows: [FetchedRow] = []
-    let isOneGroup =
-      request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
     if request.propertiesToGroupBy.isEmpty, !isOneGroup {
       rows.reserveCapacity(objects.count)
       for object in objects {
@@ -68,6 +116,7 @@ extension ManagedObjectContext {
       var seen: Set<[FetchedRow.Value]> = []
       rows = rows.filter { seen.insert($0.values).inserted }
     }
+    if isRowPerObject { return rows }
     if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
     if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }
     return rows

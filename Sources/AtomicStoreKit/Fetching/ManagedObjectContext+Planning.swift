@@ -15,8 +15,13 @@ extension ManagedObjectContext {
   func plan<Result>(_ request: FetchRequest<Result>, for purpose: FetchPlan.Purpose) throws(ManagedObjectError)
     -> FetchPlan
   {
-    if asksForAll(request, purpose) { return .all }
+    let isIncremental = parent == nil && cachesAsked(request).contains { $0.isIncremental }
+    if !isIncremental, asksForAll(request, purpose) { return .all }
     if !request.includesPendingChanges, parent == nil, hasPendingChanges { return .withoutChanges }
+    if isIncremental {
+      if let search = try storeSearch(request) { return .store(search) }
+      return .objects(request.filter == nil ? .severalStores : .hasClosure)
+    }
     switch try columnSearches(request) {
     case .failure(let reason): return .objects(reason)
     case .success(let searches): return hasPendingChanges ? .columnsAndChanges(searches) : .columns(searches)

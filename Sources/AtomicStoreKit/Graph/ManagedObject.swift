@@ -1,5 +1,6 @@
 public import AtomicStoreSPI
 import FoundationEssentials
+import Observation
 
 /// An object of a graph: the properties of an entity, in a context.
 ///
@@ -39,7 +40,7 @@ open class ManagedObject {
   final var extras: ObjectExtras?
 
   struct Flags: OptionSet {
-    let rawValue: UInt16
+    let rawValue: UInt32
     static let inserted = Flags(rawValue: 1)
     static let updated = Flags(rawValue: 2)
     static let deleted = Flags(rawValue: 4)
@@ -66,6 +67,13 @@ open class ManagedObject {
     static let merged = Flags(rawValue: 8192)
     /// Its current values are in the context's table of values that fetches search.
     static let indexed = Flags(rawValue: 16384)
+    /// The context recorded its values before the changes of the current event.
+    static let recorded = Flags(rawValue: 32768)
+    /// It was inserted in the current event.
+    static let insertedInEvent = Flags(rawValue: 65536)
+    /// One of its properties was read in a tracking of Observation.
+    static let observed = Flags(rawValue: 131072)
+    static let insertedAndRecorded: Flags = [.recorded, .insertedInEvent]
     static let changed: Flags = [.inserted, .updated, .deleted]
   }
 
@@ -234,6 +242,8 @@ final class ObjectExtras {
   var transformed: [Int: Any] = [:]
   /// The objects of fetched properties, by property.
   var fetched: [Int: [ManagedObject]] = [:]
+  /// Who observes its properties.
+  var registrar: ObservationRegistrar?
   /// The relationship through which it was last reached, as text.
   var reachedBy: String?
 }

@@ -73,6 +73,7 @@ public final class ManagedObjectContext {
   var isProcessing = false
   var isPropagating = false
   var isSaving = false
+  var failuresBeforeSave = 0
   /// The time of the current save, for derived attributes, and the objects that already received it.
   var savingDate = Date()
   var derivedNow = ObjectList()
@@ -99,6 +100,13 @@ public final class ManagedObjectContext {
   public internal(set) var accessErrors: [ManagedObjectError] = []
   var refusedAssignments: [ManagedObjectError] = []
 
+  /// What changed objects were like before the current event.
+  var event = EventRecords()
+  /// Finds out whether reads are observed; nil if nobody observes.
+  var accessProbe: AccessProbe? = AccessProbe()
+  /// Rarely used settings: see ``ContextOptions``.
+  var options = ContextOptions()
+
   /// Creates a context for a coordinator's stores. It uses the classes registered with the coordinator so far.
   public init(_ coordinator: PersistentStoreCoordinator) {
     persistentStoreCoordinator = coordinator
@@ -107,6 +115,15 @@ public final class ManagedObjectContext {
     classes = registrations.classes
     transformers = registrations.transformers
     customFunctions = registrations.functions
+  }
+
+  /// A context in which objects are of other classes than the registered ones.
+  init(_ coordinator: PersistentStoreCoordinator, classes: [ScalarString: ManagedObject.Type]) {
+    persistentStoreCoordinator = coordinator
+    parent = nil
+    self.classes = classes
+    transformers = coordinator.registrations.transformers
+    customFunctions = coordinator.registrations.functions
   }
 
   /// Creates a child context: it sees the parent's unsaved changes, and saves to the parent.
@@ -120,6 +137,7 @@ public final class ManagedObjectContext {
   }
 
   deinit {
+    event.end()
     undoManager?.detach()
     for stream in streams { stream.continuation.finish() }
     for object in everyObject { object.abandon(.contextGone) }
@@ -184,9 +202,8 @@ public final class ManagedObjectContext {
     {
       // The ID may name a super-entity; the store knows the actual entity.
       var plan = cache.plan.entities[entity.index]
-      if let version = cache.currentVersion(), let node = version.handle(for: reference, root: plan.root) {
-        plan = cache.plan.entities[node.entity]
-      }
+      let version = cache.currentVersion().flatMap { $0.isWindow && entity.subentities.isEmpty ? nil : $0 }
+      if let node = version?.handle(for: reference, root: plan.root) { plan = cache.plan.entities[node.entity] }
       let object = make(plan)
       object.reference = reference
       adopt(object, cache)
@@ -241,7 +258,8 @@ public final class ManagedObjectContext {
     if let cache = caches.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) {
       return cache
     }
-    let cache = StoreCache(store, persistentStoreCoordinator)
+    let cache = StoreCache(store, persistentStoreCoordinator, owner: self)
+    if !cache.isIncremental { cache.pinned = options.generation?.version(of: store.identifier) }
     caches.append(cache)
     return cache
   }
@@ -279,6 +297,7 @@ public final class ManagedObjectContext {
 
   /// Called when an object is deinitialized.
   func forget(_ object: ManagedObject) {
+    if let cache = object.cache, cache.isIncremental { cache.forgetRow(of: object) }
     object.cache?.unregister(object)
     if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
     if let name = object.extras?.temporaryName { temporaries[name] = nil }
@@ -301,12 +320,15 @@ public final class ManagedObjectContext {
   /// Fetches a fault's values.
   func fire(_ object: ManagedObject) throws(ManagedObjectError) {
     if let reason = object.extras?.gone { throw object.unavailable(reason) }
+    try checkThread()
     if let parentObject = object.extras?.parentObject {
       try fireFromParent(object, parentObject)
     } else {
       guard let cache = object.cache, let reference = object.reference else { throw object.unavailable(.neverSaved) }
       guard let version = cache.currentVersion() else { throw object.unavailable(.storeRemoved) }
-      if object.base !== version {
+      if version.isWindow {
+        try fire(object, in: cache, version)
+      } else if object.base !== version {
         guard let node = version.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else {
           object.base = nil
           throw object.unavailable(.notInStore)
@@ -366,8 +388,11 @@ public final class ManagedObjectContext {
     block()
   }
 
-  /// Runs a block and returns its result.
-  public func performAndWait<Result>(_ block: () throws -> Result) rethrows -> Result { try block() }
+  /// Runs a block at once and returns its result. The context must be used by the caller anyway: this does not wait,
+  /// and does not change to another thread. An error keeps its type.
+  public func performAndWait<Result, Failure: Error>(_ block: () throws(Failure) -> Result) throws(Failure) -> Result {
+    try block()
+  }
 
   func runDeferredBlocks() {
     while calloutDepth == 0, !isProcessing, !isSaving, let block = deferredBlocks.popFirst() { block() }

@@ -1,3 +1,5 @@
+public import StoreCoordination
+
 /// An event that a context reports to its observers.
 public enum ContextEvent {
   /// Objects changed. Reported when pending changes are processed.
@@ -54,6 +56,8 @@ public struct ObjectIDChanges: Sendable, Hashable {
   public var invalidated: [ManagedObjectID] = []
   /// Whether the context was reset: none of its objects can be used any more.
   public var isAllInvalidated = false
+  /// For a save, the ``ManagedObjectContext/transactionAuthor`` of the context that saved.
+  public var transactionAuthor: String?
 
   /// Creates a value; without arguments, an empty one.
   public init(
@@ -66,5 +70,15 @@ public struct ObjectIDChanges: Sendable, Hashable {
     self.refreshed = refreshed
     self.invalidated = invalidated
     self.isAllInvalidated = isAllInvalidated
+  }
+}
+
+extension ObjectIDChanges {
+  /// What another process saved: the argument of ``ManagedObjectContext/mergeChanges(fromDidSave:)``.
+  public init(_ change: RemoteStoreChange) {
+    self.init(inserted: change.inserted, updated: change.updated, deleted: change.deleted)
+    // Several saves may have different authors.
+    let authors = Set(change.transactions.map(\.author))
+    if authors.count == 1 { transactionAuthor = authors.first ?? nil }
   }
 }

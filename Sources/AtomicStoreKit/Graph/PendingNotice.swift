@@ -23,8 +23,10 @@ struct PendingNotice {
         if insertedHere.append(object) { changes.inserted.append(object) }
       }
       var deletedHere = ObjectList()
+      // An object that was never saved is reported if an earlier notice has reported its insertion.
+      let isNew = ObjectList(inserted)
       for object in deleted where object.flags.contains(.deleted) || object.context == nil {
-        if insertedHere.contains(object) || object.context == nil && object.extras?.gone == .neverSaved { continue }
+        if isNew.contains(object) { continue }
         if deletedHere.append(object) { changes.deleted.append(object) }
       }
       for object in touched

@@ -60,3 +60,19 @@ enum PropertyValue {
   /// The value of a transient attribute, of any type.
   case transient(Any?)
 }
+
+extension PropertyValue {
+  /// Whether two values of one property are the same. Transient values of any type never are.
+  static func isSame(_ one: PropertyValue?, _ other: PropertyValue?) -> Bool {
+    switch (one, other) {
+    case (nil, nil): true
+    case (.stored(let a)?, .stored(let b)?): a.isIdentical(to: b)
+    case (.object(let a)?, .object(let b)?): a === b
+    case (.changes(let a)?, .changes(let b)?):
+      a.removed.isEmpty && b.removed.isEmpty && a.added.count == b.added.count
+        && a.added.allSatisfy { b.added.contains($0) }
+    case (.ordered(let a)?, .ordered(let b)?): a.elements.elementsEqual(b.elements, by: ===)
+    default: false
+    }
+  }
+}

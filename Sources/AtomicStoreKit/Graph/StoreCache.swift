@@ -15,29 +15,56 @@ final class StoreCache {
   private let coordinator: PersistentStoreCoordinator
   /// Whether objects of the context may read different versions of the store, because more than one has been used.
   private(set) var isMixed = false
+  /// The version to read while the context is pinned to a query generation.
+  var pinned: NodeVersion?
   /// The version that all objects read, unless they are mixed.
   private var serial: UInt64?
+  /// For an incremental store: the rows that the context has read.
+  private(set) var heldWindow: NodeVersion?
+  /// The last error of reading such a row.
+  var failure: PersistentStoreError?
+  /// How often reading rows has failed.
+  var failureCount = 0
+  /// The context, for errors of reading rows.
+  private(set) weak var owner: ManagedObjectContext?
 
-  init(_ store: PersistentStore, _ coordinator: PersistentStoreCoordinator) {
+  init(_ store: PersistentStore, _ coordinator: PersistentStoreCoordinator, owner: ManagedObjectContext? = nil) {
     self.store = store
+    self.owner = owner
     self.coordinator = coordinator
     identifier = store.identifier
     plan = ModelPlan.plan(of: store.model)
     identities = (0..<store.model.entityCount).map { _ in IdentityMap() }
   }
 
-  /// The store's current version; nil if the store is no longer open.
+  /// The version that the context reads: the store's current one, or the one that the context is pinned to; nil if the
+  /// store is no longer open.
   func currentVersion() -> NodeVersion? {
+    guard let pinned else { return presentVersion() }
+    return store.latest.isOpen ? noted(pinned) : presentVersion()
+  }
+
+  /// The store's current version, even if the context is pinned to an older one; nil if the store is no longer open.
+  func presentVersion() -> NodeVersion? {
     let (version, isOpen) = store.versionIfOpen
-    if isOpen { return noted(version) }
+    if isOpen { return noted(isIncremental ? openWindow() : version) }
     // Moved by Save As, or removed and added again: it is the same store if it has the same identity and model.
     guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else {
       return nil
     }
     store = again
     let (moved, isMovedOpen) = again.versionIfOpen
-    return isMovedOpen ? noted(moved) : nil
+    return isMovedOpen ? noted(isIncremental ? openWindow() : moved) : nil
   }
+
+  private func openWindow() -> NodeVersion {
+    if let heldWindow { return heldWindow }
+    let window = NodeVersion(windowFor: store.model, source: self)
+    heldWindow = window
+    return window
+  }
+
+  func replaceWindow(by window: NodeVersion) { heldWindow = window }
 
   private func noted(_ version: NodeVersion) -> NodeVersion {
     if serial == nil { serial = version.serial } else if serial != version.serial { isMixed = true }
@@ -87,7 +114,7 @@ final class StoreCache {
 
   /// The value of a slot that the store's format supplies on first read.
   func suppliedValue(slot: Int, object: ManagedObject) throws(PersistentStoreError) -> StoredValue {
-    guard let version = currentVersion(), let reference = object.reference,
+    guard let version = presentVersion(), let reference = object.reference,
       let node = version.handle(for: reference, root: object.plan.root)
     else { return .null }
     return try store.value(slot: slot, of: node)

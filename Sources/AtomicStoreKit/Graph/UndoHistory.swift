@@ -16,6 +16,8 @@ public final class UndoHistory {
     case added(ManagedObject, Int, ManagedObject, Int?)
     case removed(ManagedObject, Int, ManagedObject, Int?)
     case order(ManagedObject, Int, [ManagedObject])
+    /// An action of the program's own.
+    case action(() -> Void)
   }
   struct Group {
     var name: String?
@@ -34,6 +36,9 @@ public final class UndoHistory {
   private var depth = 0
   private var disabled = 0
   private var isWorking = false
+  /// Whether an action of the program's own runs in an undo or a redo, and what it did: its opposite.
+  private var isRunningAction = false
+  private var actionSteps: [Step] = []
   private weak var context: ManagedObjectContext?
 
   /// Creates an empty history. It records once it is set as a context's `undoManager`.
@@ -62,7 +67,13 @@ public final class UndoHistory {
   // MARK: Recording
 
   func log(_ step: Step) {
-    guard disabled == 0, !isWorking else { return }
+    // Merges record nothing, also those that happen while an action runs.
+    guard disabled == 0 else { return }
+    if isRunningAction {
+      actionSteps.append(step)
+      return
+    }
+    guard !isWorking else { return }
     if !redoGroups.isEmpty {
       discard(redoGroups)
       redoGroups = []
@@ -80,6 +91,30 @@ public final class UndoHistory {
   public func enableUndoRegistration() { disabled = max(0, disabled - 1) }
   /// Whether changes are recorded.
   public var isUndoRegistrationEnabled: Bool { disabled == 0 }
+
+  /// Records an action of the program's own in the open group: undo calls it, in order with the other steps of the
+  /// group.
+  ///
+  /// What the action registers, and what it changes in the context, is recorded for redo. An action that changes
+  /// something outside the context registers its opposite:
+  ///
+  /// ```swift
+  /// func setZoom(_ zoom: Double) {
+  ///   let old = view.zoom
+  ///   history.registerUndo { setZoom(old) }
+  ///   view.zoom = zoom
+  /// }
+  /// ```
+  ///
+  /// The action must not undo, redo, save or reset the context. Without a context the action is recorded, too, in a
+  /// group that ``endUndoGrouping()`` or ``undo()`` closes.
+  public func registerUndo(_ action: @escaping () -> Void) { log(.action(action)) }
+
+  /// As ``registerUndo(_:)``, with an object that the action works on. The history retains it only weakly: an action
+  /// whose target is gone does nothing.
+  public func registerUndo<Target: AnyObject>(withTarget target: Target, handler: @escaping (Target) -> Void) {
+    registerUndo { [weak target] in if let target { handler(target) } }
+  }
 
   /// Begins a group that lasts until ``endUndoGrouping()``, even if pending changes are processed meanwhile. Groups
   /// nest; undo reverts the outermost as one.
@@ -185,6 +220,10 @@ public final class UndoHistory {
     // An object that was deleted and saved is restored as a new object.
     var returned: [ManagedObject] = []
     for step in group.steps.reversed() {
+      if case .action(let action) = step {
+        opposite.steps += steps(of: action, in: context)
+        continue
+      }
       if case .deleted(let object) = step, object.context == nil { returned.append(object) }
       if let back = reverse(step, in: context) { opposite.steps.append(back) }
     }
@@ -192,8 +231,22 @@ public final class UndoHistory {
     return opposite
   }
 
+  /// Runs an action of the program's own.
+  ///
+  /// - Returns: What it registered and changed.
+  private func steps(of action: () -> Void, in context: ManagedObjectContext) -> [Step] {
+    isRunningAction = true
+    action()
+    // Delete rules belong to what the action did.
+    context.processPendingChanges()
+    isRunningAction = false
+    defer { actionSteps = [] }
+    return actionSteps
+  }
+
   private func reverse(_ step: Step, in context: ManagedObjectContext) -> Step? {
     switch step {
+    case .action: return nil
     case .inserted(let object):
       context.applyUninsert(object)
       return .deleted(object)

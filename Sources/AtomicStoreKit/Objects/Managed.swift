@@ -108,7 +108,7 @@ public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyVal
 
 extension AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    guard let p = key.property(of: object), object.isReadable() else { return nil }
+    guard let p = key.property(of: object), object.isReadable(p) else { return nil }
     return Self(atomicStoreValue: object.storedValue(p))
   }
   public static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey) {
@@ -153,7 +153,7 @@ extension Optional: ManagedPropertyValue where Wrapped: OptionalManagedPropertyV
 
 extension ManagedObject: OptionalManagedPropertyValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    guard let p = key.property(of: object), object.isReadable(), object.plan.properties[p].kind == .toOne else {
+    guard let p = key.property(of: object), object.isReadable(p), object.plan.properties[p].kind == .toOne else {
       return nil
     }
     return object.toOneObject(p) as? Self
@@ -184,7 +184,7 @@ extension Set: ManagedPropertyValue where Element: ManagedObject {
 
 extension Array: ManagedPropertyValue where Element: ManagedObject {
   public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> [Element] {
-    guard let p = key.property(of: object), object.isReadable() else { return [] }
+    guard let p = key.property(of: object), object.isReadable(p) else { return [] }
     switch object.plan.properties[p].kind {
     case .toMany, .orderedToMany: return object.toManyObjects(p).compactMap { $0 as? Element }
     case .fetched:

@@ -6,6 +6,7 @@ extension ManagedObject {
 
   /// Called when the object leaves its context.
   final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
+    willChangeAllObserved()
     let extras = needExtras()
     // It keeps the ID that it had.
     if extras.parentObject != nil

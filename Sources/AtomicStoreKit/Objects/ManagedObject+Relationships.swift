@@ -33,6 +33,7 @@ extension ManagedObject {
   /// or one object. If the relationship is not ordered, saved objects come first, by reference.
   public final func objects(forRelationshipNamed key: String) throws(ManagedObjectError) -> [ManagedObject] {
     let p = try number(of: key)
+    noteAccess(p)
     try realize()
     switch plan.properties[p].kind {
     case .toOne: return toOneObject(p).map { [$0] } ?? []
@@ -45,6 +46,7 @@ extension ManagedObject {
   /// Returns the IDs of the objects at the other end, without creating or fetching the objects.
   public final func objectIDs(forRelationshipNamed key: String) throws(ManagedObjectError) -> [ManagedObjectID] {
     let p = try number(of: key)
+    noteAccess(p)
     try realize()
     let property = plan.properties[p]
     guard property.isRelationship else { throw noRelationship(key) }
@@ -64,6 +66,7 @@ extension ManagedObject {
   /// Returns the number of objects that a relationship leads to, without creating them.
   public final func count(forRelationshipNamed key: String) throws(ManagedObjectError) -> Int {
     let p = try number(of: key)
+    noteAccess(p)
     try realize()
     let property = plan.properties[p]
     switch property.kind {

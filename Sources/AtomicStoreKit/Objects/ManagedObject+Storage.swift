@@ -29,7 +29,7 @@ extension ManagedObject {
     guard extras?.gone == nil, extras?.parentObject == nil, let cache, let reference,
       let version = cache.currentVersion()
     else { return false }
-    if base === version { return true }
+    if base === version, version.isFilled(node) { return true }
     guard let found = version.handle(for: reference, root: plan.root), found.entity == plan.index else { return false }
     base = version
     node = found
@@ -48,6 +48,7 @@ extension ManagedObject {
   final func record(_ error: ManagedObjectError) {
     needExtras().accessError = error
     context?.record(error)
+    if error.reason == .contextGone { OutlivedContexts.report(error) }
   }
 
   /// Whether values can be read; if not, the error is recorded.
@@ -69,6 +70,8 @@ extension ManagedObject {
   }
 
   final func setEdit(_ p: Int, _ value: PropertyValue?) {
+    willChangeObserved(p)
+    if !flags.contains(.recorded) { context?.event.record(self) }
     if flags.contains(.indexed) {
       flags.remove(.indexed)
       context?.pendingValues?.noteChange(of: self)
@@ -81,6 +84,7 @@ extension ManagedObject {
   }
 
   final func setOverlay(_ p: Int, _ value: PropertyValue?) {
+    willChangeObserved(p)
     if value != nil, plan.properties[p].slot >= 0 { cache?.settledVersion = nil }
     if overlay == nil {
       if value == nil { return }
@@ -107,7 +111,7 @@ extension ManagedObject {
   final func committedStoredValue(_ p: Int) -> StoredValue {
     let property = plan.properties[p]
     guard let base, property.slot >= 0, case .attribute(let type) = property.kind else { return .null }
-    if base.nodes.isDeferred(slot: property.slot, of: node) {
+    if base.isDeferred(slot: property.slot, of: node) {
       do throws(PersistentStoreError) {
         return try cache?.suppliedValue(slot: property.slot, object: self) ?? .null
       } catch {
@@ -157,6 +161,7 @@ extension ManagedObject {
   final func overlayIsEmpty(at p: Int) -> Bool { overlay.map { $0[p] == nil } ?? true }
 
   final func checkChangeable(_ p: Int) throws(ManagedObjectError) {
+    try context?.checkThread()
     guard flags.contains(.deleted) else { return }
     throw ManagedObjectError(
       .invalidValue, "\(plan.name).\(plan.properties[p].name) was not set: the object is being deleted",
@@ -186,9 +191,21 @@ extension ManagedObject {
   final func toManyCount(_ p: Int) -> Int {
     switch layered(p) {
     case .ordered(let list)?: return list.count
-    case .changes(let changes)?: return storedCount(p) - changes.removed.count + changes.added.count
+    case .changes(let changes)?:
+      guard let base, base.isWindow else { return storedCount(p) - changes.removed.count + changes.added.count }
+      // The list may have been read after the changes were made, and have changed before.
+      return base.withToMany(slot: plan.properties[p].slot, of: node) { handles in
+        let held = Set(handles)
+        let new = changes.added.filter { object in !(baseBits(of: object).map { held.contains($0) } ?? false) }
+        return held.count(where: { changes.removed[$0] == nil }) + new.count
+      }
     default: return storedCount(p)
     }
+  }
+
+  /// Reads a to-many of an incremental store, so that it is known where its objects are.
+  private final func readStoredList(_ p: Int) {
+    if let base, base.isWindow { _ = storedCount(p) }
   }
 
   private final func storedCount(_ p: Int) -> Int {
@@ -242,7 +259,7 @@ extension ManagedObject {
   final func baseBits(of other: ManagedObject) -> UInt64? {
     guard let base, let cache, other.cache === cache, let reference = other.reference else { return nil }
     if other.base === base, !other.flags.contains(.inserted) { return other.node.rawBits }
-    return base.handle(for: reference, root: other.plan.root)?.rawBits
+    return base.knownHandle(for: reference, root: other.plan.root)?.rawBits
   }
 
   /// Whether the stored list of a to-many contains the node.
@@ -257,9 +274,12 @@ extension ManagedObject {
     case .ordered(let list)?: return list.contains(object)
     case .changes(let changes)?:
       if changes.added.contains(object) { return true }
+      if containsByInverse(p, object) == nil { readStoredList(p) }
       guard let bits = baseBits(of: object), changes.removed[bits] == nil else { return false }
-      return storedContains(p, bits, changes)
+      return containsByInverse(p, object) ?? storedContains(p, bits, changes)
     default:
+      if let contains = containsByInverse(p, object) { return contains }
+      readStoredList(p)
       guard let bits = baseBits(of: object) else { return false }
       let slot = plan.properties[p].slot
       guard let base, slot >= 0 else { return false }
@@ -304,6 +324,8 @@ extension ManagedObject {
 
   /// Adds at the end or, for an ordered relationship, at an index.
   final func applyAdd(_ p: Int, _ object: ManagedObject, at place: Int?) {
+    willChangeObserved(p)
+    context?.event.record(self, p, .added(object))
     if plan.properties[p].kind == .orderedToMany {
       var list = takeOrdered(p)
       list.insert(object, at: place ?? list.count)
@@ -326,46 +348,22 @@ extension ManagedObject {
   /// Removes an object. For an ordered relationship, returns the index that it had.
   @discardableResult
   final func applyRemove(_ p: Int, _ object: ManagedObject) -> Int? {
+    willChangeObserved(p)
     if plan.properties[p].kind == .orderedToMany {
       var list = takeOrdered(p)
       let place = list.remove(object)
       putOrdered(p, list)
+      if let place { context?.event.record(self, p, .removed(object, at: place)) }
       return place
     }
+    context?.event.record(self, p, .removed(object, at: nil))
     let changes = needChanges(p)
+    if containsByInverse(p, object) == nil { readStoredList(p) }
     let bits = baseBits(of: object)
-    changes.remove(object, base: bits.flatMap { storedContains(p, $0, changes) ? $0 : nil })
+    changes.remove(
+      object, base: bits.flatMap { containsByInverse(p, object) ?? storedContains(p, $0, changes) ? $0 : nil })
     if isBack(p, changes) { setEdit(p, nil) }
     return nil
-  }
-
-  final func applyOrder(_ p: Int, _ objects: [ManagedObject]) { putOrdered(p, OrderedObjectList(objects)) }
-
-  /// Moves the list out of its property, so that changing it does not copy.
-  private final func takeOrdered(_ p: Int) -> OrderedObjectList {
-    if let edits, case .ordered(let list)? = edits[p] {
-      self.edits?[p] = nil
-      return list
-    }
-    return OrderedObjectList(toManyObjects(p))
-  }
-
-  private final func putOrdered(_ p: Int, _ list: OrderedObjectList) {
-    if isOverParent {
-      var under: [ManagedObject] = []
-      if case .ordered(let known)? = overlay?[p] { under = known.elements }
-      return setEdit(p, list.elements.elementsEqual(under, by: ===) ? nil : .ordered(list))
-    }
-    let slot = plan.properties[p].slot
-    if let base, !flags.contains(.inserted), slot >= 0, overlayIsEmpty(at: p),
-      base.toManyCount(slot: slot, of: node) == list.count
-    {
-      let isBack = base.withToMany(slot: slot, of: node) { handles in
-        handles.indices.allSatisfy { baseBits(of: list.elements[$0]) == handles[$0] }
-      }
-      if isBack { return setEdit(p, nil) }
-    }
-    setEdit(p, .ordered(list))
   }
 
   /// Removes edits that no longer differ from the values below them.

@@ -9,7 +9,9 @@ extension ManagedObject {
   ///
   /// - Throws: `.undefinedKey`, or `.managedObjectReferentialIntegrity` for an unavailable object, with the reason.
   public final func value(forKey key: String) throws(ManagedObjectError) -> Any? {
-    try value(at: try number(of: key))
+    let p = try number(of: key)
+    noteAccess(p)
+    return try value(at: p)
   }
 
   /// Sets the value of a property; for a relationship, the other end is updated immediately.

@@ -7,37 +7,13 @@ extension SortKey {
   ///
   /// - Throws: as a predicate on the same key; `.invalidFetch` for values that cannot be compared.
   static func sort(_ objects: [ManagedObject], by keys: [SortKey]) throws(ManagedObjectError) -> [ManagedObject] {
-    let paths = keys.map { FetchExpression.keyPath($0.keyPath.split(separator: ".").map(String.init)) }
+    let paths = paths(of: keys)
     var rows: [(values: [StoredValue], place: Int)] = []
     rows.reserveCapacity(objects.count)
-    for (place, object) in objects.enumerated() {
-      let evaluator = PredicateEvaluator(object)
-      var values: [StoredValue] = []
-      for (index, path) in paths.enumerated() {
-        let value: PredicateValue
-        do throws(PredicateEvaluationError) { value = try evaluator.value(of: path) } catch {
-          throw ManagedObjectError(error)
-        }
-        switch value {
-        case .value(.string(let text)):
-          values.append(
-            .string(
-              keys[index].textOrder == .scalars
-                ? StringComparison.folded(text, keys[index].options) : StringComparison.standardKey(text)))
-        case .value(let value): values.append(value)
-        case .composite(let composite):
-          throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
-        case .object, .id, .list:
-          throw ManagedObjectError(
-            .invalidFetch, "cannot sort by '\(keys[index].keyPath)': it leads to objects, which have no order",
-            entityName: object.plan.name, key: keys[index].keyPath)
-        }
-      }
-      rows.append((values, place))
-    }
+    for (place, object) in objects.enumerated() { rows.append((try values(of: object, by: keys, paths), place)) }
     rows.sort { one, other in
       for index in keys.indices {
-        let order = SortKey.order(one.values[index], other.values[index])
+        let order = keys[index].order(one.values[index], other.values[index])
         if order != 0 { return keys[index].isAscending ? order < 0 : order > 0 }
       }
       return one.place < other.place
@@ -45,8 +21,51 @@ extension SortKey {
     return rows.map { objects[$0.place] }
   }
 
+  private static func paths(of keys: [SortKey]) -> [FetchExpression] {
+    keys.map { FetchExpression.keyPath($0.keyPath.split(separator: ".").map(String.init)) }
+  }
+
+  /// Returns the values that an object is sorted by, one for each key.
+  static func values(of object: ManagedObject, by keys: [SortKey]) throws(ManagedObjectError) -> [StoredValue] {
+    try values(of: object, by: keys, paths(of: keys))
+  }
+
+  private static func values(
+    of object: ManagedObject, by keys: [SortKey], _ paths: [FetchExpression]
+  ) throws(ManagedObjectError) -> [StoredValue] {
+    let evaluator = PredicateEvaluator(object)
+    var values: [StoredValue] = []
+    for (index, path) in paths.enumerated() {
+      let value: PredicateValue
+      do throws(PredicateEvaluationError) { value = try evaluator.value(of: path) } catch {
+        throw ManagedObjectError(error)
+      }
+      switch value {
+      case .value(let value) where keys[index].comparator != nil: values.append(value)
+      case .value(.string(let text)):
+        values.append(
+          .string(
+            keys[index].textOrder == .scalars
+              ? StringComparison.folded(text, keys[index].options) : StringComparison.standardKey(text)))
+      case .value(let value): values.append(value)
+      case .composite(let composite):
+        throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
+      case .object, .id, .list:
+        throw ManagedObjectError(
+          .invalidFetch, "cannot sort by '\(keys[index].keyPath)': it leads to objects, which have no order",
+          entityName: object.plan.name, key: keys[index].keyPath)
+      }
+    }
+    return values
+  }
+
+  /// The order of two values of this key, as ``values(of:by:)`` returns them, ascending.
+  func order(_ one: StoredValue, _ other: StoredValue) -> Int {
+    comparator.map { $0(one, other) } ?? Self.order(one, other)
+  }
+
   /// A total order: null first, then not-a-number, then by type and value.
-  private static func order(_ one: StoredValue, _ other: StoredValue) -> Int {
+  static func order(_ one: StoredValue, _ other: StoredValue) -> Int {
     if one.isNull || other.isNull { return one.isNull ? (other.isNull ? 0 : -1) : 1 }
     if case .data(let a) = one, case .data(let b) = other {
       return a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1

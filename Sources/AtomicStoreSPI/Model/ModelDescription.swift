@@ -75,8 +75,8 @@ public struct EntityDescription: Sendable, Equatable {
   public var fetchIndexes: [FetchIndexDescription]
   /// Indexes of Xcode 8 and earlier: lists of property names.
   public var compoundIndexes: [[String]]
-  /// The name that the entity had in an earlier version of the model, by which migration
-  /// finds its values.
+  /// The name that the entity had in an earlier version of the model, by which migration finds its
+  /// values.
   public var renamingIdentifier: String?
   /// A text that changes Core Data's version hash of the entity. Kept and written back, otherwise unused.
   public var versionHashModifier: String?
@@ -168,8 +168,8 @@ public struct AttributeDescription: Sendable, Equatable {
   /// Whether an index speeds up searches by this attribute in the object graph (Xcode 8 and before; see also
   /// ``EntityDescription/fetchIndexes``).
   public var isIndexed: Bool
-  /// The name that the attribute had in an earlier version of the model, by which migration
-  /// finds its values.
+  /// The name that the attribute had in an earlier version of the model, by which migration finds its
+  /// values.
   public var renamingIdentifier: String?
   /// A text that changes Core Data's version hash of the attribute. Kept and written back, otherwise unused.
   public var versionHashModifier: String?
@@ -251,8 +251,8 @@ public struct RelationshipDescription: Sendable, Equatable {
   public var deleteRule: DeleteRule
   /// Whether the model marks it as indexed (Xcode 8 and before). Kept and written back, otherwise unused.
   public var isIndexed: Bool
-  /// The name that the relationship had in an earlier version of the model, by which migration
-  /// finds its values.
+  /// The name that the relationship had in an earlier version of the model, by which migration finds its
+  /// values.
   public var renamingIdentifier: String?
   /// A text that changes Core Data's version hash of the relationship. Kept and written back, otherwise unused.
   public var versionHashModifier: String?
@@ -300,8 +300,8 @@ public struct FetchedPropertyDescription: Sendable, Equatable {
   public var fetchRequest: FetchRequestDescription
   /// As in the model file; it has no effect.
   public var isOptional: Bool
-  /// The name that the property had in an earlier version of the model, by which migration
-  /// finds its values.
+  /// The name that the property had in an earlier version of the model, by which migration finds its
+  /// values.
   public var renamingIdentifier: String?
   /// A text that changes Core Data's version hash of the property. Kept and written back, otherwise unused.
   public var versionHashModifier: String?

@@ -1,5 +1,4 @@
 public import FoundationEssentials
-import Glibc
 
 /// Typed, fast access to the rows of one entity, for a format's `save`.
 ///
@@ -48,8 +47,17 @@ public struct EntityReader: Sendable {
   /// The integer reference, or nil if it is a string.
   public func integerReference(row: Int) -> Int64? {
     precondition(row >= 0 && row < content.table.count, "row out of range")
-    if content.table.referenceTexts != nil, case .string = content.table.reference(row) { return nil }
-    return content.table.referenceNumbers.header.pointee.cell(row, as: Int64.self)
+    if content.table.referenceText(row) != nil { return nil }
+    return content.table.referenceNumber(row)
+  }
+
+  /// The UTF-8 of a row's string reference, or nil if it is an integer.
+  @_lifetime(borrow self)
+  public func textReference(row: Int) -> Span<UInt8>? {
+    precondition(row >= 0 && row < content.table.count, "row out of range")
+    guard let text = content.table.referenceText(row) else { return nil }
+    // As in `bytes(slot:row:)`.
+    return _overrideLifetime(Span(_unsafeElements: text), borrowing: self)
   }
 
   /// Whether any row has a string reference.
@@ -139,28 +147,6 @@ public struct EntityReader: Sendable {
     return content.owner.value(slot: slot, of: NodeHandle(entity: entity, row: row))
   }
 
-  /// Whether two attributes of the same type have the same bits. False also if that is not known without creating the
-  /// values.
-  package func hasSameBits(slot: Int, row: Int, as otherSlot: Int, row otherRow: Int, of other: EntityReader) -> Bool {
-    let one = header(slot, row)
-    let two = other.header(otherSlot, otherRow)
-    let layout = one.pointee.layout
-    guard layout == two.pointee.layout, layout == .bytes || layout.hasPresence else { return false }
-    let isPresent = one.pointee.isPresent(row)
-    guard isPresent == two.pointee.isPresent(otherRow) else { return false }
-    guard isPresent else { return true }
-    if layout == .bytes {
-      let bytes = one.pointee.bytes(row)
-      let others = two.pointee.bytes(otherRow)
-      guard bytes.count == others.count, let start = bytes.baseAddress, let otherStart = others.baseAddress else {
-        return bytes.count == others.count
-      }
-      return memcmp(start, otherStart, bytes.count) == 0
-    }
-    let width = one.pointee.width
-    return memcmp(one.pointee.cells + row * width, two.pointee.cells + otherRow * width, width) == 0
-  }
-
   // MARK: Whole columns, for formats that pack them
 
   /// The cells of a slot of fixed width, little-endian, `count` × width bytes: booleans 1, integers 2, 4 or 8, floats
@@ -201,6 +187,28 @@ public struct EntityReader: Sendable {
     let bytes = UnsafeBufferPointer(
       start: UnsafePointer(header.pointee.heap.assumingMemoryBound(to: UInt8.self)), count: next)
     return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
+  }
+}
+
+// MARK: - For loops over whole columns, in this package
+
+extension EntityReader {
+  /// A column as raw memory. Valid while the reader is retained.
+  package func column(slot: Int) -> ColumnView {
+    ColumnView(content.table.columns[slot].header, rows: content.table.count)
+  }
+
+  /// Whether the rows are in ascending order of reference, none deleted.
+  package var isCanonical: Bool { content.table.isCanonical }
+
+  /// The references as raw memory. Valid while the reader is retained.
+  package var references: ReferenceView {
+    let texts = content.table.referenceTexts?.header
+    return ReferenceView(
+      rows: content.table.count,
+      numbers: UnsafePointer(
+        content.table.referenceNumbers.header.pointee.cells.assumingMemoryBound(to: Int64.self)),
+      texts: texts.map { ColumnView($0, rows: min($0.pointee.capacity, content.table.count)) })
   }
 }
 

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The nodes of one concrete entity: a row for each node, a column for each slot.
 struct EntityTable: Sendable {
   /// Rows, deleted ones included.
@@ -28,10 +30,37 @@ struct EntityTable: Sendable {
   }
 
   func reference(_ row: Int) -> ReferenceObject {
-    if let text = referenceTexts?.header.pointee, row < text.capacity, text.isPresent(row) {
-      return .string(String(decoding: text.bytes(row), as: UTF8.self))
+    if let text = referenceText(row) { return .string(String(decoding: text, as: UTF8.self)) }
+    return .integer(referenceNumber(row))
+  }
+
+  /// The bytes of a string reference; nil if the row's reference is an integer.
+  @inline(__always) func referenceText(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
+    guard let header = referenceTexts?.header, row < header.pointee.capacity, header.pointee.isPresent(row) else {
+      return nil
     }
-    return .integer(referenceNumbers.header.pointee.cell(row, as: Int64.self))
+    return header.pointee.bytes(row)
+  }
+
+  @inline(__always) func referenceNumber(_ row: Int) -> Int64 {
+    referenceNumbers.header.pointee.cell(row, as: Int64.self)
+  }
+
+  /// Whether a row's reference is less than that of another row, possibly in another table, as ``ReferenceObject``
+  /// compares them.
+  func precedes(_ row: Int, _ other: EntityTable, _ otherRow: Int) -> Bool {
+    switch (referenceText(row), other.referenceText(otherRow)) {
+    case (nil, nil): referenceNumber(row) < other.referenceNumber(otherRow)
+    case (nil, _?): true
+    case (_?, nil): false
+    case (let one?, let two?): Self.precedes(one, two)
+    }
+  }
+
+  private static func precedes(_ one: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let start = one.baseAddress, let otherStart = other.baseAddress else { return one.count < other.count }
+    let order = memcmp(start, otherStart, min(one.count, other.count))
+    return order == 0 ? one.count < other.count : order < 0
   }
 
   /// Gives slots without a column a shared one without values, so that unused slots cost next to nothing.
@@ -103,8 +132,7 @@ struct EntityTable: Sendable {
     referenceTexts = nil
     if !isKnownUniquelyReferenced(&own) { own = Column(copying: own, rows: min(count, own.header.pointee.capacity)) }
     if own.header.pointee.capacity <= row { own.header.pointee.grow(to: max(row + row / 2, 16)) }
-    var text = text
-    text.withUTF8 { _ = own.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+    text.withBytes { _ = own.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
     referenceTexts = own
   }
 }

@@ -21,11 +21,14 @@ public struct NodeHandle: Hashable, Sendable, BitwiseCopyable {
 
 /// The cell of a relationship before the second pass: a reference, not yet a node.
 ///
-/// Small integers, which nearly all references are, are stored in the cell; others in a separate list. The two top bits
-/// distinguish these forms from each other, and from a resolved handle, whose top bits are 00.
+/// Small integers, which nearly all references are, are stored in the cell; others in a separate list; of a string the
+/// number of its text. The two top bits distinguish these forms from each other, and from a resolved handle, whose top
+/// bits are 00.
 enum RawReference {
   static let inlineTag: UInt64 = 0x4000_0000_0000_0000
   static let listTag: UInt64 = 0x8000_0000_0000_0000
+  static let textTag: UInt64 = 0xC000_0000_0000_0000
+  static let numberMask: UInt64 = 0x3FFF_FFFF_FFFF_FFFF
   static let tagMask: UInt64 = 0xC000_0000_0000_0000
 
   @inline(__always) static func encode(_ integer: Int64) -> UInt64? {

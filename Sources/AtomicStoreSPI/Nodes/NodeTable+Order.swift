@@ -18,7 +18,7 @@ extension NodeTable {
         let numbers = table.referenceNumbers.header
         rows.sort { numbers.pointee.cell($0, as: Int64.self) < numbers.pointee.cell($1, as: Int64.self) }
       } else {
-        rows.sort { table.reference($0) < table.reference($1) }
+        rows.sort { table.precedes($0, table, $1) }
       }
       var target = [UInt32](repeating: .max, count: table.count)
       for (new, old) in rows.enumerated() { target[old] = UInt32(truncatingIfNeeded: new) }
@@ -30,13 +30,38 @@ extension NodeTable {
     for index in entities.indices {
       result.entities[index] = try reordered(index, orders[index], newRows)
     }
-    for index in result.entities.indices {
-      let root = model.records[index].root
-      for row in 0..<result.entities[index].count {
-        _ = result.lookups[root].insert(result.entities[index].reference(row), NodeHandle(entity: index, row: row))
-      }
-    }
+    result.fillLookups()
     return result
+  }
+
+  /// Creates the lookups of a table in canonical order, whose references are unique.
+  private mutating func fillLookups() {
+    for root in entities.indices where model.records[root].root == root {
+      let members = model.hierarchy(of: root)
+      var least = Int64.max
+      var greatest = Int64.min
+      var total = 0
+      for index in members {
+        // In ascending order, integers first.
+        let integers = entities[index].integerReferenceCount
+        guard integers > 0 else { continue }
+        least = min(least, entities[index].referenceNumber(0))
+        greatest = max(greatest, entities[index].referenceNumber(integers - 1))
+        total += integers
+      }
+      var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest)
+      for index in members {
+        for row in 0..<entities[index].count {
+          let node = NodeHandle(entity: index, row: row)
+          if let text = entities[index].referenceText(row) {
+            _ = lookup.insert(text, node)
+          } else {
+            _ = lookup.insert(entities[index].referenceNumber(row), node)
+          }
+        }
+      }
+      lookups[root] = lookup
+    }
   }
 
   /// The table of an entity with its rows in another order, and its handles to their new rows.
@@ -56,8 +81,9 @@ extension NodeTable {
       let texts = Column(.bytes)
       texts.header.pointee.grow(to: order.count)
       for (row, oldRow) in order.enumerated() {
-        if case .string(var text) = old.reference(oldRow) {
-          text.withUTF8 { _ = texts.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+        // No longer in all than in the old column, so there is room.
+        if let text = old.referenceText(oldRow) {
+          _ = texts.header.pointee.setBytes(row, text.baseAddress, count: text.count)
         }
       }
       new.referenceTexts = texts
@@ -123,5 +149,13 @@ extension NodeTable {
       into.pointee.markPresent(row)
     }
     return nil
+  }
+}
+
+extension EntityTable {
+  /// The number of integer references in a table in ascending order: strings follow them.
+  fileprivate var integerReferenceCount: Int {
+    guard referenceTexts != nil else { return count }
+    return (0..<count).first { referenceText($0) != nil } ?? count
   }
 }

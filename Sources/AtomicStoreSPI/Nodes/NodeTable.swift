@@ -97,6 +97,29 @@ public struct NodeTable: Sendable {
   }
 }
 
+// MARK: - Another instance of the model
+
+extension NodeTable {
+  /// Returns the same nodes for another instance of the model; nil if entities or slots are numbered differently there.
+  package func rebased(on other: ManagedObjectModel) -> NodeTable? {
+    guard other !== model else { return self }
+    let isSame =
+      model.records.count == other.records.count
+      && zip(model.records, other.records).allSatisfy { one, other in
+        ScalarString(one.description.name) == ScalarString(other.description.name) && one.root == other.root
+          && one.slots.count == other.slots.count
+          && zip(one.slots, other.slots).allSatisfy { one, other in
+            ScalarString(one.name) == ScalarString(other.name) && CellLayout(one.kind) == CellLayout(other.kind)
+              && one.destination == other.destination && one.isOrdered == other.isOrdered
+          }
+      }
+    guard isSame else { return nil }
+    var table = NodeTable(model: other, entities: entities)
+    table.lookups = lookups
+    return table
+  }
+}
+
 // MARK: - Edits
 
 extension NodeTable {

@@ -15,8 +15,16 @@ package protocol NodeVersionAttachment: AnyObject, Sendable {
 ///
 /// Each save creates a new version. An object keeps reading the version that it was fetched from, regardless of other
 /// saves.
-package final class NodeVersion: Sendable {
-  package let nodes: NodeTable
+///
+/// A version of an incremental store is a *window*: it has the rows that one context has read, and reads others when
+/// they are asked for.
+///
+/// `@unchecked Sendable`: everything is immutable except a window. A window is created by a context, refers to that
+/// context, and is reached through the context and its objects only, so it is used where they are.
+package final class NodeVersion: @unchecked Sendable {
+  private let fixed: NodeTable
+  /// The part of an incremental store; nil for a version that has all nodes.
+  private let window: NodeWindow?
   private let columns: [Column]
   /// The index of each entity's first column in ``columns``.
   private let starts: [Int]
@@ -29,8 +37,29 @@ package final class NodeVersion: Sendable {
   /// Data that a higher layer stores with a version, such as indexes.
   package let attachment = Mutex<(any NodeVersionAttachment)?>(nil)
 
+  /// The table. For a window, the rows that were read so far.
+  package var nodes: NodeTable { window?.nodes ?? fixed }
+  /// Whether it is a part of an incremental store.
+  package var isWindow: Bool { window != nil }
+  package var model: ManagedObjectModel { fixed.model }
+
+  /// Creates an empty window.
+  package convenience init(windowFor model: ManagedObjectModel, source: any NodeWindowSource) {
+    self.init(NodeWindow(model: model, source: source))
+  }
+
+  private init(_ window: NodeWindow) {
+    fixed = NodeTable(model: window.nodes.model)
+    self.window = window
+    serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
+    columns = []
+    starts = []
+    deferredColumns = []
+  }
+
   package init(_ nodes: NodeTable) {
-    self.nodes = nodes
+    fixed = nodes
+    window = nil
     serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
     var columns: [Column] = []
     var starts: [Int] = []
@@ -50,16 +79,25 @@ package final class NodeVersion: Sendable {
   }
 
   @inline(__always) private func column(_ slot: Int, _ node: NodeHandle) -> UnsafeMutablePointer<ColumnHeader> {
-    columns[starts[node.entity] + slot].header
+    if let window { return windowColumn(window, slot, node) }
+    return columns[starts[node.entity] + slot].header
   }
 
-  /// A column as raw memory, for loops over all rows of an entity. Valid while the version is retained.
+  /// The column of a window, with the row's values.
+  @inline(never) private func windowColumn(
+    _ window: NodeWindow, _ slot: Int, _ node: NodeHandle
+  ) -> UnsafeMutablePointer<ColumnHeader> {
+    if !window.isFilled(node) { _ = window.fill(node) }
+    if window.nodes.entities[node.entity].columns[slot].header.pointee.layout == .toMany {
+      window.readToMany(slot: slot, of: node)
+    }
+    return window.header(slot, node)
+  }
+
+  /// A column as raw memory, for loops over all rows of an entity. Valid while the version is retained. Not for
+  /// windows.
   package func column(entity: Int, slot: Int) -> ColumnView {
-    let header = columns[starts[entity] + slot].header
-    return ColumnView(
-      layout: ColumnView.Layout(header.pointee.layout), rows: nodes.entities[entity].count,
-      cells: UnsafeRawPointer(header.pointee.cells), presence: UnsafePointer(header.pointee.presence),
-      heap: UnsafeRawPointer(header.pointee.heap))
+    ColumnView(columns[starts[entity] + slot].header, rows: fixed.entities[entity].count)
   }
 
   /// Whether the format has yet to supply values of a column.
@@ -67,18 +105,37 @@ package final class NodeVersion: Sendable {
     !deferredColumns.isEmpty && deferredColumns[entity].contains(slot)
   }
 
-  package func handle(for reference: ReferenceObject, root: Int) -> NodeHandle? { nodes.lookups[root][reference] }
-  package func handle(for number: Int64, root: Int) -> NodeHandle? { nodes.lookups[root][number] }
+  /// Whether the format has yet to supply the slot's value.
+  package func isDeferred(slot: Int, of node: NodeHandle) -> Bool {
+    hasDeferredValues(entity: node.entity, slot: slot) && fixed.isDeferred(slot: slot, of: node)
+  }
 
-  package func reference(of node: NodeHandle) -> ReferenceObject { nodes.entities[node.entity].reference(node.row) }
+  /// The node of an object; nil if the store does not have it. A window asks the store.
+  package func handle(for reference: ReferenceObject, root: Int) -> NodeHandle? {
+    if let window { return window.handle(for: reference, root: root) }
+    return fixed.lookups[root][reference]
+  }
+  package func handle(for number: Int64, root: Int) -> NodeHandle? {
+    if let window { return window.handle(for: .integer(number), root: root) }
+    return fixed.lookups[root][number]
+  }
+
+  package func reference(of node: NodeHandle) -> ReferenceObject {
+    if let window { return window.nodes.entities[node.entity].reference(node.row) }
+    return fixed.entities[node.entity].reference(node.row)
+  }
 
   /// The number of rows in the entity's table. In a saved or loaded version, none is deleted.
-  package func rowCount(of entity: Int) -> Int { nodes.entities[entity].count }
+  package func rowCount(of entity: Int) -> Int { window?.nodes.entities[entity].count ?? fixed.entities[entity].count }
 
   package func isNull(slot: Int, of node: NodeHandle) -> Bool { !column(slot, node).pointee.isPresent(node.row) }
 
   /// The value of an attribute, or a relationship as references.
-  package func value(slot: Int, of node: NodeHandle) -> StoredValue { nodes.value(slot: slot, of: node) }
+  package func value(slot: Int, of node: NodeHandle) -> StoredValue {
+    guard let window else { return fixed.value(slot: slot, of: node) }
+    _ = column(slot, node)
+    return window.nodes.value(slot: slot, of: node)
+  }
 
   /// The value of an attribute of that type.
   package func attribute(slot: Int, type: AttributeType, of node: NodeHandle) -> StoredValue {
@@ -96,7 +153,7 @@ package final class NodeVersion: Sendable {
     case .date:
       return .date(
         Date(timeIntervalSinceReferenceDate: Double(bitPattern: header.pointee.cell(row, as: UInt64.self))))
-    default: return nodes.value(slot: slot, of: node)
+    default: return value(slot: slot, of: node)
     }
   }
 
@@ -118,6 +175,10 @@ package final class NodeVersion: Sendable {
 
   /// Whether a node's value in a slot differs from that of a node of the same entity, possibly in another version.
   package func differs(slot: Slot, of node: NodeHandle, from other: NodeVersion, _ otherNode: NodeHandle) -> Bool {
+    // What this window has not read cannot have changed for its context.
+    if let window {
+      if !window.isFilled(node) || slot.isToMany && !window.isKnown(slot: slot.index, node) { return false }
+    }
     let one = column(slot.index, node)
     let two = other.column(slot.index, otherNode)
     let row = node.row
@@ -154,6 +215,53 @@ package final class NodeVersion: Sendable {
   }
 }
 
+// MARK: - Windows
+
+extension NodeVersion {
+  /// Whether a row's values were read. True in a version that has all nodes.
+  package func isFilled(_ node: NodeHandle) -> Bool { window?.isFilled(node) ?? true }
+  /// Whether a to-many was read. True in a version that has all nodes.
+  package func isKnown(slot: Int, of node: NodeHandle) -> Bool { window?.isKnown(slot: slot, node) ?? true }
+  /// Reads a hollow row. False if the store does not have its object.
+  package func fill(_ node: NodeHandle) -> Bool { window?.fill(node) ?? true }
+  /// Has a row's values read again when they are next asked for.
+  package func forget(_ node: NodeHandle) { window?.forget(node) }
+  /// The same for an object that may not have been read, or was not there.
+  package func forget(_ reference: ReferenceObject, root: Int) { window?.forget(reference, root: root) }
+  /// Takes over rows that the store returned.
+  ///
+  /// - Parameter isInUse: Whether an object reads the values of a row that was read before: they are kept.
+  package func take(_ rows: [StoreRow], isInUse: (NodeHandle) -> Bool) -> [NodeHandle] {
+    guard let window else { return [] }
+    return rows.map { row in
+      let root = window.nodes.model.records[row.entity].root
+      if let node = window.knownHandle(for: row.reference, root: root), node.entity == row.entity,
+        window.isFilled(node), isInUse(node)
+      {
+        return node
+      }
+      return window.take(row)
+    }
+  }
+  /// The node of an object that was read or led to, without asking the store.
+  package func knownHandle(for reference: ReferenceObject, root: Int) -> NodeHandle? {
+    window == nil ? handle(for: reference, root: root) : window?.knownHandle(for: reference, root: root)
+  }
+  /// The row version of a node in a window.
+  package func rowVersion(of node: NodeHandle) -> Int64? { window?.version(of: node) }
+  /// Reads rows again. Returns another window if something has changed; nil if nothing has.
+  package func renewed(_ nodes: [NodeHandle]) throws(PersistentStoreError) -> NodeVersion? {
+    try window?.renewed(nodes).map { NodeVersion($0) }
+  }
+  /// The window after a save.
+  package func applying(
+    _ save: StoreSave, versions: [(object: ObjectReference, version: Int64)]
+  ) throws(PersistentStoreError) -> NodeVersion {
+    guard let window else { return self }
+    return NodeVersion(try window.applying(save, versions: versions))
+  }
+}
+
 extension NodeHandle {
   /// The handle as one number: the element type of a version's lists.
   package var rawBits: UInt64 { bits }
@@ -187,56 +295,5 @@ extension NodeTable {
       }
     }
     return changed
-  }
-}
-
-/// A column of a version, as raw memory.
-package struct ColumnView {
-  package enum Layout {
-    case boolean, integer16, integer32, integer64, float, double, uuid, bytes, toOne, toMany
-    init(_ layout: CellLayout) {
-      switch layout {
-      case .boolean: self = .boolean
-      case .integer16: self = .integer16
-      case .integer32: self = .integer32
-      case .integer64: self = .integer64
-      case .float: self = .float
-      case .double: self = .double
-      case .uuid: self = .uuid
-      case .bytes: self = .bytes
-      case .toOne: self = .toOne
-      case .toMany: self = .toMany
-      }
-    }
-  }
-  package let layout: Layout
-  package let rows: Int
-  package let cells: UnsafeRawPointer
-  package let presence: UnsafePointer<UInt64>
-  package let heap: UnsafeRawPointer
-
-  /// For cells of fixed width.
-  @inline(__always) package func isPresent(_ row: Int) -> Bool { presence[row >> 6] & (1 << UInt64(row & 63)) != 0 }
-
-  /// The bytes of a value of variable length; nil for null.
-  @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
-    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
-    let length = UInt32(truncatingIfNeeded: place >> 32)
-    guard length != .max else { return nil }
-    return UnsafeBufferPointer(
-      start: (heap + Int(UInt32(truncatingIfNeeded: place))).assumingMemoryBound(to: UInt8.self), count: Int(length))
-  }
-
-  /// The handle of a to-one; all bits set for null.
-  @inline(__always) package func handle(_ row: Int) -> UInt64 { cells.load(fromByteOffset: row &* 8, as: UInt64.self) }
-
-  /// The handles of a to-many.
-  @inline(__always) package func handles(_ row: Int) -> UnsafeBufferPointer<UInt64> {
-    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
-    let length = UInt32(truncatingIfNeeded: place >> 32)
-    guard length != .max else { return UnsafeBufferPointer(start: nil, count: 0) }
-    return UnsafeBufferPointer(
-      start: (heap + Int(UInt32(truncatingIfNeeded: place)) &* 8).assumingMemoryBound(to: UInt64.self),
-      count: Int(length))
   }
 }

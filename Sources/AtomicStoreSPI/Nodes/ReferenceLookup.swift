@@ -4,22 +4,29 @@ struct ReferenceLookup: Sendable {
   private var base: Int64 = 0
   private var dense: [UInt64] = []
   private var sparse: [Int64: UInt64] = [:]
-  private var strings: [ScalarString: UInt64] = [:]
+  private var texts = TextNumbers()
+  /// By the number of the text; null where no node has it.
+  private var textNodes: [UInt64] = []
   private(set) var count = 0
 
   init() {}
 
-  /// Reserves room for `count` references from `least` to `greatest`: in the array if little of it is wasted.
-  init(expecting count: Int, least: Int64, greatest: Int64) {
+  /// Reserves room for `count` integer references from `least` to `greatest`: in the array if little of it is wasted.
+  init(expecting count: Int, least: Int64, greatest: Int64, texts: TextNumbers = TextNumbers()) {
+    self.texts = texts
+    textNodes = [UInt64](repeating: NodeHandle.nullBits, count: texts.count)
     guard count > 0 else { return }
     let (spread, overflow) = greatest.subtractingReportingOverflow(least)
-    if !overflow, spread < Int64(count) * 4 + 64 {
+    if !overflow, spread < Self.greatestSpread(count) {
       base = least
       dense = [UInt64](repeating: NodeHandle.nullBits, count: Int(spread) + 1)
     } else {
       sparse.reserveCapacity(count)
     }
   }
+
+  /// How long the array may be for that many references.
+  private static func greatestSpread(_ count: Int) -> Int64 { Int64(count) * 4 + 64 }
 
   @inline(__always) subscript(number: Int64) -> NodeHandle? {
     let (place, overflow) = number.subtractingReportingOverflow(base)
@@ -30,21 +37,31 @@ struct ReferenceLookup: Sendable {
     return sparse.isEmpty ? nil : sparse[number].map { NodeHandle(bits: $0) }
   }
 
+  /// The node with the text that has this number in the numbers that the lookup was created with.
+  @inline(__always) subscript(textNumber number: Int) -> NodeHandle? {
+    guard number < textNodes.count, textNodes[number] != NodeHandle.nullBits else { return nil }
+    return NodeHandle(bits: textNodes[number])
+  }
+
   subscript(reference: ReferenceObject) -> NodeHandle? {
     switch reference {
     case .integer(let number): self[number]
-    case .string(let text): strings[ScalarString(text)].map { NodeHandle(bits: $0) }
+    case .string(let text): text.withBytes { texts.number(of: $0) }.flatMap { self[textNumber: $0] }
     }
   }
 
   /// Adds a node. If another node has the reference, returns that one and adds nothing.
   mutating func insert(_ number: Int64, _ handle: NodeHandle) -> NodeHandle? {
     if let taken = self[number] { return taken }
+    // A table that starts empty starts at its first reference.
+    if dense.isEmpty { base = number }
     count += 1
     let (place, overflow) = number.subtractingReportingOverflow(base)
     if !overflow, place >= 0, place < Int64(dense.count) {
       dense[Int(place)] = handle.bits
-    } else if !overflow, place == Int64(dense.count) {
+    } else if !overflow, place >= 0, place < Self.greatestSpread(count) {
+      // Some numbers that are not used take less room than a dictionary.
+      while Int64(dense.count) < place { dense.append(NodeHandle.nullBits) }
       dense.append(handle.bits)
     } else {
       sparse[number] = handle.bits
@@ -52,18 +69,23 @@ struct ReferenceLookup: Sendable {
     return nil
   }
 
-  mutating func insert(_ text: String, _ handle: NodeHandle) -> NodeHandle? {
-    let key = ScalarString(text)
-    if let taken = strings[key] { return NodeHandle(bits: taken) }
+  /// Adds a node with the text that has this number.
+  mutating func insert(textNumber number: Int, _ handle: NodeHandle) -> NodeHandle? {
+    while textNodes.count <= number { textNodes.append(NodeHandle.nullBits) }
+    if let taken = self[textNumber: number] { return taken }
     count += 1
-    strings[key] = handle.bits
+    textNodes[number] = handle.bits
     return nil
+  }
+
+  mutating func insert(_ text: UnsafeBufferPointer<UInt8>, _ handle: NodeHandle) -> NodeHandle? {
+    insert(textNumber: texts.add(text), handle)
   }
 
   mutating func insert(_ reference: ReferenceObject, _ handle: NodeHandle) -> NodeHandle? {
     switch reference {
     case .integer(let number): insert(number, handle)
-    case .string(let text): insert(text, handle)
+    case .string(let text): text.withBytes { insert($0, handle) }
     }
   }
 
@@ -78,7 +100,9 @@ struct ReferenceLookup: Sendable {
       } else {
         sparse[number] = nil
       }
-    case .string(let text): strings[ScalarString(text)] = nil
+    case .string(let text):
+      // The text keeps its number, for when an object has it again.
+      if let number = text.withBytes({ texts.number(of: $0) }) { textNodes[number] = NodeHandle.nullBits }
     }
   }
 }

@@ -11,6 +11,8 @@ public struct SortKey: Sendable, Hashable {
   public var options: FetchPredicate.Options
   /// How strings are ordered.
   public var textOrder: TextOrder
+  /// The program's own order of the values; nil for the natural one. It replaces ``options`` and ``textOrder``.
+  public var comparator: SortComparator?
 
   /// How strings are ordered.
   public enum TextOrder: Sendable, Hashable {
@@ -31,4 +33,30 @@ public struct SortKey: Sendable, Hashable {
     self.options = options
     self.textOrder = textOrder
   }
+
+  /// Creates a sort key with an order of the program's own: the counterpart of
+  /// `NSSortDescriptor(key:ascending:comparator:)`.
+  public init(_ keyPath: String, isAscending: Bool = true, comparator: SortComparator) {
+    self.init(keyPath, isAscending: isAscending)
+    self.comparator = comparator
+  }
+}
+
+/// An order of values that a program defines. Two comparators are equal if they are the same instance.
+///
+/// Fetches that use it evaluate objects in memory: neither columns nor databases can be sorted by it.
+public final class SortComparator: Sendable, Hashable {
+  private let body: @Sendable (StoredValue, StoredValue) -> Int
+
+  /// Creates a comparator.
+  ///
+  /// - Parameter body: Returns a negative number if the first value comes first, a positive number if the second does,
+  ///   and 0 if their order does not matter. It must be consistent, and gets `.null` for missing values.
+  public init(_ body: @escaping @Sendable (StoredValue, StoredValue) -> Int) { self.body = body }
+
+  /// Compares two values.
+  public func callAsFunction(_ one: StoredValue, _ other: StoredValue) -> Int { body(one, other) }
+
+  public static func == (one: SortComparator, other: SortComparator) -> Bool { one === other }
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// | Core Data | here |
 /// |---|---|
-/// | `registerStoreClass:forStoreType:` | ``StoreRegistry/register(_:)`` under ``storeType`` |
+/// | `registerStoreClass:forStoreType:` | `StoreRegistry.register(_:)` under ``storeType`` |
 /// | `initWithPersistentStoreCoordinator:configurationName:URL:options:` | ``init(_:)`` |
 /// | `metadata` | ``metadata(in:)`` |
 /// | `load:`, `addCacheNodes:`, `objectIDForEntity:referenceObject:` | ``load(_:into:)`` |

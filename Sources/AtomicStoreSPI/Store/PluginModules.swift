@@ -16,7 +16,9 @@ enum PluginModules {
     "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreMutation", "StoreEditing", "CommandSupport",
     "AtomicStoreConformance",
     "AtomicStoreCommand", "AtomicStoreConformCommand", "XMLStoreFormat", "BinaryPropertyListStoreFormat",
-    "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat", "FaultyDesigns",
+    "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat", "ArrowTables",
+    "ArrowStoreFormat", "FaultyDesigns", "StoreSQL", "SQLiteGraphStoreFormat", "PostgreSQLStoreFormat", "StoreReports",
+    "StoreContainers",
   ]
 
   /// The first of ``others`` that a symbol belongs to; nil if there is none.

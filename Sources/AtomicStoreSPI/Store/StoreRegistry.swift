@@ -7,12 +7,34 @@ public struct StoreRegistry: Sendable {
   private var types: [any AtomicStore.Type] = []
   /// More types, which are found when a lookup needs them.
   private var later: LaterStoreTypes?
+  /// The registered incremental types, in the order of registration.
+  public private(set) var incrementalTypes: [any IncrementalStore.Type] = []
 
   /// Creates an empty registry.
   public init() {}
 
   /// The registered names, in the order of their bytes.
   public var storeTypes: [String] { known.map { $0.storeType }.sorted { ScalarString($0) < ScalarString($1) } }
+
+  /// The names and traits of all registered types, those of incremental stores included, in the order of the names.
+  public var allTraits: [(storeType: String, traits: StoreTraits)] {
+    let all = known.map { ($0.storeType, $0.traits) } + incrementalTypes.map { ($0.storeType, $0.traits) }
+    return all.sorted { ScalarString($0.0) < ScalarString($1.0) }
+  }
+
+  /// Registers an incremental store under its ``IncrementalStore/storeType``. Registering the same type again has no
+  /// effect.
+  ///
+  /// - Throws: `.storeTypeTaken` if another type has the name, compared without regard to case.
+  public mutating func register(_ type: any IncrementalStore.Type) throws(PersistentStoreError) {
+    if incrementalTypes.contains(where: { ObjectIdentifier($0) == ObjectIdentifier(type) }) { return }
+    let taken = types.map { $0.storeType } + incrementalTypes.map { $0.storeType }
+    guard !taken.contains(where: { Self.isSame($0, type.storeType) }) else {
+      throw PersistentStoreError(
+        .storeTypeTaken, "the store type '\(type.storeType)' of \(String(reflecting: type)) is already used")
+    }
+    incrementalTypes.append(type)
+  }
 
   /// Registers a format under its ``AtomicStore/storeType``. Registering the same format again has no effect.
   ///
@@ -127,13 +149,15 @@ public struct StoreRegistry: Sendable {
     let named = unsure.filter { $0.traits.fileExtensions.contains(probe.fileExtension) }
     if named.count == 1 { return named[0] }
     if named.count > 1 { throw ambiguous(named, place) }
-    let names = types.map { $0.storeType }.sorted { ScalarString($0) < ScalarString($1) }
+    let names = types.filter { !$0.traits.isInProcess }.map { $0.storeType }.sorted {
+      ScalarString($0) < ScalarString($1)
+    }
     let hint = names.isEmpty ? "" : " of the types " + names.joined(separator: ", ")
     throw PersistentStoreError(.unrecognizedFormat, "the content is not a store\(hint)", at: place)
   }
 
   private static func ambiguous(_ types: [any AtomicStore.Type], _ place: StoreLocation) -> PersistentStoreError {
-    let names = types.map { $0.storeType }.sorted().joined(separator: " and ")
+    let names = types.filter { !$0.traits.isInProcess }.map { $0.storeType }.sorted().joined(separator: " and ")
     return PersistentStoreError(.ambiguousFormat, "\(names) both recognise this content: specify the type", at: place)
   }
 

@@ -51,6 +51,10 @@ public struct StoreTraits: Sendable {
   public var isSelfDescribing: Bool
   /// The maximum number of entities with objects in one store; nil for no limit.
   public var maximumEntities: Int?
+  /// Whether stores exist in the memory of a process only: the coordinator keeps their objects and shares them by name,
+  /// and calls neither ``AtomicStore/load(_:into:)`` nor ``AtomicStore/save(_:to:)``. Defaults to false. See
+  /// ``InMemoryStore``.
+  public var isInProcess: Bool
   /// Attribute types (names as in model files) that the format cannot store.
   public var unsupportedTypes: [String]
   /// The options for reading. Another option is refused if a store is only read.
@@ -66,7 +70,7 @@ public struct StoreTraits: Sendable {
     keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
     isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],
-    writeOptions: [StoreOption] = []
+    writeOptions: [StoreOption] = [], isInProcess: Bool = false
   ) {
     self.summary = summary
     self.fileExtensions = fileExtensions
@@ -83,6 +87,7 @@ public struct StoreTraits: Sendable {
     self.unsupportedTypes = unsupportedTypes
     self.readOptions = readOptions
     self.writeOptions = writeOptions
+    self.isInProcess = isInProcess
   }
 }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "7d6c86a48fea428e19868bfbe5d0bb3234d8c20fb2deab590cf4bd72e0e4d565"
+#define ASP_INTERFACE "09ee3c3583cc6ebe5484bd377947e448c6c8c47c6a9fd0e85cbf5a0a5586b168"

@@ -126,8 +126,24 @@ public struct BinaryPropertyListWriter: ~Copyable {
   }
 
   /// Starts a data object of a known size. ``append(_:)`` must fill it before anything else is written.
-  public mutating func beginData(count: Int) throws(PersistentStoreError) -> Reference {
-    guard count >= 0 else { throw PersistentStoreError(.internalInconsistency, "a data object of \(count) bytes") }
+  ///
+  /// - Parameters:
+  ///   - count: The size in bytes.
+  ///   - alignment: What the offset of the first byte in the file is a multiple of, so that readers can map the file
+  ///     into memory and use the bytes from there. Up to that many zeros precede the object. An empty object is not
+  ///     aligned.
+  public mutating func beginData(count: Int, alignedTo alignment: Int = 1) throws(PersistentStoreError) -> Reference {
+    guard count >= 0, alignment > 0 else {
+      throw PersistentStoreError(.internalInconsistency, "a data object of \(count) bytes, aligned to \(alignment)")
+    }
+    if alignment > 1, count > 0 {
+      try checkData()
+      // The marker, and the count behind it if that does not fit in the marker.
+      let markerSize = count < 15 ? 1 : 2 + Self.size(for: count)
+      let start = flushedCount + buffer.count + markerSize
+      let padding = (alignment - start % alignment) % alignment
+      buffer.append(contentsOf: repeatElement(0, count: padding))
+    }
     let reference = try begin()
     appendMarker(0x40, count: count)
     missingCount = count

@@ -51,6 +51,6 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
   }
 
   public var description: String {
-    "\(kind.rawValue): \(subject), \(count) times" + (example.map { ", first \($0)" } ?? "")
+    "\(kind.rawValue): \(subject), \(count) time\(count == 1 ? "" : "s")" + (example.map { ", first \($0)" } ?? "")
   }
 }

@@ -23,7 +23,7 @@ extension StoreConverter {
     init(_ store: PersistentStore, _ nodes: NodeTable, leftOut: [StoreSelection.Note]) {
       self.nodes = nodes
       metadata = store.metadata
-      paths = [store.path]
+      paths = store.isReachedByURL ? [] : [store.path]
       type = store.type
       configurationName = store.configurationName
       notes = store.readNotes + leftOut
@@ -38,7 +38,7 @@ extension StoreConverter {
     ) throws(PersistentStoreError) {
       nodes = snapshot.nodes
       metadata = snapshot.metadata
-      paths = sources.map(\.path)
+      paths = sources.filter { !$0.isReachedByURL }.map(\.path)
       self.type = type
       self.notes = notes
       loadNotes = sources.flatMap(\.loadNotes)

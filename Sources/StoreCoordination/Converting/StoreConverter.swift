@@ -88,7 +88,9 @@ public struct StoreConverter: Sendable {
   ///   target is unchanged.
   public func convert(from source: String, to target: String) throws -> Report {
     // Check before reading: reading a large source takes long.
-    try refuseTaken(target, sources: [source])
+    if StoreAddress.scheme(of: target) == nil {
+      try refuseTaken(target, sources: StoreAddress.scheme(of: source) == nil ? [source] : [])
+    }
     let (coordinator, store) = try open(source)
     defer { try? coordinator.remove(store) }
     return try convert(store, to: target)
@@ -98,6 +100,7 @@ public struct StoreConverter: Sendable {
   package func open(_ source: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    coordinator.readsIncrementalStoresWhole = true
     let store = try coordinator.addPersistentStore(
       type: sourceType, at: source, options: readOptions, isReadOnly: true)
     return (coordinator, store)
@@ -105,7 +108,8 @@ public struct StoreConverter: Sendable {
 
   /// Converts an open store to one at `target`.
   public func convert(_ store: PersistentStore, to target: String) throws -> Report {
-    let place = try refuseTaken(target, sources: [store.path])
+    if let type = try incrementalTarget(target) { return try write(try graph(of: store), to: target, as: type) }
+    let place = try refuseTaken(target, sources: store.isReachedByURL ? [] : [store.path])
     let unrelated = try refuseUnknown(place)
     let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
     let report = staged.report
@@ -156,7 +160,16 @@ public struct StoreConverter: Sendable {
     notes: [StoreSelection.Note] = [], madeOf sources: [PersistentStore] = [],
     files: [String] = [], replacing store: PersistentStore? = nil
   ) throws -> Report {
-    let place = try refuseTaken(target, sources: sources.filter { $0 !== store }.map(\.path) + files)
+    if let type = try incrementalTarget(target) {
+      guard store == nil else {
+        throw PersistentStoreError(
+          .notSupported, "an incremental store is not rewritten as a whole: change its objects, or name another result",
+          at: StoreLocation(file: store?.path))
+      }
+      return try write(try SourceGraph(snapshot, type: name, notes, madeOf: sources), to: target, as: type)
+    }
+    let place = try refuseTaken(
+      target, sources: sources.filter { $0 !== store && !$0.isReachedByURL }.map(\.path) + files)
     let unrelated = try refuseUnknown(place)
     var graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
     graph.paths += files
@@ -183,13 +196,18 @@ public struct StoreConverter: Sendable {
   }
 
   /// A store's objects, or the part that is asked for, with deferred values supplied.
-  private func graph(of store: PersistentStore) throws -> SourceGraph {
+  func graph(of store: PersistentStore) throws -> SourceGraph {
+    if store.connection != nil {
+      throw PersistentStoreError(
+        .notSupported, "an incremental store that is open in a coordinator is not converted: convert it by its path",
+        at: StoreLocation(file: store.path))
+    }
     let (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
     return SourceGraph(store, try store.supplyingDeferredValues(of: nodes), leftOut: left)
   }
 
   /// Where a result goes.
-  private struct Destination {
+  struct Destination {
     /// The path, or another name for messages.
     var shown: String
     /// What is at the path; nil for a result without a name.
@@ -213,7 +231,7 @@ public struct StoreConverter: Sendable {
 
   /// Converts and publishes. The caller must then conclude or roll back.
   func publish(_ store: PersistentStore, to target: String) throws -> PublishedResult {
-    let place = try refuseTaken(target, sources: [store.path])
+    let place = try refuseTaken(target, sources: store.isReachedByURL ? [] : [store.path])
     let unrelated = try refuseUnknown(place)
     let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
     progress?(.publishing)
@@ -222,7 +240,7 @@ public struct StoreConverter: Sendable {
   }
 
   /// Where the result is written until it is published. A dry run does not write next to the target.
-  private func makeStaged(
+  func makeStaged(
     _ source: SourceGraph, _ destination: Destination, _ layout: StoreLayout
   ) throws(PersistentStoreError) -> StagedStore {
     if let folder = destination.unnamedFolder {
@@ -328,7 +346,7 @@ public struct StoreConverter: Sendable {
 
   /// Compares what was written with what was to be written. Permission to lose one thing is not permission to lose
   /// another.
-  private static func verify(
+  static func verify(
     _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ losses: [Loss], targetType: String,
     comparesMetadata: Bool
   ) throws {
@@ -337,11 +355,10 @@ public struct StoreConverter: Sendable {
       options: .init(
         comparesIdentity: comparesMetadata, comparesMetadata: comparesMetadata, comparesMissingDerivedMetadata: true,
         comparesModel: true, comparesUnknownOrder: true,
-        limit: losses.isEmpty ? 100 : nil))
-    let unexplained =
-      losses.isEmpty ? differences : differences.filter { !Loss.explain(losses, $0, snapshot.nodes, written.nodes) }
-    guard unexplained.isEmpty else {
-      throw VerificationError(targetType: targetType, differences: Array(unexplained.prefix(100)))
+        limit: 100)
+    ) { losses.isEmpty || !Loss.explain(losses, $0, snapshot.nodes, written.nodes) }
+    guard differences.isEmpty else {
+      throw VerificationError(targetType: targetType, differences: Array(differences.prefix(100)))
     }
   }
 
@@ -383,7 +400,7 @@ public struct StoreConverter: Sendable {
   /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
   ///
   /// - Returns: The files that the format passed over.
-  private func refuseUnknown(_ place: StorePath) throws(PersistentStoreError) -> [String] {
+  func refuseUnknown(_ place: StorePath) throws(PersistentStoreError) -> [String] {
     guard place.kind == .folder else { return [] }
     do throws(PersistentStoreError) {
       let coordinator = PersistentStoreCoordinator(registry: registry)
@@ -401,7 +418,15 @@ public struct StoreConverter: Sendable {
 
   private func targetFormat(_ place: StorePath?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type
   {
-    if let targetType { return try registry.storeType(named: targetType) }
+    if let targetType {
+      let type = try registry.storeType(named: targetType)
+      guard !type.traits.isInProcess else {
+        throw PersistentStoreError(
+          .notSupported, "\(targetType) stores exist in the memory of a process only: name a type that is written",
+          at: StoreLocation(file: target))
+      }
+      return type
+    }
     let fileExtension = place?.fileExtension ?? ""
     let named = registry.storeTypes(forFileExtension: fileExtension)
     if named.count == 1 { return named[0] }

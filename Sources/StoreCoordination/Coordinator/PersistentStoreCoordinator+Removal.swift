@@ -20,9 +20,15 @@ extension PersistentStoreCoordinator {
   public func destroyPersistentStore(
     at path: String, type: String? = nil, options: StoreOptions = [:]
   ) throws(PersistentStoreError) {
+    if let incremental = try registry.incrementalType(type, at: path) {
+      return try destroy(incremental, at: path, options)
+    }
     let opening = StoreOpening(
       registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true, model: nil
     )
+    if let inProcess = registry.inProcessType(type, at: path) {
+      return try opening.destroyInProcess(inProcess) { persistentStore(identifier: $0.uuid) != nil }
+    }
     let place = try opening.inspect()
     for other in persistentStores where StorePath.isSame(place, path: other.path) {
       throw PersistentStoreError(
@@ -36,6 +42,26 @@ extension PersistentStoreCoordinator {
       try StoreRemoval.remove(place, keeping: place.kind == .folder ? try unrelatedFiles(opening, place) : [])
     } catch {
       throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  /// Deletes an incremental store.
+  private func destroy(
+    _ type: any IncrementalStore.Type, at path: String, _ options: StoreOptions
+  ) throws(PersistentStoreError) {
+    let address = StoreAddress(path, of: type)
+    do throws(PersistentStoreError) {
+      var store = try type.init(StoreConfiguration(path: address.full, options: options, isReadOnly: false))
+      defer { store.close() }
+      guard let metadata = try store.metadata() else {
+        throw PersistentStoreError(.notFound, "the store does not exist")
+      }
+      guard persistentStore(identifier: metadata.uuid) == nil else {
+        throw PersistentStoreError(.storeAlreadyAdded, "the store is open; remove it first")
+      }
+      try store.destroy()
+    } catch {
+      throw error.located(StoreLocation(file: address.shown))
     }
   }
 

@@ -8,6 +8,12 @@ extension PersistentStoreCoordinator {
     for object: ManagedObjectSnapshot, in store: PersistentStore
   ) throws(PersistentStoreError) -> ReferenceObject {
     try check(store)
+    if store.connection != nil {
+      guard let reference = try store.newReferences(count: 1, { _ in object }).first else {
+        throw PersistentStoreError(.internalInconsistency, "the store returned no reference")
+      }
+      return reference
+    }
     return try store.state.withLock { open throws(PersistentStoreError) in
       try open.format.newReferenceObject(for: object, in: open.nodes, metadata: &open.metadata)
     }
@@ -28,7 +34,12 @@ extension PersistentStoreCoordinator {
   ///   end of a relationship with an inverse must be changed as well.
   public func save(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
     turns.pass()
-    _ = try save(work, expecting: nil)
+    guard try save(work, expecting: nil) != nil else {
+      throw PersistentStoreError(
+        .changedOnDisk,
+        "nothing was saved: an object that the changes are based on is gone, or another one has a value that must be unique"
+      )
+    }
   }
 
   /// As ``save(_:)``, if the stores still hold the versions that the changes are based on.
@@ -37,14 +48,51 @@ extension PersistentStoreCoordinator {
   package func save(
     _ work: [(store: PersistentStore, changes: StoreChanges)], expecting versions: [NodeVersion]?
   ) throws(PersistentStoreError) -> [NodeVersion]? {
+    let start = isLogging ? Self.clock : 0
+    do throws(PersistentStoreError) {
+      let saved = try saveInTurn(work, expecting: versions)
+      if isLogging { logSave(work, isDone: saved != nil, start) }
+      return saved
+    } catch {
+      log(
+        .error, "save failed",
+        ["paths": work.map(\.store.path).joined(separator: ", "), "error": "\(error)"])
+      throw error
+    }
+  }
+
+  private func logSave(_ work: [(store: PersistentStore, changes: StoreChanges)], isDone: Bool, _ start: Double) {
+    func count(_ path: KeyPath<StoreChanges, Int>) -> String { "\(work.reduce(0) { $0 + $1.changes[keyPath: path] })" }
+    log(
+      .debug, isDone ? "saved" : "save overtaken",
+      [
+        "paths": work.map(\.store.path).joined(separator: ", "), "inserted": count(\.inserted.count),
+        "updated": count(\.updated.count), "deleted": count(\.deleted.count), "seconds": Self.seconds(since: start),
+      ])
+  }
+
+  private func saveInTurn(
+    _ work: [(store: PersistentStore, changes: StoreChanges)], expecting versions: [NodeVersion]?
+  ) throws(PersistentStoreError) -> [NodeVersion]? {
     // One save at a time: no other save may publish between copying a store's nodes and publishing the result.
     let result = saving.withLock { _ -> Result<[NodeVersion]?, PersistentStoreError> in
       do throws(PersistentStoreError) {
         if let versions {
-          for (entry, version) in zip(work, versions) where entry.store.version !== version { return .success(nil) }
+          for (entry, version) in zip(work, versions)
+          where entry.store.connection == nil && entry.store.version !== version {
+            return .success(nil)
+          }
         }
-        try saveAlone(work)
-        return .success(work.map(\.store.version))
+        guard let saved = try saveAlone(work) else { return .success(nil) }
+        var now: [NodeVersion] = []
+        for (place, entry) in work.enumerated() {
+          guard let versions, let rows = saved[ObjectIdentifier(entry.store)] else {
+            now.append(entry.store.version)
+            continue
+          }
+          now.append(try versions[place].applying(entry.changes.asStoreSave, versions: rows))
+        }
+        return .success(now)
       } catch {
         return .failure(error)
       }
@@ -55,26 +103,45 @@ extension PersistentStoreCoordinator {
   /// Reloads a store if its file is no longer the one that was last read or written. Fetched objects keep their values;
   /// conflicts are detected when they are saved.
   package func reloadIfChanged(_ store: PersistentStore) throws(PersistentStoreError) {
-    let result = saving.withLock { _ -> Result<Void, PersistentStoreError> in
-      do throws(PersistentStoreError) { return .success(try store.reloadIfChanged()) } catch { return .failure(error) }
+    if store.connection != nil { return }
+    guard let change = try reload(store, findsChanges: noticesRemoteChanges) else { return }
+    // Not from here: code of the program would wait for whoever waits for this save.
+    let watcher = state.withLock { state in
+      state.unreported.append(change)
+      return state.watcher
     }
-    try result.get()
+    watcher?.poke()
   }
 
-  private func saveAlone(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
+  /// - Returns: The row versions of what was saved to incremental stores; nil if another process came first there.
+  private func saveAlone(
+    _ work: [(store: PersistentStore, changes: StoreChanges)]
+  ) throws(PersistentStoreError) -> [ObjectIdentifier: [(object: ObjectReference, version: Int64)]]? {
+    var saved: [ObjectIdentifier: [(object: ObjectReference, version: Int64)]]? = [:]
     var pending: [(store: PersistentStore, save: PendingSave)] = []
     do throws(PersistentStoreError) {
       for (store, changes) in work {
         try check(store)
         guard !store.isReadOnly else { throw .readOnly(store.path) }
+        if store.connection != nil { continue }
         if let save = try PendingSave.prepare(store, changes) { pending.append((store, save)) }
       }
       if pending.count > 1 { SaveSet.mark(&pending) }
       for index in pending.indices { try pending[index].save.write() }
       if verifiesSaves { for index in pending.indices { try pending[index].save.verify(pending[index].store) } }
+      // Files that are staged can be renamed; a transaction that failed cannot be repeated. So databases come first.
+      saved = try saveIncremental(work)
+      guard saved != nil else {
+        for entry in pending.reversed() { _ = entry.save.undo() }
+        return nil
+      }
       for index in pending.indices { try pending[index].save.commit() }
     } catch {
       var failures: [String] = error.code == .notRolledBack ? [error.message] : []
+      if failures.isEmpty, saved?.values.contains(where: { !$0.isEmpty }) ?? false {
+        // A transaction that has ended cannot be rolled back.
+        failures.append("the changes to a database are saved already, those to files are not: \(error.message)")
+      }
       for entry in pending.reversed() {
         if let left = entry.save.undo() { failures.append("\(entry.save.path): \(left.message)") }
       }
@@ -85,5 +152,6 @@ extension PersistentStoreCoordinator {
       throw error
     }
     for entry in pending { entry.save.publish(to: entry.store) }
+    return saved
   }
 }

@@ -20,11 +20,18 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
     var nextObserver = 0
     var verifiesSaves = false
+    var readsIncrementalStoresWhole = false
+    /// Notices what others save; nil if nobody asked for it.
+    var watcher: StoreWatcher?
+    var remoteChangeInterval = 1.0
+    /// Changes that a save came upon, which are reported from outside of it.
+    var unreported: [RemoteStoreChange] = []
   }
   let state = Mutex(State())
   /// Locked during a save.
   let saving = Mutex(())
   package let turns = SaveTurns()
+  let storeLog = StoreLog()
   /// Whether its stores are closed with it. False if it only reads a store of another coordinator.
   private let ownsStores: Bool
 
@@ -45,8 +52,12 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   }
 
   deinit {
+    state.withLock { $0.watcher }?.stop()
     guard ownsStores else { return }
-    for store in state.withLock({ $0.stores }) { store.state.withLock { $0.close(from: nil) } }
+    for store in state.withLock({ $0.stores }) {
+      store.state.withLock { $0.close(from: nil) }
+      store.connection?.close()
+    }
   }
 
   /// Whether each save is read back and compared with what was saved before it takes the place of the old store; false
@@ -100,7 +111,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   /// - Parameters:
   ///   - type: A registered name; nil detects the type from the content, or for a new store from the file's extension.
   ///   - configurationName: A configuration of the model: the store accepts objects of its entities only; nil for all.
-  ///   - path: The path of a file or directory.
+  ///   - path: The path of a file or directory; `memory:` or `memory:NAME` for an ``InMemoryStore``.
   ///   - options: The format's options, by name.
   ///   - isReadOnly: Whether the store may not be saved.
   ///   - model: The store's model, if the coordinator has none; nil uses the one that the store carries, or infers it.
@@ -140,13 +151,38 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   }
 
   private func add(_ opening: StoreOpening) throws(PersistentStoreError) -> PersistentStore {
+    let start = isLogging ? Self.clock : 0
+    do throws(PersistentStoreError) {
+      let store = try addStore(opening)
+      log(
+        .info, "opened store",
+        [
+          "path": store.path, "type": store.type, "uuid": store.identifier.uuidString,
+          "objects": store.connection == nil ? "\(store.nodes.count)" : "not counted",
+          "seconds": Self.seconds(since: start),
+        ])
+      return store
+    } catch {
+      log(.error, "store not opened", ["path": StoreAddress.withoutPassword(opening.path), "error": "\(error)"])
+      throw error
+    }
+  }
+
+  private func addStore(_ opening: StoreOpening) throws(PersistentStoreError) -> PersistentStore {
     let path = opening.path
-    let place = try opening.inspect()
-    try refuseTwice(place, path)
-    var open = try opening.open(place)
-    let identifier = open.metadata.uuid
-    let store = PersistentStore(
-      open, path: path, configurationName: opening.configurationName, isReadOnly: opening.isReadOnly)
+    let store: PersistentStore
+    if let type = try registry.incrementalType(opening.type, at: path) {
+      store = try opening.openIncremental(type, readsWhole: readsIncrementalStoresWhole)
+    } else if let type = registry.inProcessType(opening.type, at: path) {
+      store = try opening.openInProcess(type)
+    } else {
+      let place = try opening.inspect()
+      try refuseTwice(place, path)
+      store = PersistentStore(
+        try opening.open(place), path: path, configurationName: opening.configurationName,
+        isReadOnly: opening.isReadOnly)
+    }
+    let identifier = store.identifier
     let clash = state.withLock { state -> PersistentStore? in
       if let other = state.stores.first(where: { $0.identifier == identifier }) { return other }
       state.stores.append(store)
@@ -154,10 +190,15 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
       return nil
     }
     if let clash {
-      open.close(from: nil)
+      store.state.withLock { $0.close(from: nil) }
+      store.connection?.close()
       throw PersistentStoreError(
         .storeAlreadyAdded, "the store has the same UUID \(identifier) as the open store \(clash.path)",
-        at: StoreLocation(file: path))
+        at: StoreLocation(file: store.path))
+    }
+    if let watcher = state.withLock({ $0.watcher }) {
+      store.connection?.beginNoticing()
+      watcher.poke()
     }
     post(.didChange(StoreChange(added: [store])))
     for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier {
@@ -166,12 +207,17 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     return store
   }
 
-  /// As ``addPersistentStore(type:configurationName:at:options:isReadOnly:model:)``, for a file URL.
+  /// As ``addPersistentStore(type:configurationName:at:options:isReadOnly:model:)``, for a file URL, or `memory:NAME`.
   @discardableResult
   public func addPersistentStore(
     type: String? = nil, configurationName: String? = nil, at url: URL, options: StoreOptions = [:],
     isReadOnly: Bool = false, model: ManagedObjectModel? = nil
   ) throws(PersistentStoreError) -> PersistentStore {
+    if url.scheme?.lowercased() == StoreOpening.inProcessScheme {
+      return try addPersistentStore(
+        type: type, configurationName: configurationName, at: url.absoluteString, options: options,
+        isReadOnly: isReadOnly, model: model)
+    }
     // The path of a network URL also names a local file, which is not meant.
     guard url.isFileURL else {
       throw PersistentStoreError(.cannotCreate, "this is not a file URL", at: StoreLocation(file: url.absoluteString))
@@ -207,6 +253,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         .storeNotAdded, "the store does not belong to this coordinator", at: StoreLocation(file: store.path))
     }
     store.state.withLock { $0.close(from: self) }
+    store.connection?.close()
+    log(.info, "removed store", ["path": store.path, "type": store.type])
     post(.didChange(StoreChange(removed: [store])))
   }
 

@@ -6,6 +6,11 @@ public enum StoreEvent: Sendable {
   case didChange(StoreChange)
   /// The store that was just added does not match one that it was once saved with.
   case foundMixedSave(MixedSave)
+  /// Another process, or another coordinator of this process, saved a store: see
+  /// ``PersistentStoreCoordinator/noticesRemoteChanges``.
+  case didChangeRemotely(RemoteStoreChange)
+  /// A store that was changed by another process cannot be read; it keeps the content that it had.
+  case remoteChangeFailed(PersistentStore, PersistentStoreError)
 }
 
 /// The stores that were added and removed.

@@ -59,8 +59,8 @@ extension PendingSave {
       wanted, written,
       options: .init(
         comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
-        comparesModel: true, comparesUnknownOrder: true, limit: losses.isEmpty ? 20 : nil)
-    ).filter { losses.isEmpty || !Loss.explain(losses, $0, wanted.nodes, written.nodes) }
+        comparesModel: true, comparesUnknownOrder: true, limit: 20)
+    ) { losses.isEmpty || !Loss.explain(losses, $0, wanted.nodes, written.nodes) }
     guard !differences.isEmpty else { return }
     throw PersistentStoreError(
       .unsupportedByFormat,

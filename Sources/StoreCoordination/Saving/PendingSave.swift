@@ -17,16 +17,21 @@ final class PendingSave {
   /// The file that was read, if only metadata entries change; nil for a full save.
   private let unchanged: FileIdentity?
   private var identity: FileIdentity?
+  /// For an in-process store: what is replaced, the new version, and what it replaced.
+  private var shared: OpenStore.SharedVersion?
+  private lazy var version = NodeVersion(snapshot.nodes)
+  private var replaced: SharedContent.Saved?
 
   private init(
-    path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore,
-    unchanged: FileIdentity?
+    path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore?,
+    unchanged: FileIdentity?, shared: OpenStore.SharedVersion? = nil
   ) {
     self.path = path
     self.format = format
     self.snapshot = snapshot
     self.staged = consume staged
     self.unchanged = unchanged
+    self.shared = shared
   }
 
   /// Applies the changes to a copy of the nodes. Nil if there is nothing to write.
@@ -34,9 +39,8 @@ final class PendingSave {
     _ store: PersistentStore, _ changes: StoreChanges
   ) throws(PersistentStoreError) -> PendingSave? {
     let open = store.state.withLock { $0 }
-    guard !changes.isEmpty || open.metadataChanged || open.reservation != nil || open.fileIdentity?.isEmpty != false
-    else { return nil }
-    guard open.format.traits.writes == .all || open.reservation != nil || open.fileIdentity?.isEmpty != false else {
+    guard !changes.isEmpty || open.metadataChanged || open.wasNeverSaved else { return nil }
+    guard open.format.traits.writes == .all || open.wasNeverSaved else {
       throw PersistentStoreError(
         .notSupported,
         "\(store.type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): convert it with 'atomicstore convert', and change the copy",
@@ -54,6 +58,10 @@ final class PendingSave {
         metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName)
       }
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
+      if let shared = open.shared {
+        return PendingSave(
+          path: store.path, format: format, snapshot: snapshot, staged: nil, unchanged: nil, shared: shared)
+      }
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
       return PendingSave(
@@ -195,6 +203,11 @@ final class PendingSave {
   }
 
   func commit() throws(PersistentStoreError) {
+    if let shared {
+      replaced = shared.content.replace(shared.number, version: version, metadata: snapshot.metadata)
+      guard replaced != nil else { throw .changedMeanwhile(path) }
+      return
+    }
     guard let published = try staged.take()?.publish() else { return }
     identity = published.identity
     self.published = consume published
@@ -205,6 +218,7 @@ final class PendingSave {
   /// - Returns: The reason if the old store could not be restored. A version that another process saved meanwhile is
   ///   kept and is not such a case.
   func undo() -> PersistentStoreError? {
+    if let replaced { shared?.content.restore(replaced) }
     staged.take()?.discard()
     do throws(PersistentStoreError) { try published.take()?.rollBack() } catch {
       return error.code == .changedOnDisk ? nil : error
@@ -214,11 +228,13 @@ final class PendingSave {
 
   func publish(to store: PersistentStore) {
     published.take()?.conclude()
-    let version = NodeVersion(snapshot.nodes)
     version.carryAttachment(from: store.version)
+    let version = version
+    let number = shared.map { $0.number + 1 }
     store.state.withLock { open in
       open.format = format
       open.version = version
+      if let number { open.shared?.number = number }
       open.suppliedValues = [:]
       // References that were assigned meanwhile remain used up.
       let last = max(open.metadata.lastReference, snapshot.metadata.lastReference)

@@ -11,6 +11,14 @@ public struct StoreChanges: Sendable {
   /// Objects to delete.
   public var deleted: [ObjectReference]
 
+  /// For an incremental store: what was added to and removed from unordered to-manys of ``updated`` objects.
+  package var members: [StoreSave.MemberChange] = []
+  /// For an incremental store: the row versions that the changes are based on.
+  package var expected: [(object: ObjectReference, version: Int64?)] = []
+  /// For the history of an incremental store: who saves, and with which context.
+  package var author: String?
+  package var contextName: String?
+
   /// Creates changes; without arguments, none.
   public init(
     inserted: [ManagedObjectSnapshot] = [], updated: [ManagedObjectSnapshot] = [], deleted: [ObjectReference] = []
@@ -22,4 +30,13 @@ public struct StoreChanges: Sendable {
 
   /// Whether there is nothing to save.
   public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+extension StoreChanges {
+  /// The changes as an incremental store gets them.
+  package var asStoreSave: StoreSave {
+    StoreSave(
+      inserted: inserted, updated: updated, deleted: deleted, members: members, expected: expected, author: author,
+      contextName: contextName)
+  }
 }

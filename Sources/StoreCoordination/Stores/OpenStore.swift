@@ -13,6 +13,8 @@ struct OpenStore: Sendable {
   /// The file's identity when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
   var reservation: Reservation?
+  /// For an in-process store: what it shares with other coordinators, and the save that it was last read or written by.
+  var shared: SharedVersion?
   /// Files in the store's directory that the format ignored.
   var bystanders: [String] = []
   /// The changes that the load made by the rules for relationships.
@@ -28,11 +30,22 @@ struct OpenStore: Sendable {
     var slot: Int
   }
 
+  struct SharedVersion: Sendable {
+    var content: SharedContent
+    var number: Int
+  }
+
   var nodes: NodeTable { version.nodes }
+
+  /// Whether there is no content at the path yet.
+  var wasNeverSaved: Bool {
+    guard !format.traits.isInProcess else { return false }
+    return reservation != nil || fileIdentity?.isEmpty != false
+  }
 
   /// Whether a save without changes to objects writes only metadata entries.
   var keepsContent: Bool {
-    guard metadataChanged, reservation == nil, fileIdentity?.isEmpty == false,
+    guard metadataChanged, !wasNeverSaved,
       metadata.lastReference == storedLastReference
     else {
       return false
@@ -71,6 +84,7 @@ struct OpenStore: Sendable {
     format.willRemove(from: coordinator)
     reservation?.removeIfUnsaved()
     reservation = nil
+    shared = nil
   }
 }
 

@@ -5,9 +5,16 @@ extension PersistentStore {
   ///
   /// ``nodes`` does not have these values. A graph that is compared, changed or written elsewhere needs them.
   ///
+  /// For an incremental store everything is read, as of one moment: ``nodes`` has nothing of it.
+  ///
   /// - Throws: The error of the format that cannot supply one.
   public func nodesWithDeferredValues() throws(PersistentStoreError) -> NodeTable {
-    try supplyingDeferredValues(of: nodes)
+    if let connection {
+      let builder = NodeTableBuilder(model: model, file: path)
+      builder.inverseHandling = .enforce
+      return try connection.read(into: builder)
+    }
+    return try supplyingDeferredValues(of: nodes)
   }
 
   /// The nodes, of this store or a part of it, with all deferred values.

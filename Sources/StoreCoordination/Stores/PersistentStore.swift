@@ -20,18 +20,38 @@ public final class PersistentStore: Sendable {
   /// The model of its nodes: the coordinator's, or the one that the store carries or that was inferred from its data.
   public let model: ManagedObjectModel
 
+  /// Whether the store exists in the memory of this process only: see ``InMemoryStore``.
+  public var isInProcess: Bool { state.withLock { $0.format.traits.isInProcess } }
+
+  /// Whether ``path`` is a URL, not a path.
+  package var isReachedByURL: Bool { StoreAddress.scheme(of: path) != nil }
+
   private let takenEntities: Set<Int>
 
+  /// The connection of an incremental store that is read in parts; nil for every other.
+  package let connection: IncrementalConnection?
   let state: Mutex<OpenStore>
   /// The store that replaced this one by Save As.
   let successor = Mutex<PersistentStore?>(nil)
+  /// Why the last change by another process could not be read.
+  let lastRemoteFailure = Mutex<String?>(nil)
 
-  init(_ open: OpenStore, path: String, configurationName: String?, isReadOnly: Bool) {
+  convenience init(_ open: OpenStore, path: String, configurationName: String?, isReadOnly: Bool) {
+    // The current directory may have changed when the store is saved.
+    self.init(
+      open, shownAs: StorePath.absolute(path), configurationName: configurationName, isReadOnly: isReadOnly,
+      connection: nil)
+  }
+
+  init(
+    _ open: OpenStore, shownAs path: String, configurationName: String?, isReadOnly: Bool,
+    connection: IncrementalConnection?
+  ) {
     type = open.metadata.storeType
     identifier = open.metadata.uuid
     model = open.nodes.model
-    // The current directory may have changed when the store is saved.
-    self.path = StorePath.absolute(path)
+    self.path = path
+    self.connection = connection
     self.configurationName = configurationName
     self.isReadOnly = isReadOnly
     takenEntities = Set(
@@ -41,7 +61,8 @@ public final class PersistentStore: Sendable {
     state = Mutex(open)
   }
 
-  /// All nodes as they were loaded or last saved. A value: later saves do not change it.
+  /// All nodes as they were loaded or last saved. A value: later saves do not change it. Empty for an incremental
+  /// store, which is not loaded: see ``nodesWithDeferredValues()``.
   public var nodes: NodeTable { version.nodes }
 
   /// The nodes that objects read. Each save replaces it.
@@ -58,6 +79,18 @@ public final class PersistentStore: Sendable {
   package func newReferences(
     count: Int, _ object: (Int) -> ManagedObjectSnapshot
   ) throws(PersistentStoreError) -> [ReferenceObject] {
+    if let connection {
+      var references = [ReferenceObject?](repeating: nil, count: count)
+      let byEntity = Dictionary(grouping: 0..<count) { object($0).entity }
+      for entity in byEntity.keys.sorted() {
+        let places = byEntity[entity] ?? []
+        let made = try connection.use { store throws(PersistentStoreError) in
+          try store.newReferences(places.count, entity: entity)
+        }
+        for (place, reference) in zip(places, made) { references[place] = reference }
+      }
+      return references.compactMap { $0 }
+    }
     let result = state.withLock { open -> Result<[ReferenceObject], PersistentStoreError> in
       var references: [ReferenceObject] = []
       references.reserveCapacity(count)

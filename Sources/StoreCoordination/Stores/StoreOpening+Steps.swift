@@ -5,6 +5,8 @@ extension StoreOpening {
 
   /// Reads only the metadata.
   func metadata() throws(PersistentStoreError) -> StoreMetadata {
+    if let type = try registry.incrementalType(type, at: path) { return try incrementalMetadata(type) }
+    if let type = registry.inProcessType(type, at: path) { return try inProcessMetadata(type) }
     let place = try inspect()
     guard place.holdsContent else {
       throw PersistentStoreError(.notFound, "the store does not exist", at: StoreLocation(file: path))
@@ -223,7 +225,7 @@ extension StoreOpening {
     }
   }
 
-  private func unknownConfiguration(_ model: ManagedObjectModel) -> PersistentStoreError {
+  func unknownConfiguration(_ model: ManagedObjectModel) -> PersistentStoreError {
     let names = model.configurations.isEmpty ? "none" : model.configurations.joined(separator: ", ")
     return PersistentStoreError(
       .invalidModel, "the model does not have the configuration '\(configurationName ?? "")'; it has \(names)",
@@ -231,7 +233,7 @@ extension StoreOpening {
   }
 
   /// A store opened with a configuration may contain only objects of its entities.
-  private func checkConfiguration(_ nodes: NodeTable) throws(PersistentStoreError) {
+  func checkConfiguration(_ nodes: NodeTable) throws(PersistentStoreError) {
     guard let configurationName, let allowed = nodes.model.entities(forConfiguration: configurationName) else { return }
     let numbers = Set(allowed.map(\.index))
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 && !numbers.contains(entity.index) {

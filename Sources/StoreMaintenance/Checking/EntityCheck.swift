@@ -71,9 +71,11 @@ struct EntityCheck {
           CheckFinding(kind: .missing, object: object(row), property: slot.name, message: "an object is needed"),
           kind: .missing)
       } else if rule.minimumCount > 0 && count < rule.minimumCount {
-        add("\(count) objects, at least \(rule.minimumCount) are needed", slot, row, count, &list)
+        add(
+          "\(count) object\(count == 1 ? "" : "s"), at least \(rule.minimumCount) are needed", slot, row, count, &list)
       } else if rule.maximumCount > 0, count > rule.maximumCount {
-        add("\(count) objects, at most \(rule.maximumCount) are allowed", slot, row, count, &list)
+        add(
+          "\(count) object\(count == 1 ? "" : "s"), at most \(rule.maximumCount) are allowed", slot, row, count, &list)
       }
     }
   }

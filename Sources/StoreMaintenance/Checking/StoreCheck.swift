@@ -45,6 +45,7 @@ public struct StoreCheck: Sendable {
   /// Checks the store at a path. A store that cannot be read has one finding, which says why.
   public func check(_ path: String) -> Report {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    coordinator.readsIncrementalStoresWhole = true
     do throws(PersistentStoreError) {
       let (store, problems) = try openDamaged(path, coordinator)
       return withExtendedLifetime(coordinator) { check(store, problems) }
@@ -53,6 +54,19 @@ public struct StoreCheck: Sendable {
       list.add(CheckFinding(kind: .unreadable, message: error.description))
       return report(list, nil)
     }
+  }
+
+  /// Opens the store at a path whatever is wrong with its objects, and checks it.
+  ///
+  /// - Returns: The store, what is wrong with it, and the coordinator, which must be retained as long as the store is.
+  /// - Throws: Why the store cannot be read.
+  public func opened(
+    _ path: String
+  ) throws(PersistentStoreError) -> (coordinator: PersistentStoreCoordinator, store: PersistentStore, report: Report) {
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    coordinator.readsIncrementalStoresWhole = true
+    let (store, problems) = try openDamaged(path, coordinator)
+    return (coordinator, store, check(store, problems))
   }
 
   /// Checks an open store: what is wrong with it although it could be opened.
@@ -122,9 +136,12 @@ public struct StoreCheck: Sendable {
 
   private static func damaged(_ note: LoadNote) -> CheckFinding? {
     guard let place = note.location else { return nil }
-    let position = StoreLocation(file: place.file, line: place.line, column: place.column, offset: place.offset)
-    var finding = CheckFinding(
-      kind: .unreadable, property: place.property, message: "\(position): \(note.text)")
+    var position = StoreLocation(file: place.file, line: place.line, column: place.column, offset: place.offset)
+    // Rows that are not objects have a table, and are counted.
+    if place.reference == nil { position.entity = place.entity }
+    var text = note.count > 1 ? "\(note.text), \(note.count) times" : note.text
+    if let example = note.example { text += ", first \(example)" }
+    var finding = CheckFinding(kind: .unreadable, property: place.property, message: "\(position): \(text)")
     if let entity = place.entity, let reference = place.reference {
       finding.object = ObjectReference(
         entityName: entity, reference: Int64(reference).map { .integer($0) } ?? .string(reference))

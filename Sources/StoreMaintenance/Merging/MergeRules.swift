@@ -44,14 +44,18 @@ struct ConflictDecision {
 extension NodeTable {
   /// Whether objects of another table can be in this one.
   func checkModel(of other: NodeTable) throws(PersistentStoreError) {
-    if model === other.model { return }
+    guard let differences = modelDifferences(from: other) else { return }
+    throw PersistentStoreError(
+      .modelMismatch, "the stores have different models: \(differences): migrate them to one model first")
+  }
+
+  /// The first differences between the models of two tables, as text; nil if there are none.
+  package func modelDifferences(from other: NodeTable) -> String? {
+    if model === other.model { return nil }
     let differences = model.differences(from: other.model.description)
-    guard differences.isEmpty else {
-      throw PersistentStoreError(
-        .modelMismatch,
-        "the stores have different models: \(differences.prefix(5).map { "\($0)" }.joined(separator: "; ")): migrate them to one model first"
-      )
-    }
+    guard !differences.isEmpty else { return nil }
+    let more = differences.count > 5 ? "; and \(differences.count - 5) more" : ""
+    return differences.prefix(5).map { "\($0)" }.joined(separator: "; ") + more
   }
 
   /// The table with both ends of every relationship: a to-many follows from its to-one inverse.

@@ -56,7 +56,7 @@ extension MigrationPlan {
   }
 
   /// Whether one version's name comes before another: numbers in them count as numbers.
-  static func precedes(_ one: String, _ other: String) -> Bool {
+  package static func precedes(_ one: String, _ other: String) -> Bool {
     func parts(_ name: String) -> [(text: String, number: Int?)] {
       var result: [(String, Int?)] = []
       var rest = name[...]

@@ -37,6 +37,11 @@ extension FetchPredicate: CustomStringConvertible {
   }
 }
 
+extension FetchPredicate {
+  /// Words that predicates write with a number sign where they are keys, in capitals.
+  package static var keywords: Set<String> { PredicateText.reserved }
+}
+
 extension FetchExpression: CustomStringConvertible {
   public var description: String { text(inside: 0) }
 
@@ -139,7 +144,7 @@ enum PredicateText {
     }
   }
 
-  private static let reserved: Set<String> = [
+  static let reserved: Set<String> = [
     "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "ANY", "SOME", "ALL",
     "NONE",
     "TRUE", "YES", "FALSE", "NO", "NIL", "NULL", "SELF", "TRUEPREDICATE", "FALSEPREDICATE", "SUBQUERY", "CAST",

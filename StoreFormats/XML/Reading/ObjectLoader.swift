@@ -5,12 +5,8 @@ import StoreCodecs
 /// Fills a node table from a document's objects, by the model: names are compared case-insensitively, and values are
 /// read by the type in the model, regardless of the type in the file.
 final class ObjectLoader: DocumentReader {
-  /// How the value of a slot is read; a byte instead of an enumeration with payloads, for speed.
-  private enum Reading: UInt8 {
-    case text, boolean, integer, float, double, date, decimal, uuid, bytes, undefined, toOne, toMany
-  }
   private struct SlotPlan {
-    var reading: Reading
+    var reading: SlotReading
     /// The last object that had this property, to detect duplicate elements.
     var lastSeen = 0
     /// For relationships: the number of the destination and that of its hierarchy.
@@ -36,6 +32,8 @@ final class ObjectLoader: DocumentReader {
   private var plans: [EntityPlan?]
   private let forms: UnsafeMutablePointer<IdentifierForm>
   private var scratch: [UInt8] = []
+  /// The string that an identifier stands for.
+  private var identifierText: [UInt8] = []
 
   private var entity = -1
   private var slots: UnsafeMutablePointer<SlotPlan>
@@ -88,26 +86,6 @@ final class ObjectLoader: DocumentReader {
     return NameTable(names, written: written, folding: folding)
   }
 
-  private static func reading(_ kind: Slot.Kind) -> Reading {
-    switch kind {
-    case .toOne: .toOne
-    case .toMany: .toMany
-    case .attribute(let type):
-      switch type {
-      case .string, .uri: .text
-      case .boolean: .boolean
-      case .integer16, .integer32, .integer64: .integer
-      case .float: .float
-      case .double: .double
-      case .date: .date
-      case .decimal: .decimal
-      case .uuid: .uuid
-      case .binaryData, .transformable: .bytes
-      case .undefined, .composite: .undefined
-      }
-    }
-  }
-
   // MARK: Objects
 
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
@@ -129,6 +107,12 @@ final class ObjectLoader: DocumentReader {
       try use(.plain, of: root)
       note(number)
       try nodes.beginNode(entity: found, reference: number, line: line)
+      hasNode = true
+      return
+    }
+    if ObjectIdentifierText.decodeString(identifier, into: &identifierText) {
+      let text = identifierText
+      try nodes.beginNode(entity: found, utf8: text.span, line: line)
       hasNode = true
       return
     }
@@ -156,7 +140,7 @@ final class ObjectLoader: DocumentReader {
     let names = try Self.table(all.map(\.name), .property, StoreLocation(file: file, entity: entity.name))
     let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(all.count, 1))
     for slot in all {
-      var plan = SlotPlan(reading: Self.reading(slot.kind))
+      var plan = SlotPlan(reading: SlotReading(slot.kind))
       if let destination = slot.destination {
         plan.destination = destination
         plan.destinationRoot = model.entity(at: destination).root.index
@@ -237,7 +221,7 @@ final class ObjectLoader: DocumentReader {
   override func beginAttribute(name: Bytes, type: Bytes, valueType: Bytes?) throws(PersistentStoreError) {
     try begin(name)
     guard slots[slot].reading == .undefined else {
-      guard slots[slot].reading.rawValue < Reading.toOne.rawValue else {
+      guard slots[slot].reading.rawValue < SlotReading.toOne.rawValue else {
         throw misplaced("is a relationship in the model, but an attribute here", .modelMismatch)
       }
       guard valueType == nil else { throw misplaced("has a type in the model, so its value must not specify one") }
@@ -381,6 +365,13 @@ final class ObjectLoader: DocumentReader {
           try nodes.append(toMany: number, slot: slot)
         } else {
           try nodes.set(toOne: number, slot: slot)
+        }
+      } else if ObjectIdentifierText.decodeString(identifier, into: &identifierText) {
+        let text = identifierText
+        if plan.reading == .toMany {
+          try nodes.append(toManyUTF8: text.span, slot: slot)
+        } else {
+          try nodes.set(toOneUTF8: text.span, slot: slot)
         }
       } else {
         let reference: ReferenceObject

@@ -55,26 +55,37 @@ enum ObjectIdentifierText {
     }
   }
 
+  /// Decodes `s…` to the UTF-8 of the string. False if the identifier is of another form, or invalid.
+  static func decodeString(_ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]) -> Bool {
+    guard text.first == UInt8(ascii: "s") else { return false }
+    return decodePercent(UnsafeBufferPointer(rebasing: text[1...]), into: &bytes)
+  }
+
   private static func decodePercent(_ text: UnsafeBufferPointer<UInt8>) -> String? {
     var bytes: [UInt8] = []
+    return decodePercent(text, into: &bytes) ? String(decoding: bytes, as: UTF8.self) : nil
+  }
+
+  private static func decodePercent(_ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]) -> Bool {
+    bytes.removeAll(keepingCapacity: true)
     var index = 0
     while index < text.count {
       if text[index] == UInt8(ascii: "%") {
         guard index + 2 < text.count, let high = hex(text[index + 1]), let low = hex(text[index + 2]) else {
-          return nil
+          return false
         }
         let byte = high << 4 | low
         // Each byte has exactly one form, otherwise two texts could be one reference.
-        guard !isPlain(byte) else { return nil }
+        guard !isPlain(byte) else { return false }
         bytes.append(byte)
         index += 3
       } else {
-        guard isPlain(text[index]) else { return nil }
+        guard isPlain(text[index]) else { return false }
         bytes.append(text[index])
         index += 1
       }
     }
-    return String(validating: bytes, as: UTF8.self)
+    return (try? UTF8Span(validating: bytes.span)) != nil
   }
 
   private static func hex(_ byte: UInt8) -> UInt8? {
@@ -95,6 +106,20 @@ enum ObjectIdentifierText {
   }
 
   // MARK: Writing
+
+  /// Writes a string's UTF-8, with special characters as `%XX`.
+  static func append(_ text: Span<UInt8>, to writer: ByteWriter) {
+    var start = 0
+    for index in 0..<text.count where !isPlain(text[index]) {
+      writer.append(text.extracting(start..<index))
+      writer.append(byte: UInt8(ascii: "%"))
+      for digit in [text[index] >> 4, text[index] & 0xF] {
+        writer.append(byte: digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
+      }
+      start = index + 1
+    }
+    writer.append(text.extracting(start..<text.count))
+  }
 
   /// The bytes of the string, with special characters as `%XX`.
   static func percentEncoded(_ text: String) -> [UInt8] {

@@ -73,9 +73,13 @@ final class StoreWriter {
   func writeObjects() throws(PersistentStoreError) {
     try merge { plan, row throws(PersistentStoreError) in try write(plan, row: row) }
     var rows = active.map(\.numberCount)
-    while let best = leastString(rows) {
-      try write(active[best], row: rows[best])
-      rows[best] += 1
+    while let best = leastString(rows, besides: nil) {
+      let next = leastString(rows, besides: best)
+      // As long as the next string of the others is greater, they need not be compared.
+      repeat {
+        try write(active[best], row: rows[best])
+        rows[best] += 1
+      } while rows[best] < active[best].count && next.map { precedes(best, $0, rows) } ?? true
     }
   }
 
@@ -108,14 +112,25 @@ final class StoreWriter {
     }
   }
 
-  private func leastString(_ rows: [Int]) -> Int? {
-    var best: (index: Int, reference: ReferenceObject)?
-    for index in active.indices where rows[index] < active[index].count {
-      let reference = active[index].reader.reference(row: rows[index])
-      if let found = best, found.reference <= reference { continue }
-      best = (index, reference)
+  /// The entity whose next row has the least string reference.
+  private func leastString(_ rows: [Int], besides other: Int?) -> Int? {
+    var best: Int?
+    for index in active.indices where index != other && rows[index] < active[index].count {
+      if let found = best, !precedes(index, found, rows) { continue }
+      best = index
     }
-    return best?.index
+    return best
+  }
+
+  /// Whether the string reference of an entity's next row is less than that of another entity's.
+  private func precedes(_ one: Int, _ other: Int, _ rows: [Int]) -> Bool {
+    let reader = active[one].reader
+    let otherReader = active[other].reader
+    guard let text = reader.textReference(row: rows[one]), let otherText = otherReader.textReference(row: rows[other])
+    else { return false }
+    let count = min(text.count, otherText.count)
+    for index in 0..<count where text[index] != otherText[index] { return text[index] < otherText[index] }
+    return text.count < otherText.count
   }
 
   private func write(_ plan: EntityPlan, row: Int) throws(PersistentStoreError) {
@@ -141,7 +156,9 @@ final class StoreWriter {
   @inline(__always) private func appendIdentifier(_ plan: EntityPlan, row: Int) {
     guard row < plan.numberCount else {
       writer.append(byte: UInt8(ascii: "s"))
-      return writer.append(ObjectIdentifierText.percentEncoded(plan.reader.reference(row: row).description))
+      let reader = plan.reader
+      if let text = reader.textReference(row: row) { ObjectIdentifierText.append(text, to: writer) }
+      return
     }
     writer.append(byte: UInt8(ascii: "z"))
     writer.append(integer: plan.numbers[row])

@@ -10,7 +10,7 @@ extension Checks {
       "PRO-04", "A store leaves the process as it was: directory, masks, signals, locale, environment, streams",
       from: kit,
       by:
-        "a store is begun, saved, read, changed, asked for its metadata, given other metadata, and refused; the state of the process is compared after each",
+        "a store is begun, saved, read, changed, asked for its metadata, given other metadata, and refused; the state of the process is compared after each, and its threads are counted after each of four rounds",
       causes: ["a library changes what belongs to the program", "a setting is changed for a call and not put back"],
       catches: [
         "changesDirectory", "changesUmask", "blocksSignals", "changesLocale", "changesEnvironment",
@@ -21,7 +21,7 @@ extension Checks {
       let damaged = check.path("damaged")
       Files.copy(path, to: damaged)
       try check.cutShort(damaged)
-      let found = try check.process("do everything that is done to a store", seconds: 30) { session in
+      let found = try check.process("do everything that is done to a store", seconds: 60) { session in
         try session.disturbances(path, graph, fresh: check.path("fresh"), damaged: damaged)
       }
       try check.expect(found.isEmpty, "the process is as it was", found.prefix(8).joined(separator: "; "))
@@ -91,6 +91,32 @@ extension StoreSession {
     let input = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
     dup2(input, 0)
     close(input)
+    // The first thread of a process lets the library of C handle a signal: a format may use threads.
+    Self.joinThread()
+    try compareStates(path, graph, fresh: fresh, damaged: damaged, &found)
+    // Threads of a pool stay; those that come with each round pile up.
+    var threads: [Int] = []
+    for _ in 2...4 {
+      try compareStates(path, graph, fresh: fresh, damaged: damaged, &found)
+      threads.append(Files.names(in: "/proc/self/task").count)
+    }
+    if threads[0] < threads[1], threads[1] < threads[2] {
+      found.append("threads after each round: \(threads.map(String.init).joined(separator: ", "))")
+    }
+    return found
+  }
+
+  private static func joinThread() {
+    var thread = pthread_t()
+    guard pthread_create(&thread, nil, { _ in nil }, nil) == 0 else { return }
+    pthread_join(thread, nil)
+  }
+
+  /// One round of everything that is done to a store.
+  private func compareStates(
+    _ path: String, _ graph: Graph, fresh: String, damaged: String, _ found: inout [String]
+  ) throws {
+    Files.remove(fresh)
     func watch(_ what: String, _ body: () throws -> Void) rethrows {
       let before = ProcessState.now
       try body()
@@ -113,7 +139,6 @@ extension StoreSession {
       try watch("metadata was set") { try setMetadata(["Which": .string("set")], path) }
     }
     watch("a damaged store was refused") { _ = try? read(damaged, graph.model) }
-    return found
   }
 
   private func setNumberAndRemove(_ path: String, _ graph: Graph) throws -> Bool {

@@ -19,13 +19,6 @@ extension NodeTableBuilder {
     }
   }
 
-  /// Sets the reference of a row to a string.
-  public func setReference(_ text: String, entity: Int, row: Int) {
-    // Sorted by row, so that the location of an error is found quickly.
-    let end = texts[entity].last.map { $0.row <= row } ?? true ? texts[entity].count : textCount(entity, through: row)
-    texts[entity].insert((row, text), at: end)
-  }
-
   /// Fills a slot of fixed width with cells and bits as ``EntityReader/fixedCells(slot:)`` and
   /// ``EntityReader/presenceBits(slot:)`` return them. Without bits, every row has a value.
   ///

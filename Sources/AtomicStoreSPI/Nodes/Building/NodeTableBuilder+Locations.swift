@@ -11,20 +11,16 @@ extension NodeTableBuilder {
       reference: reference, property: slot.map { record.slots[$0].name })
   }
 
-  /// How many string references belong to rows up to this one. They are sorted by row.
-  func textCount(_ entity: Int, through row: Int) -> Int {
+  /// The string reference of a row. The texts are sorted by row first: only errors need that.
+  private func text(_ entity: Int, _ row: Int) -> String? {
+    sortTexts(entity)
     var low = 0
-    var high = texts[entity].count
+    var high = textRows[entity].count
     while low < high {
       let middle = (low + high) / 2
-      if texts[entity][middle].row <= row { low = middle + 1 } else { high = middle }
+      if Int(textRows[entity][middle].row) <= row { low = middle + 1 } else { high = middle }
     }
-    return low
-  }
-
-  private func text(_ entity: Int, _ row: Int) -> String? {
-    let count = textCount(entity, through: row)
-    guard count > 0, texts[entity][count - 1].row == row else { return nil }
-    return texts[entity][count - 1].text
+    guard low > 0, Int(textRows[entity][low - 1].row) == row else { return nil }
+    return texts[model.records[entity].root][Int(textRows[entity][low - 1].number)]
   }
 }

@@ -23,6 +23,9 @@ extension NodeTableBuilder {
     }
     result.entities = tables
     tables = []
+    // The lookups are then their only owners.
+    texts = []
+    textRows = []
     return skipped.isEmpty ? result : try result.canonical()
   }
 
@@ -58,7 +61,7 @@ extension NodeTableBuilder {
     }
     let numbers = tables[index].referenceNumbers.header
     if count > 0 { numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64) }
-    if texts[index].isEmpty {
+    if textRows[index].isEmpty {
       var previous = Int64.min
       for row in 0..<count {
         let number = numbers.pointee.cell(row, as: Int64.self)
@@ -66,18 +69,12 @@ extension NodeTableBuilder {
         previous = number
       }
     } else {
-      let column = Column(.bytes)
-      column.header.pointee.grow(to: count)
-      for (row, text) in texts[index] {
-        var text = text
-        text.withUTF8 { _ = column.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
-      }
-      tables[index].referenceTexts = column
-      if count > 1 {
-        for row in 1..<count where !(tables[index].reference(row - 1) < tables[index].reference(row)) {
-          tables[index].isCanonical = false
-          break
-        }
+      sortTexts(index)
+      tables[index].referenceTexts = try textColumn(index, rows: count)
+      let table = tables[index]
+      for row in 1..<max(count, 1) where !table.precedes(row - 1, table, row) {
+        tables[index].isCanonical = false
+        break
       }
     }
   }
@@ -96,28 +93,39 @@ extension NodeTableBuilder {
       }
       total += tables[index].count
     }
-    var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest)
+    var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest, texts: texts[root])
     for index in members {
       let numbers = tables[index].referenceNumbers.header
-      let hasTexts = tables[index].referenceTexts != nil
+      let textRows = textRows[index]
+      var next = 0
       for row in 0..<tables[index].count {
+        var text: Int?
+        while next < textRows.count, Int(textRows[next].row) <= row {
+          if Int(textRows[next].row) == row { text = Int(textRows[next].number) }
+          next += 1
+        }
         if !skipped.isEmpty, tables[index].isDeleted(row) { continue }
         let node = NodeHandle(entity: index, row: row)
         let taken =
-          hasTexts
-          ? lookup.insert(tables[index].reference(row), node)
-          : lookup.insert(numbers.pointee.cell(row, as: Int64.self), node)
+          if let text { lookup.insert(textNumber: text, node) } else {
+            lookup.insert(numbers.pointee.cell(row, as: Int64.self), node)
+          }
         guard let taken else { continue }
-        let other = location(entity: taken.entity, row: taken.row, slot: nil)
-        let error = PersistentStoreError(
-          .duplicateReference,
-          "the reference is already used by \(other)", at: location(entity: index, row: row, slot: nil))
-        guard skipsDamagedObjects else { throw error }
-        try skip(entity: index, row: row, because: error)
-        delete(index, row)
+        try refuseDuplicate(index, row, taken)
       }
     }
     return lookup
+  }
+
+  /// Leaves out an object whose reference another one has, if damaged objects are left out.
+  private func refuseDuplicate(_ index: Int, _ row: Int, _ taken: NodeHandle) throws(PersistentStoreError) {
+    let other = location(entity: taken.entity, row: taken.row, slot: nil)
+    let error = PersistentStoreError(
+      .duplicateReference,
+      "the reference is already used by \(other)", at: location(entity: index, row: row, slot: nil))
+    guard skipsDamagedObjects else { throw error }
+    try skip(entity: index, row: row, because: error)
+    delete(index, row)
   }
 
   private func resolve(_ index: Int, _ lookups: [ReferenceLookup]) throws(PersistentStoreError) {
@@ -181,8 +189,11 @@ extension NodeTableBuilder {
     _ raw: UInt64, _ lookup: ReferenceLookup, _ destination: Int, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) -> UInt64 {
     let node =
-      raw & RawReference.tagMask == RawReference.inlineTag
-      ? lookup[RawReference.decodeInline(raw)] : lookup[listed[Int(raw & ~RawReference.tagMask)]]
+      switch raw & RawReference.tagMask {
+      case RawReference.inlineTag: lookup[RawReference.decodeInline(raw)]
+      case RawReference.textTag: lookup[textNumber: Int(raw & RawReference.numberMask)]
+      default: lookup[listed[Int(raw & RawReference.numberMask)]]
+      }
     guard let node, node.entity == destination || model.isKind(node.entity, of: destination) else {
       return try drop(raw, node, index, row, slot)
     }
@@ -197,14 +208,14 @@ extension NodeTableBuilder {
     droppedCount += 1
     if rules.reportsRemovedReferences { try reportRemoved(dangling(raw, node, index, row, slot)) }
     guard rules.danglingReferences == .keepAsText else { return NodeHandle.nullBits }
-    let reference: ReferenceObject =
-      raw & RawReference.tagMask == RawReference.inlineTag
-      ? .integer(RawReference.decodeInline(raw)) : listed[Int(raw & ~RawReference.tagMask)]
+    let reference = reference(raw, root: destinationRoot(of: slot))
     let owner = "\(model.records[index].description.name)/\(tables[index].reference(row)).\(slot.name)"
     let destination = node.map { model.records[$0.entity].description.name } ?? destinationName(of: slot)
     keptReferences[owner, default: []].append("\(destination)/\(reference)")
     return NodeHandle.nullBits
   }
+
+  private func destinationRoot(of slot: Slot) -> Int { slot.destination.map { model.records[$0].root } ?? 0 }
 
   private func destinationName(of slot: Slot) -> String { slot.relationship?.destinationEntityName ?? slot.name }
 
@@ -227,9 +238,7 @@ extension NodeTableBuilder {
   private func dangling(
     _ raw: UInt64, _ node: NodeHandle?, _ index: Int, _ row: Int, _ slot: Slot
   ) -> PersistentStoreError {
-    let reference: ReferenceObject =
-      raw & RawReference.tagMask == RawReference.inlineTag
-      ? .integer(RawReference.decodeInline(raw)) : listed[Int(raw & ~RawReference.tagMask)]
+    let reference = reference(raw, root: destinationRoot(of: slot))
     let destination = destinationName(of: slot)
     let place = location(entity: index, row: row, slot: slot.index)
     if let node {
@@ -268,16 +277,32 @@ extension NodeTableBuilder {
       header.pointee.removeNullHandles(row)
     }
     let list = header.pointee.handles(row)
+    if isTidy(list) { return }
     let sorted = list.sorted()
     for place in sorted.indices.dropFirst() where sorted[place] == sorted[place - 1] {
       throw repeated(sorted[place], index, row, slot)
     }
     guard !keepsSequence else { return }
-    let ascending = list.sorted {
-      let one = NodeHandle(bits: $0)
-      let other = NodeHandle(bits: $1)
-      return tables[one.entity].reference(one.row) < tables[other.entity].reference(other.row)
-    }
+    // In the order of handles, objects of one canonical table are in the order of references.
+    let isOneTable =
+      sorted.first.map { NodeHandle(bits: $0).entity } == sorted.last.map { NodeHandle(bits: $0).entity }
+    let isAscending = isOneTable && sorted.first.map { tables[NodeHandle(bits: $0).entity].isCanonical } ?? true
+    let ascending =
+      isAscending
+      ? sorted
+      : list.sorted {
+        let one = NodeHandle(bits: $0)
+        let other = NodeHandle(bits: $1)
+        return tables[one.entity].precedes(one.row, tables[other.entity], other.row)
+      }
     for (place, bits) in ascending.enumerated() { list[place] = bits }
+  }
+
+  /// Whether all objects of a list are of one canonical table, in ascending order, none twice.
+  private func isTidy(_ list: UnsafeMutableBufferPointer<UInt64>) -> Bool {
+    guard let first = list.first, let last = list.last else { return true }
+    for place in list.indices.dropFirst() where list[place - 1] >= list[place] { return false }
+    let entity = NodeHandle(bits: first).entity
+    return entity == NodeHandle(bits: last).entity && tables[entity].isCanonical
   }
 }

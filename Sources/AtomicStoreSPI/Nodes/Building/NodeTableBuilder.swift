@@ -38,6 +38,8 @@ public final class NodeTableBuilder {
     /// One for each slot, then the column of references.
     var headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>
     var classes: UnsafeMutablePointer<ValueClass>
+    /// The root of each slot's destination; 0 for attributes.
+    var roots: UnsafeMutablePointer<Int32>
     var lines: UnsafeMutablePointer<UInt32>?
     var isAbstract: Bool
   }
@@ -67,10 +69,20 @@ public final class NodeTableBuilder {
     var scratch: [UInt8] = []
   }
   var tables: [EntityTable]
-  var texts: [[(row: Int, text: String)]]
+  /// All string references to objects of a hierarchy, its own and those of relationships, by the number of its root:
+  /// they are resolved by their numbers.
+  var texts: [TextNumbers]
+  /// The rows of an entity with string references, with the number of the text.
+  var textRows: [[TextRow]]
+  struct TextRow {
+    var row: UInt32
+    var number: UInt32
+  }
+  /// Entities whose ``textRows`` are not in the order of rows.
+  var unsortedTexts: Set<Int> = []
   var members: [String?]
-  var listed: [ReferenceObject] = []
-  var listIndex: [ReferenceObject: Int] = [:]
+  /// Integer references in relationships that do not fit in a cell beside its tag.
+  var listed: [Int64] = []
   var payloads: [[Int: any Sendable]]
   var deferred: [Set<UInt64>]
   var absent: Set<AbsentColumn> = []
@@ -97,7 +109,8 @@ public final class NodeTableBuilder {
     room = roomAtFirst
     let tables = model.records.map { EntityTable(slots: $0.slots) }
     self.tables = tables
-    texts = Array(repeating: [], count: tables.count)
+    texts = Array(repeating: TextNumbers(), count: tables.count)
+    textRows = Array(repeating: [], count: tables.count)
     members = Array(repeating: nil, count: tables.count)
     payloads = Array(repeating: [:], count: tables.count)
     deferred = Array(repeating: [], count: tables.count)
@@ -109,11 +122,16 @@ public final class NodeTableBuilder {
       let slots = model.records[index].slots
       let headers = UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>.allocate(capacity: slots.count + 1)
       let classes = UnsafeMutablePointer<ValueClass>.allocate(capacity: max(slots.count, 1))
-      for slot in slots { (classes + slot.index).initialize(to: ValueClass(slot.kind)) }
+      let roots = UnsafeMutablePointer<Int32>.allocate(capacity: max(slots.count, 1))
+      for slot in slots {
+        (classes + slot.index).initialize(to: ValueClass(slot.kind))
+        (roots + slot.index).initialize(
+          to: Int32(truncatingIfNeeded: slot.destination.map { model.records[$0].root } ?? 0))
+      }
       Self.point(headers, to: table)
       (building + index).initialize(
         to: Building(
-          slotCount: slots.count, headers: headers, classes: classes, lines: nil,
+          slotCount: slots.count, headers: headers, classes: classes, roots: roots, lines: nil,
           isAbstract: model.records[index].description.isAbstract))
     }
   }
@@ -134,13 +152,14 @@ public final class NodeTableBuilder {
       entry.pointee.capacity = 0
       entry.pointee.lines?.deallocate()
       entry.pointee.lines = nil
-      texts[index] = []
+      texts[index] = TextNumbers()
+      textRows[index] = []
       members[index] = nil
       payloads[index] = [:]
       deferred[index] = []
     }
     listed = []
-    listIndex = [:]
+    unsortedTexts = []
     room = roomAtFirst
     roomForRows = 0
     absent = []
@@ -156,6 +175,7 @@ public final class NodeTableBuilder {
       let entry = building + index
       entry.pointee.headers.deallocate()
       entry.pointee.classes.deallocate()
+      entry.pointee.roots.deallocate()
       entry.pointee.lines?.deallocate()
     }
     building.deinitialize(count: model.records.count)
@@ -190,8 +210,19 @@ public final class NodeTableBuilder {
     case .integer(let number): try beginNode(entity: entity, reference: number, line: line)
     case .string(let text):
       try beginRow(entity, line)
-      texts[entity].append((state.pointee.row, text))
+      text.withBytes { noteText($0, entity, state.pointee.row) }
     }
+  }
+
+  /// Begins a node with a string reference, from its UTF-8.
+  ///
+  /// - Throws: As for an integer; `.invalidValue` if the bytes are not UTF-8.
+  public func beginNode(entity: Int, utf8 reference: Span<UInt8>, line: Int = 0) throws(PersistentStoreError) {
+    guard Self.isUTF8(reference) else {
+      throw Self.notUTF8(StoreLocation(file: members[entity] ?? file, line: line > 0 ? line : nil))
+    }
+    try beginRow(entity, line)
+    reference.withUnsafeBufferPointer { noteText($0, entity, state.pointee.row) }
   }
 
   @inline(__always) func beginRow(_ entity: Int, _ line: Int) throws(PersistentStoreError) {
@@ -415,7 +446,15 @@ public final class NodeTableBuilder {
   public func set(toOne reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
-    header.pointee.setCell(state.pointee.row, encode(reference))
+    header.pointee.setCell(state.pointee.row, encode(reference, slot))
+  }
+  /// Sets a to-one by the string reference of its destination, as UTF-8.
+  ///
+  /// - Throws: `.invalidValue` if the bytes are not UTF-8.
+  public func set(toOneUTF8 reference: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
+    header.pointee.setCell(state.pointee.row, try encode(reference, slot))
   }
   /// Adds an object to a to-many; for an ordered relationship, the order of calls is the order of objects.
   public func append(toMany reference: Int64, slot: Int) throws(PersistentStoreError) {
@@ -430,8 +469,22 @@ public final class NodeTableBuilder {
   public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    try append(encode(reference, slot), header, slot)
+  }
+  /// Adds an object to a to-many by its string reference, as UTF-8.
+  ///
+  /// - Throws: `.invalidValue` if the bytes are not UTF-8.
+  public func append(toManyUTF8 reference: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    try append(try encode(reference, slot), header, slot)
+  }
+
+  private func append(
+    _ bits: UInt64, _ header: UnsafeMutablePointer<ColumnHeader>, _ slot: Int
+  ) throws(PersistentStoreError) {
     let before = header.pointee.heapCapacity
-    guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
+    guard header.pointee.appendHandle(state.pointee.row, bits) else { throw .columnFull(location(slot)) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
 
@@ -484,62 +537,5 @@ public final class NodeTableBuilder {
 
   func wrongCardinality(_ slot: Int, _ asked: String) -> PersistentStoreError {
     PersistentStoreError(.invalidValue, "the property is not a \(asked) relationship", at: location(slot))
-  }
-
-  @inline(__always) func encode(_ reference: Int64) -> UInt64 {
-    if let cell = RawReference.encode(reference) { return cell }
-    return encodeListed(.integer(reference))
-  }
-  func encode(_ reference: ReferenceObject) -> UInt64 {
-    if case .integer(let number) = reference { return encode(number) }
-    return encodeListed(reference)
-  }
-  func encodeListed(_ reference: ReferenceObject) -> UInt64 {
-    if let index = listIndex[reference] { return RawReference.listTag | UInt64(index) }
-    listed.append(reference)
-    listIndex[reference] = listed.count - 1
-    return RawReference.listTag | UInt64(listed.count - 1)
-  }
-
-  /// Whether the text is digits with at most one dot, as ``DecimalNumber`` would write them, and few enough to fit.
-  static func isPlainDecimal(_ text: Span<UInt8>) -> Bool {
-    var index = 0
-    let count = text.count
-    guard count > 0, count <= 36 else { return false }
-    if text[0] == UInt8(ascii: "-") { index = 1 }
-    guard index < count, text[index] >= UInt8(ascii: "0"), text[index] <= UInt8(ascii: "9") else { return false }
-    // A leading zero is canonical only before a point, and zero has no sign.
-    if text[index] == UInt8(ascii: "0") {
-      if count == 1 { return true }
-      guard index + 1 < count, text[index + 1] == UInt8(ascii: "."), index == 0 else { return false }
-    }
-    var points = 0
-    while index < count {
-      let byte = text[index]
-      if byte == UInt8(ascii: ".") {
-        points += 1
-      } else if byte < UInt8(ascii: "0") || byte > UInt8(ascii: "9") {
-        return false
-      }
-      index += 1
-    }
-    return points <= 1 && text[count - 1] != UInt8(ascii: ".")
-  }
-
-  /// Whether the bytes are UTF-8: eight at a time while they are ASCII.
-  static func isUTF8(_ bytes: Span<UInt8>) -> Bool {
-    bytes.withUnsafeBufferPointer { buffer in
-      guard let base = UnsafeRawPointer(buffer.baseAddress) else { return true }
-      var index = 0
-      let count = buffer.count
-      while index + 8 <= count {
-        guard base.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 else { break }
-        index += 8
-      }
-      while index < count, buffer[index] < 0x80 { index += 1 }
-      if index == count { return true }
-      let rest = UnsafeBufferPointer(rebasing: buffer[index...])
-      return (try? UTF8Span(validating: Span(_unsafeElements: rest))) != nil
-    }
   }
 }

@@ -3,7 +3,7 @@ import CommandSupport
 import Foundation
 import Glibc
 
-/// The subcommand for the list of subcommands. It runs a separate program: see ``ConformProgram``.
+/// The subcommand for the list of subcommands. It runs a separate program: see ``SubcommandProgram``.
 struct Conform: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "conform", abstract: "Check a store format.",
@@ -11,23 +11,40 @@ struct Conform: ParsableCommand {
   @Argument(parsing: .captureForPassthrough, help: "The arguments of that program.") var arguments: [String] = []
 }
 
-/// `atomicstore-conform`, the program that runs conformance checks. Only there are system calls replaced.
-struct ConformProgram {
+/// As ``Conform``.
+struct BrowseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "browse", abstract: "Look at a whole store in a browser, with predicates.",
+    discussion: "Runs the program atomicstore-browse, which serves a page on this machine. It prints its own help.")
+  @Argument(parsing: .captureForPassthrough, help: "The arguments of that program.") var arguments: [String] = []
+}
+
+/// A subcommand that is a program of its own: `atomicstore-conform`, in which alone system calls are replaced, and
+/// `atomicstore-browse`, which brings a web server.
+struct SubcommandProgram {
+  /// The subcommands that are programs, and what each does, for an error where it is missing.
+  static let all = ["conform": "runs conformance checks", "browse": "shows a store in a browser"]
+
   /// The exit code if it is missing: EX_UNAVAILABLE of sysexits.h, a support program that does not exist.
   static let missing: Int32 = 69
 
+  /// The word on the command line.
+  let subcommand: String
   let name: String
   /// The paths that are tried, in order.
   let candidates: [String]
 
   /// - Parameters:
+  ///   - subcommand: The word on the command line.
   ///   - executable: The path of this program, without symbolic links.
   ///   - searchPath: The value of `PATH`. Entries that depend on the current directory are ignored.
   ///   - hasOwnFormats: Whether formats are compiled into this program, which then requires a program that has them
   ///     too.
-  init(executable: String, searchPath: String, hasOwnFormats: Bool) {
+  init(_ subcommand: String, executable: String, searchPath: String, hasOwnFormats: Bool) {
+    self.subcommand = subcommand
     let directory = (executable as NSString).deletingLastPathComponent
-    let name = hasOwnFormats ? (executable as NSString).lastPathComponent + "-conform" : "atomicstore-conform"
+    let command = hasOwnFormats ? (executable as NSString).lastPathComponent : "atomicstore"
+    let name = "\(command)-\(subcommand)"
     self.name = name
     candidates =
       ["\(directory)/\(name)", "\((directory as NSString).deletingLastPathComponent)/libexec/atomicstore/\(name)"]
@@ -46,12 +63,12 @@ struct ConformProgram {
   /// arguments unchanged. Exit codes, signals and the terminal are then that program's.
   static func takeOverIfAsked(hasOwnFormats: Bool) {
     let words = CommandLine.arguments.dropFirst()
-    let isHelp = words.prefix(2) == ["help", "conform"]
-    guard isHelp || words.first == "conform" else { return }
+    let isHelp = words.first == "help"
+    guard let subcommand = isHelp ? words.dropFirst().first : words.first, all[subcommand] != nil else { return }
     let environment = ProcessInfo.processInfo.environment
     let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
-    let program = ConformProgram(
-      executable: executable, searchPath: environment["PATH"] ?? "", hasOwnFormats: hasOwnFormats)
+    let program = SubcommandProgram(
+      subcommand, executable: executable, searchPath: environment["PATH"] ?? "", hasOwnFormats: hasOwnFormats)
     let failure = program.takeOver(skipping: isHelp ? 3 : 2, adding: isHelp ? ["--help"] : [], hasOwnFormats)
     Diagnostics.error(failure)
     exit(failure.exitCode)
@@ -60,11 +77,12 @@ struct ConformProgram {
   /// - Returns: The reason if it could not be started. Otherwise this does not return.
   private func takeOver(skipping count: Int, adding more: [String], _ hasOwnFormats: Bool) -> CommandFailure {
     guard let path else {
-      var text = "the program \(name), which runs conformance checks, is missing; these paths were tried:"
+      var text =
+        "the program \(name), which \(Self.all[subcommand] ?? "is asked for"), is missing; these paths were tried:"
       for candidate in candidates { text += "\n  \(candidate)" }
       if hasOwnFormats {
         text +=
-          "\nA program with formats of its own needs a conform program that has them too: see AtomicStoreConformTool"
+          "\nA program with formats of its own needs a program for '\(subcommand)' that has them too: see AtomicStore\(subcommand.capitalized)Tool"
       } else {
         text += "\nIn a checkout of the kit, 'swift build --product \(name)' builds it"
       }

@@ -1,0 +1,186 @@
+"""What tables of stores have, whatever they are read from."""
+
+import decimal
+import math
+import plistlib
+import uuid
+
+import pyarrow as pa
+import pytest
+
+import atomicstore
+
+SAMPLES = ["Company.plist", "Company.arrowstore", "Company.xml", "Company.csvstore"]
+
+
+def rows(store, entity, *columns):
+    return store.table(entity, columns=["id", *columns]).to_arrow().to_pylist()
+
+
+def test_a_store_is_a_mapping_of_its_entities(company):
+    with atomicstore.open(company) as store:
+        assert list(store) == ["Department", "Employee", "Manager", "Project", "Record"]
+        assert "Employee" in store and "Nobody" not in store
+        assert store.uuid == "5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE"
+        assert store.type == "BinaryPropertyList"
+        assert store.metadata["Company"] == "Übersee & Söhne"
+        assert len(store["Employee"]) == 6
+        assert store["Employee"].column_names[:3] == ["id", "entity", "active"]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_every_format_gives_the_same_rows(company, command, sample):
+    wanted = atomicstore.open(company)
+    store = atomicstore.open(company.parent / sample)
+    for entity in ["Employee", "Manager", "Department", "Project"]:
+        table, expected = store[entity].to_arrow(), wanted[entity].to_arrow()
+        assert table.column_names == expected.column_names
+        for name in table.column_names:
+            one, other = table.column(name).to_pylist(), expected.column(name).to_pylist()
+            assert str(one) == str(other), f"{entity}.{name}"
+
+
+def test_values_are_those_of_the_store(company):
+    employees = rows(atomicstore.open(company), "Employee", "badge", "name", "hired", "salary", "token", "projects")
+    zoe = employees[0]
+    assert zoe["id"] == 3 and zoe["badge"] == 1001
+    assert zoe["name"] == "Zoë \"Zo\" O’Hara, Jr."
+    assert zoe["hired"].isoformat() == "2015-06-15T08:30:00+00:00"
+    assert zoe["token"] == uuid.UUID("a70e1c5d-3b42-4f10-9c66-000000000003")
+    assert zoe["projects"] == [9, 10]
+    assert employees[2]["salary"] is None and employees[2]["projects"] == []
+
+
+def test_columns_are_views_of_the_file(company):
+    before = pa.total_allocated_bytes()
+    table = atomicstore.open(company).table("Employee", columns=["badge", "rating"], subentities=False).to_arrow()
+    assert pa.total_allocated_bytes() == before
+    for column in table.columns:
+        for buffer in column.chunk(0).buffers():
+            assert buffer is None or buffer.address % 64 == 0
+
+
+def test_files_that_are_not_aligned_are_copied(company, first_version):
+    assert (
+        atomicstore.open(first_version)["Employee"].to_arrow().to_pylist().__repr__()
+        == atomicstore.open(company)["Employee"].to_arrow().to_pylist().__repr__()
+    )
+
+
+def test_tables_outlive_their_store(company):
+    table = atomicstore.open(company)["Project"].to_arrow()
+    assert table.column("title").to_pylist()[0] == "Apollo"
+
+
+def test_pandas_polars_and_duckdb(company):
+    employees = atomicstore.open(company)["Employee"]
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(employees.to_pandas(), pandas.DataFrame) and len(employees.to_pandas()) == 6
+    polars = pytest.importorskip("polars")
+    assert isinstance(employees.to_polars(), polars.DataFrame) and employees.to_polars().height == 6
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    relation = employees.to_duckdb(connection)
+    assert relation.aggregate("max(badge)").fetchall() == [(2147483647,)]
+
+
+def test_unknown_names_are_errors(company, tmp_path):
+    store = atomicstore.open(company)
+    with pytest.raises(KeyError, match="does not have an entity 'Nobody'"):
+        store["Nobody"]
+    with pytest.raises(KeyError, match="does not have a column 'nmae'"):
+        store.table("Employee", columns=["nmae"])
+    with pytest.raises(FileNotFoundError):
+        atomicstore.open(tmp_path / "missing.plist")
+
+
+def test_without_the_command_the_error_says_so(company, monkeypatch):
+    monkeypatch.delenv("ATOMICSTORE_COMMAND", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(atomicstore.CommandNotFoundError, match="ATOMICSTORE_COMMAND"):
+        atomicstore.open(company.with_suffix(".xml"))
+
+
+def test_errors_of_the_command_have_its_code(command, tmp_path):
+    path = tmp_path / "broken.xml"
+    path.write_text("<?xml version=\"1.0\"?>\n<!DOCTYPE database SYSTEM \"x\">\n<database><databaseInfo>")
+    with pytest.raises(atomicstore.AtomicStoreError) as error:
+        atomicstore.open(path)
+    assert error.value.code == "malformed"
+
+
+def test_a_damaged_property_list_is_an_error_at_every_length(company, tmp_path):
+    content = company.read_bytes()
+    for length in list(range(64, len(content), 97)) + [len(content) - 1]:
+        path = tmp_path / "cut.plist"
+        path.write_bytes(content[:length])
+        with pytest.raises(atomicstore.AtomicStoreError):
+            store = atomicstore.open(path)
+            for entity in store:
+                store[entity]
+
+
+def test_flipped_bytes_never_end_the_process(company, tmp_path):
+    content = bytearray(company.read_bytes())
+    path = tmp_path / "flipped.plist"
+    opened = 0
+    for place in range(64, len(content), 53):
+        changed = bytearray(content)
+        changed[place] ^= 0x81
+        path.write_bytes(changed)
+        try:
+            store = atomicstore.open(path)
+            for entity in store:
+                store[entity].to_arrow().validate(full=True)
+            opened += 1
+        except (atomicstore.AtomicStoreError, KeyError, TypeError, ValueError, AttributeError):
+            pass
+    assert opened > 0
+
+
+# Dates and decimals
+
+
+def test_dates_are_timestamps_where_nothing_is_lost():
+    from atomicstore._columns import dates
+
+    def type_of(values):
+        array = dates(pa.array(values, pa.float64()))
+        if pa.types.is_timestamp(array.type):
+            assert array.is_null().to_pylist() == [value is None for value in values]
+        return str(array.type)
+
+    assert type_of([0.0, None, -978307200.5]) == "timestamp[us, tz=UTC]"
+    assert type_of([785543210.123456789]) == "timestamp[ns, tz=UTC]"
+    for value in [math.nan, math.inf, -0.0, 1e300, 5e-324]:
+        assert type_of([0.0, value]) == "double"
+    assert type_of([None]) == "timestamp[us, tz=UTC]"
+    assert dates(pa.array([0.1])).to_pylist()[0].isoformat() == "2001-01-01T00:00:00.100000+00:00"
+
+
+def test_decimals_are_exact_or_text():
+    from atomicstore._columns import decimals
+
+    array = decimals(pa.array(["12.50", None, "-3", "0.125"]))
+    assert array.to_pylist() == [decimal.Decimal("12.500"), None, decimal.Decimal("-3.000"), decimal.Decimal("0.125")]
+    for texts in [["1E+20"], ["NaN", "1"], ["9" * 38, "0.5"], ["0." + "1" * 39]]:
+        assert decimals(pa.array(texts)).to_pylist() == texts
+    assert str(decimals(pa.array([None], pa.utf8())).type) == "decimal128(38, 0)"
+
+
+def test_properties_named_like_the_references_keep_their_name(tmp_path):
+    from atomicstore import _model
+
+    store = atomicstore.Store.__new__(atomicstore.Store)
+    properties = {name: _model.Property(name, "String") for name in ("id", "objectID")}
+    store._entities = {"Row": _model.Entity("Row", False, properties)}
+    assert store._identifier("Row") == "objectID_"
+
+
+def test_other_property_lists_are_left_to_the_command(tmp_path, monkeypatch):
+    monkeypatch.delenv("ATOMICSTORE_COMMAND", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    path = tmp_path / "other.plist"
+    path.write_bytes(plistlib.dumps({"a": 1}, fmt=plistlib.FMT_BINARY))
+    with pytest.raises(atomicstore.CommandNotFoundError):
+        atomicstore.open(path)

@@ -1,0 +1,243 @@
+// ArrowRows.forEach is not that of a sequence: a loop would need an iterator for each call.
+// swift-format-ignore-file: ReplaceForEachWithForLoop
+
+/// Makes Arrow columns of the slots of an entity.
+///
+/// The type of a column follows from the slot's type, and for dates, decimals, long texts and references from the
+/// values as well: see each function.
+public struct ArrowNodeColumns {
+  private let entity: Entity
+  private let batches: [ArrowRows]
+  private let references: ArrowReferences
+
+  /// Creates columns for rows of an entity, or of it and its sub-entities.
+  ///
+  /// - Parameters:
+  ///   - entity: The entity whose slots are asked for.
+  ///   - references: Those of the table that the rows are of.
+  ///   - batches: Rows of the entity or of sub-entities: one record batch each.
+  public init(of entity: Entity, _ references: ArrowReferences, _ batches: [ArrowRows]) {
+    self.entity = entity
+    self.batches = batches
+    self.references = references
+  }
+
+  /// The name of the column with the references of an entity's objects: `id`, or another where a property has that
+  /// name.
+  public static func identifierName(for entity: Entity) -> String {
+    var name = "id"
+    while entity.slot(named: name) != nil { name = name == "id" ? "objectID" : name + "_" }
+    return name
+  }
+
+  // MARK: References
+
+  /// The references of the objects: integers, or texts with their kind (``ArrowKey/references``) if any object of the
+  /// hierarchy has a string.
+  public func identifiers(named name: String) -> ArrowColumn {
+    let isText = references.areTexts(entity.index)
+    let field = field(name, "Reference", isNullable: false, isText: isText)
+    return ArrowColumn(field) { [batches, references] batch in
+      let rows = batches[batch]
+      if isText {
+        var texts: [String?] = []
+        rows.forEach { _, row in texts.append(ArrowReferences.text(rows.reader.reference(row: row))) }
+        return ArrowTexts.data(texts, isLarge: false)
+      }
+      var numbers = [Int64](repeating: 0, count: rows.count)
+      let entity = rows.reader.entity
+      rows.forEach { index, row in
+        numbers[index] = references.number(of: NodeHandle(entity: entity, row: row))
+      }
+      return ArrowColumnData(count: rows.count, nullCount: 0, buffers: [.empty, .int64(numbers)])
+    }
+  }
+
+  /// The name of each object's entity.
+  public func entityNames(named name: String) -> ArrowColumn {
+    let model = entity.model
+    return ArrowTexts.column(
+      ArrowField(name, .text(isLarge: false), isNullable: false),
+      batches.map { Array(repeating: model.entity(at: $0.reader.entity).name, count: $0.count) })
+  }
+
+  // MARK: Slots
+
+  /// The values of a slot.
+  ///
+  /// - Parameters:
+  ///   - slot: The property.
+  ///   - name: The name of the column; nil for that of the slot.
+  public func column(_ slot: Slot, named name: String? = nil) -> ArrowColumn {
+    let name = name ?? slot.name
+    switch slot.kind {
+    case .toOne: return toOne(slot, name)
+    case .toMany: return toMany(slot, name)
+    case .attribute(let type):
+      let field = attributeField(slot, name, type)
+      switch type {
+      case .boolean: return booleans(field, slot.index)
+      case .integer16: return fixed(field, .integer(bits: 16, isSigned: true), slot.index)
+      case .integer32: return fixed(field, .integer(bits: 32, isSigned: true), slot.index)
+      case .integer64: return fixed(field, .integer(bits: 64, isSigned: true), slot.index)
+      case .float: return fixed(field, .float(bits: 32), slot.index)
+      case .double: return fixed(field, .float(bits: 64), slot.index)
+      case .uuid: return fixed(field, .fixedSizeBinary(16), slot.index)
+      case .string, .uri: return ArrowTexts.column(field, slot: slot.index, isText: true, batches)
+      case .binaryData, .transformable: return ArrowTexts.column(field, slot: slot.index, isText: false, batches)
+      case .date: return ArrowDates.column(field, values(slot.index) { $0.double(slot: slot.index, row: $1) })
+      case .decimal:
+        return ArrowDecimals.column(
+          field, values(slot.index) { DecimalNumber(utf8: $0.bytes(slot: slot.index, row: $1)) ?? .nan })
+      case .undefined, .composite:
+        return ArrowTexts.column(field, values(slot.index) { $0.value(slot: slot.index, row: $1).typedText })
+      }
+    }
+  }
+
+  private func attributeField(_ slot: Slot, _ name: String, _ type: AttributeType) -> ArrowField {
+    var field = ArrowField(name, .boolean, metadata: [ArrowMetadataEntry(ArrowKey.type, type.modelName)])
+    if !slot.isOptional { field.metadata.append(ArrowMetadataEntry(ArrowKey.optional, "false")) }
+    if type == .uuid { field.metadata += ArrowKey.uuidExtension }
+    return field
+  }
+
+  /// The values of a slot, nil for null.
+  private func values<Value>(_ slot: Int, _ value: (EntityReader, Int) -> Value) -> [[Value?]] {
+    batches.map { batch in
+      var values: [Value?] = []
+      values.reserveCapacity(batch.count)
+      batch.forEach { _, row in
+        values.append(batch.reader.isNull(slot: slot, row: row) ? nil : value(batch.reader, row))
+      }
+      return values
+    }
+  }
+
+  private func fixed(_ field: ArrowField, _ type: ArrowType, _ slot: Int) -> ArrowColumn {
+    var field = field
+    field.type = type
+    let width = type.valueWidth ?? 1
+    return ArrowColumn(field) { [batches] batch in
+      let rows = batches[batch]
+      let reader = rows.reader
+      guard rows.rows != nil else {
+        let nulls = Self.nullCount(reader, slot)
+        return ArrowColumnData(
+          count: reader.count, nullCount: nulls,
+          buffers: [nulls == 0 ? .empty : .presence(reader, slot: slot), .cells(reader, slot: slot)])
+      }
+      var bits = ValidityBits(count: rows.count)
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(rows.count * width)
+      let cells = reader.fixedCells(slot: slot)
+      rows.forEach { index, row in
+        if !reader.isNull(slot: slot, row: row) { bits.set(index) }
+        for place in row * width..<(row + 1) * width { bytes.append(cells[place]) }
+      }
+      return ArrowColumnData(count: rows.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
+    }
+  }
+
+  private static func nullCount(_ reader: EntityReader, _ slot: Int) -> Int {
+    let bits = reader.presenceBits(slot: slot)
+    var present = 0
+    for index in 0..<bits.count { present += bits[index].nonzeroBitCount }
+    return reader.count - present
+  }
+
+  private func booleans(_ field: ArrowField, _ slot: Int) -> ArrowColumn {
+    ArrowColumn(field) { [batches] batch in
+      let rows = batches[batch]
+      var bits = ValidityBits(count: rows.count)
+      var values = [UInt8](repeating: 0, count: (rows.count + 7) / 8)
+      rows.forEach { index, row in
+        if !rows.reader.isNull(slot: slot, row: row) { bits.set(index) }
+        if rows.reader.boolean(slot: slot, row: row) { values[index >> 3] |= 1 << UInt8(index & 7) }
+      }
+      return ArrowColumnData(count: rows.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(values)])
+    }
+  }
+
+  // MARK: Relationships
+
+  private func field(_ name: String, _ type: String, isNullable: Bool = true, isText: Bool) -> ArrowField {
+    var field = ArrowField(
+      name, isText ? .text(isLarge: false) : .integer(bits: 64, isSigned: true), isNullable: isNullable,
+      metadata: [ArrowMetadataEntry(ArrowKey.type, type)])
+    if isText { field.metadata.append(ArrowMetadataEntry(ArrowKey.references, "typed")) }
+    return field
+  }
+
+  private func metadata(_ slot: Slot) -> [ArrowMetadataEntry] {
+    guard let relationship = slot.relationship else { return [] }
+    var entries = [ArrowMetadataEntry(ArrowKey.destination, relationship.destinationEntityName)]
+    if let inverse = relationship.inverseName { entries.append(ArrowMetadataEntry(ArrowKey.inverse, inverse)) }
+    if slot.isOrdered { entries.append(ArrowMetadataEntry(ArrowKey.ordered, "true")) }
+    if !slot.isOptional { entries.append(ArrowMetadataEntry(ArrowKey.optional, "false")) }
+    return entries
+  }
+
+  private func areTexts(_ slot: Slot) -> Bool { slot.destination.map { references.areTexts($0) } ?? false }
+
+  private func toOne(_ slot: Slot, _ name: String) -> ArrowColumn {
+    let isText = areTexts(slot)
+    var field = field(name, "To-one", isText: isText)
+    field.metadata += metadata(slot)
+    let index = slot.index
+    if isText {
+      return ArrowTexts.column(
+        field,
+        values(index) { reader, row in reader.toOne(slot: index, row: row).map { references.text(of: $0) } ?? "" })
+    }
+    return ArrowColumn(field) { [batches, references] batch in
+      let rows = batches[batch]
+      var bits = ValidityBits(count: rows.count)
+      var numbers = [Int64](repeating: 0, count: rows.count)
+      rows.forEach { place, row in
+        guard let node = rows.reader.toOne(slot: index, row: row) else { return }
+        bits.set(place)
+        numbers[place] = references.number(of: node)
+      }
+      return ArrowColumnData(count: rows.count, nullCount: bits.nullCount, buffers: [bits.buffer, .int64(numbers)])
+    }
+  }
+
+  private func toMany(_ slot: Slot, _ name: String) -> ArrowColumn {
+    let isText = areTexts(slot)
+    let item = self.field("item", "Reference", isNullable: false, isText: isText)
+    let index = slot.index
+    let isLarge = batches.contains { rows in
+      var count = 0
+      rows.forEach { _, row in count += rows.reader.toMany(slot: index, row: row).count }
+      return count > Int(Int32.max)
+    }
+    let field = ArrowField(
+      name, .list(ArrowField("item", item.type, isNullable: false), isLarge: isLarge), isNullable: false,
+      metadata: [ArrowMetadataEntry(ArrowKey.type, "To-many")] + item.metadata.dropFirst() + metadata(slot))
+    return ArrowColumn(field) { [batches, references] batch in
+      let rows = batches[batch]
+      var ends = Offsets(count: rows.count, isLarge: isLarge)
+      var numbers: [Int64] = []
+      var texts: [String?] = []
+      var count = 0
+      rows.forEach { _, row in
+        let list = rows.reader.toMany(slot: index, row: row)
+        for place in 0..<list.count {
+          if isText {
+            texts.append(references.text(of: list[place]))
+          } else {
+            numbers.append(references.number(of: list[place]))
+          }
+        }
+        count += list.count
+        ends.append(count)
+      }
+      let values =
+        isText
+        ? ArrowTexts.data(texts, isLarge: false)
+        : ArrowColumnData(count: count, nullCount: 0, buffers: [.empty, .int64(numbers)])
+      return ArrowColumnData(count: rows.count, nullCount: 0, buffers: [.empty, ends.buffer], item: [values])
+    }
+  }
+}

@@ -1,0 +1,15 @@
+public import AtomicStoreSPI
+import CommandSupport
+
+/// The program behind `atomicstore browse`, for programs that have formats of their own compiled in. Its name is that
+/// of the command with `-browse` added, and it is installed beside the command.
+public enum AtomicStoreBrowseTool {
+  /// Serves the store that the program's arguments name, until it is interrupted.
+  ///
+  /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out.
+  public static func main(formats: [any AtomicStore.Type] = []) {
+    for format in formats { InstalledFormats.add(format, from: "compiled in") }
+    Interrupt.watch()
+    Browse.runAsProgram()
+  }
+}

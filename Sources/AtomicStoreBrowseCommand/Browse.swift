@@ -1,0 +1,60 @@
+import ArgumentParser
+import AtomicStoreCommand
+import CommandSupport
+import Foundation
+import StoreBrowsing
+import StoreReports
+
+struct Browse: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "atomicstore browse",
+    abstract: "Look at a whole store in a browser: entities, model, objects, problems, and any predicate.",
+    discussion: """
+      A page on this machine, at an address that only this program tells: entities with counts and distributions, the
+      model as a diagram, tables of objects with a predicate and a column to sort by, every object with its relationships
+      as links, search, metadata, and what 'check' finds. The store is read once, whatever is wrong with its objects,
+      and is not changed. The program serves until it is interrupted (Ctrl-C).
+
+        atomicstore browse Company.xml
+        atomicstore browse Library.sqlite --port 8080
+      """)
+  @Argument(help: "The store; - for standard input.") var store: String
+  @OptionGroup var source: SourceOptions
+  @Option(help: "The port on 127.0.0.1; 0 for one that is free.") var port: UInt16 = 0
+  @Option(name: .customLong("max-findings"), help: "How many problems of each kind are on the page, at most.")
+  var maximum = 200
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      guard maximum >= 0 else { throw CommandFailure("--max-findings is not negative", exitCode: 64) }
+      let (coordinator, report) = try StoreReport.read(store, source, maximumFindingCount: maximum)
+      let server = BrowseServer(StoreBrowser(coordinator, report: report))
+      let json = common.json
+      try Self.waiting { [port] in
+        do {
+          try await server.run(port: port) { address in
+            try Diagnostics.put(json ? JSONValue.object([("url", .string(address))]).line + "\n" : address + "\n")
+            if isatty(STDERR_FILENO) == 1 { Diagnostics.say("open this address in a browser; Ctrl-C ends it") }
+          }
+        } catch let error as CommandFailure {
+          throw error
+        } catch {
+          throw CommandFailure("port \(port) of 127.0.0.1 cannot be served: \(error)", exitCode: 71)
+        }
+      }
+    }
+  }
+
+  /// Runs what is asynchronous, on other threads, and waits for its end.
+  private static func waiting(_ body: @escaping @Sendable () async throws -> Void) throws {
+    let end = ServingEnd()
+    Task.detached {
+      do {
+        try await body()
+        end.set(.success(()))
+      } catch { end.set(.failure(error)) }
+    }
+    try end.wait()
+  }
+}

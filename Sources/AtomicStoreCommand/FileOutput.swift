@@ -1,0 +1,56 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import Glibc
+import StoreCodecs
+
+/// Where a command writes a file that is not a store.
+struct FileOutput: ParsableArguments {
+  @Option(name: .shortAndLong, help: "The file to write; standard output without it, or with -.") var output: String?
+  @Flag(help: "Replace an existing file.") var force = false
+
+  /// The path of the file; nil for standard output.
+  var path: String? { output == "-" ? nil : output }
+
+  /// Writes a text. A file appears as a whole or not at all.
+  func write(_ text: String) throws { try write { $0.append(text) } }
+
+  /// Writes what `body` appends.
+  ///
+  /// - Parameter sources: The stores that the content comes from: a new file grants no more than they do.
+  func write(madeOf sources: [String] = [], _ body: (ByteWriter) throws -> Void) throws {
+    guard let path else { return try Diagnostics.stream(body) }
+    try check(path, sources)
+    try Self.write(to: path, madeOf: sources, replaces: force) { file in
+      let writer = ByteWriter { bytes throws(PersistentStoreError) in try file.write(bytes) }
+      try body(writer)
+      try writer.finish()
+    }
+  }
+
+  /// Writes a file beside its place, and moves it there when it is whole.
+  static func write(
+    to path: String, madeOf sources: [String], replaces: Bool, _ body: (StagedFile) throws -> Void
+  ) throws {
+    let places = try sources.filter { $0 != "-" && !Input.isURL($0) }.map { try StorePath.inspect($0) }
+    let staged = try StagedStore(
+      target: path, layout: .file, policy: replaces ? .replaceAny : .createNew,
+      ceiling: try PermissionCeiling(of: places))
+    try body(try staged.files.file())
+    try staged.finish()
+    try staged.commit()
+  }
+
+  private func check(_ path: String, _ sources: [String]) throws {
+    for source in sources where source != "-" && !Input.isURL(source) {
+      if StorePath.isSame(try StorePath.inspect(source), path: path) {
+        throw CommandFailure("\(path): this is the store itself", exitCode: 73)
+      }
+    }
+    var status = stat()
+    guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
+    guard stat(path, &status) == 0 else { return }
+    if status.st_mode & S_IFMT == S_IFDIR { throw CommandFailure("\(path): this is a directory", exitCode: 73) }
+    if !force { throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73) }
+  }
+}

@@ -1,0 +1,100 @@
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+
+/// Where the results of a list of stores are written: below one directory, with the paths of the sources.
+struct FleetTargets: Sendable {
+  private enum Target: Sendable {
+    case path(String)
+    case refused(String)
+  }
+  private let targets: [Target]
+  /// The files of the sources, if a result may replace a file.
+  private let sources: Set<FileNumber>
+
+  /// The device and the inode of a file.
+  private struct FileNumber: Hashable {
+    let device: UInt
+    let inode: UInt
+
+    init?(_ path: String) {
+      var status = stat()
+      guard stat(path, &status) == 0 else { return nil }
+      (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
+    }
+  }
+
+  /// - Parameters:
+  ///   - type: The type of the results, whose extension they get.
+  ///   - mayReplace: Whether a result may replace a file, but never another store of the list.
+  init(
+    _ paths: [String], below directory: String, type: any AtomicStore.Type, in registry: StoreRegistry, mayReplace: Bool
+  ) {
+    var directory = directory
+    while directory.count > 1, directory.hasSuffix("/") { directory.removeLast() }
+    let fileExtension = type.traits.fileExtensions.first.map { "." + $0 } ?? ""
+    var taken: [ScalarString: String] = [:]
+    targets = paths.map { path in
+      if Input.isURL(path) { return .refused("a result below a directory cannot have the name of a URL") }
+      let parts = path.split(separator: "/").filter { $0 != "." }
+      guard let name = parts.last else { return .refused("the path has no file name") }
+      guard !parts.contains("..") else {
+        return .refused("the path contains '..', so its result would not be in \(directory)")
+      }
+      let names = parts.dropLast().map(String.init) + [Self.stem(String(name), registry) + fileExtension]
+      let target = directory + "/" + names.joined(separator: "/")
+      if let first = taken[ScalarString(target)] {
+        return .refused("its result would be \(target), which is that of \(first)")
+      }
+      taken[ScalarString(target)] = path
+      return .path(target)
+    }
+    sources = mayReplace ? Set(paths.compactMap { FileNumber($0) }) : []
+  }
+
+  /// The name without the extension of a store type.
+  private static func stem(_ name: String, _ registry: StoreRegistry) -> String {
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
+    let fileExtension = name[name.index(after: dot)...].lowercased()
+    return registry.storeTypes(forFileExtension: fileExtension).isEmpty ? name : String(name[..<dot])
+  }
+
+  /// The path of a result.
+  ///
+  /// - Throws: 73 if another store has the same, or it would be elsewhere, or replace a store of the list.
+  func target(_ index: Int) throws -> String {
+    switch targets[index] {
+    case .refused(let reason): throw CommandFailure(reason, exitCode: 73)
+    case .path(let path):
+      if !sources.isEmpty, let file = FileNumber(path), sources.contains(file) {
+        throw CommandFailure("its result \(path) would replace a store of the list", exitCode: 73)
+      }
+      return path
+    }
+  }
+
+  // MARK: Directories
+
+  private static func directory(of target: String) -> String {
+    guard let slash = target.lastIndex(of: "/"), slash != target.startIndex else { return "/" }
+    return String(target[..<slash])
+  }
+
+  static func directoryExists(of target: String) -> Bool {
+    var status = stat()
+    return stat(directory(of: target), &status) == 0
+  }
+
+  /// Creates the directories of a result that do not exist. Another worker may create them at the same time.
+  static func makeDirectories(of target: String) throws {
+    let directory = directory(of: target)
+    guard !directoryExists(of: target) else { return }
+    var path = directory.hasPrefix("/") ? "/" : ""
+    for part in directory.split(separator: "/") {
+      path += path.isEmpty || path.hasSuffix("/") ? part : "/" + part
+      guard mkdir(path, 0o777) == 0 || errno == EEXIST else {
+        throw CommandFailure("\(path): the directory cannot be created: \(Descriptor.text(errno))", exitCode: 73)
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+import ModelFiles
+
+extension Model {
+  struct WriteSwift: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "swift",
+      abstract: "Write the classes of a model's entities as Swift source files.",
+      discussion: """
+        One file for each entity, with typed properties, keys for predicates and sorting, and a function for each fetch
+        request of the model; and one file that registers the classes. An attribute whose user info has the entry
+        'enum' ('low, high', 'low = 1, high = 5', 'Level: low, high') gets an enumeration. Files that are the same
+        already are not written. Other files in the directory are not touched.
+
+          atomicstore model swift App.xcdatamodeld --output Sources/App/Model
+        """)
+    @Argument(help: "The model file, or a store that carries a model; - for standard input.") var source: String
+    @Option(help: "The directory of the source files. It is created if it does not exist.") var output: String
+    @Option(help: "The version, if the file has several.") var version: String?
+    @Option(help: "The name of the model in Swift; by default that of the file.") var name: String?
+    @Flag(name: .customLong("public"), help: "Make the classes public, for use by other modules.") var isPublic = false
+    @OptionGroup var common: CommonOptions
+
+    func run() throws {
+      try guarded(common) {
+        defer { Input.discard() }
+        let read = try ModelSource.read(source, version: version, json: common.json)
+        guard let model = read.model else {
+          throw CommandFailure("\(source): the store does not carry a model", exitCode: 65, json: common.json)
+        }
+        for text in read.warnings { Diagnostics.say("atomicstore: \(source): \(text)") }
+        let file = ((source as NSString).lastPathComponent as NSString).deletingPathExtension
+        let files = try SwiftModelWriter(model, name: name ?? file, isPublic: isPublic).files()
+        func path(_ name: String) -> String { (output as NSString).appendingPathComponent(name) }
+        for (name, _) in files {
+          guard let there = FileManager.default.contents(atPath: path(name)), !there.isEmpty else { continue }
+          guard there.starts(with: Data(SwiftModelWriter.mark.utf8)) else {
+            throw CommandFailure(
+              "\(path(name)): this file was not generated, and is not replaced; nothing was written", exitCode: 73,
+              json: common.json)
+          }
+        }
+        try FileManager.default.createDirectory(atPath: output, withIntermediateDirectories: true)
+        for (name, text) in files {
+          let path = path(name)
+          let bytes = Data(text.utf8)
+          // An unchanged file keeps its date, so that nothing is compiled again.
+          if FileManager.default.contents(atPath: path) == bytes { continue }
+          try bytes.write(to: URL(filePath: path))
+        }
+        let names = files.map(\.name)
+        try Diagnostics.put(
+          common.json
+            ? JSONValue.object([("files", .array(names.map { .string($0) }))]).text + "\n"
+            : names.map { "\($0)\n" }.joined())
+      }
+    }
+  }
+}

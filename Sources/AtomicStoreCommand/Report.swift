@@ -1,0 +1,56 @@
+import ArgumentParser
+import CommandSupport
+import Foundation
+import StoreReports
+
+struct Report: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Make a page about a store to look at in a browser: entities, model, objects, problems, metadata.",
+    discussion: """
+      The page is one file that loads nothing and needs no network: entities with counts and distributions of their
+      columns, the model as a diagram, the objects in tables with relationships as links, metadata, what 'check' finds,
+      and search. The store is read whatever is wrong with its objects, and is not changed. Equal stores give equal
+      pages.
+
+        atomicstore report Company.xml -o company.html
+        atomicstore report Library.sqlite -o library.html --rows 1000
+      """)
+  @Argument(help: "The store; - for standard input.") var store: String
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var file: FileOutput
+  @Option(help: "How many objects of each entity are on the page, at most.") var rows = 100_000
+  @Option(name: .customLong("max-findings"), help: "How many problems of each kind are on the page, at most.")
+  var maximum = 200
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      guard rows >= 0, maximum >= 0 else {
+        throw CommandFailure("--rows and --max-findings are not negative", exitCode: 64)
+      }
+      let (coordinator, read) = try StoreReport.read(store, source, maximumFindingCount: maximum)
+      defer { withExtendedLifetime(coordinator) {} }
+      var report = read
+      report.maximumRowCount = rows
+      try file.write(madeOf: [store]) { try report.write(to: $0) }
+      try tell(report)
+    }
+  }
+
+  private func tell(_ report: StoreReport) throws {
+    guard let path = file.path else { return }
+    guard common.json else {
+      if isatty(STDERR_FILENO) == 1 {
+        Diagnostics.say(
+          "wrote \(path): \(Diagnostics.count(report.objects.count, "object")), \(Diagnostics.count(report.problemCount, "problem"))"
+        )
+      }
+      return
+    }
+    try Diagnostics.put(
+      JSONValue.object([
+        ("store", .string(Input.shown(store))), ("output", .string(path)), ("objects", .integer(report.objects.count)),
+        ("problems", .integer(report.problemCount)),
+      ]).text + "\n")
+  }
+}

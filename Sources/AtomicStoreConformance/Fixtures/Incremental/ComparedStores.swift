@@ -1,0 +1,210 @@
+package import AtomicStoreKit
+package import AtomicStoreSPI
+import BinaryPropertyListStoreFormat
+import FoundationEssentials
+import StoreCoordination
+
+/// The same random graph in a property list and in an incremental store: what one answers, the other has to.
+package struct ComparedStores {
+  /// The coordinator of the property list.
+  package let property: PersistentStoreCoordinator
+  /// The coordinator of the incremental store.
+  package let incremental: PersistentStoreCoordinator
+  /// The path of the property list.
+  package let propertyPath: String
+  /// The path or URL of the incremental store.
+  package let incrementalPath: String
+  private let registry: StoreRegistry
+  /// The incremental type: the one whose URL is given, or else the first of the registry.
+  private let incrementalType: String?
+
+  /// Fills both: the property list by a context, the incremental store by a conversion, which replaces what is there.
+  ///
+  /// - Parameters:
+  ///   - count: The number of items.
+  ///   - registry: The incremental type, and the format of binary property lists.
+  package init(
+    seed: UInt64, count: Int, propertyPath: String, incrementalPath: String, registry: StoreRegistry
+  ) throws {
+    (self.propertyPath, self.incrementalPath, self.registry) = (propertyPath, incrementalPath, registry)
+    let types = registry.incrementalTypes
+    let named = types.first { type in type.urlSchemes.contains { incrementalPath.hasPrefix($0 + ":") } }
+    incrementalType = (named ?? types.first)?.storeType
+    let list = BinaryPropertyListStore.storeType
+    let made = PersistentStoreCoordinator(
+      managedObjectModel: try Models.frozen(ItemGraph.description), registry: registry)
+    let first = try made.addPersistentStore(type: list, at: propertyPath)
+    let context = ManagedObjectContext(made)
+    var random = SeededRandom(seed)
+    try ItemGraph.fill(context, count, &random)
+    try context.save()
+    try made.remove(first)
+    var converter = StoreConverter(registry: registry)
+    converter.sourceType = list
+    converter.targetType = incrementalType
+    converter.replacesTarget = true
+    _ = try converter.convert(from: propertyPath, to: incrementalPath)
+    property = PersistentStoreCoordinator(registry: registry)
+    try property.addPersistentStore(type: list, at: propertyPath)
+    incremental = PersistentStoreCoordinator(registry: registry)
+    try incremental.addPersistentStore(type: converter.targetType, at: incrementalPath)
+  }
+
+  /// What came of comparing the answers to requests.
+  package struct Outcome: Sendable {
+    /// How many requests the incremental store answered by itself.
+    package var exact = 0
+    /// How many it answered with more than was asked for.
+    package var partly = 0
+    /// The first difference: the request, and both answers. Nil if there is none.
+    package var difference: String?
+  }
+
+  /// Has random requests answered by both.
+  ///
+  /// - Parameter edits: The number of changes that are made to both, and not saved, before the requests.
+  package func compare(requests count: Int, seed: UInt64, edits: Int) throws -> Outcome {
+    var source = RandomRequests(seed: seed)
+    var requests: [FetchRequest<ManagedObject>] = []
+    for _ in 0..<count { requests.append(try source.next()) }
+    return try compare(requests, seed: seed, edits: edits)
+  }
+
+  /// Has requests answered by both.
+  package func compare(
+    _ requests: [FetchRequest<ManagedObject>], seed: UInt64 = 1, edits: Int = 0
+  ) throws -> Outcome {
+    let one = ManagedObjectContext(property)
+    let other = ManagedObjectContext(incremental)
+    for context in [one, other] where edits > 0 {
+      var random = SeededRandom(seed &+ 1)
+      try ItemGraph.edit(context, edits, &random)
+    }
+    var outcome = Outcome()
+    for request in requests {
+      let explanation = try other.explain(request)
+      switch explanation.method {
+      case .store: outcome.exact += 1
+      case .storeAndObjects: outcome.partly += 1
+      default: break
+      }
+      let expected = try one.fetch(request)
+      let found = try other.fetch(request)
+      var wrong = Self.difference(expected.map(Self.name), found.map(Self.name))
+      if wrong == nil {
+        let count = try other.count(for: request)
+        if count != expected.count { wrong = ("a count of \(expected.count)", "a count of \(count)") }
+      }
+      if wrong == nil, let object = expected.last, let twin = found.last {
+        wrong = Self.difference(try Self.values(object), try Self.values(twin))
+      }
+      if let (wanted, got) = wrong {
+        outcome.difference = "\(Self.text(request)) (\(explanation)): expected \(wanted), found \(got)"
+        break
+      }
+    }
+    return outcome
+  }
+
+  private static func difference(_ expected: [String], _ found: [String]) -> (String, String)? {
+    guard !expected.elementsEqual(found, by: { $0.utf8.elementsEqual($1.utf8) }) else { return nil }
+    return ("\(expected)", "\(found)")
+  }
+
+  /// The request as people write it.
+  private static func text(_ request: FetchRequest<ManagedObject>) -> String {
+    var text = request.entityName + (request.includesSubentities ? "" : " without sub-entities")
+    if let predicate = request.predicate { text += " where \(predicate)" }
+    let keys = request.sortKeys.map { $0.keyPath + ($0.isAscending ? "" : " descending") }
+    if !keys.isEmpty { text += " sorted by \(keys.joined(separator: ", "))" }
+    if request.fetchOffset > 0 { text += " offset \(request.fetchOffset)" }
+    if request.fetchLimit > 0 { text += " limit \(request.fetchLimit)" }
+    return text
+  }
+
+  /// What an object is called; all that are not saved yet have one name.
+  private static func name(_ object: ManagedObject) -> String {
+    "\(object.entity.name)/" + (object.objectID.reference.map { "\($0)" } ?? "new")
+  }
+
+  /// The attributes of an object, and the sizes of its to-manys.
+  private static func values(_ object: ManagedObject) throws -> [String] {
+    try object.entity.slots.map { slot in
+      switch slot.kind {
+      case .attribute: "\(slot.name) = \(try object.value(forKey: slot.name).map { "\($0)" } ?? "nil")"
+      case .toOne: "\(slot.name) → \((try object.value(forKey: slot.name) as? ManagedObject).map(name) ?? "nil")"
+      case .toMany: "\(slot.name) → \(try object.objects(forRelationshipNamed: slot.name).map(name).sorted())"
+      }
+    }
+  }
+
+  // MARK: Saved changes
+
+  /// Makes random changes to both and saves them, several times.
+  ///
+  /// - Returns: How the errors of the saves differ; nil if they do not.
+  package func save(rounds: Int, seed: UInt64) throws -> String? {
+    for round in 0..<rounds {
+      var errors: [String] = []
+      for coordinator in [property, incremental] {
+        let context = ManagedObjectContext(coordinator)
+        var random = SeededRandom(seed &* 100 &+ UInt64(round))
+        try ItemGraph.edit(context, 8, &random)
+        do {
+          try context.save()
+          errors.append("no error")
+        } catch { errors.append("\(error)") }
+      }
+      if errors[0] != errors[1] { return "expected \(errors[0]), found \(errors[1])" }
+    }
+    return nil
+  }
+
+  /// How the contents of both differ, value by value: ten differences at most.
+  package func differences() throws -> [String] {
+    try differences(incrementalPath, incrementalType)
+  }
+  /// How a property list differs from the one that was compared.
+  func differences(at path: String) throws -> [String] {
+    try differences(path, BinaryPropertyListStore.storeType)
+  }
+
+  private func differences(_ path: String, _ type: String?) throws -> [String] {
+    let one = try texts(propertyPath, BinaryPropertyListStore.storeType)
+    let other = try texts(path, type)
+    guard one != other else { return [] }
+    return one.difference(from: other).prefix(10).map { "\($0)" }
+  }
+
+  /// All values of a store. Objects are called by their position: blocks of references that were not used up make other
+  /// numbers.
+  private func texts(_ path: String, _ type: String?) throws -> [String] {
+    let coordinator = PersistentStoreCoordinator(registry: registry)
+    coordinator.readsIncrementalStoresWhole = true
+    let store = try coordinator.addPersistentStore(type: type, at: path, isReadOnly: true)
+    let nodes = try store.nodes.canonical()
+    var names: [ObjectReference: String] = [:]
+    for entity in nodes.model.entities {
+      for (position, node) in nodes.handles(of: entity.index).enumerated() {
+        names[nodes.objectReference(of: node)] = "\(entity.name)#\(position)"
+      }
+    }
+    var lines: [String] = []
+    for entity in nodes.model.entities {
+      for node in nodes.handles(of: entity.index) {
+        for slot in entity.slots {
+          let text: String
+          switch nodes.value(slot: slot.index, of: node) {
+          case .toOne(let other): text = names[other] ?? "?"
+          case .toMany(let list):
+            let found = list.map { names[$0] ?? "?" }
+            text = (slot.isOrdered ? found : found.sorted()).joined(separator: ",")
+          case let value: text = value.typedText
+          }
+          lines.append("\(names[nodes.objectReference(of: node)] ?? "?").\(slot.name) = \(text)")
+        }
+      }
+    }
+    return lines
+  }
+}

@@ -1,0 +1,94 @@
+package import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Requests for objects of ``ItemGraph``, made at random of everything that the language of predicates has, whether a
+/// store understands it or not.
+package struct RandomRequests {
+  private var random: SeededRandom
+
+  /// Creates a source; the same seed makes the same requests.
+  package init(seed: UInt64) { random = SeededRandom(seed) }
+
+  private mutating func pick<Element>(_ list: [Element]) -> Element { list[random.below(list.count)] }
+  /// A small number, as the objects have them.
+  private mutating func number() -> Int { random.below(7) - 3 }
+
+  private mutating func literal(_ name: String) -> Any? {
+    if random.below(8) == 0 { return nil }
+    switch name {
+    case "name", "extra", "owner.name", "owner.favourite.name", "alone.name", "waitsFor.name":
+      return pick(ItemGraph.texts)
+    case "weight", "ratio", "alone.weight":
+      let number = pick(ItemGraph.doubles)
+      return number.isFinite ? number : 2.5
+    case "isNew": return random.below(2) == 0
+    case "made": return Date(timeIntervalSinceReferenceDate: Double(number()) * 1000.5)
+    case "code": return ItemGraph.code(random.below(4))
+    case "price": return Decimal(number()) / 4
+    default: return number()
+    }
+  }
+
+  private mutating func comparison() throws -> FetchPredicate {
+    switch random.below(12) {
+    case 0:
+      let sign = pick(["==", "!=", "<", ">="])
+      return try FetchPredicate(
+        format: "\(pick(["tags", "parts", "wholes"])).@count \(sign) %@", random.below(4))
+    case 1:
+      return try FetchPredicate(
+        format: "\(pick(["ANY", "ALL", "NONE"])) tags.name \(pick(["==", "!=", "BEGINSWITH", "<"])) %@",
+        pick(ItemGraph.texts))
+    case 2:
+      return try FetchPredicate(
+        format: "\(pick(["ANY", "ALL"])) parts.small \(pick(["==", "!=", ">"])) %@", number())
+    case 3:
+      let operators = ["BEGINSWITH", "ENDSWITH", "CONTAINS", "LIKE", "CONTAINS[c]", "==[cd]"]
+      return try FetchPredicate(
+        format: "\(pick(["name", "owner.name"])) \(pick(operators)) %@", pick(ItemGraph.texts))
+    case 4:
+      return try FetchPredicate(
+        format: "\(pick(["owner", "waitsFor", "alone", "owner.favourite"])) \(pick(["==", "!="])) nil")
+    case 5: return try FetchPredicate(format: "small IN {-1, 0, 2\(pick(["", ", nil"]))}")
+    case 6: return try FetchPredicate(format: "name IN %@", [pick(ItemGraph.texts), pick(ItemGraph.texts)])
+    case 7: return try FetchPredicate(format: "\(pick(["small", "weight", "big"])) BETWEEN {-1, 2}")
+    case 8: return try FetchPredicate(format: "small + 1 > big")
+    default:
+      let name = pick([
+        "name", "small", "big", "price", "weight", "ratio", "isNew", "made", "code", "owner.name", "owner.rank",
+        "owner.favourite.name", "alone.name", "alone.weight", "waitsFor.name",
+      ])
+      let argument = literal(name)
+      let isOrdered = argument != nil && !["isNew", "code"].contains(name)
+      let sign = pick(isOrdered ? ["==", "!=", "<", "<=", ">", ">="] : ["==", "!="])
+      guard let argument else { return try FetchPredicate(format: "\(name) \(sign) nil") }
+      return try FetchPredicate(format: "\(name) \(sign) %@", argument)
+    }
+  }
+
+  private mutating func predicate(depth: Int = 0) throws -> FetchPredicate {
+    switch random.below(depth < 3 ? 8 : 4) {
+    case 4: return .and([try predicate(depth: depth + 1), try predicate(depth: depth + 1)])
+    case 5: return .or([try predicate(depth: depth + 1), try predicate(depth: depth + 1)])
+    case 6: return .not(try predicate(depth: depth + 1))
+    default: return try comparison()
+    }
+  }
+
+  private mutating func sortKeys() -> [SortKey] {
+    let paths = ["name", "small", "big", "weight", "ratio", "isNew", "made", "owner.name", "price", "tags.@count"]
+    return (0..<random.below(3)).map { _ in SortKey(pick(paths), isAscending: random.below(2) == 0) }
+  }
+
+  /// The next request: predicate, sort keys, limit, offset, with or without sub-entities.
+  package mutating func next() throws -> FetchRequest<ManagedObject> {
+    var request = FetchRequest<ManagedObject>(entityName: pick(["Item", "Item", "Special"]))
+    if random.below(10) > 0 { request.predicate = try predicate() }
+    request.sortKeys = sortKeys()
+    request.includesSubentities = random.below(5) > 0
+    if random.below(2) == 0 { request.fetchLimit = 1 + random.below(7) }
+    if random.below(3) == 0 { request.fetchOffset = 1 + random.below(5) }
+    return request
+  }
+}

@@ -1,0 +1,119 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCoordination
+import StorePredicates
+
+extension ManagedObjectContext {
+  /// Sets properties of all objects that match a request in their stores, and saves: all or none. Unsaved changes of
+  /// this context are not considered.
+  ///
+  /// Hooks do not run; inverses are updated, derived attributes are computed, and the model's rules are checked.
+  ///
+  /// - Throws: `.invalidFetch`, `.undefinedKey`, `.invalidValue`, and what ``save()`` throws.
+  public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
+    try checkThread()
+    let context = batchContext()
+    var fetch = FetchRequest<ManagedObject>(entityName: request.entityName, predicate: request.predicate)
+    fetch.includesSubentities = request.includesSubentities
+    fetch.affectedStores = request.affectedStores
+    let objects = try context.fetch(fetch)
+    // Sorted, so that the same error is reported every time.
+    let assignments = request.propertiesToUpdate.sorted { ScalarString($0.key) < ScalarString($1.key) }
+    var values: [[Any?]] = []
+    values.reserveCapacity(objects.count)
+    for object in objects {
+      var row: [Any?] = []
+      for (key, source) in assignments { row.append(try object.batchValue(source, forKey: key)) }
+      values.append(row)
+    }
+    for (object, row) in zip(objects, values) {
+      for (assignment, value) in zip(assignments, row) { try object.setValue(value, forKey: assignment.key) }
+    }
+    let ids = Set(objects.map(\.objectID))
+    let changes = try saveBatch(context)
+    return BatchResult(changes: changes, objectIDs: changes.updated.filter { ids.contains($0) })
+  }
+
+  /// Deletes all objects that match a request in their stores, and saves: all or none. Unsaved changes of this context
+  /// are not considered.
+  ///
+  /// Delete rules are applied, Deny included; hooks do not run.
+  ///
+  /// - Throws: `.invalidFetch`, and what ``save()`` throws.
+  public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
+    try checkThread()
+    let context = batchContext()
+    let objects = try request.objectIDs.map { context.existingObjects(with: $0) } ?? context.fetch(request.fetchRequest)
+    for object in objects { context.delete(object) }
+    let changes = try saveBatch(context)
+    return BatchResult(changes: changes, objectIDs: changes.deleted)
+  }
+
+  /// Applies what other contexts or batch requests saved to contexts: as ``mergeChanges(fromDidSave:)``, for IDs that
+  /// may come from elsewhere.
+  public static func mergeChanges(fromRemoteContextSave changes: ObjectIDChanges, into contexts: [ManagedObjectContext])
+  {
+    for context in contexts { context.mergeChanges(fromDidSave: changes) }
+  }
+
+  // MARK: Contexts for batches
+
+  /// A context without classes, so that no hooks run.
+  func batchContext() -> ManagedObjectContext {
+    let context = ManagedObjectContext(persistentStoreCoordinator, classes: [:])
+    context.name = "batch"
+    context.isObservable = false
+    context.transactionAuthor = transactionAuthor
+    context.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
+    context.conflictResolver = BatchConflicts()
+    return context
+  }
+
+  /// Saves, and returns the IDs of all changes.
+  func saveBatch(_ context: ManagedObjectContext) throws(ManagedObjectError) -> ObjectIDChanges {
+    var saved = ObjectIDChanges()
+    let observation = context.observe { event in
+      if case .didSave(let changes) = event { saved = context.savedIDs(of: changes) }
+    }
+    defer { observation.cancel() }
+    try context.save()
+    return saved
+  }
+
+  /// Passes a batch to the contexts that merge automatically.
+  func deliverBatch(_ changes: ObjectIDChanges) {
+    for inbox in persistentStoreCoordinator.registrations.deliveries.inboxes { inbox.put(changes) }
+  }
+}
+
+extension ManagedObject {
+  /// The new value of a property: the given one, or that of an expression, in the property's type.
+  final func batchValue(_ source: Any?, forKey key: String) throws(ManagedObjectError) -> Any? {
+    let property = plan.properties[try number(of: key)]
+    guard let expression = StoredValue.unwrapped(source) as? FetchExpression else { return source }
+    let value: PredicateValue
+    do throws(PredicateEvaluationError) { value = try PredicateEvaluator(self).assignedValue(of: expression) } catch {
+      throw ManagedObjectError(error)
+    }
+    switch (property.kind, value) {
+    case (.attribute(let type), .value(let value)):
+      if type.accepts(value) { return value }
+      if case .string(let text) = value, type == .uri { return StoredValue.uri(text) }
+      for source in [AttributeType.integer64, .double, .decimal] {
+        if let converted = ValueConversion(from: source, to: type)?.convert(value), type.accepts(converted) {
+          return converted
+        }
+      }
+      throw refusal(value.displayText, property, type.modelName)
+    case (.toOne, .object(let subject)): return subject as? ManagedObject
+    case (.toOne, .value(.null)): return nil
+    default: throw refusal("\(expression)", property, "an expression of its kind")
+    }
+  }
+}
+
+/// A batch wins over what others changed meanwhile. It merges no objects: one that breaks a uniqueness constraint
+/// fails.
+private struct BatchConflicts: ConflictResolver {
+  func resolve(_ conflict: ObjectConflict) -> ConflictResolution { .by(.mergeByPropertyObjectTrump) }
+}

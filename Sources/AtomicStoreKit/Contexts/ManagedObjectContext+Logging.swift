@@ -1,0 +1,16 @@
+import AtomicStoreSPI
+import StoreCoordination
+
+extension ManagedObjectContext {
+  /// Logs conflicts, and how they were decided.
+  func logConflicts(_ found: [DecidedConflict], isFailing: Bool) {
+    persistentStoreCoordinator.log(
+      .notice, isFailing ? "conflicts" : "conflicts resolved",
+      [
+        "count": "\(found.count)", "context": name ?? "",
+        "objects": found.prefix(5).map { "\($0.object.plan.name)/\($0.object.reference.map(\.description) ?? "new")" }
+          .joined(separator: ", "),
+        "policies": Set(found.map { "\($0.policy)" }).sorted().joined(separator: ", "),
+      ])
+  }
+}

@@ -1,0 +1,240 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCoordination
+import StorePredicates
+
+/// A request that an incremental store executes.
+struct StoreSearch {
+  let cache: StoreCache
+  let fetch: StoreFetch
+  /// What the store leaves to the kit, before unsaved changes are considered.
+  let answer: FetchAnswer
+  /// Whether objects with unsaved changes have to be evaluated as well.
+  let hasChanges: Bool
+  /// Why everything is evaluated on objects; nil if the store evaluates the predicate.
+  let everythingBecause: String?
+}
+
+extension ManagedObjectContext {
+  /// How an incremental store executes a request; nil if no incremental store is asked, or it is not asked alone.
+  func storeSearch<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> StoreSearch? {
+    guard parent == nil, request.filter == nil else { return nil }
+    let caches = cachesAsked(request)
+    guard caches.count == 1, let cache = caches.first, cache.isIncremental, let connection = cache.store.connection
+    else {
+      return nil
+    }
+    let entities = try entities(of: request).filter { $0.model === cache.store.model }
+    guard let entity = cache.store.model.entity(named: request.entityName) else { return nil }
+    var fetch = StoreFetch(
+      entity: entity.index, entities: entities.filter { !$0.isAbstract }.map(\.index), predicate: request.predicate,
+      sortKeys: request.sortKeys, limit: request.fetchLimit > 0 ? request.fetchLimit : nil,
+      offset: max(0, request.fetchOffset))
+    let changed = (inserted.elements + updated.elements + deleted.elements).filter {
+      fetch.entities.contains($0.plan.index)
+    }
+    let leadsOn =
+      request.predicate?.readsRelationships ?? false
+      || request.sortKeys.contains { $0.keyPath.utf8.contains(UInt8(ascii: ".")) }
+    guard hasPendingChanges, !changed.isEmpty || leadsOn else {
+      return StoreSearch(
+        cache: cache, fetch: fetch, answer: connection.answer(to: fetch), hasChanges: false, everythingBecause: nil)
+    }
+    var reason: String?
+    if leadsOn {
+      // Objects with changes may be at the other end.
+      reason = "the request may read unsaved changes through a relationship"
+      fetch.predicate = nil
+      fetch.sortKeys = []
+      fetch.limit = nil
+    } else if let limit = fetch.limit {
+      // As many as changed may be missing in the end.
+      let (end, overflow) = (limit + changed.count).addingReportingOverflow(fetch.offset)
+      fetch.limit = overflow ? nil : end
+    }
+    fetch.offset = 0
+    return StoreSearch(
+      cache: cache, fetch: fetch, answer: connection.answer(to: fetch), hasChanges: true, everythingBecause: reason)
+  }
+
+  /// Executes a request in an incremental store.
+  func rows<Result>(
+    of request: FetchRequest<Result>, in search: StoreSearch
+  ) throws(ManagedObjectError) -> FoundRows {
+    let cache = search.cache
+    guard let version = cache.currentVersion() else { return FoundRows() }
+    let (answer, nodes) = try nodes(of: search)
+    var found = FoundRows()
+    if !search.hasChanges, case .exact = answer {
+      found.parts.append((cache, version, nodes[...]))
+      return found
+    }
+    var objects = nodes.map { object(at: $0, in: version, of: cache) }
+    if search.hasChanges {
+      let wanted = Set(search.fetch.entities)
+      let there = ObjectList(objects)
+      objects.removeAll { !$0.flags.isDisjoint(with: [.deleted, .inserted]) }
+      let changed = updated.elements.filter {
+        $0.cache === cache && wanted.contains($0.plan.index) && !there.contains($0)
+      }
+      objects += changed
+      // The store sorted by the values that it has; objects that are equal by their new ones stand in stored order.
+      if !changed.isEmpty || !request.sortKeys.isEmpty { objects.sort(by: Self.isStoredBefore) }
+      objects += try insertedObjects(of: request, cache, wanted)
+    }
+    let isDecided = if case .exact = answer { search.everythingBecause == nil } else { false }
+    if let predicate = request.predicate {
+      let now = Date()
+      objects = try keep(objects) { object throws(PredicateEvaluationError) in
+        // The store has tested what is as it was read.
+        if isDecided, !object.hasChanges { return true }
+        self.objectsAskedByFetches += 1
+        return try PredicateEvaluator(object, now: now).evaluate(predicate)
+      }
+    }
+    if !request.sortKeys.isEmpty { objects = try sorted(objects, by: request.sortKeys) }
+    let rest = objects.dropFirst(max(0, request.fetchOffset))
+    found.objects = Array(request.fetchLimit > 0 ? rest.prefix(request.fetchLimit) : rest)
+    return found
+  }
+
+  /// All objects of the request's entities in an incremental store, in order, without those inserted here.
+  func storedObjects(of entities: [Entity], in cache: StoreCache) throws(ManagedObjectError) -> [ManagedObject] {
+    let own = entities.filter { $0.model === cache.store.model && !$0.isAbstract }
+    guard let first = own.first, let version = cache.currentVersion() else { return [] }
+    let search = StoreSearch(
+      cache: cache, fetch: StoreFetch(entity: first.root.index, entities: own.map(\.index)), answer: .exact,
+      hasChanges: false, everythingBecause: nil)
+    return try nodes(of: search).nodes.map { object(at: $0, in: version, of: cache) }
+  }
+
+  /// The exact number of objects of a request, if the store can tell.
+  func storeCount(of search: StoreSearch) throws(ManagedObjectError) -> Int? {
+    guard !search.hasChanges, let connection = search.cache.store.connection else { return nil }
+    var fetch = search.fetch
+    fetch.limit = nil
+    fetch.offset = 0
+    fetch.sortKeys = []
+    let asked = fetch
+    do throws(PersistentStoreError) {
+      return try connection.use { store throws(PersistentStoreError) in try store.count(asked) }
+    } catch {
+      throw ManagedObjectError(.persistentStoreOperation, "the store could not be asked", underlying: error)
+    }
+  }
+
+  private func nodes(of search: StoreSearch) throws(ManagedObjectError) -> (answer: FetchAnswer, nodes: [NodeHandle]) {
+    guard let connection = search.cache.store.connection else { return (.exact, []) }
+    let fetch = search.fetch
+    do throws(PersistentStoreError) {
+      let result = try connection.use { store throws(PersistentStoreError) in try store.fetch(fetch) }
+      return (result.answer, search.cache.take(result.rows))
+    } catch {
+      throw ManagedObjectError(
+        .persistentStoreOperation, "the store could not be asked",
+        entityName: search.cache.plan.entities[fetch.entity].name,
+        underlying: error)
+    }
+  }
+
+  private func insertedObjects<Result>(
+    of request: FetchRequest<Result>, _ cache: StoreCache, _ wanted: Set<Int>
+  ) throws(ManagedObjectError) -> [ManagedObject] {
+    inserted.elements.filter { object in
+      guard wanted.contains(object.plan.index), !object.flags.contains(.deleted) else { return false }
+      return cacheForCheck(object).map { $0 === cache } ?? true
+    }
+  }
+
+  private func keep(
+    _ objects: [ManagedObject], _ test: (ManagedObject) throws(PredicateEvaluationError) -> Bool
+  ) throws(ManagedObjectError) -> [ManagedObject] {
+    var kept: [ManagedObject] = []
+    for object in objects {
+      do throws(PredicateEvaluationError) { if try test(object) { kept.append(object) } } catch {
+        throw ManagedObjectError(error)
+      }
+    }
+    return kept
+  }
+
+  private func sorted(_ objects: [ManagedObject], by keys: [SortKey]) throws(ManagedObjectError) -> [ManagedObject] {
+    try SortKey.sort(objects, by: keys)
+  }
+
+  /// The order of stored objects without sort keys.
+  private static func isStoredBefore(_ one: ManagedObject, _ other: ManagedObject) -> Bool {
+    if one.plan.index != other.plan.index { return one.plan.index < other.plan.index }
+    guard let a = one.reference, let b = other.reference else { return one.reference != nil }
+    return a < b
+  }
+
+  /// Reads the rows that have the same unique values as new and changed objects, as the store has them now. Returns
+  /// their nodes in the cache's present window; nil for a store that is not incremental.
+  func readRows(
+    sharing constraint: [Int], of objects: [ManagedObject], _ holder: EntityPlan, in cache: StoreCache
+  ) throws(ManagedObjectError) -> [NodeHandle]? {
+    guard cache.isIncremental, let connection = cache.store.connection else { return nil }
+    let entities = holder.entity.hierarchy.filter { !$0.isAbstract }.map(\.index)
+    let conditions = objects.compactMap { condition(of: $0, constraint, holder) }
+    var rows: [StoreRow] = []
+    do throws(PersistentStoreError) {
+      for part in stride(from: 0, to: conditions.count, by: 200) {
+        let fetch = StoreFetch(
+          entity: holder.index, entities: entities,
+          predicate: .or(Array(conditions[part..<min(part + 200, conditions.count)])))
+        rows += try connection.use { store throws(PersistentStoreError) in try store.fetch(fetch) }.rows
+      }
+      // Objects that were read before and have changed since are read again with their conflicts.
+      if let window = cache.currentVersion() {
+        let stale = rows.compactMap { row -> ManagedObject? in
+          let root = cache.plan.entities[row.entity].root
+          guard let node = window.knownHandle(for: row.reference, root: root), window.isFilled(node),
+            window.rowVersion(of: node) != row.version
+          else { return nil }
+          return cache.object(root: root, row.reference)
+        }
+        try cache.renew(stale)
+      }
+    } catch {
+      throw ManagedObjectError(.persistentStoreOperation, "the store could not be asked", underlying: error)
+    }
+    return cache.take(rows)
+  }
+
+  /// The condition that an object's unique values fulfil; nil if one is null, or leads to an object that is not saved.
+  private func condition(of object: ManagedObject, _ constraint: [Int], _ holder: EntityPlan) -> FetchPredicate? {
+    var parts: [FetchPredicate] = []
+    for p in constraint {
+      let right: FetchExpression
+      if holder.properties[p].kind == .toOne {
+        guard let other = object.toOneObject(p), !other.flags.contains(.inserted) else { return nil }
+        right = .objectID(other.objectID)
+      } else {
+        let value = object.storedValue(p)
+        guard !value.isNull else { return nil }
+        right = .constant(value)
+      }
+      let path = holder.properties[p].name.split(separator: ".").map(String.init)
+      parts.append(.comparison(FetchPredicate.Comparison(.keyPath(path), .equal, right)))
+    }
+    return .and(parts)
+  }
+}
+
+extension FetchPredicate {
+  /// Whether a key path of it has more than one key, or something else that may lead to other objects.
+  var readsRelationships: Bool { FetchTree.predicate(self).leadsOn }
+}
+
+extension FetchTree {
+  fileprivate var leadsOn: Bool {
+    switch self {
+    case .expression(.keyPath(let path)) where path.count > 1: true
+    case .expression(.member), .expression(.element), .expression(.subquery), .expression(.custom),
+      .expression(.function), .expression(.fetch), .predicate(.block):
+      true
+    default: parts.contains { $0.leadsOn }
+    }
+  }
+}

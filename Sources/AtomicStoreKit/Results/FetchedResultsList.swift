@@ -1,0 +1,89 @@
+import AtomicStoreSPI
+import StorePredicates
+
+/// The results of a controller in order, with their sections. A value: the list before an event stays as it was.
+struct FetchedResultsList<Result: ManagedObject> {
+  /// An object with the values that it is sorted by.
+  final class Entry {
+    let object: Result
+    let values: [StoredValue]
+    /// Orders objects with equal values: an object that came later is behind.
+    let serial: Int
+    /// The number of its section's name.
+    let section: Int
+
+    init(_ object: Result, values: [StoredValue], serial: Int, section: Int) {
+      self.object = object
+      self.values = values
+      self.serial = serial
+      self.section = section
+    }
+  }
+  struct Section {
+    /// The number of its name.
+    var name: Int
+    var range: Range<Int>
+  }
+  private(set) var entries: ContiguousArray<Entry> = []
+  private(set) var sections: [Section] = []
+  private var names: [String] = []
+
+  init() {}
+
+  /// - Parameter sorted: The entries by their values. Objects of one section are brought together, where the section
+  ///   first occurs.
+  init(_ sorted: ContiguousArray<Entry>, hasSections: Bool, names: [String]) {
+    entries = sorted
+    self.names = names
+    guard hasSections else {
+      sections = [Section(name: 0, range: 0..<sorted.count)]
+      return
+    }
+    if let runs = Self.runs(sorted) {
+      sections = runs
+      return
+    }
+    var members: [Int: ContiguousArray<Entry>] = [:]
+    var order: [Int] = []
+    for entry in sorted {
+      if members[entry.section] == nil { order.append(entry.section) }
+      members[entry.section, default: []].append(entry)
+    }
+    entries = ContiguousArray(order.lazy.flatMap { members[$0] ?? [] })
+    sections = Self.runs(entries) ?? []
+  }
+
+  /// Sections as they follow each other; nil if one occurs twice.
+  private static func runs(_ entries: ContiguousArray<Entry>) -> [Section]? {
+    var sections: [Section] = []
+    var seen: Set<Int> = []
+    var start = 0
+    while start < entries.count {
+      let name = entries[start].section
+      guard seen.insert(name).inserted else { return nil }
+      var end = start + 1
+      while end < entries.count, entries[end].section == name { end += 1 }
+      sections.append(Section(name: name, range: start..<end))
+      start = end
+    }
+    return sections
+  }
+
+  func name(ofSection index: Int) -> String { names.isEmpty ? "" : names[sections[index].name] }
+
+  /// The section of the object at a flat index.
+  func section(at index: Int) -> Int {
+    var low = 0
+    var high = sections.count
+    while low + 1 < high {
+      let middle = (low + high) / 2
+      if sections[middle].range.lowerBound <= index { low = middle } else { high = middle }
+    }
+    return low
+  }
+
+  func index(at place: Int) -> FetchedResultsIndex {
+    let section = section(at: place)
+    return FetchedResultsIndex(section: section, item: place - sections[section].range.lowerBound)
+  }
+}

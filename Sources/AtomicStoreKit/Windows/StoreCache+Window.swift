@@ -1,0 +1,189 @@
+import AtomicStoreSPI
+import StoreCoordination
+
+/// An incremental store as one context sees it: the rows that the context has read.
+extension StoreCache: NodeWindowSource {
+  var isIncremental: Bool { store.connection != nil }
+
+  func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
+    guard let connection = store.connection else { return [] }
+    return try connection.use { store throws(PersistentStoreError) in try store.rows(references, root: root) }
+  }
+
+  func related(
+    _ owners: [ReferenceObject], slot: Int, entity: Int
+  ) throws(PersistentStoreError) -> [[ObjectReference]] {
+    guard let connection = store.connection else { return [] }
+    return try connection.use { store throws(PersistentStoreError) in
+      try store.related(owners, slot: slot, entity: entity)
+    }
+  }
+
+  func failed(_ error: PersistentStoreError) {
+    failure = error
+    failureCount += 1
+    owner?.couldNotRead(error)
+  }
+
+  /// Reads objects again that the context has read before. What has changed is in another window; objects that have not
+  /// changed read that one from now on.
+  func renew(_ objects: [ManagedObject]) throws(PersistentStoreError) {
+    guard isIncremental, let window = currentVersion() else { return }
+    let nodes = objects.compactMap { object in
+      object.cache === self
+        ? object.reference.flatMap { window.knownHandle(for: $0, root: object.plan.root) } : nil
+    }
+    guard let fresh = try window.renewed(nodes) else { return }
+    replaceWindow(by: fresh)
+    _ = currentVersion()
+    visit { object in
+      guard object.base === window else { return }
+      guard object.flags.contains(.realized) else {
+        object.base = nil
+        return
+      }
+      if fresh.rowVersion(of: object.node) == window.rowVersion(of: object.node),
+        fresh.isFilled(object.node) == window.isFilled(object.node)
+      {
+        object.base = fresh
+      }
+    }
+  }
+
+  /// Takes over rows of a fetch. Objects that were read keep the values that they have.
+  func take(_ rows: [StoreRow]) -> [NodeHandle] {
+    guard let window = currentVersion() else { return [] }
+    return window.take(rows) { node in
+      let root = plan.entities[node.entity].root
+      return object(root: root, window.reference(of: node))?.flags.contains(.realized) ?? false
+    }
+  }
+
+  /// Has the values of an object read again when they are next asked for.
+  func forgetRow(of object: ManagedObject) {
+    guard isIncremental, let window = heldWindow, let reference = object.reference,
+      let node = window.knownHandle(for: reference, root: object.plan.root)
+    else { return }
+    window.forget(node)
+  }
+}
+
+extension ManagedObjectContext {
+  /// Has rows that another context saved read again, except those that objects have looked at: these are merged.
+  func forgetRows(of ids: [ManagedObjectID]) {
+    for id in ids {
+      guard let identifier = id.storeIdentifier, let reference = id.reference,
+        let cache = caches.first(where: { $0.identifier == identifier && $0.isIncremental }),
+        let entity = cache.store.model.entity(named: id.entityName)
+      else { continue }
+      let root = entity.root.index
+      if let object = cache.object(root: root, reference), object.flags.contains(.realized) { continue }
+      cache.heldWindow?.forget(reference, root: root)
+    }
+  }
+
+  /// Records that a value could not be read from a store. Its reader went on with null, so the next save fails.
+  func couldNotRead(_ error: PersistentStoreError) {
+    let failure = ManagedObjectError(
+      .persistentStoreOperation, "values could not be read from their store", underlying: error)
+    record(failure)
+    refusedAssignments.append(failure)
+  }
+
+  /// Fires a fault of an incremental store.
+  func fire(_ object: ManagedObject, in cache: StoreCache, _ version: NodeVersion) throws(ManagedObjectError) {
+    guard let reference = object.reference else { throw object.unavailable(.neverSaved) }
+    cache.failure = nil
+    guard let node = version.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else {
+      object.base = nil
+      if let failure = cache.failure {
+        // It is thrown here, so it need not fail the next save.
+        if !refusedAssignments.isEmpty { refusedAssignments.removeLast() }
+        throw ManagedObjectError(
+          .persistentStoreOperation, "\(object.plan.name)/\(reference) could not be read",
+          objectID: object.objectID, entityName: object.plan.name, underlying: failure)
+      }
+      throw object.unavailable(.notInStore)
+    }
+    object.base = version
+    object.node = node
+  }
+
+  /// Reads changed objects again from incremental stores, and returns the error of a store that cannot be read.
+  func renewWindows(for objects: [ManagedObject]) {
+    for cache in caches where cache.isIncremental {
+      let concerned = objects.filter { $0.cache === cache }
+      guard !concerned.isEmpty else { continue }
+      do throws(PersistentStoreError) { try cache.renew(concerned) } catch { couldNotRead(error) }
+    }
+  }
+
+  /// The objects of an incremental store on which the save of this context is based: what it changes or deletes, and
+  /// what it makes other objects lead to.
+  func concernedObjects(in cache: StoreCache) -> (changed: [ManagedObject], ends: [ManagedObject]) {
+    let changed = (updated.elements + deleted.elements).filter {
+      $0.cache === cache && $0.hasPersistentChangedValues && !$0.flags.contains(.inserted)
+    }
+    let known = ObjectList(changed)
+    var ends = ObjectList()
+    for object in inserted.elements + updated.elements where object.cache === cache {
+      guard let edits = object.edits else { continue }
+      for p in object.plan.relationships where edits[p] != nil && object.plan.properties[p].slot >= 0 {
+        for other in addedEnds(of: object, p)
+        where !other.flags.contains(.inserted) && !known.contains(other) && !ends.contains(other) {
+          ends.append(other)
+        }
+      }
+    }
+    return (changed, ends.elements)
+  }
+
+  /// What an incremental store is told beyond the changes of objects: members of unordered to-manys, and the row
+  /// versions that everything is based on.
+  func completeChanges(_ changes: inout StoreChanges, for cache: StoreCache, _ version: NodeVersion?) {
+    guard cache.isIncremental, let version else { return }
+    func named(_ object: ManagedObject) -> ObjectReference? {
+      object.reference.map { ObjectReference(entityName: object.plan.name, reference: $0) }
+    }
+    for object in updated where object.cache === cache {
+      guard let edits = object.edits, let owner = named(object) else { continue }
+      for p in object.plan.relationships {
+        guard case .changes(let change)? = edits[p], object.plan.properties[p].slot >= 0 else { continue }
+        func stays(_ other: ManagedObject) -> Bool { other.context === self && !other.flags.contains(.deleted) }
+        changes.members.append(
+          StoreSave.MemberChange(
+            owner: owner, slot: object.plan.properties[p].slot,
+            added: change.added.elements.filter(stays).compactMap(named),
+            removed: change.removed.sorted { $0.key < $1.key }.compactMap { named($0.value) }))
+      }
+    }
+    let (changed, ends) = concernedObjects(in: cache)
+    for object in changed {
+      guard let reference = named(object),
+        let node = version.knownHandle(for: reference.reference, root: object.plan.root), version.isFilled(node)
+      else { continue }
+      changes.expected.append((reference, version.rowVersion(of: node)))
+    }
+    for object in ends { if let reference = named(object) { changes.expected.append((reference, nil)) } }
+    changes.contextName = name
+    changes.author = transactionAuthor
+  }
+}
+
+extension ManagedObject {
+  /// Whether the stored to-many of an incremental store contains an object, without reading the whole list: the object
+  /// itself says so where the inverse is a to-one. Nil if it has to be read.
+  final func containsByInverse(_ p: Int, _ other: ManagedObject) -> Bool? {
+    let property = plan.properties[p]
+    guard let base, base.isWindow, property.slot >= 0, !base.isKnown(slot: property.slot, of: node),
+      property.inverse >= 0, let reference = other.reference, !other.flags.contains(.inserted),
+      other.plan.isKind(of: property.destination)
+    else { return nil }
+    let back = other.plan.properties[property.inverse]
+    guard !back.isToMany, back.slot >= 0, let window = other.base ?? other.cache?.currentVersion(),
+      let there = window.handle(for: reference, root: other.plan.root)
+    else { return nil }
+    guard let owner = window.toOne(slot: back.slot, of: there) else { return false }
+    return window.reference(of: owner) == self.reference
+  }
+}

@@ -1,0 +1,94 @@
+/// String references: each is stored once, and is a number until it is resolved.
+extension NodeTableBuilder {
+  @inline(__always) func encode(_ reference: Int64) -> UInt64 {
+    if let cell = RawReference.encode(reference) { return cell }
+    return encodeListed(reference)
+  }
+
+  @inline(never) private func encodeListed(_ reference: Int64) -> UInt64 {
+    listed.append(reference)
+    return RawReference.listTag | UInt64(listed.count - 1)
+  }
+
+  func encode(_ reference: ReferenceObject, _ slot: Int) -> UInt64 {
+    switch reference {
+    case .integer(let number): encode(number)
+    case .string(let text): text.withBytes { encode($0, slot) }
+    }
+  }
+
+  func encode(_ reference: Span<UInt8>, _ slot: Int) throws(PersistentStoreError) -> UInt64 {
+    guard Self.isUTF8(reference) else { throw Self.notUTF8(location(slot)) }
+    return reference.withUnsafeBufferPointer { encode($0, slot) }
+  }
+
+  private func encode(_ text: UnsafeBufferPointer<UInt8>, _ slot: Int) -> UInt64 {
+    let root = Int(current.pointee.roots[slot])
+    return RawReference.textTag | UInt64(truncatingIfNeeded: texts[root].add(text))
+  }
+
+  /// Notes the string reference of a row.
+  func noteText(_ text: UnsafeBufferPointer<UInt8>, _ entity: Int, _ row: Int) {
+    let number = texts[model.records[entity].root].add(text)
+    textRows[entity].append(
+      TextRow(row: UInt32(truncatingIfNeeded: row), number: UInt32(truncatingIfNeeded: number)))
+  }
+
+  /// Sets the reference of a row to a string.
+  public func setReference(_ text: String, entity: Int, row: Int) {
+    text.withBytes { setReference($0, entity, row) }
+  }
+
+  /// Sets the reference of a row to a string, from its UTF-8.
+  ///
+  /// - Throws: `.invalidValue` if the bytes are not UTF-8.
+  public func setReference(utf8: Span<UInt8>, entity: Int, row: Int) throws(PersistentStoreError) {
+    guard Self.isUTF8(utf8) else { throw Self.notUTF8(location(entity: entity, row: row, slot: nil)) }
+    utf8.withUnsafeBufferPointer { setReference($0, entity, row) }
+  }
+
+  private func setReference(_ text: UnsafeBufferPointer<UInt8>, _ entity: Int, _ row: Int) {
+    precondition(row >= 0 && row < building[entity].count, "the row does not exist")
+    if let last = textRows[entity].last, Int(last.row) > row { unsortedTexts.insert(entity) }
+    noteText(text, entity, row)
+  }
+
+  static func notUTF8(_ location: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(.invalidValue, "the reference is not UTF-8", at: location)
+  }
+
+  /// The reference in the cell of a relationship that was not resolved yet, to an object of that hierarchy.
+  func reference(_ raw: UInt64, root: Int) -> ReferenceObject {
+    if raw & RawReference.tagMask == RawReference.inlineTag { return .integer(RawReference.decodeInline(raw)) }
+    let number = Int(raw & RawReference.numberMask)
+    return raw & RawReference.tagMask == RawReference.listTag ? .integer(listed[number]) : .string(texts[root][number])
+  }
+
+  /// Puts the string references of an entity in the order of rows, with the last one for each row.
+  func sortTexts(_ entity: Int) {
+    guard unsortedTexts.remove(entity) != nil else { return }
+    textRows[entity] = textRows[entity].enumerated().sorted {
+      ($0.element.row, $0.offset) < ($1.element.row, $1.offset)
+    }.map(\.element)
+  }
+
+  /// The column of an entity's string references.
+  ///
+  /// - Throws: `.limitExceeded` for more than 4 GiB.
+  func textColumn(_ entity: Int, rows: Int) throws(PersistentStoreError) -> Column {
+    let column = Column(.bytes)
+    column.header.pointee.grow(to: rows)
+    let numbers = texts[model.records[entity].root]
+    let bytes = textRows[entity].reduce(0) { $0 + numbers.length(of: Int($1.number)) }
+    guard column.header.pointee.reserveHeap(bytes) else {
+      throw .columnFull(StoreLocation(file: file, entity: model.records[entity].description.name))
+    }
+    for entry in textRows[entity] {
+      // There is room for all.
+      numbers.withBytes(of: Int(entry.number)) {
+        _ = column.header.pointee.setBytes(Int(entry.row), $0.baseAddress, count: $0.count)
+      }
+    }
+    return column
+  }
+}

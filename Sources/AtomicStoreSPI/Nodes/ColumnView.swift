@@ -1,0 +1,99 @@
+import Glibc
+
+/// A column as raw memory.
+package struct ColumnView {
+  package enum Layout: Sendable {
+    case boolean, integer16, integer32, integer64, float, double, uuid, bytes, toOne, toMany
+    init(_ layout: CellLayout) {
+      switch layout {
+      case .boolean: self = .boolean
+      case .integer16: self = .integer16
+      case .integer32: self = .integer32
+      case .integer64: self = .integer64
+      case .float: self = .float
+      case .double: self = .double
+      case .uuid: self = .uuid
+      case .bytes: self = .bytes
+      case .toOne: self = .toOne
+      case .toMany: self = .toMany
+      }
+    }
+  }
+  package let layout: Layout
+  /// The size of a cell in bytes.
+  package let width: Int
+  package let rows: Int
+  package let cells: UnsafeRawPointer
+  package let presence: UnsafePointer<UInt64>
+  package let heap: UnsafeRawPointer
+
+  init(_ header: UnsafeMutablePointer<ColumnHeader>, rows: Int) {
+    layout = Layout(header.pointee.layout)
+    width = header.pointee.width
+    self.rows = rows
+    cells = UnsafeRawPointer(header.pointee.cells)
+    presence = UnsafePointer(header.pointee.presence)
+    heap = UnsafeRawPointer(header.pointee.heap)
+  }
+
+  /// For cells of fixed width.
+  @inline(__always) package func isPresent(_ row: Int) -> Bool { presence[row >> 6] & (1 << UInt64(row & 63)) != 0 }
+
+  /// The bytes of a value of variable length; nil for null.
+  @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
+    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+    let length = UInt32(truncatingIfNeeded: place >> 32)
+    guard length != .max else { return nil }
+    return UnsafeBufferPointer(
+      start: (heap + Int(UInt32(truncatingIfNeeded: place))).assumingMemoryBound(to: UInt8.self), count: Int(length))
+  }
+
+  /// The handle of a to-one; all bits set for null.
+  @inline(__always) package func handle(_ row: Int) -> UInt64 { cells.load(fromByteOffset: row &* 8, as: UInt64.self) }
+
+  /// The handles of a to-many.
+  @inline(__always) package func handles(_ row: Int) -> UnsafeBufferPointer<UInt64> {
+    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+    let length = UInt32(truncatingIfNeeded: place >> 32)
+    guard length != .max else { return UnsafeBufferPointer(start: nil, count: 0) }
+    return UnsafeBufferPointer(
+      start: (heap + Int(UInt32(truncatingIfNeeded: place)) &* 8).assumingMemoryBound(to: UInt64.self),
+      count: Int(length))
+  }
+}
+
+/// The references of an entity's rows as raw memory.
+package struct ReferenceView {
+  package let rows: Int
+  let numbers: UnsafePointer<Int64>
+  let texts: ColumnView?
+
+  /// Whether there may be string references.
+  package var hasTexts: Bool { texts != nil }
+  /// The integer reference of a row whose reference is not a string.
+  @inline(__always) package func number(_ row: Int) -> Int64 { numbers[row] }
+  /// The bytes of a string reference; nil if the row's reference is an integer.
+  @inline(__always) package func text(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
+    guard let texts, row < texts.rows else { return nil }
+    return texts.bytes(row)
+  }
+
+  /// Less than zero if a row's reference comes before that of another, as ``ReferenceObject`` compares them, and zero
+  /// if they are equal.
+  package func order(_ row: Int, _ other: ReferenceView, _ otherRow: Int) -> Int {
+    switch (text(row), other.text(otherRow)) {
+    case (nil, nil):
+      let one = number(row)
+      let two = other.number(otherRow)
+      return one < two ? -1 : one == two ? 0 : 1
+    case (nil, _?): return -1
+    case (_?, nil): return 1
+    case (let one?, let two?):
+      if let start = one.baseAddress, let otherStart = two.baseAddress {
+        let order = memcmp(start, otherStart, min(one.count, two.count))
+        if order != 0 { return Int(order) }
+      }
+      return one.count - two.count
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/// What a save changes in what is known of a store.
+extension NodeWindow {
+  /// Applies what was saved, to a copy.
+  func applying(
+    _ save: StoreSave, versions: [(object: ObjectReference, version: Int64)]
+  ) throws(PersistentStoreError) -> NodeWindow {
+    let next = NodeWindow(copying: self)
+    var fresh: [ObjectReference: Int64] = [:]
+    for entry in versions { fresh[entry.object] = entry.version }
+    let model = nodes.model
+    var removed: Set<UInt64> = []
+    for object in save.deleted {
+      guard let entity = model.entity(named: object.entityName),
+        let node = next.knownHandle(for: object.reference, root: entity.root.index)
+      else { continue }
+      removed.insert(node.bits)
+      next.drop(node)
+    }
+    next.cutEnds(leadingTo: removed)
+    for object in save.inserted {
+      guard let reference = object.reference else { continue }
+      let name = model.records[object.entity].description.name
+      var values = object.values
+      for slot in model.records[object.entity].slots where slot.isToMany && values[slot.index] == nil {
+        values[slot.index] = .toMany([])
+      }
+      next.take(
+        StoreRow(
+          entity: object.entity, reference: reference,
+          version: fresh[ObjectReference(entityName: name, reference: reference)] ?? 0, values: values))
+    }
+    for object in save.updated {
+      guard let reference = object.reference else { continue }
+      let node = next.hollowRow(reference, entity: object.entity)
+      let wasFilled = next.isFilled(node)
+      for slot in object.values.slots {
+        guard let value = object.values[slot] else { continue }
+        try next.set(value, slot: slot, of: node)
+      }
+      if !wasFilled { next.forget(node) }
+    }
+    for change in save.members { try next.apply(change) }
+    for entry in versions {
+      guard let entity = model.entity(named: entry.object.entityName),
+        let node = next.knownHandle(for: entry.object.reference, root: entity.root.index)
+      else { continue }
+      next.setVersion(entry.version, of: node)
+    }
+    return next
+  }
+
+  private func set(_ value: StoredValue, slot: Int, of node: NodeHandle) throws(PersistentStoreError) {
+    let description = nodes.model.records[node.entity].slots[slot]
+    switch (description.kind, value) {
+    case (.attribute(let type), _):
+      let header = ownColumn(slot, node)
+      let replaced = header.pointee.heapLength(node.row)
+      guard header.pointee.store(value, row: node.row, type: type) else { throw .columnFull(StoreLocation()) }
+      header.pointee.waste(replaced)
+    case (.toOne, .toOne(let other)):
+      guard let entity = nodes.model.entity(named: other.entityName) else { return }
+      let bits = hollowRow(other.reference, entity: entity.index).bits
+      ownColumn(slot, node).pointee.setCell(node.row, bits)
+    case (.toOne, _): ownColumn(slot, node).pointee.setCell(node.row, NodeHandle.nullBits)
+    case (.toMany, .toMany(let list)): try setList(list, slot: slot, of: node)
+    case (.toMany, _): try setList([], slot: slot, of: node)
+    }
+  }
+
+  /// A to-many that was not read stays unread.
+  private func apply(_ change: StoreSave.MemberChange) throws(PersistentStoreError) {
+    guard let entity = nodes.model.entity(named: change.owner.entityName),
+      let node = knownHandle(for: change.owner.reference, root: entity.root.index),
+      isKnown(slot: change.slot, node)
+    else { return }
+    let removed = Set(change.removed)
+    var list = header(change.slot, node).pointee.handles(node.row).map {
+      nodes.objectReference(of: NodeHandle(bits: $0))
+    }
+    list.removeAll { removed.contains($0) }
+    let held = Set(list)
+    list += change.added.filter { !held.contains($0) }
+    list.sort { $0.reference < $1.reference }
+    try setList(list, slot: change.slot, of: node)
+  }
+
+  /// What leads to removed objects leads nowhere: the store has removed it, too.
+  private func cutEnds(leadingTo gone: Set<UInt64>) {
+    guard !gone.isEmpty else { return }
+    let model = nodes.model
+    let roots = Set(gone.map { model.records[NodeHandle(bits: $0).entity].root })
+    for entity in model.entities where nodes.entities[entity.index].count > 0 {
+      for slot in entity.slots {
+        guard let destination = slot.destination, roots.contains(model.records[destination].root) else { continue }
+        for row in 0..<nodes.entities[entity.index].count {
+          let owner = NodeHandle(entity: entity.index, row: row)
+          if slot.isToMany {
+            guard isKnown(slot: slot.index, owner) else { continue }
+            let list = header(slot.index, owner).pointee.handles(row)
+            guard list.contains(where: { gone.contains($0) }) else { continue }
+            let kept = list.filter { !gone.contains($0) }
+            _ = ownColumn(slot.index, owner).pointee.setHandles(row, Array(kept))
+          } else if isFilled(owner), gone.contains(header(slot.index, owner).pointee.cell(row, as: UInt64.self)) {
+            ownColumn(slot.index, owner).pointee.setCell(row, NodeHandle.nullBits)
+          }
+        }
+      }
+    }
+  }
+}

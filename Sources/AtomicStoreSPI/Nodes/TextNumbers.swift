@@ -1,0 +1,117 @@
+import Glibc
+
+/// Texts with numbers: 0 for the first, 1 for the second that is not equal to it, and so on. Texts are equal if their
+/// bytes are.
+///
+/// All bytes are in one array and the hash table contains numbers only, so that a million texts take a handful of
+/// allocations, and none is counted as a reference.
+struct TextNumbers: Sendable {
+  private var bytes: [UInt8] = []
+  /// Where each text ends in ``bytes``; it begins where the one before ends.
+  private var ends: [Int] = []
+  /// Half of the hash of each text, so that few texts need to be compared, and none when the table grows.
+  private var hashes: [UInt32] = []
+  /// A number plus one at the place of its hash or behind it, 0 where nothing is. The size is a power of two.
+  private var places: [UInt32] = []
+  /// Differs from process to process, so that no file can be made whose texts all have the same hash.
+  private let seed = Self.seed
+  private static let seed = UInt64.random(in: .min ... .max)
+
+  init() {}
+
+  /// The number of texts.
+  var count: Int { ends.count }
+
+  /// The text with that number.
+  subscript(number: Int) -> String { withBytes(of: number) { String(decoding: $0, as: UTF8.self) } }
+
+  /// Calls `body` with the bytes of a text, which are valid inside `body` only.
+  func withBytes<Result>(of number: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    let start = number > 0 ? ends[number - 1] : 0
+    return bytes.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[start..<ends[number]])) }
+  }
+
+  /// How many bytes a text has.
+  func length(of number: Int) -> Int { ends[number] - (number > 0 ? ends[number - 1] : 0) }
+
+  /// The number of a text; nil if it has none.
+  func number(of text: UnsafeBufferPointer<UInt8>) -> Int? {
+    guard !places.isEmpty else { return nil }
+    return find(text, hash(text)).number
+  }
+
+  /// The number of a text, which gets the next one if it has none.
+  mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+    // At most three quarters of the places are taken.
+    if (ends.count + 1) * 4 > places.count * 3 { grow() }
+    let hash = hash(text)
+    let (found, place) = find(text, hash)
+    if let found { return found }
+    bytes.append(contentsOf: text)
+    ends.append(bytes.count)
+    hashes.append(hash)
+    places[place] = UInt32(truncatingIfNeeded: ends.count)
+    return ends.count - 1
+  }
+
+  /// The number of a text, or else the place where it belongs. The table has free places.
+  private func find(_ text: UnsafeBufferPointer<UInt8>, _ hash: UInt32) -> (number: Int?, place: Int) {
+    let mask = places.count - 1
+    var place = Int(hash) & mask
+    while true {
+      let entry = Int(places[place])
+      if entry == 0 { return (nil, place) }
+      if hashes[entry - 1] == hash, isEqual(text, entry - 1) { return (entry - 1, place) }
+      place = (place + 1) & mask
+    }
+  }
+
+  private func isEqual(_ text: UnsafeBufferPointer<UInt8>, _ number: Int) -> Bool {
+    withBytes(of: number) { other in
+      guard text.count == other.count else { return false }
+      guard let one = text.baseAddress, let two = other.baseAddress else { return true }
+      return memcmp(one, two, text.count) == 0
+    }
+  }
+
+  private mutating func grow() {
+    let size = max(16, places.count * 2)
+    places = [UInt32](repeating: 0, count: size)
+    for number in hashes.indices {
+      var place = Int(hashes[number]) & (size - 1)
+      while places[place] != 0 { place = (place + 1) & (size - 1) }
+      places[place] = UInt32(truncatingIfNeeded: number + 1)
+    }
+  }
+
+  /// Eight bytes at a time, each folded with a multiplication of full width.
+  private func hash(_ text: UnsafeBufferPointer<UInt8>) -> UInt32 {
+    let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
+    func fold(_ one: UInt64, _ other: UInt64) -> UInt64 {
+      let product = one.multipliedFullWidth(by: other)
+      return product.high ^ product.low
+    }
+    var result = fold(seed ^ UInt64(truncatingIfNeeded: text.count), factor)
+    let raw = UnsafeRawBufferPointer(text)
+    var index = 0
+    while index + 8 <= raw.count {
+      result = fold(result ^ raw.loadUnaligned(fromByteOffset: index, as: UInt64.self), factor ^ seed)
+      index += 8
+    }
+    var rest: UInt64 = 0
+    while index < raw.count {
+      rest = rest << 8 | UInt64(raw[index])
+      index += 1
+    }
+    result = fold(result ^ rest, factor ^ seed)
+    return UInt32(truncatingIfNeeded: result ^ result >> 32)
+  }
+}
+
+extension String {
+  /// Calls `body` with the UTF-8 of the string, without copying it where it is contiguous.
+  func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    if let result = utf8.withContiguousStorageIfAvailable(body) { return result }
+    return Array(utf8).withUnsafeBufferPointer(body)
+  }
+}

@@ -1,0 +1,111 @@
+/// A store that is read and written in parts: a database, on this machine or on another one.
+///
+/// An ``AtomicStore`` is loaded whole and saved whole. A store of this kind answers requests, each with the few rows
+/// that it asks for, and saves changes in one transaction. Programs use both in the same way; `NSIncrementalStore` is
+/// the counterpart in Core Data.
+///
+/// The kit calls one method at a time, and never two at once.
+///
+/// Failures of the connection have codes of their own: `.unavailable` where nobody answers, `.timedOut`,
+/// `.notAuthorised`, and `.retry` where the same call may succeed if it is repeated.
+public protocol IncrementalStore: Sendable {
+  /// The name that the type is registered under, such as `SQLiteGraph`.
+  static var storeType: String { get }
+
+  /// What the store can keep, and what it cannot.
+  static var traits: StoreTraits { get }
+
+  /// The schemes of the URLs that may take the place of a path, in lower case: `["postgresql", "postgres"]`.
+  static var urlSchemes: [String] { get }
+
+  /// Returns whether a file is a store of this type. A type that is reached by URLs only keeps the default, `.no`.
+  static func recognize(_ probe: StoreProbe) -> Recognition
+
+  /// Creates the value for a store that is opened, or created, at the configuration's path or URL. Does not connect.
+  ///
+  /// - Throws: `.invalidOption` for option values that are not valid.
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError)
+
+  /// Connects, and reads the metadata with the model. Nil if there is no store yet at that place.
+  mutating func metadata() throws(PersistentStoreError) -> StoreMetadata?
+
+  /// Creates the store: without objects, with this metadata. Its model is set.
+  mutating func create(_ metadata: StoreMetadata, for model: ManagedObjectModel) throws(PersistentStoreError)
+
+  /// Called once before any request, with the model of all that follows: the one of the metadata, or one that has the
+  /// same entities and properties.
+  mutating func prepare(for model: ManagedObjectModel) throws(PersistentStoreError)
+
+  /// Returns the rows that a request asks for, in its order.
+  ///
+  /// A store need not understand every predicate and every sort key. It says what it did: see ``FetchAnswer``.
+  mutating func fetch(_ request: StoreFetch) throws(PersistentStoreError) -> StoreFetchResult
+
+  /// Returns how many rows ``fetch(_:)`` would return, if the store can tell exactly; nil if it cannot.
+  mutating func count(_ request: StoreFetch) throws(PersistentStoreError) -> Int?
+
+  /// Returns how the store would execute a request, without executing it.
+  func answer(to request: StoreFetch) -> FetchAnswer
+
+  /// Returns the rows with those references. What the store does not have is left out.
+  ///
+  /// - Parameters:
+  ///   - references: Any number; the store asks for them in batches.
+  ///   - root: The number of the root entity of their hierarchy.
+  mutating func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow]
+
+  /// Returns the destinations of a to-many for several objects, one list for each: in their order where the
+  /// relationship is ordered, otherwise by reference. An object that the store does not have has an empty list.
+  mutating func related(
+    _ owners: [ReferenceObject], slot: Int, entity: Int
+  ) throws(PersistentStoreError) -> [[ObjectReference]]
+
+  /// Returns references for new objects, which are then used up. In blocks: saves of other processes take theirs at the
+  /// same time.
+  mutating func newReferences(_ count: Int, entity: Int) throws(PersistentStoreError) -> [ReferenceObject]
+
+  /// Saves changes in one transaction, if the rows that they are based on are still as expected.
+  mutating func save(_ changes: StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer
+
+  /// Reads everything, as of one moment.
+  mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError)
+
+  /// Replaces everything by a snapshot, in one transaction, creating the store if there is none.
+  ///
+  /// - Parameters:
+  ///   - snapshot: All objects and the metadata.
+  ///   - mayReplace: Whether a store that is there is replaced. Otherwise it is an error, `.alreadyExists`.
+  ///   - verify: Called before the transaction ends, with a function that reads back everything. If it throws, the
+  ///     transaction has no effect.
+  mutating func replaceAll(
+    with snapshot: StoreSnapshot, mayReplace: Bool,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError)
+
+  /// Writes the metadata, without the objects.
+  mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError)
+
+  /// Returns what was saved after a token, oldest first; nil as token for everything that the store still knows.
+  mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction]
+
+  /// Returns the token of the last save; nil if there is none.
+  mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken?
+
+  /// Forgets the transactions before a token.
+  mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError)
+
+  /// Deletes the store with everything it holds, its files included. Does nothing if there is none.
+  mutating func destroy() throws(PersistentStoreError)
+
+  /// Closes the connection. Called once.
+  mutating func close()
+}
+
+extension IncrementalStore {
+  public static var urlSchemes: [String] { [] }
+  public static func recognize(_ probe: StoreProbe) -> Recognition { .no }
+  public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }
+  public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? { nil }
+  public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {}
+  public mutating func close() {}
+}

@@ -1,0 +1,53 @@
+public import FoundationEssentials
+
+/// A point in the history of a store.
+public struct HistoryToken: Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// The number of the transaction; greater means later.
+  public var number: Int64
+  /// Creates a token.
+  public init(_ number: Int64) { self.number = number }
+  public static func < (one: HistoryToken, other: HistoryToken) -> Bool { one.number < other.number }
+  public var description: String { String(number) }
+}
+
+/// One save in the history of a store.
+public struct HistoryTransaction: Sendable {
+  /// What happened to an object.
+  public enum Kind: String, Sendable, CaseIterable {
+    case insert, update, delete
+  }
+  /// The change of one object.
+  public struct Change: Sendable {
+    /// The object; for a deleted one its last reference.
+    public var object: ObjectReference
+    /// What happened to it.
+    public var kind: Kind
+    /// The names of the properties that were changed, in slot order; empty for inserted and deleted objects.
+    public var properties: [String]
+    /// Creates a change.
+    public init(object: ObjectReference, kind: Kind, properties: [String]) {
+      self.object = object
+      self.kind = kind
+      self.properties = properties
+    }
+  }
+  /// The token of the state after it.
+  public var token: HistoryToken
+  /// When it was saved.
+  public var date: Date
+  /// Who saved; nil if nobody said.
+  public var author: String?
+  /// The name of the context that saved.
+  public var contextName: String?
+  /// The changes, by object.
+  public var changes: [Change]
+
+  /// Creates a transaction.
+  public init(token: HistoryToken, date: Date, author: String?, contextName: String?, changes: [Change]) {
+    self.token = token
+    self.date = date
+    self.author = author
+    self.contextName = contextName
+    self.changes = changes
+  }
+}

@@ -1,0 +1,107 @@
+/// Lays out a help text once, at the width of the terminal.
+///
+/// The input is what the argument parser renders without a limit to its width. Lines of the source that belong to one
+/// paragraph are joined; lines with an indent, which are examples, stay as they are.
+package struct HelpText {
+  /// The column at which the argument parser begins the descriptions of arguments.
+  private static let descriptionColumn = 26
+  /// Below this width, descriptions have lines of their own.
+  private static let narrowWidth = 56
+
+  private let width: Int
+  private var result: [String] = []
+  private var paragraph: [Substring] = []
+  /// Whether the lines are those of a list of arguments or subcommands.
+  private var isInList = false
+
+  /// - Parameter width: The greatest number of characters in a line, except for examples and for longer words.
+  package static func laidOut(_ text: String, width: Int) -> String {
+    var layout = HelpText(width: max(20, width))
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) { layout.add(line) }
+    layout.endParagraph()
+    return layout.result.joined(separator: "\n")
+  }
+
+  private init(width: Int) { self.width = width }
+
+  private mutating func add(_ line: Substring) {
+    if line.hasPrefix("USAGE: ") || line.hasPrefix("Usage: ") {
+      endParagraph()
+      isInList = true
+      wrapUsage(line)
+    } else if !line.hasPrefix(" "), line.hasSuffix(":"), line.dropLast() == line.dropLast().uppercased() {
+      endParagraph()
+      isInList = true
+      result.append(String(line))
+    } else if isInList {
+      endParagraph()
+      addEntry(line)
+    } else if line.isEmpty || line.hasPrefix(" ") {
+      endParagraph()
+      result.append(String(line))
+    } else {
+      paragraph += line.split(separator: " ")
+    }
+  }
+
+  private mutating func endParagraph() {
+    guard !paragraph.isEmpty else { return }
+    append(paragraph, after: "", indent: 0)
+    paragraph = []
+  }
+
+  /// A usage line, broken between arguments: what is in brackets stays together.
+  private mutating func wrapUsage(_ line: Substring) {
+    var words: [Substring] = []
+    for word in line.dropFirst(7).split(separator: " ") {
+      if let last = words.last, last.hasPrefix("["), !last.contains("]") {
+        words[words.count - 1] = last + " " + word
+      } else {
+        words.append(word)
+      }
+    }
+    append(words, after: String(line.prefix(6)), indent: 7)
+  }
+
+  /// An argument with its description, or a description that begins on a line of its own.
+  private mutating func addEntry(_ line: Substring) {
+    let column = Self.descriptionColumn
+    let label = line.prefix(column)
+    guard line.count > column, label.last == " " else {
+      result.append(String(line))
+      return
+    }
+    let words = line.dropFirst(column).split(separator: " ")
+    let hasLabel = label.contains { $0 != " " }
+    if width >= Self.narrowWidth {
+      let start = hasLabel ? String(label.dropLast()) : String(repeating: " ", count: column - 1)
+      return append(words, after: start, indent: column)
+    }
+    if hasLabel {
+      var end = label.endIndex
+      while end > label.startIndex, label[label.index(before: end)] == " " { end = label.index(before: end) }
+      result.append(String(label[..<end]))
+    }
+    append(words, after: "     ", indent: 6)
+  }
+
+  /// Appends words, on as many lines as they need.
+  ///
+  /// - Parameter start: What the first line begins with.
+  private mutating func append(_ words: [Substring], after start: String, indent: Int) {
+    var line = start
+    // An indent alone is not something to break after.
+    var hasWords = false
+    for word in words {
+      let needsSpace = !line.isEmpty
+      if hasWords, line.count + (needsSpace ? 1 : 0) + word.count > width {
+        result.append(line)
+        line = String(repeating: " ", count: indent) + word
+      } else {
+        line += (needsSpace ? " " : "") + word
+      }
+      hasWords = true
+    }
+    result.append(line)
+  }
+}

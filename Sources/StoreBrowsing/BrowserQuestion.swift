@@ -1,0 +1,72 @@
+import Foundation
+
+/// What a page asks.
+package enum BrowserQuestion: Sendable, Equatable {
+  /// A part of the objects of an entity.
+  case rows(RowQuestion)
+  /// One object, by its number.
+  case object(Int)
+  /// The objects in which a text occurs.
+  case search(String)
+
+  package struct RowQuestion: Sendable, Equatable {
+    /// The index of the entity.
+    package var entity: Int
+    /// A predicate in the format language; empty for all objects.
+    package var predicate = ""
+    /// The property to sort by; nil for the order of the store.
+    package var sortedBy: String?
+    package var isDescending = false
+    package var offset = 0
+  }
+
+  /// Why a question is not understood.
+  package struct Problem: Error, Equatable {
+    package var text: String
+  }
+
+  /// Reads a question.
+  ///
+  /// - Parameters:
+  ///   - name: The last part of the path: `rows`, `object` or `search`.
+  ///   - values: The values of the query, by name.
+  package init(_ name: String, _ values: [String: String]) throws(Problem) {
+    switch name {
+    case "rows":
+      var rows = RowQuestion(entity: try Self.number("entity", values))
+      rows.predicate = values["where"] ?? ""
+      rows.sortedBy = values["sort"]
+      rows.isDescending = values["descending"] == "1"
+      if values["offset"] != nil { rows.offset = try Self.number("offset", values) }
+      self = .rows(rows)
+    case "object": self = .object(try Self.number("number", values))
+    case "search":
+      guard let text = values["text"] else { throw Problem(text: "'text' is missing") }
+      self = .search(text)
+    default: throw Problem(text: "there is no '\(name)'")
+    }
+  }
+
+  /// The names and values of a query as forms encode it: a space may be `+`.
+  ///
+  /// - Throws: What is wrong with it: a name that occurs twice, or what is not UTF-8 once it is decoded.
+  package static func values(inQuery query: String) throws(Problem) -> [String: String] {
+    var values: [String: String] = [:]
+    for pair in query.split(separator: "&") {
+      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let texts = parts.map { $0.replacing("+", with: "%20").removingPercentEncoding }
+      guard let name = texts[0], let value = texts.count > 1 ? texts[1] : "" else {
+        throw Problem(text: "the query is not percent-encoded UTF-8")
+      }
+      guard values.updateValue(value, forKey: name) == nil else { throw Problem(text: "'\(name)' occurs twice") }
+    }
+    return values
+  }
+
+  private static func number(_ name: String, _ values: [String: String]) throws(Problem) -> Int {
+    guard let number = values[name].flatMap({ Int($0) }), number >= 0 else {
+      throw Problem(text: "'\(name)' is not a number of 0 or more")
+    }
+    return number
+  }
+}

@@ -1,0 +1,208 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+package import StoreCoordination
+package import StoreJSON
+import StoreMaintenance
+import StorePredicates
+package import StoreReports
+
+/// Answers what a page in a browser asks about an open store. It changes nothing.
+///
+/// An actor, because the context in it belongs to one task at a time.
+package actor StoreBrowser {
+  /// How many objects an answer has at most.
+  package static let pageSize = 25
+  /// How many objects a search finds at most.
+  package static let searchLimit = 200
+  /// How many objects of a to-many are in the answer about its object, at most.
+  package static let memberLimit = 1_000
+
+  /// The page, which asks for objects where it came from.
+  package nonisolated let page: String
+
+  private let coordinator: PersistentStoreCoordinator
+  private let context: ManagedObjectContext
+  private let report: StoreReport
+  let nodes: NodeTable
+  let firsts: [Int]
+
+  /// - Parameters:
+  ///   - coordinator: The coordinator that has the store and no other one.
+  ///   - report: What is known about the store.
+  package init(_ coordinator: PersistentStoreCoordinator, report: StoreReport) {
+    self.coordinator = coordinator
+    self.report = report
+    context = ManagedObjectContext(coordinator)
+    nodes = report.objects
+    firsts = report.firstNumbers
+    page = report.pageWithoutObjects(script: BrowserScript.text)
+  }
+
+  /// - Throws: What is wrong with the question: an entity or object that does not exist, a predicate that is not one,
+  ///   or that takes too long.
+  package func answer(_ question: BrowserQuestion) throws(BrowserQuestion.Problem) -> JSONValue {
+    defer { context.reset() }
+    return switch question {
+    case .rows(let rows): try answer(rows)
+    case .object(let number): try object(number)
+    case .search(let text): try search(text)
+    }
+  }
+
+  // MARK: Rows
+
+  private func answer(_ question: BrowserQuestion.RowQuestion) throws(BrowserQuestion.Problem) -> JSONValue {
+    let entity = try entity(question.entity)
+    var request = FetchRequest<ManagedObject>(entityName: entity.name)
+    request.includesSubentities = false
+    do {
+      if !question.predicate.isEmpty { request.predicate = try FetchPredicate(format: question.predicate, for: entity) }
+      if let name = question.sortedBy {
+        guard entity.slots.contains(where: { ScalarString($0.name) == ScalarString(name) }) else {
+          throw BrowserQuestion.Problem(text: "\(entity.name) has no property '\(name)'")
+        }
+        request.sortKeys = [SortKey(name, isAscending: !question.isDescending)]
+      }
+      let total = try context.count(for: request)
+      request.fetchOffset = question.offset
+      request.fetchLimit = Self.pageSize
+      let found = try context.fetch(request)
+      return .object([
+        ("total", .integer(total)), ("offset", .integer(question.offset)),
+        ("rows", .array(found.compactMap { handle(of: $0) }.map { row($0, entity) })),
+      ])
+    } catch { throw Self.problem(error) }
+  }
+
+  private func entity(_ index: Int) throws(BrowserQuestion.Problem) -> Entity {
+    guard nodes.model.entities.indices.contains(index), !nodes.model.entity(at: index).isAbstract else {
+      throw BrowserQuestion.Problem(text: "there is no entity with the number \(index)")
+    }
+    return nodes.model.entity(at: index)
+  }
+
+  private func handle(of object: ManagedObject) -> NodeHandle? {
+    guard let reference = object.objectID.reference else { return nil }
+    return nodes.handle(for: ObjectReference(entityName: object.entity.name, reference: reference))
+  }
+
+  private func row(_ node: NodeHandle, _ entity: Entity) -> JSONValue {
+    .object([
+      ("number", .integer(firsts[node.entity] + node.row)),
+      ("reference", .string(report.shownText(nodes.reference(of: node).description))),
+      ("values", .array(entity.slots.map { value($0, of: node, memberLimit: 8) })),
+    ])
+  }
+
+  private func value(_ slot: Slot, of node: NodeHandle, memberLimit: Int) -> JSONValue {
+    let reader = nodes.reader(of: node.entity)
+    switch slot.kind {
+    case .toOne: return reader.toOne(slot: slot.index, row: node.row).map { link($0) } ?? .null
+    case .toMany:
+      let members = reader.toMany(slot: slot.index, row: node.row)
+      guard !members.isEmpty else { return .null }
+      var list: [JSONValue] = []
+      for index in members.indices.prefix(memberLimit) { list.append(link(members[index])) }
+      return .object([("total", .integer(members.count)), ("members", .array(list))])
+    case .attribute:
+      return report.shownText(reader.value(slot: slot.index, row: node.row)).map { .string($0) } ?? .null
+    }
+  }
+
+  /// An object as others name it: its number, its reference, and what people call it.
+  private func link(_ node: NodeHandle) -> JSONValue {
+    let reference = report.shownText(nodes.objectReference(of: node).description)
+    return .object([
+      ("number", .integer(firsts[node.entity] + node.row)), ("reference", .string(reference)),
+      ("label", .string(label(of: node) ?? reference)),
+    ])
+  }
+
+  private static let labels = ["name", "title", "displayname", "fullname", "label", "caption", "subject", "text"]
+
+  private func label(of node: NodeHandle) -> String? {
+    let slots = nodes.model.entity(at: node.entity).slots.filter { $0.attributeType == .string }
+    for name in Self.labels {
+      guard let slot = slots.first(where: { $0.name.lowercased() == name }) else { continue }
+      let text = report.shownText(nodes.reader(of: node.entity).value(slot: slot.index, row: node.row))
+      if let text, !text.isEmpty { return text }
+    }
+    return nil
+  }
+
+  // MARK: One object
+
+  private func object(_ number: Int) throws(BrowserQuestion.Problem) -> JSONValue {
+    guard let index = firsts.indices.last(where: { firsts[$0] <= number && nodes.count(of: $0) > 0 }),
+      number - firsts[index] < nodes.count(of: index)
+    else { throw BrowserQuestion.Problem(text: "there is no object with the number \(number)") }
+    let entity = nodes.model.entity(at: index)
+    let node = NodeHandle(entity: index, row: number - firsts[index])
+    return .object([
+      ("number", .integer(number)), ("entity", .integer(index)), ("name", .string(report.shownText(entity.name))),
+      ("reference", .string(report.shownText(nodes.objectReference(of: node).description))),
+      ("label", label(of: node).map { .string($0) } ?? .null),
+      (
+        "values",
+        .array(
+          entity.slots.map { slot in
+            .object([
+              ("name", .string(report.shownText(slot.name))), ("kind", .string(StoreReport.columnKind(slot))),
+              ("value", value(slot, of: node, memberLimit: Self.memberLimit)),
+            ])
+          })
+      ),
+    ])
+  }
+
+  // MARK: Search
+
+  private func search(_ text: String) throws(BrowserQuestion.Problem) -> JSONValue {
+    var hits: [JSONValue] = []
+    // An object is found once, by the first of its properties that has the text.
+    var seen: Set<NodeHandle> = []
+    guard !text.isEmpty else { return .object([("hits", .array([])), ("isComplete", .boolean(true))]) }
+    if let node = referenced(by: text) {
+      seen.insert(node)
+      hits.append(hit(node, nil))
+    }
+    for entity in nodes.model.entities where !entity.isAbstract {
+      for slot in entity.slots where slot.attributeType == .string && hits.count < Self.searchLimit {
+        var request = FetchRequest<ManagedObject>(entityName: entity.name)
+        request.includesSubentities = false
+        request.fetchLimit = Self.searchLimit - hits.count
+        request.predicate = .comparison(
+          FetchPredicate.Comparison(
+            .keyPath(slot.name.split(separator: ".").map(String.init)), .contains, .constant(.string(text)),
+            options: [.caseInsensitive, .diacriticInsensitive]))
+        do {
+          for node in try context.fetch(request).compactMap({ handle(of: $0) }) where seen.insert(node).inserted {
+            hits.append(hit(node, slot))
+          }
+        } catch { throw Self.problem(error) }
+      }
+    }
+    return .object([("hits", .array(hits)), ("isComplete", .boolean(hits.count < Self.searchLimit))])
+  }
+
+  /// The object whose reference is `Entity/reference`.
+  private func referenced(by text: String) -> NodeHandle? {
+    guard let slash = text.firstIndex(of: "/"), let entity = nodes.model.entity(named: String(text[..<slash])) else {
+      return nil
+    }
+    let rest = String(text[text.index(after: slash)...])
+    let number = Int64(rest).flatMap { nodes.handle(for: .integer($0), entity: entity.index) }
+    return number ?? nodes.handle(for: .string(rest), entity: entity.index)
+  }
+
+  private func hit(_ node: NodeHandle, _ slot: Slot?) -> JSONValue {
+    .object([
+      ("object", link(node)), ("property", slot.map { .string(report.shownText($0.name)) } ?? .null),
+      ("value", slot.map { value($0, of: node, memberLimit: 0) } ?? .null),
+    ])
+  }
+
+  private static func problem(_ error: any Error) -> BrowserQuestion.Problem {
+    error as? BrowserQuestion.Problem ?? BrowserQuestion.Problem(text: "\(error)")
+  }
+}

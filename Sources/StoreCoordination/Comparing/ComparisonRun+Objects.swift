@@ -1,0 +1,169 @@
+import AtomicStoreSPI
+
+extension ComparisonRun {
+  /// One entity of both graphs.
+  private struct EntityPair {
+    var one: Entity?
+    var other: Entity?
+    /// The readers, and the rows that are compared.
+    var left: EntityReader?
+    var right: EntityReader?
+    var matches: MatchedRows
+    var properties: [Property] = []
+  }
+  /// A property of one entity: its slots; nil if one side does not have it.
+  private struct Property {
+    var name: String
+    var one: Slot?
+    var other: Slot?
+    var columns: ColumnPair
+  }
+
+  func folded(_ name: String) -> ScalarString {
+    ScalarString(options.ignoresNameCase ? name.lowercased() : name)
+  }
+
+  /// Compares the objects, an entity at a time in the order of names.
+  mutating func compareObjects() {
+    guard !isFull else { return }
+    var entities: [ScalarString: (one: Entity?, other: Entity?)] = [:]
+    for entity in first.nodes.model.entities { entities[folded(entity.name), default: (nil, nil)].one = entity }
+    for entity in second.nodes.model.entities { entities[folded(entity.name), default: (nil, nil)].other = entity }
+    let translation = RowTranslation(entities: first.nodes.model.entityCount)
+    var pairs: [EntityPair] = []
+    for name in entities.keys.sorted() {
+      guard let (one, other) = entities[name] else { continue }
+      let left = one.map { first.nodes.reader(of: $0.index) }
+      let right = other.map { second.nodes.reader(of: $0.index) }
+      let pair = EntityPair(one: one, other: other, left: left, right: right, matches: MatchedRows(left, right))
+      if let one, let other, let left {
+        translation.set(one.index, to: other.index, pair.matches, rowCount: left.count)
+      }
+      pairs.append(pair)
+    }
+    for index in pairs.indices where !isFull {
+      pairs[index].properties = properties(pairs[index])
+      compare(pairs[index], translation)
+    }
+  }
+
+  /// The properties of both entities, in the order of the first.
+  private func properties(_ pair: EntityPair) -> [Property] {
+    var slots: [(one: Slot?, other: Slot?)] = []
+    var place: [ScalarString: Int] = [:]
+    for slot in pair.one?.slots ?? [] {
+      place[folded(slot.name)] = slots.count
+      slots.append((slot, nil))
+    }
+    for slot in pair.other?.slots ?? [] {
+      if let index = place[folded(slot.name)] { slots[index].other = slot } else { slots.append((nil, slot)) }
+    }
+    return slots.map { one, other in
+      let left = one.flatMap { slot in pair.left.map { (slot, $0) } }
+      let right = other.flatMap { slot in pair.right.map { (slot, $0) } }
+      return Property(
+        name: one?.name ?? other?.name ?? "", one: one, other: other,
+        columns: ColumnPair(left, right, isSequence: isSequence(one, other)))
+    }
+  }
+
+  /// Whether members of a to-many are compared in order.
+  private func isSequence(_ one: Slot?, _ other: Slot?) -> Bool {
+    [one, other].contains {
+      $0.map { $0.isOrdered || options.comparesUnknownOrder && $0.keepsSequence } ?? false
+    }
+  }
+
+  /// How many rows are compared at a time: a multiple of 64.
+  private static let block = 4096
+
+  private mutating func compare(_ pair: EntityPair, _ translation: RowTranslation) {
+    withExtendedLifetime((pair.left, pair.right)) {
+      var start = 0
+      while start < pair.matches.count, !isFull {
+        let rows = start..<min(start + Self.block, pair.matches.count)
+        start = rows.upperBound
+        let differ = marks(rows, pair, translation)
+        for place in rows where differ[place - rows.lowerBound] {
+          if isFull { break }
+          compareRow(place, pair, translation)
+        }
+      }
+    }
+  }
+
+  /// For each place of a range whether there may be a difference.
+  private func marks(_ places: Range<Int>, _ pair: EntityPair, _ translation: RowTranslation) -> [Bool] {
+    var marks = [Bool](repeating: false, count: places.count)
+    if pair.matches.isIdentity {
+      for property in pair.properties { property.columns.markDifferent(places, translation, &marks) }
+      return marks
+    }
+    for place in places {
+      guard case (let row?, let otherRow?) = pair.matches.rows(at: place) else {
+        marks[place - places.lowerBound] = true
+        continue
+      }
+      for property in pair.properties where !property.columns.isSame(row, otherRow, translation) {
+        marks[place - places.lowerBound] = true
+        break
+      }
+    }
+    return marks
+  }
+
+  /// Compares what is at one place by its values.
+  private mutating func compareRow(_ place: Int, _ pair: EntityPair, _ translation: RowTranslation) {
+    let (row, otherRow) = pair.matches.rows(at: place)
+    guard let row, let left = pair.left else {
+      guard let otherRow, let right = pair.right else { return }
+      add(GraphDifference(kind: .inserted, object: Self.named(pair.other, right.reference(row: otherRow))))
+      return
+    }
+    let reference = left.reference(row: row)
+    guard let otherRow, let right = pair.right else {
+      add(GraphDifference(kind: .deleted, object: Self.named(pair.one, reference)))
+      return
+    }
+    for property in pair.properties where !property.columns.isSame(row, otherRow, translation) {
+      let old = property.one.map { left.value(slot: $0.index, row: row) }
+      let new = property.other.map { right.value(slot: $0.index, row: otherRow) }
+      guard !isSame(old, new, isSequence: isSequence(property.one, property.other)) else { continue }
+      var difference = GraphDifference(
+        kind: .changed, object: Self.named(pair.one, reference), key: property.name,
+        old: old.map { GraphComparison.text($0) }, new: new.map { GraphComparison.text($0) })
+      difference.type = (property.one ?? property.other)?.kindDescription
+      difference.oldValue = old
+      difference.newValue = new
+      add(difference)
+    }
+  }
+
+  private static func named(_ entity: Entity?, _ reference: ReferenceObject) -> ObjectReference {
+    ObjectReference(entityName: entity?.name ?? "", reference: reference)
+  }
+
+  /// Whether two values are the same. A property that one side does not have equals a property without a value.
+  func isSame(_ old: StoredValue?, _ new: StoredValue?, isSequence: Bool) -> Bool {
+    switch (old ?? .null, new ?? .null) {
+    case (.toOne(let a), .toOne(let b)): return isSameObject(a, b)
+    case (.toMany(let a), .toMany(let b)):
+      guard a.count == b.count else { return false }
+      if isSequence { return zip(a, b).allSatisfy { isSameObject($0, $1) } }
+      let left = a.sorted { Self.before($0, $1) }
+      let right = b.sorted { Self.before($0, $1) }
+      return zip(left, right).allSatisfy { isSameObject($0, $1) }
+    case (.toMany(let list), .null), (.null, .toMany(let list)): return list.isEmpty
+    case (let a, let b): return a.isIdentical(to: b)
+    }
+  }
+
+  private func isSameObject(_ one: ObjectReference, _ other: ObjectReference) -> Bool {
+    one.reference == other.reference && folded(one.entityName) == folded(other.entityName)
+  }
+
+  private static func before(_ one: ObjectReference, _ other: ObjectReference) -> Bool {
+    if one.reference != other.reference { return one.reference < other.reference }
+    return ScalarString(one.entityName) < ScalarString(other.entityName)
+  }
+}

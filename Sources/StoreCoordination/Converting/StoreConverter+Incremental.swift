@@ -1,0 +1,119 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+/// Results that are incremental stores: written in one transaction, which ends only after everything was read back.
+extension StoreConverter {
+  /// The incremental type of a target; nil for a file that is written whole.
+  func incrementalTarget(_ target: String) throws(PersistentStoreError) -> (any IncrementalStore.Type)? {
+    try registry.incrementalType(targetType, at: target)
+  }
+
+  /// Writes a graph to an incremental store.
+  func write(_ source: SourceGraph, to target: String, as type: any IncrementalStore.Type) throws -> Report {
+    let address = StoreAddress(target, of: type)
+    do {
+      return try write(source, at: address, as: type)
+    } catch let error as PersistentStoreError {
+      throw error.located(StoreLocation(file: address.shown))
+    }
+  }
+
+  private func write(_ source: SourceGraph, at address: StoreAddress, as type: any IncrementalStore.Type) throws
+    -> Report
+  {
+    try type.traits.check(writeOptions, of: type.storeType, for: optionUse)
+    progress?(.forecasting)
+    let model = source.nodes.model
+    var metadata = source.metadata
+    metadata.storeType = type.storeType
+    metadata.model = model.description
+    if makesNewIdentifier { metadata.uuid = UUID() }
+    metadata.setVersionHashes(of: model, configuration: source.configurationName)
+    metadata.lastReference = max(metadata.lastReference, source.nodes.greatestIntegerReference)
+    let snapshot = StoreSnapshot(nodes: try source.nodes.canonical(), metadata: metadata)
+    let losses = type.traits.losses(for: snapshot, includingMetadata: true) + source.losses
+    try refuse(losses, of: source, type.storeType)
+    var report = Report(
+      sourceType: source.type, targetType: type.storeType,
+      counts: model.entities.compactMap { entity in
+        let count = snapshot.nodes.count(of: entity.index)
+        return count > 0 ? (entity.name, count) : nil
+      },
+      identifier: metadata.uuid, losses: losses, selections: source.notes, bytesWritten: 0,
+      notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
+    guard address.isFile else {
+      if !isDryRun { try replaceAll(with: snapshot, losses, at: address.full, shownAs: address.shown, type) }
+      return report
+    }
+    let place = try refuseTaken(address.full, sources: source.paths)
+    // Other processes may have such a store open: it stays the file that it is.
+    if place.holdsContent, try registry.incrementalType(nil, at: address.full).map({ $0 == type }) ?? false {
+      if !isDryRun { try replaceAll(with: snapshot, losses, at: address.full, shownAs: address.shown, type) }
+    } else {
+      try writeFile(snapshot, losses, source, place, address, type)
+    }
+    if !isDryRun {
+      report.bytesWritten = try SystemCall.status(address.full, followLinks: true).map { Int($0.st_size) } ?? 0
+    }
+    return report
+  }
+
+  /// Writes a new file, or one that takes the place of a store of another type, beside its place.
+  private func writeFile(
+    _ snapshot: StoreSnapshot, _ losses: [Loss], _ source: SourceGraph, _ place: StorePath, _ address: StoreAddress,
+    _ type: any IncrementalStore.Type
+  ) throws {
+    for suffix in ["-wal", "-journal"] where try StorePath.inspect(address.full + suffix).holdsContent {
+      // It would be taken for the log of the new file.
+      throw PersistentStoreError(.alreadyExists, "there is a log of another database at \(address.full)\(suffix)")
+    }
+    let staged = try makeStaged(
+      source, Destination(shown: address.full, place: place, unrelated: try refuseUnknown(place)), .file)
+    var failure: (any Error)?
+    do throws(PersistentStoreError) {
+      try staged.files.file(discarding: ["-shm"]) { path in
+        do { try replaceAll(with: snapshot, losses, at: path, shownAs: address.shown, type) } catch {
+          failure = error
+          throw error
+        }
+      }
+      try staged.finish()
+    } catch {
+      // The kit's own errors of a comparison, not what the door for libraries makes of them.
+      throw failure ?? error
+    }
+    if !isDryRun { try staged.commit() }
+  }
+
+  /// Replaces everything in a store, or creates it.
+  private func replaceAll(
+    with snapshot: StoreSnapshot, _ losses: [Loss], at path: String, shownAs shown: String,
+    _ type: any IncrementalStore.Type
+  ) throws {
+    var store = try type.init(StoreConfiguration(path: path, options: writeOptions, isReadOnly: false))
+    defer { store.close() }
+    progress?(.writing)
+    let kept = StoreSnapshot(
+      nodes: losses.isEmpty ? snapshot.nodes : try type.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
+    var failure: (any Error)?
+    do throws(PersistentStoreError) {
+      try store.replaceAll(with: kept, mayReplace: replacesTarget) { read throws(PersistentStoreError) in
+        progress?(.verifying)
+        do {
+          let builder = NodeTableBuilder(model: snapshot.nodes.model, file: shown)
+          builder.inverseHandling = .enforce
+          let metadata = try read(builder)
+          let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
+          try Self.verify(written, against: snapshot, losses, targetType: type.storeType, comparesMetadata: true)
+          progress?(.publishing)
+        } catch {
+          failure = error
+          throw PersistentStoreError(.cancelled, "the result is not what was written")
+        }
+      }
+    } catch {
+      throw failure ?? error
+    }
+  }
+}

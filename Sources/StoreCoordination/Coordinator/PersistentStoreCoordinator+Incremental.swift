@@ -1,0 +1,70 @@
+import AtomicStoreSPI
+import Synchronization
+
+extension PersistentStoreCoordinator {
+  /// Whether incremental stores that are added from now on are read whole, as a program does that looks at everything
+  /// anyway. They are read-only.
+  package var readsIncrementalStoresWhole: Bool {
+    get { state.withLock { $0.readsIncrementalStoresWhole } }
+    set { state.withLock { $0.readsIncrementalStoresWhole = newValue } }
+  }
+
+  /// Saves the part of the work that concerns incremental stores, each in one transaction.
+  ///
+  /// - Returns: The versions of the saved rows for each, or nil if one was overtaken.
+  func saveIncremental(
+    _ work: [(store: PersistentStore, changes: StoreChanges)]
+  ) throws(PersistentStoreError) -> [ObjectIdentifier: [(object: ObjectReference, version: Int64)]]? {
+    var saved: [ObjectIdentifier: [(object: ObjectReference, version: Int64)]] = [:]
+    for (store, changes) in work {
+      guard let connection = store.connection else { continue }
+      let isFirst = !saved.values.contains { !$0.isEmpty }
+      do throws(PersistentStoreError) {
+        var save = changes.asStoreSave
+        try giveReferences(&save, store)
+        let metadata = store.hasUnsavedMetadata ? store.metadata : nil
+        save.metadataEntries = metadata?.entries
+        if changes.isEmpty, metadata == nil {
+          saved[ObjectIdentifier(store)] = []
+          continue
+        }
+        let (asked, model) = (save, store.model)
+        let answer = try connection.use { store throws(PersistentStoreError) in
+          let answer = try store.save(asked)
+          if case .saved = answer { connection.noteSave(asked, model: model, in: &store) }
+          return answer
+        }
+        switch answer {
+        case .saved(let versions):
+          saved[ObjectIdentifier(store)] = versions
+        case .overtaken where isFirst: return nil
+        case .overtaken:
+          throw PersistentStoreError(
+            .retry, "another process changed the same objects", at: StoreLocation(file: store.path))
+        }
+        if let metadata {
+          // What was set meanwhile is still to be saved.
+          store.state.withLock { if $0.metadata.entries == metadata.entries { $0.metadataChanged = false } }
+        }
+      } catch {
+        guard isFirst else {
+          throw PersistentStoreError(
+            .notRolledBack,
+            "the changes to another store are saved already, those to this one are not: \(error.message)",
+            at: StoreLocation(file: store.path), underlying: error)
+        }
+        throw error
+      }
+    }
+    return saved
+  }
+
+  /// Gives references to new objects that have none: those that a program saves without a context.
+  private func giveReferences(_ save: inout StoreSave, _ store: PersistentStore) throws(PersistentStoreError) {
+    let places = save.inserted.indices.filter { save.inserted[$0].reference == nil }
+    guard !places.isEmpty else { return }
+    let objects = save.inserted
+    let references = try store.newReferences(count: places.count) { objects[places[$0]] }
+    for (place, reference) in zip(places, references) { save.inserted[place].reference = reference }
+  }
+}

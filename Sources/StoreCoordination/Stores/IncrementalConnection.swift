@@ -1,0 +1,87 @@
+package import AtomicStoreSPI
+import FoundationEssentials
+import Synchronization
+
+/// An open incremental store: one caller at a time.
+package final class IncrementalConnection: Sendable {
+  private struct State {
+    var store: any IncrementalStore
+    var isClosed = false
+  }
+  private let state: Mutex<State>
+  /// What is known of the history: see ``newTransactions()``.
+  let history = Mutex(NoticedHistory())
+  /// Held by who looks at the history: two at once would each take the other's own saves for those of a stranger.
+  let looking = Mutex(())
+  private let name: String
+  private let file: OpenDatabases.FileNumber?
+
+  /// - Parameter file: The file, which is noted as open.
+  init(_ store: any IncrementalStore, name: String, file: OpenDatabases.FileNumber?) {
+    state = Mutex(State(store: store))
+    self.name = name
+    self.file = file
+  }
+
+  /// Calls the store.
+  package func use<Result: Sendable>(
+    _ body: @Sendable (inout any IncrementalStore) throws(PersistentStoreError) -> Result
+  ) throws(PersistentStoreError) -> Result {
+    let result = state.withLock { state -> Swift.Result<Result, PersistentStoreError> in
+      do throws(PersistentStoreError) {
+        guard !state.isClosed else { throw PersistentStoreError(.storeNotAdded, "the store is not open") }
+        return .success(try body(&state.store))
+      } catch {
+        return .failure(error.located(StoreLocation(file: name)))
+      }
+    }
+    return try result.get()
+  }
+
+  /// Reads everything.
+  func read(into builder: NodeTableBuilder) throws(PersistentStoreError) -> NodeTable {
+    let result = state.withLock { state -> Swift.Result<NodeTable, PersistentStoreError> in
+      do throws(PersistentStoreError) {
+        guard !state.isClosed else { throw PersistentStoreError(.storeNotAdded, "the store is not open") }
+        try state.store.load(into: builder)
+        return .success(try builder.finish())
+      } catch {
+        return .failure(error.located(StoreLocation(file: name)))
+      }
+    }
+    return try result.get()
+  }
+
+  /// What the store says that it would do with a request.
+  package func answer(to request: StoreFetch) -> FetchAnswer { state.withLock { $0.store.answer(to: request) } }
+
+  func close() {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.isClosed = true
+      state.store.close()
+      if let file { OpenDatabases.remove(file) }
+    }
+  }
+}
+
+/// The format of an incremental store, where the kit asks for one: it has traits, and neither reads nor writes files.
+struct DatabaseFormat: AtomicStore {
+  static let storeType = "Incremental"
+  static let traits = StoreTraits(summary: "", fileExtensions: [], canWrite: false)
+  var traits: StoreTraits
+
+  init(_ traits: StoreTraits) { self.traits = traits }
+  init(_ configuration: StoreConfiguration) { traits = Self.traits }
+  static func recognize(_ probe: StoreProbe) -> Recognition { .no }
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { throw Self.failure }
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    throw Self.failure
+  }
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+    throw Self.failure
+  }
+  private static var failure: PersistentStoreError {
+    PersistentStoreError(.internalInconsistency, "an incremental store was treated as a file")
+  }
+}

@@ -1,0 +1,102 @@
+package import AtomicStoreSPI
+
+/// Where an incremental store is: a path, or a URL with one of the schemes that its type names.
+package struct StoreAddress: Sendable {
+  /// What the store gets: a path, or the URL with everything in it.
+  package let full: String
+  /// What is shown: without a password.
+  package let shown: String
+  /// Whether it is a file, which can be looked at.
+  package let isFile: Bool
+
+  package init(_ text: String, of type: any IncrementalStore.Type) {
+    guard let scheme = Self.scheme(of: text), type.urlSchemes.contains(scheme) else {
+      let path = StorePath.absolute(text)
+      (full, shown, isFile) = (path, path, true)
+      return
+    }
+    if type.traits.fileExtensions.isEmpty {
+      (full, shown, isFile) = (text, Self.withoutPassword(text), false)
+      return
+    }
+    // `sqlite:name` and `sqlite:///absolute`.
+    var rest = text.dropFirst(scheme.utf8.count + 1)
+    if rest.hasPrefix("//") { rest = rest.dropFirst(2) }
+    let path = StorePath.absolute(Self.unescaped(rest))
+    (full, shown, isFile) = (path, path, true)
+  }
+
+  /// The scheme of a URL, in lower case; nil for a path. A letter alone is a drive of other systems, not a scheme.
+  package static func scheme(of text: String) -> String? {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let scheme = text[..<colon]
+    guard scheme.utf8.count > 1, let first = scheme.utf8.first, isLetter(first),
+      scheme.utf8.allSatisfy({ isLetter($0) || isDigit($0) || [UInt8(ascii: "+"), UInt8(ascii: "-")].contains($0) })
+    else { return nil }
+    return scheme.lowercased()
+  }
+
+  /// The text with `%41` as `A`. What is no valid escape stays.
+  private static func unescaped(_ text: Substring) -> String {
+    var bytes: [UInt8] = []
+    let source = Array(text.utf8)
+    var place = 0
+    while place < source.count {
+      if source[place] == UInt8(ascii: "%"), place + 2 < source.count,
+        let byte = UInt8(String(decoding: source[(place + 1)...(place + 2)], as: UTF8.self), radix: 16)
+      {
+        bytes.append(byte)
+        place += 3
+      } else {
+        bytes.append(source[place])
+        place += 1
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
+  private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
+
+  /// The URL without what must not be shown: a password before `@`, and parameters named so.
+  package static func withoutPassword(_ text: String) -> String {
+    var text = text
+    if let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") {
+      let start = text.index(colon, offsetBy: 3)
+      // A password may have a slash where it should not.
+      let end = text[start...].firstIndex(of: "?") ?? text.endIndex
+      if let at = text[start..<end].lastIndex(of: "@"), let colon = text[start..<at].firstIndex(of: ":") {
+        text.removeSubrange(colon..<at)
+      }
+    }
+    guard let question = text.firstIndex(of: "?") else { return text }
+    let parameters = text[text.index(after: question)...].split(separator: "&").filter { parameter in
+      let name = unescaped(parameter.prefix { $0 != "=" }).lowercased()
+      return !["password", "sslpassword", "passfile", "sslkey"].contains(name)
+    }
+    let head = String(text[..<question])
+    return parameters.isEmpty ? head : head + "?" + parameters.joined(separator: "&")
+  }
+}
+
+extension StoreRegistry {
+  /// The incremental type of what is opened; nil if it is not one.
+  package func incrementalType(_ type: String?, at path: String) throws(PersistentStoreError)
+    -> (any IncrementalStore.Type)?
+  {
+    guard !incrementalTypes.isEmpty else { return nil }
+    if let type { return incrementalTypes.first { ScalarString($0.storeType) == ScalarString(type) } }
+    if let scheme = StoreAddress.scheme(of: path),
+      let found = incrementalTypes.first(where: { $0.urlSchemes.contains(scheme) })
+    {
+      return found
+    }
+    if let open = OpenDatabases.type(at: path) { return open }
+    guard let place = try? StorePath.inspect(path) else { return nil }
+    if place.holdsContent {
+      guard place.kind != .folder, let probe = try? place.probe() else { return nil }
+      return incrementalTypes.first { $0.recognize(probe) == .yes }
+    }
+    return incrementalTypes.first { $0.traits.fileExtensions.contains(place.fileExtension) }
+  }
+}

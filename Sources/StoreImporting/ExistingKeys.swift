@@ -1,0 +1,44 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// The references of one hierarchy of the store that records are added to. A key is read as the reference that the
+/// store has, so that it finds its object.
+struct ExistingKeys {
+  private let nodes: NodeTable
+  private let root: Int
+  private var hasNumbers = false
+  private var hasTexts = false
+
+  /// Those of each hierarchy that has objects.
+  static func byRoot(of nodes: NodeTable) -> [Int: ExistingKeys] {
+    var found: [Int: ExistingKeys] = [:]
+    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
+      let root = entity.root.index
+      var keys = found[root] ?? ExistingKeys(nodes: nodes, root: root)
+      let reader = nodes.reader(of: entity.index)
+      let numbers = (0..<reader.count).count { reader.integerReference(row: $0) != nil }
+      keys.hasNumbers = keys.hasNumbers || numbers > 0
+      keys.hasTexts = keys.hasTexts || numbers < reader.count
+      found[root] = keys
+    }
+    return found
+  }
+
+  private init(nodes: NodeTable, root: Int) {
+    self.nodes = nodes
+    self.root = root
+  }
+
+  /// What a key is: the reference of the object that has it; otherwise a reference like the others of the hierarchy.
+  ///
+  /// - Parameter number: The key as an integer, if it is one; leading zeros do not count.
+  func reference(_ text: Span<UInt8>, number: Int64?) -> ReferenceObject {
+    if let number, hasNumbers, nodes.handle(for: .integer(number), entity: root) != nil { return .integer(number) }
+    if let number, !hasTexts { return .integer(number) }
+    let string = ReferenceObject.string(ValueReader.text(ValueReader.trimmed(text)))
+    if let number, hasNumbers, !ValueReader.hasLeadingZero(text), nodes.handle(for: string, entity: root) == nil {
+      return .integer(number)
+    }
+    return string
+  }
+}

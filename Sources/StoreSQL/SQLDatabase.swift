@@ -1,0 +1,205 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+
+/// A value as a database gets it.
+public enum SQLValue: Sendable, Hashable {
+  /// NULL.
+  case null
+  /// An integer.
+  case integer(Int64)
+  /// A truth value.
+  case boolean(Bool)
+  /// A double, kept to the bit.
+  case double(Double)
+  /// A float, kept to the bit.
+  case float(Float)
+  /// A text, which may contain NUL.
+  case text(String)
+  /// Bytes.
+  case blob(Data)
+  /// A UUID.
+  case uuid(UUID)
+}
+
+/// The type of a column.
+public enum SQLType: Sendable, Hashable {
+  /// Integers of 16, 32 and 64 bits.
+  case integer16, integer32, integer64
+  /// A truth value.
+  case boolean
+  /// Floating-point numbers of 64 and 32 bits.
+  case double, float
+  /// UTF-8.
+  case text
+  /// Bytes.
+  case blob
+  /// 16 bytes.
+  case uuid
+}
+
+/// A database that speaks SQL: a connection, used by one caller at a time.
+public protocol SQLDatabase: AnyObject, Sendable {
+  /// What is particular about its SQL.
+  static var dialect: SQLDialect { get }
+
+  /// Connects to the place that a configuration names. Called before everything else.
+  ///
+  /// - Parameter mayCreate: Whether a database that is not there is created. Otherwise the result is false.
+  func connect(mayCreate: Bool) throws(PersistentStoreError) -> Bool
+
+  /// Whether a table is there.
+  func hasTable(_ name: String) throws(PersistentStoreError) -> Bool
+
+  /// Executes a statement. Parameters are `?1`, `?2` and so on, in the text of every dialect.
+  ///
+  /// - Returns: The number of rows that it changed.
+  @discardableResult
+  func run(_ sql: String, _ values: [SQLValue]) throws(PersistentStoreError) -> Int
+
+  /// Executes a query and calls `body` with each row.
+  func query(
+    _ sql: String, _ values: [SQLValue], _ body: (any SQLRow) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError)
+
+  /// Executes a query without parameters whose result may be long.
+  func stream(
+    _ sql: String, _ body: (any SQLRow) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError)
+
+  /// Adds many rows to a table, as fast as the database can.
+  ///
+  /// - Parameters:
+  ///   - table: The name of the table.
+  ///   - columns: The columns in the order in which they are set.
+  ///   - count: The number of rows.
+  ///   - fill: Called with the number of each row; it sets the columns in order.
+  func insert(
+    into table: String, columns: [(name: String, type: SQLType)], count: Int,
+    _ fill: (Int, any SQLRowWriter) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError)
+
+  /// Begins a transaction.
+  func begin(isWriting: Bool) throws(PersistentStoreError)
+  /// Ends a transaction.
+  ///
+  /// - Parameter wasSaved: Asked on a new connection if the old one was lost meanwhile: whether the transaction is in
+  ///   the database. Nil for one that may be repeated.
+  func commit(wasSaved: ((Self) throws(PersistentStoreError) -> Bool)?) throws(PersistentStoreError)
+  /// Ends a transaction without its changes. Cannot fail: a connection that is lost has none.
+  func rollBack()
+  /// Closes the connection. It may be opened again.
+  func close()
+}
+
+extension SQLDatabase {
+  public func stream(
+    _ sql: String, _ body: (any SQLRow) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) { try query(sql, [], body) }
+}
+
+/// A row of a result. Columns count from 0. Valid until the next one.
+public protocol SQLRow {
+  /// Whether the column is NULL.
+  func isNull(_ column: Int) -> Bool
+  /// Whether a column that is not NULL holds a value of a type. The default is true, for databases that see to it.
+  func holds(_ column: Int, _ type: SQLType) -> Bool
+  /// The value of an integer column of any width.
+  func integer(_ column: Int) -> Int64
+  /// The value of a column of truth values.
+  func boolean(_ column: Int) -> Bool
+  /// The value of a double column, to the bit.
+  func double(_ column: Int) -> Double
+  /// The value of a float column, to the bit.
+  func float(_ column: Int) -> Float
+  /// The value of a UUID column.
+  func uuid(_ column: Int) -> UUID
+  /// The value of a text column.
+  func text(_ column: Int) -> String
+  /// The value of a blob column.
+  func data(_ column: Int) -> Data
+  /// The UTF-8 of a text.
+  func withText<Failure: Error>(_ column: Int, _ body: (Span<UInt8>) throws(Failure) -> Void) throws(Failure)
+  /// The bytes of a blob.
+  func withBytes<Failure: Error>(_ column: Int, _ body: (Span<UInt8>) throws(Failure) -> Void) throws(Failure)
+}
+
+extension SQLRow {
+  public func holds(_ column: Int, _ type: SQLType) -> Bool { true }
+}
+
+/// A row that is being added, column after column.
+public protocol SQLRowWriter: AnyObject {
+  /// Sets the next column to NULL.
+  func null()
+  /// Sets the next column to an integer that its type holds.
+  func integer(_ value: Int64)
+  /// Sets the next column to a truth value.
+  func boolean(_ value: Bool)
+  /// Sets the next column to a double.
+  func double(_ value: Double)
+  /// Sets the next column to a float.
+  func float(_ value: Float)
+  /// Sets the next column to a UUID.
+  func uuid(_ value: UUID)
+  /// Sets the next column to a text.
+  func text(_ utf8: Span<UInt8>) throws(PersistentStoreError)
+  /// Sets the next column to bytes.
+  ///
+  /// - Throws: `.limitExceeded` for more than the database keeps.
+  func blob(_ bytes: Span<UInt8>) throws(PersistentStoreError)
+}
+
+/// What is particular about the SQL of a database.
+public struct SQLDialect: Sendable {
+  /// Whether not-a-number and negative zero are 8-byte blobs, as SQLite's REAL cannot hold them.
+  public var keepsSpecialDoublesAsBlobs: Bool
+  /// Whether text is compared as bytes, so that it must be cast where SQL functions are to see all of it.
+  public var isSQLite: Bool
+  /// How many values one `IN (…)` may list.
+  public var listLimit = 500
+  /// The longest name of a table or column, in bytes.
+  public var nameLimit = 56
+  /// How often a transaction that the database refused for others' sake is repeated.
+  public var retries: Int
+
+  /// Creates a dialect.
+  public init(isSQLite: Bool, retries: Int) {
+    self.isSQLite = isSQLite
+    keepsSpecialDoublesAsBlobs = isSQLite
+    self.retries = retries
+  }
+
+  /// The name of a type in `CREATE TABLE`.
+  func name(of type: SQLType) -> String {
+    switch type {
+    case .integer16: isSQLite ? "INTEGER" : "int2"
+    case .integer32: isSQLite ? "INTEGER" : "int4"
+    case .integer64: isSQLite ? "INTEGER" : "int8"
+    case .boolean: isSQLite ? "INTEGER" : "bool"
+    case .double: isSQLite ? "REAL" : "float8"
+    case .float: isSQLite ? "REAL" : "float4"
+    case .text: isSQLite ? "TEXT" : "text COLLATE \"C\""
+    case .blob: isSQLite ? "BLOB" : "bytea"
+    case .uuid: isSQLite ? "BLOB" : "uuid"
+    }
+  }
+
+  /// A literal of a truth value.
+  func literal(_ flag: Bool) -> String { isSQLite ? (flag ? "1" : "0") : (flag ? "TRUE" : "FALSE") }
+
+  /// The number of a double column as the language of predicates sees it: -0.0 is 0.0, and not-a-number is NULL.
+  func number(_ column: String) -> String {
+    guard keepsSpecialDoublesAsBlobs else {
+      return "NULLIF(\(column), 'NaN')"
+    }
+    return
+      "(CASE typeof(\(column)) WHEN 'blob' THEN (CASE WHEN \(column) IN (x'8000000000000000', x'80000000') THEN 0.0 END) ELSE \(column) END)"
+  }
+}
+
+extension String {
+  /// The text as the name of a table or column.
+  var quoted: String {
+    "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+  }
+}

@@ -1,0 +1,56 @@
+public import AtomicStoreSPI
+
+/// An incremental store in a database that speaks SQL: it needs a connection, and nothing else.
+public protocol SQLIncrementalStore: IncrementalStore {
+  /// The kind of connection.
+  associatedtype Database: SQLDatabase
+  /// The store itself.
+  var sql: SQLStore<Database> { get set }
+}
+
+extension SQLIncrementalStore {
+  public mutating func metadata() throws(PersistentStoreError) -> StoreMetadata? { try sql.metadata() }
+  public mutating func create(
+    _ metadata: StoreMetadata, for model: ManagedObjectModel
+  ) throws(PersistentStoreError) { try sql.create(metadata, for: model) }
+  public mutating func prepare(for model: ManagedObjectModel) throws(PersistentStoreError) {
+    try sql.prepare(for: model)
+  }
+  public mutating func fetch(_ request: StoreFetch) throws(PersistentStoreError) -> StoreFetchResult {
+    try sql.fetch(request)
+  }
+  public mutating func count(_ request: StoreFetch) throws(PersistentStoreError) -> Int? { try sql.count(request) }
+  public func answer(to request: StoreFetch) -> FetchAnswer { sql.answer(to: request) }
+  public mutating func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
+    try sql.rows(references, root: root)
+  }
+  public mutating func related(
+    _ owners: [ReferenceObject], slot: Int, entity: Int
+  ) throws(PersistentStoreError) -> [[ObjectReference]] { try sql.related(owners, slot: slot, entity: entity) }
+  public mutating func newReferences(_ count: Int, entity: Int) throws(PersistentStoreError) -> [ReferenceObject] {
+    try sql.newReferences(count, entity: entity)
+  }
+  public mutating func save(_ changes: StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer {
+    try sql.save(changes)
+  }
+  public mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError) { try sql.load(into: nodes) }
+  public mutating func replaceAll(
+    with snapshot: StoreSnapshot, mayReplace: Bool,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) { try sql.replaceAll(with: snapshot, mayReplace: mayReplace, verify: verify) }
+  public mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError) {
+    let store = sql
+    try store.transaction { () throws(PersistentStoreError) in try store.writeMetadata(metadata) }
+  }
+  public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] {
+    try sql.changes(since: token)
+  }
+  public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? {
+    try sql.currentHistoryToken()
+  }
+  public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {
+    try sql.deleteHistory(before: token)
+  }
+  public mutating func destroy() throws(PersistentStoreError) { try sql.destroy() }
+  public mutating func close() { sql.database.close() }
+}

@@ -1,0 +1,329 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// One save, within its transaction.
+struct SQLSaveWork<Database: SQLDatabase> {
+  let store: SQLStore<Database>
+  let schema: SQLSchema
+  let changes: StoreSave
+  let name: String
+  var versions: [(object: ObjectReference, version: Int64)] = []
+  /// Row numbers, by root entity.
+  var ids: [Int: [ReferenceObject: Int64]] = [:]
+  var history: [(entity: Int, id: Int64, text: String?, kind: HistoryTransaction.Kind, slots: Set<Int>)] = []
+
+  init(_ store: SQLStore<Database>, _ schema: SQLSchema, _ changes: StoreSave, _ name: String) {
+    self.store = store
+    self.schema = schema
+    self.changes = changes
+    self.name = name
+  }
+
+  var database: Database { store.database }
+  var model: ManagedObjectModel { schema.model }
+
+  /// False if rows are not as expected.
+  mutating func run() throws(PersistentStoreError) -> Bool {
+    try store.checkStamp()
+    try findNumbers()
+    guard let present = try presentVersions() else { return false }
+    try delete()
+    try releaseUniqueValues()
+    try insert()
+    try update(present)
+    try changeMembers()
+    try writeHistory()
+    if let entries = changes.metadataEntries { try store.write(entries) }
+    return true
+  }
+
+  func entity(_ name: String) throws(PersistentStoreError) -> Entity {
+    guard let entity = model.entity(named: name) else {
+      throw PersistentStoreError(.invalidValue, "the model has no entity '\(name)'", at: StoreLocation(entity: name))
+    }
+    return entity
+  }
+
+  func id(_ object: ObjectReference) throws(PersistentStoreError) -> Int64 {
+    let root = try entity(object.entityName).root.index
+    guard let id = ids[root]?[object.reference] else {
+      throw PersistentStoreError(
+        .missingObject, "\(object) is not in the store",
+        at: StoreLocation(entity: object.entityName, reference: object.reference.description))
+    }
+    return id
+  }
+
+  // MARK: Numbers and versions
+
+  /// Finds the row numbers of all objects concerned, and gives new ones theirs.
+  mutating func findNumbers() throws(PersistentStoreError) {
+    var asked: [Int: Set<ReferenceObject>] = [:]
+    func note(_ object: ObjectReference) throws(PersistentStoreError) {
+      asked[try entity(object.entityName).root.index, default: []].insert(object.reference)
+    }
+    func note(_ value: StoredValue) throws(PersistentStoreError) {
+      switch value {
+      case .toOne(let other): try note(other)
+      case .toMany(let list): for other in list { try note(other) }
+      default: break
+      }
+    }
+    for object in changes.inserted + changes.updated {
+      for (_, value) in object.values { try note(value) }
+      if let reference = object.reference {
+        try note(ObjectReference(entityName: model.entity(at: object.entity).name, reference: reference))
+      }
+    }
+    for object in changes.deleted { try note(object) }
+    for entry in changes.expected { try note(entry.object) }
+    for change in changes.members {
+      try note(change.owner)
+      for other in change.added + change.removed { try note(other) }
+    }
+    for root in asked.keys.sorted() {
+      ids[root] = try store.numbers(Array(asked[root] ?? []), root: root, schema)
+    }
+    for object in changes.inserted {
+      guard case .string? = object.reference, let reference = object.reference else { continue }
+      let root = model.entity(at: object.entity).root.index
+      guard ids[root]?[reference] == nil else { continue }
+      ids[root, default: [:]][reference] = try numberForText(root)
+    }
+  }
+
+  /// The next number for an object whose reference is a text.
+  func numberForText(_ root: Int) throws(PersistentStoreError) -> Int64 {
+    let table = SQLStore<Database>.keysTable
+    try database.run("UPDATE \(table) SET texts = texts + 1 WHERE root = ?1", [.integer(Int64(root))])
+    var count: Int64 = 0
+    try database.query("SELECT texts FROM \(table) WHERE root = ?1", [.integer(Int64(root))]) { row in
+      count = row.integer(0)
+    }
+    // Counted from the least number; the others are those of integer references.
+    guard count > 0, count < SQLKeys.lastText &- .min else {
+      throw PersistentStoreError(.limitExceeded, "\(table) has counted \(count) texts as references of entity \(root)")
+    }
+    return .min + count
+  }
+
+  struct RowKey: Hashable {
+    var root: Int
+    var id: Int64
+  }
+
+  /// The present versions of all rows that are changed, nil if they are not as expected.
+  func presentVersions() throws(PersistentStoreError) -> [RowKey: Int64]? {
+    var asked: [Int: Set<Int64>] = [:]
+    for object in changes.updated {
+      guard let reference = object.reference else { continue }
+      let entity = model.entity(at: object.entity)
+      guard let id = ids[entity.root.index]?[reference] else { return nil }
+      asked[entity.root.index, default: []].insert(id)
+    }
+    for object in changes.deleted + changes.members.map(\.owner) + changes.expected.map(\.object) {
+      let root = try entity(object.entityName).root.index
+      guard let id = ids[root]?[object.reference] else { return nil }
+      asked[root, default: []].insert(id)
+    }
+    var present: [RowKey: Int64] = [:]
+    for root in asked.keys.sorted() {
+      guard let table = schema.tables[root] else { continue }
+      let wanted = (asked[root] ?? []).sorted()
+      for part in wanted.parts(of: SQLStore<Database>.dialect.listLimit) {
+        try database.query(
+          "SELECT id, ver FROM \(table.name.quoted) WHERE id IN (\(SQLStore<Database>.list(part)))", []
+        ) { row in present[RowKey(root: root, id: row.integer(0))] = row.integer(1) }
+      }
+      // New objects may be owners of members and expected as ends.
+      let new = Set(
+        changes.inserted.compactMap { object in
+          model.entity(at: object.entity).root.index == root ? object.reference.flatMap { ids[root]?[$0] } : nil
+        })
+      for id in wanted where present[RowKey(root: root, id: id)] == nil && !new.contains(id) { return nil }
+    }
+    for entry in changes.expected {
+      guard let version = entry.version else { continue }
+      let key = RowKey(root: try entity(entry.object.entityName).root.index, id: try id(entry.object))
+      if present[key] != version { return nil }
+    }
+    return present
+  }
+
+  // MARK: Deleting
+
+  mutating func delete() throws(PersistentStoreError) {
+    guard !changes.deleted.isEmpty else { return }
+    var byEntity: [Int: [Int64]] = [:]
+    for object in changes.deleted {
+      let entity = try entity(object.entityName)
+      let id = try id(object)
+      byEntity[entity.index, default: []].append(id)
+      let text: String? = if case .string(let text) = object.reference { text } else { nil }
+      history.append((entity.index, id, text, .delete, []))
+    }
+    for index in byEntity.keys.sorted() {
+      let gone = model.entity(at: index)
+      let numbers = byEntity[index] ?? []
+      try cutOff(gone, numbers)
+      for part in numbers.parts(of: SQLStore<Database>.dialect.listLimit) {
+        try database.run(
+          "DELETE FROM \(schema.table(of: gone).name.quoted) WHERE id IN (\(SQLStore<Database>.list(part)))", [])
+      }
+    }
+  }
+
+  /// Removes what still leads to deleted rows.
+  func cutOff(_ gone: Entity, _ numbers: [Int64]) throws(PersistentStoreError) {
+    for part in numbers.parts(of: SQLStore<Database>.dialect.listLimit) {
+      let list = SQLStore<Database>.list(part)
+      for root in schema.tables.keys.sorted() {
+        guard let table = schema.tables[root] else { continue }
+        for column in toOnes(of: model.entity(at: root), leadingTo: gone) {
+          var sets = ["\(column.name.quoted) = NULL", "ver = ver + 1"]
+          for name in [column.entityName, column.positionName] { if let name { sets.append("\(name.quoted) = NULL") } }
+          try database.run(
+            "UPDATE \(table.name.quoted) SET \(sets.joined(separator: ", ")) WHERE \(column.name.quoted) IN (\(list))",
+            [])
+        }
+      }
+      for join in schema.joins {
+        // Who led to them is changed.
+        for (own, other, roots) in [("a", "b", join.roots), ("b", "a", (join.roots.1, join.roots.0))]
+        where roots.1 == gone.root.index {
+          guard let table = schema.tables[roots.0] else { continue }
+          try database.run(
+            "UPDATE \(table.name.quoted) SET ver = ver + 1 WHERE id IN (SELECT \(own) FROM \(join.name.quoted) WHERE \(other) IN (\(list)))",
+            [])
+        }
+        if join.roots.0 == gone.root.index {
+          try database.run("DELETE FROM \(join.name.quoted) WHERE a IN (\(list))", [])
+        }
+        if join.roots.1 == gone.root.index {
+          try database.run("DELETE FROM \(join.name.quoted) WHERE b IN (\(list))", [])
+        }
+      }
+    }
+  }
+
+  /// The to-one columns of a hierarchy that may lead to objects of an entity, each once.
+  func toOnes(of root: Entity, leadingTo gone: Entity) -> [SQLSchema.Column] {
+    var found: [SQLSchema.Column] = []
+    for entity in root.hierarchy {
+      for slot in entity.slots {
+        guard case .toOne = slot.kind, let destination = slot.destination,
+          model.entity(at: destination).root == gone.root, let column = schema.column(slot.index, of: entity),
+          !found.contains(where: { $0.name == column.name })
+        else { continue }
+        found.append(column)
+      }
+    }
+    return found
+  }
+
+  // MARK: Inserting and updating
+
+  /// Values that must be unique may move from one row to another: first none has them.
+  func releaseUniqueValues() throws(PersistentStoreError) {
+    for object in changes.updated {
+      let entity = model.entity(at: object.entity)
+      let table = schema.table(of: entity)
+      guard !table.unique.isEmpty, let reference = object.reference, let id = ids[entity.root.index]?[reference] else {
+        continue
+      }
+      let unique = Set(table.unique.flatMap(\.columns))
+      let sets = object.values.slots.compactMap { schema.column($0, of: entity) }.filter { unique.contains($0.name) }
+        .map { "\($0.name.quoted) = NULL" }
+      guard !sets.isEmpty else { continue }
+      try database.run(
+        "UPDATE \(table.name.quoted) SET \(sets.joined(separator: ", ")) WHERE id = ?1", [.integer(id)])
+    }
+  }
+
+  /// The columns and values that a slot's value sets.
+  func assignments(_ slot: Slot, _ value: StoredValue, _ entity: Entity) throws(PersistentStoreError)
+    -> [(name: String, value: SQLValue)]
+  {
+    guard let column = schema.column(slot.index, of: entity) else { return [] }
+    switch slot.kind {
+    case .toMany: return []
+    case .attribute(let type):
+      return [(column.name, try SQLValue(value, type, StoreLocation(entity: entity.name, property: slot.name)))]
+    case .toOne:
+      guard case .toOne(let other) = value else {
+        return [column.name, column.entityName, column.positionName].compactMap { $0.map { ($0, .null) } }
+      }
+      var result: [(name: String, value: SQLValue)] = [(column.name, .integer(try id(other)))]
+      if let name = column.entityName {
+        result.append((name, .integer(Int64(try self.entity(other.entityName).index))))
+      }
+      return result
+    }
+  }
+
+  mutating func insert() throws(PersistentStoreError) {
+    // A row that is deleted and inserted again, as after a conflict, must not have a version that it had before.
+    let version = Int64(Date().timeIntervalSinceReferenceDate * 1_000_000)
+    for object in changes.inserted {
+      let entity = model.entity(at: object.entity)
+      guard let reference = object.reference else {
+        throw PersistentStoreError(.internalInconsistency, "a new object must have a reference")
+      }
+      let named = ObjectReference(entityName: entity.name, reference: reference)
+      let id = try id(named)
+      let text: String? = if case .string(let text) = reference { text } else { nil }
+      var names = ["id", "ent", "ver", "ref"]
+      var values: [SQLValue] = [
+        .integer(id), .integer(Int64(entity.index)), .integer(version), text.map { .text($0) } ?? .null,
+      ]
+      for slot in entity.slots {
+        guard let value = object.values[slot.index], !value.isNull else { continue }
+        for (name, value) in try assignments(slot, value, entity) {
+          names.append(name.quoted)
+          values.append(value)
+        }
+      }
+      let marks = values.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+      try database.run(
+        "INSERT INTO \(schema.table(of: entity).name.quoted) (\(names.joined(separator: ", "))) VALUES (\(marks))",
+        values)
+      versions.append((named, version))
+      history.append((entity.index, id, text, .insert, []))
+    }
+    for object in changes.inserted { try writeLists(of: object) }
+  }
+
+  mutating func update(_ present: [RowKey: Int64]) throws(PersistentStoreError) {
+    var places: [RowKey: Int] = [:]
+    for object in changes.updated {
+      let entity = model.entity(at: object.entity)
+      guard let reference = object.reference else { continue }
+      let named = ObjectReference(entityName: entity.name, reference: reference)
+      let id = try id(named)
+      let key = RowKey(root: entity.root.index, id: id)
+      // It goes round after 2^64 saves, or where another program has written the greatest number.
+      let version = (present[key] ?? 0) &+ 1
+      var sets = ["ver = ?1"]
+      var values: [SQLValue] = [.integer(version), .integer(id)]
+      for slot in object.values.slots {
+        guard let value = object.values[slot] else { continue }
+        for (name, value) in try assignments(entity.slots[slot], value, entity) {
+          values.append(value)
+          sets.append("\(name.quoted) = ?\(values.count)")
+        }
+      }
+      try database.run(
+        "UPDATE \(schema.table(of: entity).name.quoted) SET \(sets.joined(separator: ", ")) WHERE id = ?2", values)
+      versions.append((named, version))
+      places[key] = history.count
+      let text: String? = if case .string(let text) = reference { text } else { nil }
+      history.append((entity.index, id, text, .update, Set(object.values.slots)))
+    }
+    for object in changes.updated { try writeLists(of: object) }
+    for change in changes.members {
+      let entity = try entity(change.owner.entityName)
+      let key = RowKey(root: entity.root.index, id: try id(change.owner))
+      if let place = places[key] { history[place].slots.insert(change.slot) }
+    }
+  }
+}

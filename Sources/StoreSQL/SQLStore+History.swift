@@ -1,0 +1,66 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+extension SQLStore {
+  func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] {
+    let model = try ready().model
+    let after = token?.number ?? .min
+    var found: [HistoryTransaction] = []
+    var places: [Int64: Int] = [:]
+    try database.query(
+      "SELECT number, date, author, context FROM \(Self.transactionsTable) WHERE number > ?1 ORDER BY number",
+      [.integer(after)]
+    ) { row in
+      places[row.integer(0)] = found.count
+      found.append(
+        HistoryTransaction(
+          token: HistoryToken(row.integer(0)), date: Date(timeIntervalSinceReferenceDate: row.double(1)),
+          author: row.isNull(2) ? nil : row.text(2), contextName: row.isNull(3) ? nil : row.text(3), changes: []))
+    }
+    try database.query(
+      "SELECT number, ent, id, ref, kind, slots FROM \(Self.changesTable) WHERE number > ?1 ORDER BY number, place",
+      [.integer(after)]
+    ) { row in
+      guard let place = places[row.integer(0)], let kind = HistoryTransaction.Kind(rawValue: row.text(4)) else {
+        return
+      }
+      let number = Int(row.integer(1))
+      guard number >= 0, number < model.entityCount else { return }
+      let entity = model.entity(at: number)
+      let slots = row.text(5).split(separator: " ").compactMap { Int($0) }.filter { entity.slots.indices.contains($0) }
+      found[place].changes.append(
+        HistoryTransaction.Change(
+          object: ObjectReference(
+            entityName: entity.name, reference: row.isNull(3) ? .integer(row.integer(2)) : .string(row.text(3))),
+          kind: kind, properties: slots.map { entity.slots[$0].name }))
+    }
+    return found
+  }
+
+  func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? {
+    var token: HistoryToken?
+    try database.query("SELECT MAX(number) FROM \(Self.transactionsTable)", []) { row in
+      if !row.isNull(0) { token = HistoryToken(row.integer(0)) }
+    }
+    return token
+  }
+
+  /// Notes that everything was replaced: who follows the history of an earlier store goes on from here.
+  func beginHistory(after number: Int64) throws(PersistentStoreError) {
+    guard number > 0, number < .max else { return }
+    try database.run(
+      "INSERT INTO \(Self.transactionsTable) (number, save, date) VALUES (?1, ?2, ?3)",
+      [.integer(number + 1), .text(UUID().uuidString), .double(Date().timeIntervalSinceReferenceDate)])
+  }
+
+  func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {
+    try transaction { () throws(PersistentStoreError) in
+      // The last transaction stays: numbers go on from it.
+      for table in [Self.changesTable, Self.transactionsTable] {
+        try database.run(
+          "DELETE FROM \(table) WHERE number < ?1 AND number < (SELECT MAX(number) FROM \(Self.transactionsTable))",
+          [.integer(token.number)])
+      }
+    }
+  }
+}

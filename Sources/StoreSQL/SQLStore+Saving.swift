@@ -1,0 +1,56 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+extension SQLStore {
+  mutating func save(_ changes: StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer {
+    guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
+    let schema = try ready()
+    let name = UUID().uuidString
+    let wasSaved: (Database) throws(PersistentStoreError) -> Bool = { database throws(PersistentStoreError) in
+      var isThere = false
+      try database.query("SELECT number FROM \(Self.transactionsTable) WHERE save = ?1", [.text(name)]) { _ in
+        isThere = true
+      }
+      return isThere
+    }
+    do throws(PersistentStoreError) {
+      return try transaction(wasSaved: wasSaved) { () throws(PersistentStoreError) in
+        var work = SQLSaveWork(self, schema, changes, name)
+        guard try work.run() else {
+          throw PersistentStoreError(.changedOnDisk, "other rows than expected")
+        }
+        return .saved(versions: work.versions)
+      }
+    } catch {
+      // A unique value that another process took meanwhile is found when the objects are read again.
+      if error.code == .changedOnDisk || error.code == .duplicateReference { return .overtaken }
+      throw error
+    }
+  }
+}
+
+extension SQLValue {
+  /// The value of an attribute as its column has it.
+  init(_ value: StoredValue, _ type: AttributeType, _ location: StoreLocation) throws(PersistentStoreError) {
+    guard type.accepts(value) else {
+      throw PersistentStoreError(
+        .invalidValue, "\(value.kindDescription) is not a valid \(type.modelName)", at: location)
+    }
+    if case .undefined = type {
+      self = value.isNull ? .null : .text(value.typedText)
+      return
+    }
+    switch value {
+    case .null, .toOne, .toMany: self = .null
+    case .boolean(let flag): self = .boolean(flag)
+    case .integer(let number): self = .integer(number)
+    case .float(let number): self = .float(number)
+    case .double(let number): self = .double(number)
+    case .date(let date): self = .double(date.timeIntervalSinceReferenceDate)
+    case .decimal(let number): self = .text(number.description)
+    case .string(let text), .uri(let text): self = .text(text)
+    case .data(let data): self = .blob(data)
+    case .uuid(let uuid): self = .uuid(uuid)
+    }
+  }
+}

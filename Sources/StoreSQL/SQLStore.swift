@@ -1,0 +1,284 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+import StoreCodecs
+
+/// A graph of objects in a database that speaks SQL: what SQLite and PostgreSQL stores have in common.
+public struct SQLStore<Database: SQLDatabase>: Sendable {
+  /// The connection.
+  public let database: Database
+  let storeType: String
+  let isReadOnly: Bool
+  var schema: SQLSchema?
+  var identifier = UUID()
+  /// The name of the tables as they were made: whoever replaces all of them gives another.
+  var stamp = ""
+  /// References that were taken from the store and not given to objects yet, by root entity.
+  var spare: [Int: ClosedRange<Int64>] = [:]
+
+  /// Creates the store of a database that is not connected yet.
+  public init(_ database: Database, storeType: String, isReadOnly: Bool) {
+    self.database = database
+    self.storeType = storeType
+    self.isReadOnly = isReadOnly
+  }
+
+  static var dialect: SQLDialect { Database.dialect }
+  /// The version of the tables, which other versions of the kit have to know.
+  static var tablesVersion: String { "1" }
+
+  func ready() throws(PersistentStoreError) -> SQLSchema {
+    guard let schema else { throw PersistentStoreError(.internalInconsistency, "the store is not prepared") }
+    return schema
+  }
+
+  // MARK: Metadata
+
+  static var metadataTable: String { "atomicstore_metadata" }
+
+  mutating func metadata() throws(PersistentStoreError) -> StoreMetadata? {
+    guard try database.connect(mayCreate: false), try database.hasTable(Self.metadataTable) else { return nil }
+    var entries: [String: Data] = [:]
+    try database.query("SELECT key, value FROM \(Self.metadataTable)", []) { row in entries[row.text(0)] = row.data(1) }
+    func text(_ key: String) -> String? { entries[key].map { String(decoding: $0, as: UTF8.self) } }
+    guard text("type") == storeType else {
+      throw PersistentStoreError(.foreignFormat, "this is not a \(storeType) store but '\(text("type") ?? "nothing")'")
+    }
+    guard text("version") == Self.tablesVersion else {
+      throw PersistentStoreError(
+        .unsupportedVersion,
+        "the tables are of version \(text("version") ?? "?"), but this version of the kit reads version \(Self.tablesVersion)"
+      )
+    }
+    guard let uuid = text("uuid").flatMap({ UUID(uuidString: $0) }) else {
+      throw PersistentStoreError(.malformed, "\(Self.metadataTable) has no 'uuid'")
+    }
+    identifier = uuid
+    stamp = text("stamp") ?? ""
+    var metadata = StoreMetadata(storeType: storeType, uuid: uuid)
+    if let data = entries["entries"] {
+      guard case .dictionary(let found) = try Self.propertyList(data) else {
+        throw PersistentStoreError(.malformed, "\(Self.metadataTable): 'entries' is not a dictionary")
+      }
+      metadata.entries = found
+    }
+    if let data = entries["model"] { metadata.model = try ModelDescription(propertyList: try Self.propertyList(data)) }
+    if try database.hasTable(Self.keysTable) {
+      try database.query("SELECT MAX(last) FROM \(Self.keysTable)", []) { row in
+        metadata.lastReference = row.isNull(0) ? 0 : max(0, row.integer(0))
+      }
+    }
+    return metadata
+  }
+
+  private static func propertyList(_ data: Data) throws(PersistentStoreError) -> PropertyListValue {
+    let bytes = [UInt8](data)
+    return try PropertyList.decodeBinary(bytes, maximumDepth: StoreLimits().depth)
+  }
+
+  private func put(_ key: String, _ value: Data) throws(PersistentStoreError) {
+    try database.run("DELETE FROM \(Self.metadataTable) WHERE key = ?1", [.text(key)])
+    try database.run("INSERT INTO \(Self.metadataTable) (key, value) VALUES (?1, ?2)", [.text(key), .blob(value)])
+  }
+
+  func write(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
+    try put("entries", Data(try PropertyList.encodeBinary(.dictionary(entries))))
+  }
+
+  func writeMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError) {
+    try put("type", Data(storeType.utf8))
+    try put("version", Data(Self.tablesVersion.utf8))
+    try put("uuid", Data(metadata.uuid.uuidString.utf8))
+    try write(metadata.entries)
+    if let model = metadata.model { try put("model", Data(try PropertyList.encodeBinary(model.propertyList))) }
+  }
+
+  /// Checks that the tables are those that were opened: numbers of entities and slots are of their model.
+  func checkStamp() throws(PersistentStoreError) {
+    var found = ""
+    try database.query("SELECT value FROM \(Self.metadataTable) WHERE key = 'stamp'", []) { row in
+      found = String(decoding: row.data(0), as: UTF8.self)
+    }
+    guard found == stamp else {
+      throw PersistentStoreError(.unavailable, "the store was replaced since it was opened: open it again")
+    }
+  }
+
+  // MARK: Tables
+
+  static var keysTable: String { "atomicstore_keys" }
+  static var transactionsTable: String { "atomicstore_transactions" }
+  static var changesTable: String { "atomicstore_changes" }
+
+  mutating func create(_ metadata: StoreMetadata, for model: ManagedObjectModel) throws(PersistentStoreError) {
+    guard try database.connect(mayCreate: true) else {
+      throw PersistentStoreError(.cannotCreate, "the database cannot be created")
+    }
+    try transaction { () throws(PersistentStoreError) in
+      // Another process may have been faster.
+      guard try !database.hasTable(Self.metadataTable) else {
+        throw PersistentStoreError(.alreadyExists, "another process has created the store")
+      }
+      try createTables(SQLSchema(model, Self.dialect), metadata, lasts: [:])
+    }
+    _ = try self.metadata()
+  }
+
+  /// Creates all tables, without the indexes that speed reading: a bulk load is faster before them.
+  func createTables(
+    _ schema: SQLSchema, _ metadata: StoreMetadata, lasts: [Int: Int64], withIndexes: Bool = true
+  ) throws(PersistentStoreError) {
+    let dialect = Self.dialect
+    let (text, blob, integer) = (dialect.name(of: .text), dialect.name(of: .blob), dialect.name(of: .integer64))
+    try database.run("CREATE TABLE \(Self.metadataTable) (key \(text) PRIMARY KEY, value \(blob) NOT NULL)", [])
+    try database.run(
+      "CREATE TABLE \(Self.keysTable) (root \(integer) PRIMARY KEY, last \(integer) NOT NULL, texts \(integer) NOT NULL)",
+      [])
+    try database.run(
+      "CREATE TABLE \(Self.transactionsTable) (number \(integer) PRIMARY KEY, save \(text) NOT NULL, date \(dialect.name(of: .double)) NOT NULL, author \(text), context \(text))",
+      [])
+    try database.run(
+      "CREATE TABLE \(Self.changesTable) (number \(integer) NOT NULL, place \(integer) NOT NULL, ent \(integer) NOT NULL, id \(integer) NOT NULL, ref \(text), kind \(text) NOT NULL, slots \(text) NOT NULL, PRIMARY KEY (number, place))",
+      [])
+    try writeMetadata(metadata)
+    try put("stamp", Data(UUID().uuidString.utf8))
+    for root in schema.tables.keys.sorted() {
+      guard let table = schema.tables[root] else { continue }
+      try database.run(
+        "INSERT INTO \(Self.keysTable) (root, last, texts) VALUES (?1, ?2, ?3)",
+        [.integer(Int64(root)), .integer(lasts[root] ?? 0), .integer(0)])
+      var columns = [
+        "id \(integer) PRIMARY KEY", "ent \(integer) NOT NULL", "ver \(integer) NOT NULL", "ref \(text)",
+      ]
+      for column in table.all {
+        columns.append("\(column.name.quoted) \(dialect.name(of: column.type))")
+        if let name = column.entityName { columns.append("\(name.quoted) \(integer)") }
+        if let name = column.positionName { columns.append("\(name.quoted) \(integer)") }
+      }
+      try database.run("CREATE TABLE \(table.name.quoted) (\(columns.joined(separator: ", ")))", [])
+    }
+    for join in schema.joins {
+      try database.run(
+        "CREATE TABLE \(join.name.quoted) (a \(integer) NOT NULL, b \(integer) NOT NULL, pos_a \(integer), pos_b \(integer), PRIMARY KEY (a, b))",
+        [])
+    }
+    if withIndexes { try createIndexes(schema) }
+  }
+
+  func createIndexes(_ schema: SQLSchema) throws(PersistentStoreError) {
+    // Indexes and tables share their names.
+    let tables = schema.tables.values.map(\.name) + schema.joins.map(\.name)
+    var names = NameList(limit: Self.dialect.nameLimit, taken: tables.map { $0.lowercased() })
+    for root in schema.tables.keys.sorted() {
+      guard let table = schema.tables[root] else { continue }
+      let on = table.name.quoted
+      try database.run("CREATE UNIQUE INDEX \(names.add(table.name + "_ref").quoted) ON \(on) (ref)", [])
+      for name in table.indexed {
+        try database.run("CREATE INDEX \(names.add("\(table.name)_\(name)").quoted) ON \(on) (\(name.quoted))", [])
+      }
+      for (columns, entities) in table.unique {
+        let condition = entities.map { " WHERE ent IN (\($0.map(String.init).joined(separator: ", ")))" } ?? ""
+        let name = names.add("\(table.name)_unique").quoted
+        let list = columns.map(\.quoted).joined(separator: ", ")
+        try database.run("CREATE UNIQUE INDEX \(name) ON \(on) (\(list))\(condition)", [])
+      }
+    }
+    for join in schema.joins {
+      try database.run("CREATE INDEX \(names.add(join.name + "_b").quoted) ON \(join.name.quoted) (b)", [])
+    }
+  }
+
+  func dropTables(_ schema: SQLSchema) throws(PersistentStoreError) {
+    for table in schema.tables.values { try database.run("DROP TABLE IF EXISTS \(table.name.quoted)", []) }
+    for join in schema.joins { try database.run("DROP TABLE IF EXISTS \(join.name.quoted)", []) }
+    for name in [Self.metadataTable, Self.keysTable, Self.transactionsTable, Self.changesTable] {
+      try database.run("DROP TABLE IF EXISTS \(name)", [])
+    }
+  }
+
+  mutating func prepare(for model: ManagedObjectModel) throws(PersistentStoreError) {
+    schema = SQLSchema(model, Self.dialect)
+  }
+
+  // MARK: Transactions
+
+  /// Runs a transaction, and again where the database refused it because of another one.
+  ///
+  /// - Parameter wasSaved: Whether a transaction is in the database whose end is not known because the connection was
+  ///   lost; nil for one that may be repeated in any case.
+  func transaction<Result>(
+    wasSaved: ((Database) throws(PersistentStoreError) -> Bool)? = nil,
+    _ body: () throws(PersistentStoreError) -> Result
+  ) throws(PersistentStoreError) -> Result {
+    var attempt = 0
+    var last: Result?
+    while true {
+      attempt += 1
+      do throws(PersistentStoreError) {
+        try database.begin(isWriting: true)
+        let result = try body()
+        last = result
+        try database.commit(wasSaved: wasSaved)
+        return result
+      } catch {
+        database.rollBack()
+        // Of an earlier attempt it may have become known only now that it was carried out.
+        if attempt > 1, error.code != .retry, let wasSaved, let last, try wasSaved(database) { return last }
+        guard error.code == .retry, attempt <= Self.dialect.retries else { throw error }
+        // A little longer each time, and not the same for two that are in each other's way.
+        var pause = timespec(tv_sec: 0, tv_nsec: Int.random(in: 0..<min(200_000 << min(attempt, 10), 100_000_000)))
+        nanosleep(&pause, nil)
+      }
+    }
+  }
+
+  // MARK: Keys
+
+  mutating func newReferences(_ count: Int, entity: Int) throws(PersistentStoreError) -> [ReferenceObject] {
+    guard count > 0 else { return [] }
+    guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
+    let root = try ready().model.entity(at: entity).root.index
+    var result: [ReferenceObject] = []
+    result.reserveCapacity(count)
+    if let left = spare[root] {
+      let taken = left.prefix(count)
+      result += taken.map { .integer($0) }
+      spare[root] = left.count > count ? (left.lowerBound + Int64(count))...left.upperBound : nil
+    }
+    let missing = count - result.count
+    guard missing > 0 else { return result }
+    // Single objects take a block: the next ones need no transaction.
+    let block = Int64(max(missing, 64))
+    let last = try reserve(block, root: root)
+    let (before, overflow) = last.subtractingReportingOverflow(block)
+    guard !overflow, before > SQLKeys.lastText else {
+      throw PersistentStoreError(.malformed, "\(Self.keysTable) has \(last) as the last number of entity \(root)")
+    }
+    let first = before + 1
+    for number in first..<(first + Int64(missing)) { result.append(.integer(number)) }
+    if Int64(missing) < block { spare[root] = (first + Int64(missing))...last }
+    return result
+  }
+
+  /// Takes numbers for new objects. Returns the last of them.
+  private func reserve(_ count: Int64, root: Int) throws(PersistentStoreError) -> Int64 {
+    try transaction { () throws(PersistentStoreError) in
+      try checkStamp()
+      // Not beyond the greatest number, where SQLite would go on with inexact ones.
+      let changed = try database.run(
+        "UPDATE \(Self.keysTable) SET last = last + ?1 WHERE root = ?2 AND last <= ?3",
+        [.integer(count), .integer(Int64(root)), .integer(.max - count)])
+      guard changed == 1 else {
+        throw PersistentStoreError(.limitExceeded, "all numbers for objects of entity \(root) are used up")
+      }
+      var last: Int64?
+      try database.query("SELECT last FROM \(Self.keysTable) WHERE root = ?1", [.integer(Int64(root))]) { row in
+        last = row.integer(0)
+      }
+      guard let last else {
+        throw PersistentStoreError(.malformed, "\(Self.keysTable) has no row for entity \(root)")
+      }
+      return last
+    }
+  }
+}

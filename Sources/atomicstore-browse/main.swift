@@ -1,0 +1,3 @@
+import AtomicStoreBrowseCommand
+
+AtomicStoreBrowseTool.main()

@@ -1,0 +1,170 @@
+import ArrowTables
+public import AtomicStoreSPI
+
+extension ArrowStore {
+  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    let folder = try folderMetadata(in: source)
+    let expected = Set(folder.members.map { ScalarString($0.file) })
+    for name in source.memberNames where name != FolderMetadata.fileName && !expected.contains(ScalarString(name)) {
+      // A table that was added would be lost with the next save; other files are kept.
+      guard name.lowercased().hasSuffix(".arrow") else {
+        source.passOver(member: name)
+        continue
+      }
+      throw PersistentStoreError(
+        .malformed, "the file is not listed in \(FolderMetadata.fileName)",
+        at: StoreLocation(file: source.displayName(ofMember: name)))
+    }
+    for member in folder.members {
+      let name = source.displayName(ofMember: member.file)
+      guard let entity = nodes.model.entity(named: member.entity), !entity.isAbstract else {
+        throw PersistentStoreError(
+          .modelMismatch, "the store contains \(member.entity), which the model does not have, or only as abstract",
+          at: StoreLocation(file: name, entity: member.entity))
+      }
+      nodes.setMember(name, entity: entity.index)
+      let bytes = try source.bytes(ofMember: member.file)
+      do throws(PersistentStoreError) {
+        try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
+          try Self.load(try ArrowFile(raw), entity, into: nodes)
+        }
+      } catch {
+        throw error.located(StoreLocation(file: name, entity: entity.name))
+      }
+    }
+  }
+
+  private static func load(
+    _ file: ArrowFile, _ entity: Entity, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    if let entry = file.schema.metadata.first(where: { $0.key == ArrowKey.entity }),
+      !entry.value.utf8.elementsEqual(entity.name.utf8)
+    {
+      throw PersistentStoreError(.malformed, "the file contains objects of \(entry.value), not of \(entity.name)")
+    }
+    let identifier = ArrowNodeColumns.identifierName(for: entity)
+    var identifierColumn: ArrowColumnReader?
+    var columns: [(slot: Slot, reader: ArrowColumnReader)] = []
+    var seen: Set<Int> = []
+    for (index, field) in file.schema.fields.enumerated() {
+      let column = ArrowColumnReader(field: field, chunks: file.batches.map { $0.columns[index] })
+      if field.name.utf8.elementsEqual(identifier.utf8) {
+        guard identifierColumn == nil else {
+          throw PersistentStoreError(.malformed, "two columns have the name '\(field.name)'")
+        }
+        identifierColumn = column
+        continue
+      }
+      guard let slot = entity.slot(named: field.name) else {
+        throw PersistentStoreError(.modelMismatch, "\(entity.name) does not have a property '\(field.name)'")
+      }
+      guard seen.insert(slot).inserted else {
+        throw PersistentStoreError(.malformed, "two columns have the name '\(field.name)'")
+      }
+      columns.append((entity.slots[slot], column))
+    }
+    guard let identifierColumn else {
+      throw PersistentStoreError(.malformed, "the file does not have a column '\(identifier)' with references")
+    }
+    try loadReferences(identifierColumn, entity, into: nodes)
+    for (slot, column) in columns {
+      do throws(PersistentStoreError) {
+        try load(column, slot, of: entity.index, rows: file.rowCount, into: nodes)
+      } catch {
+        throw error.located(StoreLocation(offset: column.fileOffset, property: slot.name))
+      }
+    }
+    for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: entity.index)
+    }
+  }
+
+  private static func loadReferences(
+    _ column: ArrowColumnReader, _ entity: Entity, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    guard column.nullCount == 0 else {
+      throw PersistentStoreError(
+        .malformed, "'\(column.field.name)' is null in some rows", at: StoreLocation(offset: column.fileOffset))
+    }
+    if column.isText {
+      let references = try column.references()
+      let numbers = references.map { reference -> Int64 in
+        if case .integer(let number)? = reference { number } else { 0 }
+      }
+      try nodes.appendRows(entity: entity.index, references: numbers.span)
+      for (row, reference) in references.enumerated() {
+        if case .string(let text)? = reference { nodes.setReference(text, entity: entity.index, row: row) }
+      }
+    } else {
+      let numbers = try column.integers()
+      try nodes.appendRows(entity: entity.index, references: numbers.span)
+    }
+  }
+
+  // MARK: Columns
+
+  private static func load(
+    _ column: ArrowColumnReader, _ slot: Slot, of entity: Int, rows: Int, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    switch slot.kind {
+    case .attribute(let type): try load(column, type, slot.index, entity, rows, into: nodes)
+    case .toOne:
+      if column.isText {
+        for (row, reference) in try column.references().enumerated() {
+          guard let reference else { continue }
+          try nodes.set(
+            .toOne(ObjectReference(entityName: "", reference: reference)), entity: entity, row: row, slot: slot.index)
+        }
+        return
+      }
+      let references = try column.integers()
+      let presence = column.presence
+      try nodes.fillToOne(entity: entity, slot: slot.index, references: references.span, presence: presence?.span)
+    case .toMany:
+      let (counts, items) = try column.lists()
+      if items.isText {
+        let references = try items.references()
+        var next = 0
+        for row in 0..<rows where counts[row] > 0 {
+          let list = references[next..<next + Int(counts[row])].compactMap { $0 }
+          next += Int(counts[row])
+          try nodes.set(
+            .toMany(list.map { ObjectReference(entityName: "", reference: $0) }), entity: entity, row: row,
+            slot: slot.index)
+        }
+        return
+      }
+      let references = try items.integers()
+      try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, references: references.span)
+    }
+  }
+
+  private static func load(
+    _ column: ArrowColumnReader, _ type: AttributeType, _ slot: Int, _ entity: Int, _ rows: Int,
+    into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    switch type {
+    case .string, .uri, .binaryData, .transformable:
+      let isText = type == .string || type == .uri
+      try column.withValues(isText: isText) { lengths, heap throws(PersistentStoreError) in
+        try nodes.fillBytes(entity: entity, slot: slot, lengths: lengths, heap: heap)
+      }
+    case .decimal:
+      let (lengths, heap) = try column.decimalTexts()
+      try nodes.fillBytes(entity: entity, slot: slot, lengths: lengths.span, heap: heap.span)
+    case .undefined, .composite:
+      for (row, text) in try column.texts().enumerated() {
+        guard let text, !text.isEmpty else { continue }
+        guard let value = StoredValue(typedText: text) else {
+          throw PersistentStoreError(.malformed, "row \(row): '\(text.prefix(60))' is not a typed value")
+        }
+        try nodes.set(value, entity: entity, row: row, slot: slot)
+      }
+    default:
+      let presence = column.presence
+      try column.withCells(of: type) { cells throws(PersistentStoreError) in
+        try nodes.fillFixed(entity: entity, slot: slot, cells: cells, presence: presence?.span)
+      }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import ArrowTables
+public import AtomicStoreSPI
+
+extension ArrowStore {
+  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
+    let nodes = snapshot.nodes
+    let model = nodes.model
+    let references = ArrowReferences(nodes)
+    let configured = Set((model.entities(forConfiguration: configurationName) ?? model.entities).map(\.index))
+    var members: [FolderMetadata.Member] = []
+    var taken: Set<String> = [FolderMetadata.fileName]
+    for entity in model.entities where !entity.isAbstract {
+      guard configured.contains(entity.index) || nodes.count(of: entity.index) > 0 else { continue }
+      let name = Self.memberName(entity.name, &taken)
+      try Self.write(entity, nodes, references, to: try staged.member(name))
+      members.append(FolderMetadata.Member(file: name, entity: entity.name))
+    }
+    let metadata = FolderMetadata(metadata: snapshot.metadata, members: members)
+    try metadata.write(
+      model: snapshot.metadata.model ?? model.description, to: try staged.member(FolderMetadata.fileName))
+  }
+
+  /// Writes the objects of an entity as one record batch, so that readers have each column in one piece.
+  private static func write(
+    _ entity: Entity, _ nodes: NodeTable, _ references: ArrowReferences, to file: StagedFile
+  ) throws(PersistentStoreError) {
+    let rows = ArrowRows(nodes.reader(of: entity.index))
+    let maker = ArrowNodeColumns(of: entity, references, [rows])
+    let columns =
+      [maker.identifiers(named: ArrowNodeColumns.identifierName(for: entity))]
+      + entity.slots.map { maker.column($0) }
+    let schema = ArrowSchema(
+      columns.map(\.field), metadata: [ArrowMetadataEntry(ArrowKey.entity, entity.name)])
+    var writer = try ArrowWriter(.file, schema) { bytes throws(PersistentStoreError) in try file.write(bytes) }
+    if rows.count > 0 { try writer.write(count: rows.count, columns.map { $0.data(batch: 0) }) }
+    try writer.finish()
+  }
+
+  /// The file name of an entity: its name, with characters that file systems do not accept percent-encoded, made unique
+  /// for file systems that ignore case.
+  private static func memberName(_ entity: String, _ taken: inout Set<String>) -> String {
+    var stem = ""
+    for scalar in entity.unicodeScalars {
+      switch scalar {
+      case "/", "\\", ":", "*", "?", "\"", "<", ">", "|", "%", "\u{0}"..."\u{1F}", "\u{7F}":
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        stem += (digits.count == 1 ? "%0" : "%") + digits
+      case "." where stem.isEmpty: stem += "%2E"
+      default: stem.unicodeScalars.append(scalar)
+      }
+    }
+    while stem.utf8.count > 200 { stem.unicodeScalars.removeLast() }
+    var name = stem + ".arrow"
+    var number = 2
+    while !taken.insert(name.lowercased()).inserted {
+      name = "\(stem)~\(number).arrow"
+      number += 1
+    }
+    return name
+  }
+}

@@ -1,0 +1,382 @@
+public import AtomicStoreSPI
+import CPostgreSQL
+import FoundationEssentials
+import Glibc
+public import StoreSQL
+import Synchronization
+
+/// A connection to a server.
+///
+/// `@unchecked Sendable`: the kit calls a store by one caller at a time, under a lock, and the connection belongs to
+/// one store.
+public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
+  public static let dialect = SQLDialect(isSQLite: false, retries: 100)
+
+  private let url: String
+  private let schema: String
+  private let isReadOnly: Bool
+  private var connection: OpaquePointer?
+  /// Statements that the server has parsed, by their text and the types of their parameters.
+  private var prepared: [String: String] = [:]
+  private var isInTransaction = false
+  private var hasSchema = false
+
+  init(url: String, isReadOnly: Bool) {
+    (self.url, schema) = Self.parts(of: url)
+    self.isReadOnly = isReadOnly
+  }
+
+  deinit { close() }
+
+  /// The URL for libpq, and the schema.
+  static func parts(of url: String) -> (url: String, schema: String) {
+    guard let question = url.firstIndex(of: "?") else { return (url, "public") }
+    var schema = "public"
+    let rest = url[url.index(after: question)...].split(separator: "&").filter { parameter in
+      guard parameter.hasPrefix("schema=") else { return true }
+      schema = String(parameter.dropFirst(7))
+      return false
+    }
+    return (String(url[..<question]) + (rest.isEmpty ? "" : "?" + rest.joined(separator: "&")), schema)
+  }
+
+  private var quotedSchema: String { PostgreSQLText.quoted(schema) }
+
+  // MARK: Connection
+
+  public func connect(mayCreate: Bool) throws(PersistentStoreError) -> Bool {
+    if connection == nil { try open() }
+    if mayCreate, !hasSchema {
+      // Who may use a schema need not have the right to create one.
+      try query("SELECT 1 FROM pg_namespace WHERE nspname = ?1", [.text(schema)]) { _ in hasSchema = true }
+      if !hasSchema { try execute("CREATE SCHEMA IF NOT EXISTS \(quotedSchema)") }
+      hasSchema = true
+    }
+    return true
+  }
+
+  private func open() throws(PersistentStoreError) {
+    close()
+    // Of a URL that libpq does not understand, its message shows parts, and these may be of a password.
+    var message: UnsafeMutablePointer<CChar>?
+    let options = PQconninfoParse(url, &message)
+    PQfreemem(message)
+    guard options != nil else { throw PersistentStoreError(.invalidOption, "this is not a valid PostgreSQL URL") }
+    PQconninfoFree(options)
+    let made = PQconnectdb(url)
+    guard let made, PQstatus(made) == CONNECTION_OK else {
+      let said = made.flatMap { PQerrorMessage($0) }.map { String(cString: $0) } ?? "no memory"
+      PQfinish(made)
+      throw PersistentStoreError(Self.connectionCode(said), "PostgreSQL: \(PostgreSQLText.oneLine(said))")
+    }
+    connection = made
+    cpostgres_silence(made)
+    PQsetClientEncoding(made, "UTF8")
+    try execute("SET search_path TO \(quotedSchema)")
+    if isReadOnly { try execute("SET default_transaction_read_only = on") }
+  }
+
+  private static func connectionCode(_ said: String) -> PersistentStoreError.Code {
+    if said.contains("timeout expired") { return .timedOut }
+    for word in ["authentication failed", "no password supplied", "no pg_hba.conf entry", "role \""]
+    where said.contains(word) {
+      return .notAuthorised
+    }
+    return .unavailable
+  }
+
+  public func close() {
+    PQfinish(connection)
+    connection = nil
+    prepared = [:]
+    isInTransaction = false
+  }
+
+  private func opened() throws(PersistentStoreError) -> OpaquePointer {
+    if let connection { return connection }
+    try open()
+    guard let connection else { throw PersistentStoreError(.unavailable, "PostgreSQL: there is no connection") }
+    return connection
+  }
+
+  /// Looks at each statement before it is sent, and may refuse it. For tests: which statements there are is part of
+  /// the format.
+  static func inspect(with body: @escaping @Sendable (String) throws(PersistentStoreError) -> Void) {
+    inspection.withLock { $0.body = body }
+    isInspected.store(true, ordering: .releasing)
+  }
+
+  /// A structure, because a closure that a mutex holds itself is wrapped once more whenever it is read.
+  private struct Inspection: Sendable {
+    var body: (@Sendable (String) throws(PersistentStoreError) -> Void)?
+  }
+  private static let inspection = Mutex(Inspection())
+  /// Asked first: no statement of a program waits for a lock that only tests need.
+  private static let isInspected = Atomic(false)
+
+  private func inspect(_ sql: String) throws(PersistentStoreError) {
+    guard Self.isInspected.load(ordering: .acquiring), let body = Self.inspection.withLock({ $0.body }) else { return }
+    try body(sql)
+  }
+
+  private func execute(_ sql: String) throws(PersistentStoreError) {
+    try inspect(sql)
+    let connection = try opened()
+    let result = PQexec(connection, sql)
+    defer { PQclear(result) }
+    try check(result, connection)
+  }
+
+  /// Does something outside of a transaction, and once more on a new connection if the old one turns out to be lost: a
+  /// server ends those that nobody has used for long.
+  private func reconnecting<Result>(
+    _ body: () throws(PersistentStoreError) -> Result
+  ) throws(PersistentStoreError) -> Result {
+    let wasConnected = connection != nil
+    do throws(PersistentStoreError) { return try body() } catch {
+      guard wasConnected, connection == nil, !isInTransaction, error.code == .unavailable else { throw error }
+      return try body()
+    }
+  }
+
+  /// The error of a result, if it is one. A lost connection ends a transaction, which can be repeated.
+  private func check(_ result: OpaquePointer?, _ connection: OpaquePointer) throws(PersistentStoreError) {
+    switch PQresultStatus(result) {
+    case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_COPY_IN, PGRES_COPY_OUT: return
+    default: break
+    }
+    let said = PQerrorMessage(connection).map { String(cString: $0) } ?? ""
+    let state = cpostgres_state(result).map { String(cString: $0) } ?? ""
+    if PQstatus(connection) != CONNECTION_OK {
+      let wasInTransaction = isInTransaction
+      close()
+      throw PersistentStoreError(
+        wasInTransaction ? .retry : .unavailable, "PostgreSQL: the connection was lost: \(PostgreSQLText.oneLine(said))"
+      )
+    }
+    throw PersistentStoreError(Self.code(state), "PostgreSQL: \(PostgreSQLText.oneLine(said)) (\(state))")
+  }
+
+  private static func code(_ state: String) -> PersistentStoreError.Code {
+    switch state {
+    case "40001", "40P01": .retry
+    case "23505": .duplicateReference
+    case "57014": .timedOut
+    case "53100": .noSpace
+    case "25006": .readOnly
+    case "42501": .notAuthorised
+    case "3D000", "3F000": .notFound
+    default:
+      if state.hasPrefix("28") {
+        .notAuthorised
+      } else if state.hasPrefix("08") || state.hasPrefix("57P") {
+        .unavailable
+      } else if state.hasPrefix("53") || state.hasPrefix("54") {
+        .limitExceeded
+      } else {
+        .malformed
+      }
+    }
+  }
+
+  public func hasTable(_ name: String) throws(PersistentStoreError) -> Bool {
+    var isThere = false
+    try query(
+      "SELECT 1 FROM information_schema.tables WHERE table_schema = ?1 AND table_name = ?2",
+      [.text(schema), .text(name)]
+    ) { _ in isThere = true }
+    return isThere
+  }
+
+  // MARK: Statements
+
+  /// Executes a statement.
+  private func result(_ sql: String, _ values: [SQLValue]) throws(PersistentStoreError) -> OpaquePointer? {
+    if isInTransaction { return try resultOnce(sql, values) }
+    return try reconnecting { () throws(PersistentStoreError) in try resultOnce(sql, values) }
+  }
+
+  /// Executes a statement that the server parses once.
+  private func resultOnce(_ sql: String, _ values: [SQLValue]) throws(PersistentStoreError) -> OpaquePointer? {
+    try inspect(sql)
+    let parameters = try PostgreSQLParameters(values)
+    let connection = try opened()
+    let key = sql + "\0" + parameters.types.map(String.init).joined(separator: ",")
+    // Rows listed in the text make it another statement each time: these are not kept.
+    guard !sql.contains(" IN (") else {
+      let result = parameters.withPointers { count, values, lengths, formats in
+        PQexecParams(connection, PostgreSQLText.statement(sql), count, parameters.types, values, lengths, formats, 1)
+      }
+      return try checked(result, connection)
+    }
+    let name: String
+    if let known = prepared[key] {
+      name = known
+    } else {
+      name = "s\(prepared.count)"
+      let made = PQprepare(
+        connection, name, PostgreSQLText.statement(sql), Int32(values.count), parameters.types)
+      defer { PQclear(made) }
+      try check(made, connection)
+      prepared[key] = name
+    }
+    let result = parameters.withPointers { count, values, lengths, formats in
+      PQexecPrepared(connection, name, count, values, lengths, formats, 1)
+    }
+    return try checked(result, connection)
+  }
+
+  private func checked(_ result: OpaquePointer?, _ connection: OpaquePointer) throws(PersistentStoreError)
+    -> OpaquePointer?
+  {
+    do throws(PersistentStoreError) { try check(result, connection) } catch {
+      PQclear(result)
+      throw error
+    }
+    return result
+  }
+
+  @discardableResult
+  public func run(_ sql: String, _ values: [SQLValue]) throws(PersistentStoreError) -> Int {
+    let result = try result(sql, values)
+    defer { PQclear(result) }
+    return PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
+  }
+
+  public func query(
+    _ sql: String, _ values: [SQLValue], _ body: (any SQLRow) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    let result = try result(sql, values)
+    defer { PQclear(result) }
+    for row in 0..<PQntuples(result) { try body(PostgreSQLRow(result, row)) }
+  }
+
+  /// In parts, so that a whole table does not have to be in memory twice.
+  public func stream(
+    _ sql: String, _ body: (any SQLRow) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    guard isInTransaction else { return try query(sql, [], body) }
+    let name = "atomicstore_cursor_\(cursors)"
+    cursors += 1
+    try execute("DECLARE \(name) NO SCROLL CURSOR FOR \(PostgreSQLText.statement(sql))")
+    while true {
+      let connection = try opened()
+      try inspect("FETCH FORWARD 5000 FROM \(name)")
+      let result = try checked(
+        PQexecParams(connection, "FETCH FORWARD 5000 FROM \(name)", 0, nil, nil, nil, nil, 1), connection)
+      defer { PQclear(result) }
+      let count = PQntuples(result)
+      for row in 0..<count { try body(PostgreSQLRow(result, row)) }
+      if count < 5000 { break }
+    }
+    try execute("CLOSE \(name)")
+  }
+  private var cursors = 0
+
+  public func insert(
+    into table: String, columns: [(name: String, type: SQLType)], count: Int,
+    _ fill: (Int, any SQLRowWriter) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    let connection = try opened()
+    let names = columns.map { PostgreSQLText.quoted($0.name) }.joined(separator: ", ")
+    try execute("COPY \(PostgreSQLText.quoted(table)) (\(names)) FROM STDIN BINARY")
+    let writer = PostgreSQLWriter(columns.map(\.type))
+    do throws(PersistentStoreError) {
+      for row in 0..<count {
+        writer.begin()
+        try fill(row, writer)
+        if writer.bytes.count > 1 << 18 { try send(writer, connection) }
+      }
+      writer.end()
+      try send(writer, connection)
+    } catch {
+      PQputCopyEnd(connection, "the writer failed")
+      while let result = PQgetResult(connection) { PQclear(result) }
+      throw error
+    }
+    PQputCopyEnd(connection, nil)
+    var failure: PersistentStoreError?
+    while let result = PQgetResult(connection) {
+      defer { PQclear(result) }
+      do throws(PersistentStoreError) { try check(result, connection) } catch {
+        failure = failure ?? error
+        // The connection is closed then, and has no further results.
+        if self.connection == nil { break }
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  private func send(_ writer: PostgreSQLWriter, _ connection: OpaquePointer) throws(PersistentStoreError) {
+    // A value can be larger than what libpq takes at once.
+    var start = 0
+    var code: Int32 = 1
+    writer.bytes.withUnsafeBytes { bytes in
+      while start < bytes.count, code == 1 {
+        let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + 1 << 24, bytes.count)])
+        code = PQputCopyData(connection, part.bindMemory(to: CChar.self).baseAddress, Int32(part.count))
+        start += part.count
+      }
+    }
+    writer.bytes.removeAll(keepingCapacity: true)
+    guard code == 1 else {
+      throw PersistentStoreError(.retry, "PostgreSQL: the connection was lost while rows were sent")
+    }
+  }
+
+  // MARK: Transactions
+
+  public func begin(isWriting: Bool) throws(PersistentStoreError) {
+    let level = isWriting ? "SERIALIZABLE" : "REPEATABLE READ READ ONLY"
+    try reconnecting { () throws(PersistentStoreError) in try execute("BEGIN ISOLATION LEVEL \(level)") }
+    isInTransaction = true
+  }
+
+  public func commit(wasSaved: ((PostgreSQLDatabase) throws(PersistentStoreError) -> Bool)?)
+    throws(PersistentStoreError)
+  {
+    let connection = try opened()
+    try inspect("COMMIT")
+    let result = PQexec(connection, "COMMIT")
+    defer { PQclear(result) }
+    do throws(PersistentStoreError) {
+      try check(result, connection)
+    } catch {
+      isInTransaction = false
+      guard self.connection == nil, let wasSaved else { throw error }
+      // Nobody knows whether the server got as far as that: it is asked on a new connection.
+      if try isSaved(wasSaved, error) { return }
+      throw PersistentStoreError(.retry, error.message)
+    }
+    isInTransaction = false
+    let tag = PQcmdStatus(result).map { String(cString: $0) } ?? ""
+    guard tag == "COMMIT" else { throw PersistentStoreError(.retry, "PostgreSQL: the transaction was rolled back") }
+  }
+
+  /// Whether a transaction whose end was not seen is in the database. The server may need a while to come back.
+  private func isSaved(
+    _ wasSaved: (PostgreSQLDatabase) throws(PersistentStoreError) -> Bool, _ reason: PersistentStoreError
+  ) throws(PersistentStoreError) -> Bool {
+    for attempt in 0..<attempts {
+      do throws(PersistentStoreError) {
+        if connection == nil { try open() }
+        return try wasSaved(self)
+      } catch {
+        guard error.code == .unavailable || error.code == .timedOut, attempt + 1 < attempts else { break }
+        sleep(1)
+      }
+    }
+    throw PersistentStoreError(
+      .notRolledBack,
+      "it is not known whether the save was carried out, as the server cannot be reached any more: \(reason.message)")
+  }
+  /// How often, once a second, a server is asked that cannot be reached.
+  var attempts = 30
+
+  public func rollBack() {
+    guard isInTransaction else { return }
+    isInTransaction = false
+    guard let connection, PQstatus(connection) == CONNECTION_OK else { return close() }
+    PQclear(PQexec(connection, "ROLLBACK"))
+  }
+}

@@ -1,0 +1,164 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import Foundation
+import TestSupport
+import Testing
+
+/// Rows that are read from columns, against rows that are computed from objects: an unsaved object of another entity
+/// makes the difference.
+@Suite("Rows of a fetch from columns") struct FetchedRowsTests {
+  static let types: [(name: String, type: AttributeType)] = [
+    ("anything", .undefined), ("small", .integer16), ("medium", .integer32), ("large", .integer64),
+    ("price", .decimal), ("ratio", .double), ("share", .float), ("title", .string), ("done", .boolean),
+    ("day", .date), ("blob", .binaryData), ("key", .uuid), ("link", .uri),
+  ]
+
+  static func model() throws -> ManagedObjectModel {
+    var properties = types.map { PropertyDescription.attribute($0.name, $0.type) }
+    properties += [
+      .attribute("place", .composite("Place")), .attribute("passing", .string, isTransient: true),
+      .toOne("next", "Thing"), .toMany("all", "Thing"), .toMany("list", "Thing", isOrdered: true),
+      .toOne("owner", "Owner"),
+    ]
+    return try ManagedObjectModel(
+      ModelDescription(
+        entities: [
+          EntityDescription(
+            name: "Thing", properties: properties,
+            subentities: [EntityDescription(name: "Special", properties: [.attribute("extra", .string)])]),
+          EntityDescription(name: "Owner", properties: [.attribute("name", .string), .toOne("thing", "Thing")]),
+          EntityDescription(name: "Other"),
+        ],
+        composites: [
+          CompositeDescription(
+            name: "Place", attributes: [AttributeDescription(name: "city", type: .string)])
+        ]))
+  }
+
+  static func value(_ type: AttributeType, _ generator: inout SeededGenerator) -> StoredValue {
+    func pick<Element>(_ list: [Element]) -> Element { list[Int.random(in: 0..<list.count, using: &generator)] }
+    switch type {
+    case .integer16, .integer32, .integer64: return .integer(pick([0, 1, -1, 300]))
+    case .decimal:
+      return .decimal(pick([DecimalNumber(mantissa: 150, exponent: -2), DecimalNumber(mantissa: 15, exponent: -1)]))
+    case .double: return .double(pick([0, -0.0, .nan, 1.5, .infinity]))
+    case .float: return .float(pick([0, -0.0, 1.5, .nan]))
+    case .string: return .string(pick(["", "é", "e\u{301}", "a, \"b\"\nc", " plain"]))
+    case .boolean: return .boolean(pick([true, false]))
+    case .date: return .date(Date(timeIntervalSinceReferenceDate: pick([0, -0.0, 0.1, 1e9])))
+    case .binaryData, .transformable: return .data(pick([Data(), Data([0]), Data([1, 2, 3])]))
+    case .uuid: return .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, pick([16, 17]))))
+    case .uri: return .uri(pick(["http://a.example", "http://b.example"]))
+    default: return pick([.integer(1), .double(1), .string("1"), .boolean(true)])
+    }
+  }
+
+  /// A store with random objects.
+  static func stack(_ generator: inout SeededGenerator) throws -> Stack {
+    let stack = try Stack(model: try model())
+    var things: [ManagedObject] = []
+    for number in 0..<30 {
+      let thing = try stack.insert(number % 3 == 0 ? "Special" : "Thing", [:])
+      for (name, type) in types where Int.random(in: 0..<4, using: &generator) > 0 {
+        try thing.setValue(value(type, &generator).anyValue, forKey: name)
+      }
+      if number % 2 == 0 { try thing.setValue("city \(number % 3)", forKey: "place.city") }
+      things.append(thing)
+    }
+    for (number, thing) in things.enumerated() {
+      if number % 3 != 1 { try thing.setValue(things.randomElement(using: &generator), forKey: "next") }
+      try thing.setValue(Set((0..<number % 4).map { things[$0 * 5] }), forKey: "all")
+      try thing.setValue((0..<number % 3).map { things[20 - $0] }, forKey: "list")
+      guard number % 4 > 0 else { continue }
+      let owner = try stack.insert("Owner", ["name": "owner \(number % 5)", "thing": things[number / 2]])
+      try thing.setValue(owner, forKey: "owner")
+    }
+    try stack.context.save()
+    return stack
+  }
+
+  static let paths =
+    types.map(\.name) + [
+      "place.city", "next", "all", "list", "next.title", "next.price", "next.next.next.medium", "next.all", "owner",
+      "owner.name", "owner.thing.day", "owner.thing.place.city",
+    ]
+
+  @Test("random requests give the same rows as objects do", arguments: 0..<12)
+  func random(_ seed: Int) throws {
+    var generator = SeededGenerator(seed: UInt64(seed) + 1)
+    let stack = try Self.stack(&generator).reopened()
+    var requests: [FetchRequest<ManagedObject>] = []
+    for _ in 0..<40 {
+      var request = FetchRequest<ManagedObject>(
+        entityName: ["Thing", "Special"].randomElement(using: &generator) ?? "Thing")
+      let columns = Self.paths.shuffled(using: &generator).prefix(Int.random(in: 1..<5, using: &generator))
+      request.propertiesToFetch = columns.map { FetchColumn(keyPath: $0) }
+      if Bool.random(using: &generator) { request.propertiesToFetch.append(FetchColumn("self", .evaluatedObject)) }
+      if Bool.random(using: &generator) {
+        request.sortKeys = [SortKey("medium", isAscending: false), SortKey("title")]
+      }
+      if Bool.random(using: &generator) { request.predicate = try FetchPredicate(format: "small >= 0 OR done == YES") }
+      request.includesSubentities = Int.random(in: 0..<4, using: &generator) > 0
+      request.returnsDistinctResults = Bool.random(using: &generator)
+      request.fetchLimit = [0, 0, 1, 7].randomElement(using: &generator) ?? 0
+      request.fetchOffset = [0, 0, 3, 40].randomElement(using: &generator) ?? 0
+      requests.append(request)
+    }
+    let found = try requests.map { try stack.context.fetchRows($0) }
+    #expect(stack.context.registeredObjects.isEmpty, "no object was made")
+    _ = try stack.insert("Other", [:])
+    for (request, rows) in zip(requests, found) {
+      let wanted = try stack.context.fetchRows(request)
+      #expect(rows == wanted, "\(request.propertiesToFetch.map(\.name))")
+      #expect(rows.map { $0.values.map(Self.bits) } == wanted.map { $0.values.map(Self.bits) })
+    }
+    #expect(!stack.context.registeredObjects.isEmpty)
+  }
+
+  /// To the bit, where `==` takes two numbers or spellings for one.
+  private static func bits(_ value: FetchedRow.Value) -> String {
+    switch value {
+    case .value(.double(let number)): "\(number.bitPattern)"
+    case .value(.float(let number)): "\(number.bitPattern)"
+    case .value(.decimal(let number)): number.description
+    case .value(.date(let date)): "\(date.timeIntervalSinceReferenceDate.bitPattern)"
+    default: "\(value)"
+    }
+  }
+
+  @Test("unsaved changes are in the rows, also those of objects at the end of a relationship")
+  func changes() throws {
+    var generator = SeededGenerator(seed: 5)
+    let stack = try Self.stack(&generator).reopened()
+    var request = FetchRequest<ManagedObject>(
+      entityName: "Thing", predicate: try FetchPredicate(format: "owner != nil"))
+    request.propertiesToFetch = ["owner.name"]
+    request.fetchLimit = 1
+    let thing = try #require(try stack.context.fetch(request).first)
+    let owner = try #require(thing["owner"] as? ManagedObject)
+    try owner.setValue("renamed", forKey: "name")
+    #expect(try stack.context.fetchRows(request).first?["owner.name"] as? String == "renamed")
+  }
+
+  @Test("a limit and an offset are applied before columns are computed")
+  func limit() throws {
+    var generator = SeededGenerator(seed: 6)
+    let stack = try Self.stack(&generator).reopened()
+    var request = FetchRequest<ManagedObject>(entityName: "Thing")
+    request.propertiesToFetch = [try FetchColumn(format: "medium + 1")]
+    request.fetchLimit = 2
+    request.fetchOffset = 3
+    #expect(try stack.context.fetchRows(request).count == 2)
+    #expect(stack.context.registeredObjects.count <= 2)
+  }
+
+  @Test("a path that leads nowhere is refused whether or not there is a row")
+  func errors() throws {
+    let stack = try Stack(model: try Self.model())
+    var request = FetchRequest<ManagedObject>(entityName: "Thing")
+    for path in ["nothing", "title.nothing", "next.nothing"] {
+      request.propertiesToFetch = [FetchColumn(keyPath: path)]
+      #expect(graphError { _ = try stack.context.fetchRows(request) }?.code == .invalidFetch)
+    }
+  }
+}
