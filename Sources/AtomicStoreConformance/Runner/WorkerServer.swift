@@ -41,8 +41,8 @@ enum WorkerServer {
     _ = bytes.withUnsafeBytes { Glibc.write(control, $0.baseAddress, $0.count) }
   }
 
-  /// `RUN check seed folder fault milliseconds limit blind runs URL`, separated by tabs. The URL comes with each check: a
-  /// program may check one type at several.
+  /// `RUN check seed folder fault milliseconds limit blind runs URL`, separated by tabs. The URL comes with each check:
+  /// a program may check one type at several.
   private static func handle(_ line: String, _ subject: ConformanceSubject) -> String {
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     guard fields.count == 10, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),

@@ -20,7 +20,7 @@ public final class PersistentStore: Sendable {
   /// The model of its nodes: the coordinator's, or the one that the store carries or that was inferred from its data.
   public let model: ManagedObjectModel
 
-  /// Whether the store exists in the memory of this process only: see ``InMemoryStore``.
+  /// Whether the store exists in the memory of this process only: see ``/AtomicStoreSPI/InMemoryStore``.
   public var isInProcess: Bool { state.withLock { $0.format.traits.isInProcess } }
 
   /// Whether ``path`` is a URL, not a path.

@@ -73,10 +73,13 @@ extension Checks {
         guard tokens.count == 3 else { return "\(tokens.count) transactions of three saves" }
         try connection.store.deleteHistory(before: tokens[1])
         let left = try connection.history().map(\.token)
-        if left != Array(tokens.dropFirst()) { return "purged before \(tokens[1]), left \(left) of \(tokens)" }
+        let later = Array(tokens.dropFirst())
+        if left != later { return "purged before \(tokens[1]), left \(left) of \(tokens)" }
         try connection.store.deleteHistory(before: HistoryToken(.max))
         try saveTag(connection)
-        guard let current = try connection.store.currentHistoryToken() else { return "currentHistoryToken() returned nil" }
+        guard let current = try connection.store.currentHistoryToken() else {
+          return "currentHistoryToken() returned nil"
+        }
         return current > tokens[2] ? "" : "the token of a later save is \(current), after \(tokens[2])"
       }
       try check.expectEqual(problem, "", "what is wrong")

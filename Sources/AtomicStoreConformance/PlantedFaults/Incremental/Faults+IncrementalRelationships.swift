@@ -72,7 +72,9 @@ extension Faults {
       hooks.related = { _, _, _, lists in for index in lists.indices { lists[index] = Array(lists[index].prefix(1000)) }
       }
     },
-    .incremental("listsOfThousand", "returns the lists of the first 999 owners, and empty ones for the others") { hooks in
+    .incremental(
+      "listsOfThousand", "returns the lists of the first 999 owners, and empty ones for the others"
+    ) { hooks in
       hooks.related = { _, _, _, lists in for index in lists.indices.dropFirst(999) { lists[index] = [] } }
     },
     .incremental("toOneUpdateLost", "does not save a to-one of an object that is there") { hooks in
