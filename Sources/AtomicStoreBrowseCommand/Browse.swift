@@ -1,7 +1,8 @@
 import ArgumentParser
 import AtomicStoreCommand
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 import StoreBrowsing
 import StoreReports
 

@@ -1,6 +1,6 @@
 import FlyingFox
 import FlyingSocks
-import Foundation
+import FoundationEssentials
 import StoreBrowsing
 import StoreJSON
 

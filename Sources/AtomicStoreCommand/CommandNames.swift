@@ -1,7 +1,8 @@
 import ArgumentParser
 import AtomicStoreSPI
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// The names of the commands as typed by users.
 enum CommandNames {
@@ -11,7 +12,7 @@ enum CommandNames {
     let words = CommandLine.arguments.dropFirst()
     guard let message = problem(in: Array(words), of: AtomicStoreCommand.self) else { return }
     Diagnostics.error(CommandFailure(message, exitCode: 64, json: Arguments.askForJSON))
-    Foundation.exit(64)
+    Glibc.exit(64)
   }
 
   /// Returns what to say about the first word that is not a command; nil if there is none.

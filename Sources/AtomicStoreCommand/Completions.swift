@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import Glibc
 
 /// What shells complete: types, and the entities and properties of the store or model that the line names.
@@ -107,7 +107,7 @@ enum Completions {
     var status = stat()
     guard stat(path, &status) == 0 else { return false }
     switch status.st_mode & S_IFMT {
-    case S_IFDIR: return !(path as NSString).pathExtension.isEmpty
+    case S_IFDIR: return !PathParts.fileExtension(of: path).isEmpty
     case S_IFREG: return status.st_size < 100_000_000
     default: return false
     }
@@ -132,6 +132,7 @@ enum Completions {
         result.append(character)
       }
     }
-    return result.hasPrefix("~/") ? NSHomeDirectory() + result.dropFirst() : result
+    return result.hasPrefix("~/")
+      ? FileManager.default.homeDirectoryForCurrentUser.path(percentEncoded: false) + result.dropFirst() : result
   }
 }

@@ -2,7 +2,8 @@ import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 import StoreCodecs
 import StoreMaintenance
 

@@ -1,7 +1,8 @@
 import ArrowTables
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 import StoreCodecs
 
 extension Fetch {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 
 struct Fetch: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -223,11 +223,11 @@ struct Fetch: ParsableCommand {
       nesting.follow(text[index])
     }
     guard let place else { return (text, nil) }
-    var name = text[place.upperBound...].trimmingCharacters(in: .whitespaces)
+    var name = text[place.upperBound...].trimmed
     if let first = name.first, first == "'" || first == "\"", name.count > 1, name.last == first {
       name = String(name.dropFirst().dropLast())
     }
-    let expression = text[..<place.lowerBound].trimmingCharacters(in: .whitespaces)
+    let expression = text[..<place.lowerBound].trimmed
     guard !name.isEmpty, !expression.isEmpty else {
       throw CommandFailure("--columns: '\(text)' needs an expression before AS and a name after it", exitCode: 64)
     }
@@ -252,7 +252,7 @@ struct Fetch: ParsableCommand {
       part.append(character)
     }
     parts.append(part)
-    parts = parts.map { $0.trimmingCharacters(in: .whitespaces) }
+    parts = parts.map { $0.trimmed }
     guard !parts.contains("") else {
       throw CommandFailure("\(option): '\(text)' has an empty part", exitCode: 64)
     }

@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// Where the results of a list of stores are written: below one directory, with the paths of the sources.
 struct FleetTargets: Sendable {

@@ -2,7 +2,8 @@ import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// A page of `atomicstore help` that is not about one command.
 struct HelpTopic: Sendable {
@@ -29,14 +30,14 @@ struct HelpTopic: Sendable {
       try Diagnostics.put(HelpText.laidOut(topic.text(), width: Diagnostics.helpWidth) + "\n")
     } catch let failure as CommandFailure {
       Diagnostics.error(failure)
-      Foundation.exit(failure.exitCode)
+      Glibc.exit(failure.exitCode)
     } catch {}
-    Foundation.exit(0)
+    Glibc.exit(0)
   }
 
   private static func list() -> String {
     "Pages that 'atomicstore help TOPIC' prints:\n\n"
-      + all.map { "  " + $0.name.padding(toLength: 12, withPad: " ", startingAt: 0) + $0.abstract }
+      + all.map { "  " + $0.name.padded(to: 12) + $0.abstract }
       .joined(separator: "\n")
       + "\n\nEach command has a page too: 'atomicstore help COMMAND'. The documentation has guides: 'Ten tasks with the "
       + "command', 'Reading files that you do not trust', 'An application from an empty folder', 'A format in fifteen "

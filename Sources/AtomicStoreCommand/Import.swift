@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import ModelFiles
 import StoreImporting
 
@@ -101,8 +101,8 @@ struct Import: ParsableCommand {
         path = String(argument[argument.index(after: equals)...])
       }
       let input = try Input.path(for: path)
-      var isDirectory: ObjCBool = false
-      if FileManager.default.fileExists(atPath: input, isDirectory: &isDirectory), isDirectory.boolValue {
+      var isDirectory = false
+      if FileManager.default.fileExists(atPath: input, isDirectory: &isDirectory), isDirectory {
         guard entity == nil else {
           throw CommandFailure("\(path) is a directory, not the table of one entity", exitCode: 64)
         }
@@ -169,10 +169,10 @@ struct Import: ParsableCommand {
   private func write(_ model: ManagedObjectModel, to path: String) throws {
     guard !result.dryRun else { return }
     let (kept, _) = ModelFile.withoutWhatFilesCannotHold(model.description)
-    switch (path as NSString).pathExtension {
+    switch PathParts.fileExtension(of: path) {
     case "xcdatamodel": try ModelFile.write(kept, to: path, overwrite: result.force)
     case "xcdatamodeld":
-      let name = ((path as NSString).lastPathComponent as NSString).deletingPathExtension
+      let name = PathParts.stem(of: path)
       try ModelFile.write(versions: [(name, kept)], current: name, to: path, overwrite: result.force)
     default: throw CommandFailure("a model is named .xcdatamodel or .xcdatamodeld, not '\(path)'", exitCode: 64)
     }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import StoreCodecs
 import StoreImporting
 
@@ -213,20 +213,20 @@ struct ImportProblemOptions: ParsableArguments {
       if let table = tables.first { try Self.write(table.rejected, to: reject, force: force) }
       return
     }
-    let names = tables.filter { $0.rejectedCount > 0 }.map { ScalarString(($0.file as NSString).lastPathComponent) }
+    let names = tables.filter { $0.rejectedCount > 0 }.map { ScalarString(PathParts.name(of: $0.file)) }
     guard Set(names).count == names.count else {
       throw CommandFailure(
         "--reject: two tables have the same file name; import them one after the other", exitCode: 64)
     }
     try? FileManager.default.createDirectory(atPath: reject, withIntermediateDirectories: false)
     for table in tables where table.rejectedCount > 0 {
-      try Self.write(table.rejected, to: reject + "/" + (table.file as NSString).lastPathComponent, force: force)
+      try Self.write(table.rejected, to: reject + "/" + PathParts.name(of: table.file), force: force)
     }
   }
 
   private static func cell(_ text: String) -> String {
     let needsQuotes = text.isEmpty || text.unicodeScalars.contains { ",\"\r\n".unicodeScalars.contains($0) }
-    return needsQuotes ? "\"" + text.replacingOccurrences(of: "\"", with: "\"\"") + "\"" : text
+    return needsQuotes ? "\"" + text.replacing("\"", with: "\"\"") + "\"" : text
   }
 
   private static func write(_ bytes: [UInt8], to path: String, force: Bool) throws {

@@ -2,7 +2,7 @@ import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
 import CommandSupport
-import Foundation
+import FoundationEssentials
 
 struct Metadata: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@ import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import ModelFiles
 
 struct Model: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import ModelFiles
 
 extension Model {
@@ -26,8 +26,8 @@ extension Model {
       try guarded(common) {
         let input = try Input.path(for: source)
         defer { Input.discard() }
-        let name = ((target as NSString).lastPathComponent as NSString).deletingPathExtension
-        switch (target as NSString).pathExtension {
+        let name = PathParts.stem(of: target)
+        switch PathParts.fileExtension(of: target) {
         case "xcdatamodel":
           let model = try writable(try description(input, version))
           try ModelFile.write(model, to: target, overwrite: force)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import StoreReports
 
 /// The forms in which a model is drawn.
@@ -50,7 +50,7 @@ extension Model {
     }
 
     static func title(_ path: String, _ version: String?) -> String {
-      let name = path == "-" ? "Model" : (path as NSString).lastPathComponent
+      let name = path == "-" ? "Model" : PathParts.name(of: path)
       return version.map { "\(name): \($0)" } ?? name
     }
   }

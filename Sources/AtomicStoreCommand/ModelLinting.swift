@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import ModelFiles
 import StoreMigration
 import StoreReports
@@ -103,8 +103,8 @@ extension Model {
       let base = path.hasSuffix("/") ? String(path.dropLast()) : path
       let places = ["\(base)/\(version ?? "").xcdatamodel/contents", "\(base)/contents", base]
       return places.first {
-        var isDirectory: ObjCBool = false
-        return FileManager.default.fileExists(atPath: $0, isDirectory: &isDirectory) && !isDirectory.boolValue
+        var isDirectory = false
+        return FileManager.default.fileExists(atPath: $0, isDirectory: &isDirectory) && !isDirectory
       }
     }
 

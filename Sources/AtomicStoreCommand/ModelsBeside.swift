@@ -1,5 +1,5 @@
 import AtomicStoreKit
-import Foundation
+import FoundationEssentials
 import StoreMigration
 
 /// Two stores' models side by side: what only one of them has, and what was renamed.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreSPI
 import CommandSupport
-import Foundation
+import FoundationEssentials
 
 struct NewFormat: ParsableCommand {
   enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -64,9 +64,9 @@ struct NewFormat: ParsableCommand {
         for file in files {
           let path = folder + "/" + renamed(file.path)
           try FileManager.default.createDirectory(
-            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+            atPath: PathParts.directory(of: path), withIntermediateDirectories: true)
           let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
-            .replacingOccurrences(of: ".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
+            .replacing(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
           try Data(text.utf8).write(to: URL(fileURLWithPath: path))
           if FileManager.default.isExecutableFile(atPath: file.source) {
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
@@ -74,7 +74,7 @@ struct NewFormat: ParsableCommand {
           written.append(path)
         }
       } catch {
-        throw CommandFailure("\(folder): cannot be written: \(error.localizedDescription)", exitCode: 73)
+        throw CommandFailure("\(folder): cannot be written: \(error.systemReason)", exitCode: 73)
       }
       if common.json {
         try Diagnostics.put(
@@ -90,13 +90,25 @@ struct NewFormat: ParsableCommand {
 
   /// Replaces the sample's names by those of the new format.
   private func renamed(_ text: String) -> String {
-    text.replacingOccurrences(of: "JSONLines", with: name).replacingOccurrences(
-      of: "jsonlines", with: name.lowercased()
+    text.replacing("JSONLines", with: name).replacing(
+      "jsonlines", with: name.lowercased()
     )
-    .replacingOccurrences(
-      of: "fileExtensions: [\"jsonl\", \"ndjson\"]", with: "fileExtensions: [\"\(name.lowercased())\"]"
+    .replacing(
+      "fileExtensions: [\"jsonl\", \"ndjson\"]", with: "fileExtensions: [\"\(name.lowercased())\"]"
     )
-    .replacingOccurrences(of: "c.jsonl", with: "c.\(name.lowercased())")
+    .replacing("c.jsonl", with: "c.\(name.lowercased())")
+  }
+
+  /// The paths of all files in a directory, relative to it, but for what a build leaves there.
+  private static func files(in folder: String, under parent: String = "") -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/" + parent)) ?? []
+    return names.flatMap { name -> [String] in
+      if parent.isEmpty, name.hasPrefix(".build") || name == ".swiftpm" { return [] }
+      let path = parent.isEmpty ? name : parent + "/" + name
+      var isFolder = false
+      guard FileManager.default.fileExists(atPath: folder + "/" + path, isDirectory: &isFolder) else { return [] }
+      return isFolder ? files(in: folder, under: path) : [path]
+    }
   }
 
   /// The source files of the package: those of the sample, overridden by those of the kind, in the order of their
@@ -106,18 +118,8 @@ struct NewFormat: ParsableCommand {
     let samples = checkout + "/SampleStores/"
     for (sample, isBase) in [("JSONLines", true), (kind.folder.map { "Kinds/" + $0 }, false)] {
       guard let sample else { continue }
-      guard let all = FileManager.default.enumerator(atPath: samples + sample) else { continue }
-      while let path = all.nextObject() as? String {
-        let first = path.split(separator: "/").first ?? ""
-        if first.hasPrefix(".build") || first == ".swiftpm" {
-          all.skipDescendants()
-          continue
-        }
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: samples + sample + "/" + path, isDirectory: &isFolder),
-          !isFolder.boolValue,
-          path != "Package.resolved", !(isBase && kind.hasOwnRecords && path.hasPrefix("Sources/JSONLinesStore/"))
-        else { continue }
+      for path in Self.files(in: samples + sample) where path != "Package.resolved" {
+        if isBase, kind.hasOwnRecords, path.hasPrefix("Sources/JSONLinesStore/") { continue }
         found[path] = samples + sample + "/" + path
       }
     }

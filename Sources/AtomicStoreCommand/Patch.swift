@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 package import CommandSupport
-import Foundation
+import FoundationEssentials
 package import StoreMaintenance
 
 struct PatchCommand: ParsableCommand {

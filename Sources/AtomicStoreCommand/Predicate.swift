@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 
 struct PredicateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -116,7 +116,7 @@ struct PredicateCommand: ParsableCommand {
     } else {
       for entry in refused {
         try Diagnostics.put(
-          "\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacingOccurrences(of: "\n", with: " "))\n"
+          "\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacing("\n", with: " "))\n"
         )
       }
       try Diagnostics.put("\(parsed) parsed, \(refused.count) refused\n")
@@ -147,7 +147,7 @@ struct PredicateCommand: ParsableCommand {
         isArgument = false
         switch character {
         case "@":
-          let isBounds = words.trimmingCharacters(in: .whitespaces).uppercased().hasSuffix("BETWEEN")
+          let isBounds = words.trimmed.uppercased().hasSuffix("BETWEEN")
           arguments.append(isBounds ? [0, 1] : "argument")
         case "K": arguments.append("key")
         case "s", "S": arguments.append("argument")

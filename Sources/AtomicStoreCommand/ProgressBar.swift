@@ -1,5 +1,7 @@
 import AtomicStoreKit
-import Foundation
+import CommandSupport
+import FoundationEssentials
+import Glibc
 import Synchronization
 
 /// A progress bar on standard error: only on a terminal, and only if the operation takes longer than a second.
@@ -19,10 +21,10 @@ final class ProgressBar: Sendable {
       return state.stage == nil
     }
     guard isTerminal, isFirst else { return }
-    Thread.detachNewThread { [self] in
+    _ = DetachedThread.start { [self] in
       while !state.withLock({ $0.isDone }) {
         if Date().timeIntervalSince(started) > 1 { draw() }
-        Thread.sleep(forTimeInterval: 0.1)
+        usleep(100_000)
       }
     }
   }
@@ -41,14 +43,14 @@ final class ProgressBar: Sendable {
         }
       let bar = String(repeating: "#", count: place * 4) + String(repeating: ".", count: 20 - place * 4)
       let seconds = Int(Date().timeIntervalSince(started))
-      FileHandle.standardError.write(Data("\r[\(bar)] \(name), \(seconds) s \u{1B}[K".utf8))
+      StandardError.write("\r[\(bar)] \(name), \(seconds) s \u{1B}[K")
     }
   }
 
   /// Removes the bar.
   func clear() {
     state.withLock { state in
-      if state.isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+      if state.isShown { StandardError.write("\r\u{1B}[K") }
       state.isShown = false
       state.isDone = true
     }

@@ -1,7 +1,8 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 import StoreCodecs
 
 /// Where a command puts the store that it makes.

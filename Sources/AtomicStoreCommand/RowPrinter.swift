@@ -1,6 +1,6 @@
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import StoreCodecs
 
 /// Prints fetched rows one by one, so that only one row at a time is in memory.

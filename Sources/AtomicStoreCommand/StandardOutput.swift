@@ -1,6 +1,6 @@
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import StoreCodecs
 
 extension StoreConverter {

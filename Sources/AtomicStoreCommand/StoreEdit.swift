@@ -1,7 +1,8 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 import StoreCodecs
 
 /// What `set`, `insert` and `delete` have in common: the store is changed in place with one save, or with -o or

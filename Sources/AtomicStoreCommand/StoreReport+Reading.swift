@@ -1,5 +1,5 @@
 import CommandSupport
-import Foundation
+import FoundationEssentials
 package import StoreCoordination
 import StoreMaintenance
 package import StoreReports
@@ -15,7 +15,7 @@ extension StoreReport {
     defer { Input.discard() }
     let check = try source.storeCheck(of: store, maximumFindingCount: maximumFindingCount)
     let (coordinator, opened, findings) = try readingTwice { try check.opened(input) }
-    let name = store == "-" ? "standard input" : (Input.shown(store) as NSString).lastPathComponent
+    let name = store == "-" ? "standard input" : PathParts.name(of: Input.shown(store))
     let isFile = store != "-" && !Input.isURL(store)
     let size = isFile ? try StoreSource(opening: try StorePath.inspect(store)).totalSize() : nil
     return (coordinator, try StoreReport(opened, findings: findings, name: name, byteCount: size))

@@ -1,6 +1,6 @@
 import ArgumentParser
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import Glibc
 
 /// The subcommand for the list of subcommands. It runs a separate program: see ``SubcommandProgram``.
@@ -42,12 +42,12 @@ struct SubcommandProgram {
   ///     too.
   init(_ subcommand: String, executable: String, searchPath: String, hasOwnFormats: Bool) {
     self.subcommand = subcommand
-    let directory = (executable as NSString).deletingLastPathComponent
-    let command = hasOwnFormats ? (executable as NSString).lastPathComponent : "atomicstore"
+    let directory = PathParts.directory(of: executable)
+    let command = hasOwnFormats ? PathParts.name(of: executable) : "atomicstore"
     let name = "\(command)-\(subcommand)"
     self.name = name
     candidates =
-      ["\(directory)/\(name)", "\((directory as NSString).deletingLastPathComponent)/libexec/atomicstore/\(name)"]
+      ["\(directory)/\(name)", "\(PathParts.directory(of: directory))/libexec/atomicstore/\(name)"]
       + searchPath.split(separator: ":").filter { $0.hasPrefix("/") }.map { "\($0)/\(name)" }
   }
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreConformance
 import CommandSupport
-import Foundation
+import FoundationEssentials
 
 extension Conform {
   struct List: ParsableCommand {
@@ -36,7 +36,7 @@ extension Conform {
       } else {
         for check in checks {
           try Diagnostics.put(
-            "\(check.id)  \(check.level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0))  \(check.profile.rawValue.padding(toLength: 11, withPad: " ", startingAt: 0))  \(check.title)\n"
+            "\(check.id)  \(check.level.rawValue.padded(to: 8))  \(check.profile.rawValue.padded(to: 11))  \(check.title)\n"
           )
         }
         for (id, reason) in Conformance.leftOut { try Diagnostics.put("\(id)  left out: \(reason)\n") }

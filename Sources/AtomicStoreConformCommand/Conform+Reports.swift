@@ -2,7 +2,7 @@ import ArgumentParser
 import AtomicStoreConformance
 import AtomicStoreSPI
 import CommandSupport
-import Foundation
+import FoundationEssentials
 
 extension Conform.Run {
   // MARK: --compare
@@ -32,7 +32,7 @@ extension Conform.Run {
     let (records, isSuccess) = reports.isEmpty ? try runOfAllTypes() : (try readReports(), true)
     let matrix = ConformanceMatrix(records)
     for path in report {
-      switch (path as NSString).pathExtension {
+      switch PathParts.fileExtension(of: path) {
       case "json": try write(try matrix.json(), to: path)
       case "html": try write(Array(matrix.html.utf8), to: path)
       default: try write(Array(matrix.text.utf8), to: path)
@@ -100,7 +100,7 @@ extension Conform.Run {
     do { bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path))) } catch {
       let isMissing = !FileManager.default.fileExists(atPath: path)
       throw failure(
-        isMissing ? "\(path): the file does not exist" : "\(path): cannot be read: \(error.localizedDescription)",
+        isMissing ? "\(path): the file does not exist" : "\(path): cannot be read: \(error.systemReason)",
         isMissing ? 66 : 74)
     }
     do { return try ConformanceRecord(json: bytes) } catch { throw failure("\(path): \(error.description)", 65) }

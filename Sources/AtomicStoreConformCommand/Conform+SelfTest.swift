@@ -4,7 +4,8 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import CommandSupport
 import FaultyDesigns
-import Foundation
+import FoundationEssentials
+import Glibc
 
 extension Conform.Run {
   /// Formats of other designs, which can be told to make mistakes.
@@ -60,7 +61,7 @@ extension Conform.Run {
     }
     let isTerminal = isatty(2) == 1
     let show: @Sendable (Int, Int) -> Void = { done, total in
-      if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)   ".utf8)) }
+      if isTerminal { StandardError.write("\r\(done) of \(total)   ") }
     }
     // Faults round good stores first, then those in the code of other designs.
     let known = fault.filter { name in Conformance.faults.contains { $0.name == name } }
@@ -76,7 +77,7 @@ extension Conform.Run {
           designs: designs, width: lanes, faults: own, checks: wanted, progress: show
         ).findings
     }
-    if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    if isTerminal { StandardError.write("\r\u{1B}[K") }
     try common.json ? printJSON(outcome) : printText(outcome)
     if !outcome.isSuccess { throw ExitCode(1) }
   }

@@ -3,7 +3,8 @@ import AtomicStoreConformance
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import CommandSupport
-import Foundation
+import FoundationEssentials
+import Glibc
 
 struct Conform: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -35,10 +36,10 @@ struct Conform: ParsableCommand {
     // Only the help of the program lists subcommands.
     guard help.contains("\nSUBCOMMANDS:\n") else { return help }
     let own = helpMessage(for: Run.self, columns: 100_000)
-    guard let options = own.range(of: "ARGUMENTS:\n"), let place = help.range(of: "OPTIONS:\n"),
-      let end = help.range(of: "\n\n", range: place.upperBound..<help.endIndex)
+    guard let options = own.firstRange(of: "ARGUMENTS:\n"), let place = help.firstRange(of: "OPTIONS:\n"),
+      let end = help[place.upperBound...].firstRange(of: "\n\n")
     else { return help }
-    return help[..<place.lowerBound] + own[options.lowerBound...].trimmingCharacters(in: .newlines)
+    return help[..<place.lowerBound] + own[options.lowerBound...].trimmed
       + help[end.lowerBound...]
   }
 
@@ -150,7 +151,7 @@ struct Conform: ParsableCommand {
       try requireTargets(["json", "xml", "html", "txt", "notes"])
       let made = made(subject.type.storeType, checks)
       for path in report {
-        switch (path as NSString).pathExtension {
+        switch PathParts.fileExtension(of: path) {
         case "json": try write(try made.json(), to: path)
         case "xml": try write(Array(made.junit.utf8), to: path)
         case "html": try write(Array(made.html.utf8), to: path)
@@ -198,9 +199,9 @@ struct Conform: ParsableCommand {
       let isTerminal = isatty(2) == 1
       let start = Date()
       let results = ConformanceRun(checks, seed: seed, width: lanes).results { done, result in
-        if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)  \(result.id)    ".utf8)) }
+        if isTerminal { StandardError.write("\r\(done) of \(total)  \(result.id)    ") }
       }
-      if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+      if isTerminal { StandardError.write("\r\u{1B}[K") }
       var made = ConformanceReport(storeType: type, checks: checks, results: results)
       made.circumstances = .init(seed: seed, seconds: Date().timeIntervalSince(start), width: lanes)
       return made
@@ -209,14 +210,14 @@ struct Conform: ParsableCommand {
     /// Refuses names of files that cannot be written, before checks are run.
     func requireTargets(_ extensions: [String]) throws {
       for path in report {
-        guard extensions.contains((path as NSString).pathExtension) else {
+        guard extensions.contains(PathParts.fileExtension(of: path)) else {
           let list = extensions.map { "." + $0 }
           throw CommandFailure(
             "\(path): a report's name ends in \(list.dropLast().joined(separator: ", ")) or \(list.last ?? "")",
             exitCode: 64, json: common.json)
         }
       }
-      if let badge, (badge as NSString).pathExtension != "svg" {
+      if let badge, PathParts.fileExtension(of: badge) != "svg" {
         throw CommandFailure("\(badge): a badge's name ends in .svg", exitCode: 64, json: common.json)
       }
       for path in report + [badge].compactMap({ $0 }) where !force && FileManager.default.fileExists(atPath: path) {
@@ -227,7 +228,7 @@ struct Conform: ParsableCommand {
     func write(_ bytes: [UInt8], to path: String) throws {
       do { try Data(bytes).write(to: URL(fileURLWithPath: path)) } catch {
         throw CommandFailure(
-          "\(path): cannot be written: \(error.localizedDescription)", exitCode: 73, json: common.json)
+          "\(path): cannot be written: \(error.systemReason)", exitCode: 73, json: common.json)
       }
     }
   }

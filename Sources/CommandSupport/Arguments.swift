@@ -1,6 +1,7 @@
 package import ArgumentParser
 import AtomicStoreSPI
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// The options of all subcommands.
 package struct CommonOptions: ParsableArguments {

@@ -1,5 +1,5 @@
 import AtomicStoreSPI
-import Foundation
+import FoundationEssentials
 import Glibc
 import Synchronization
 
@@ -41,7 +41,7 @@ package enum Interrupt {
       }
     }
     let (listener, numbers) = (ends[0], watched)
-    Thread.detachNewThread {
+    _ = DetachedThread.start {
       // The parent may have started the command from a thread with blocked signals, which is inherited. Unblock them
       // here.
       var mask = sigset_t()

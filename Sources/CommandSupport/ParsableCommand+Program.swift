@@ -1,5 +1,6 @@
 package import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 
 extension ParsableCommand {
   /// Runs the command with the program's arguments, and exits the program if it fails.
@@ -11,7 +12,7 @@ extension ParsableCommand {
       var command = try parseAsRoot()
       try command.run()
     } catch let error as ExitCode {
-      Foundation.exit(error.rawValue)
+      Glibc.exit(error.rawValue)
     } catch let error as CommandFailure {
       end(with: error)
     } catch {
@@ -25,7 +26,7 @@ extension ParsableCommand {
       failure.message += InstalledFormats.omissions.map { "\n  left out: \($0.from): \($0.reason)" }.joined()
     }
     Diagnostics.error(failure)
-    Foundation.exit(failure.exitCode)
+    Glibc.exit(failure.exitCode)
   }
 
   /// Prints help and version to standard output, and exits with 64 for usage errors.
@@ -39,7 +40,7 @@ extension ParsableCommand {
       }
       if Arguments.hasDashedName { text += "\n  " + Arguments.dashHint }
       Diagnostics.say(text)
-      Foundation.exit(code)
+      Glibc.exit(code)
     }
     // Version, completion scripts and JSON are not laid out.
     if text.hasPrefix("OVERVIEW:") || text.hasPrefix("USAGE:") {
@@ -50,7 +51,7 @@ extension ParsableCommand {
     } catch let error as CommandFailure {
       end(with: error)
     } catch {}
-    Foundation.exit(0)
+    Glibc.exit(0)
   }
 }
 

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import Glibc
 
 /// Searches for plug-ins that are not specified on the command line, and decides which of them may be loaded.
@@ -36,10 +36,10 @@ package struct PluginSearch {
 
   private mutating func look(in path: String, of variable: String, _ user: uid_t) {
     guard path.hasPrefix("/") else { return refuse(path, "\(variable) contains a relative path, which is ignored") }
-    var isDirectory: ObjCBool = false
+    var isDirectory = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
-    guard isDirectory.boolValue else {
-      if isSafe((path as NSString).deletingLastPathComponent, user), isSafe(path, user) { files.append(path) }
+    guard isDirectory else {
+      if isSafe(PathParts.directory(of: path), user), isSafe(path, user) { files.append(path) }
       return
     }
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { $0.hasSuffix(".so") }

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 
 /// What a page asks.
 package enum BrowserQuestion: Sendable, Equatable {
@@ -54,13 +54,33 @@ package enum BrowserQuestion: Sendable, Equatable {
     var values: [String: String] = [:]
     for pair in query.split(separator: "&") {
       let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let texts = parts.map { $0.replacing("+", with: "%20").removingPercentEncoding }
+      let texts = parts.map(decoded)
       guard let name = texts[0], let value = texts.count > 1 ? texts[1] : "" else {
         throw Problem(text: "the query is not percent-encoded UTF-8")
       }
       guard values.updateValue(value, forKey: name) == nil else { throw Problem(text: "'\(name)' occurs twice") }
     }
     return values
+  }
+
+  /// The text whose percent-encoded UTF-8 is given; nil if it is not.
+  private static func decoded(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+      case UInt8(ascii: "%"):
+        guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
+        bytes.append(high << 4 | low)
+      default: bytes.append(byte)
+      }
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
   }
 
   private static func number(_ name: String, _ values: [String: String]) throws(Problem) -> Int {

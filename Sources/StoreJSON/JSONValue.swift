@@ -1,4 +1,4 @@
-package import Foundation
+package import FoundationEssentials
 package import StoreCodecs
 
 /// JSON with keys in the given order, so that equal results are equal bytes.

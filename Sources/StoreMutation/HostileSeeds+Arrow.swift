@@ -1,11 +1,12 @@
 import AtomicStoreKit
 import BuiltInStoreFormats
-import Foundation
+import FoundationEssentials
 
 extension HostileReader {
   /// The files of a sample as an Arrow store: two tables and the metadata.
   static func arrowFiles(_ samples: String) throws -> [(name: String, bytes: [UInt8])] {
-    let path = NSTemporaryDirectory() + "seed-\(UUID().uuidString).arrowstore"
+    let path =
+      FileManager.default.temporaryDirectory.path(percentEncoded: false) + "/" + "seed-\(UUID().uuidString).arrowstore"
     defer { try? FileManager.default.removeItem(atPath: path) }
     _ = try StoreConverter(registry: .builtIn).convert(from: samples + "/FriendInfo/FriendInfo.xml", to: path)
     return try FileManager.default.contentsOfDirectory(atPath: path).sorted().filter { !$0.hasPrefix(".") }.map {

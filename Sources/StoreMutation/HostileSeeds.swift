@@ -1,6 +1,6 @@
 import AtomicStoreKit
 import BuiltInStoreFormats
-import Foundation
+import FoundationEssentials
 
 extension HostileReader {
   /// Good inputs, and bad ones that were found before: what changes begin with.
@@ -67,7 +67,8 @@ extension HostileReader {
 
   /// A sample as a binary store.
   private static func binaryStore(_ samples: String) throws -> [UInt8] {
-    let path = NSTemporaryDirectory() + "seed-\(UUID().uuidString).binary"
+    let path =
+      FileManager.default.temporaryDirectory.path(percentEncoded: false) + "/" + "seed-\(UUID().uuidString).binary"
     defer { try? FileManager.default.removeItem(atPath: path) }
     _ = try StoreConverter(registry: .builtIn).convert(from: samples + "/FriendInfo/FriendInfo.xml", to: path)
     return Array(try Data(contentsOf: URL(filePath: path)))

@@ -1,7 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
-import Foundation
+import FoundationEssentials
 import ModelFiles
 
 /// Stores: loaded as a coordinator loads them, from memory, then saved and loaded again.

@@ -1,7 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
-import Foundation
+import FoundationEssentials
 import ModelFiles
 import StoreCodecs
 
@@ -20,7 +20,9 @@ public final class HostileTrial {
   /// - Parameter samples: The folder `SampleStores`, for models and objects.
   public init(reader: HostileReader, samples: String) throws {
     self.reader = reader
-    let base = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
+    let base =
+      FileManager.default.fileExists(atPath: "/dev/shm")
+      ? "/dev/shm" : FileManager.default.temporaryDirectory.path(percentEncoded: false) + "/"
     scratch = base + "/hostile-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
     models = try ["FriendInfo", "Company"].map {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Foundation
+import FoundationEssentials
 import ModelFiles
 
 extension Model {
@@ -32,9 +32,9 @@ extension Model {
           throw CommandFailure("\(source): the store does not carry a model", exitCode: 65, json: common.json)
         }
         for text in read.warnings { Diagnostics.say("atomicstore: \(source): \(text)") }
-        let file = ((source as NSString).lastPathComponent as NSString).deletingPathExtension
+        let file = PathParts.stem(of: source)
         let files = try SwiftModelWriter(model, name: name ?? file, isPublic: isPublic).files()
-        func path(_ name: String) -> String { (output as NSString).appendingPathComponent(name) }
+        func path(_ name: String) -> String { output.hasSuffix("/") ? output + name : output + "/" + name }
         for (name, _) in files {
           guard let there = FileManager.default.contents(atPath: path(name)), !there.isEmpty else { continue }
           guard there.starts(with: Data(SwiftModelWriter.mark.utf8)) else {

@@ -1,5 +1,5 @@
 package import ArgumentParser
-import Foundation
+import FoundationEssentials
 
 /// The options of commands that can treat a list of stores in one process.
 package struct FleetOptions: ParsableArguments {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import StoreCodecs
 
 /// What a command says of one store of a list.

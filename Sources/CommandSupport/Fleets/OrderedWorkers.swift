@@ -1,5 +1,3 @@
-import Foundation
-
 /// Runs work on the elements of a list in several threads, and delivers the results in the order of the list.
 ///
 /// The results that wait for an earlier one are bounded: workers pause if one element takes much longer than the
@@ -7,8 +5,6 @@ import Foundation
 package enum OrderedWorkers {
   /// How far a worker may be ahead of the result that is delivered next.
   private static let windowPerWorker = 32
-  /// The stack of a worker in bytes: that of the main thread.
-  private static let stackSize = 8 << 20
 
   /// Returns when all results were delivered, or `deliver` failed, and no worker runs any more.
   ///
@@ -20,14 +16,18 @@ package enum OrderedWorkers {
     count: Int, workers: Int, _ work: @escaping @Sendable (Int) -> Result, deliver: (Result) throws -> Void
   ) throws {
     let workers = max(1, min(workers, count))
-    let queue = ResultQueue<Result>(count: count, window: workers * windowPerWorker, workers: workers)
-    for _ in 0..<workers {
-      let thread = Thread {
-        while let index = queue.claim() { queue.put(work(index), at: index) }
-        queue.leave()
-      }
-      thread.stackSize = stackSize
-      thread.start()
+    let queue = ResultQueue<Result>(count: count, window: workers * windowPerWorker)
+    let body: @Sendable () -> Void = {
+      while let index = queue.claim() { queue.put(work(index), at: index) }
+      queue.leave()
+    }
+    var started = 0
+    while started < workers, DetachedThread.start(body) { started += 1 }
+    queue.expect(started)
+    // Without any thread, this one does the work.
+    guard started > 0 else {
+      for index in 0..<count { try deliver(work(index)) }
+      return
     }
     // A worker may be writing: the process must not end before it has finished or discarded its files.
     defer { queue.stopAndWait() }
@@ -37,21 +37,24 @@ package enum OrderedWorkers {
 
 /// The indices that are to be worked on, and the results that are to be delivered.
 private final class ResultQueue<Result: Sendable>: @unchecked Sendable {
-  // Every variable below is read and written only between `lock()` and `unlock()` of this condition.
-  private let condition = NSCondition()
+  // Every variable below is read and written only within `withLock` of this condition.
+  private let condition = ThreadCondition()
   private var next = 0
   private var delivered = 0
   private var results: [Int: Result] = [:]
   private var isStopped = false
-  private var running: Int
+  /// Below 0 while workers have left that were not counted yet.
+  private var running = 0
   private let count: Int
   private let window: Int
 
-  init(count: Int, window: Int, workers: Int) {
+  init(count: Int, window: Int) {
     self.count = count
     self.window = window
-    running = workers
   }
+
+  /// Counts the workers that run, or have left already.
+  func expect(_ workers: Int) { condition.withLock { running += workers } }
 
   /// The next index; nil if there is no more work.
   func claim() -> Int? {

@@ -1,6 +1,4 @@
-// The only file of the package that needs more than FoundationEssentials, for removing accents.
 package import AtomicStoreSPI
-import Foundation
 
 /// String comparison as the options require: by Unicode scalars, or folded.
 package enum StringComparison {
@@ -16,12 +14,11 @@ package enum StringComparison {
     if !ignoresCase, !ignoresAccents { return text }
     // ASCII letters have no accents, and simple case mappings.
     if text.utf8.allSatisfy({ $0 < 0x80 }) { return ignoresCase ? text.lowercased() : text }
-    var result = text
-    if ignoresAccents { result = result.folding(options: .diacriticInsensitive, locale: nil) }
+    var result = ignoresAccents ? AccentFolding.withoutAccents(text) : text
     // Convert to upper case first, so that ß and ſ are equal to their counterparts.
     if ignoresCase { result = result.uppercased().lowercased() }
     // A precomposed and a decomposed accent are equal as soon as a comparison folds.
-    return result.precomposedStringWithCanonicalMapping
+    return CanonicalForm.composed(result)
   }
 
   /// A string whose scalar order is the expected order of names: case and accents are folded, each run of digits sorts
