@@ -35,6 +35,6 @@ enum AccentFolding {
   /// A mark of Latin, Greek or Cyrillic is also taken from letters of other scripts, unless the two are one character:
   /// `∄` is not `∃`.
   private static func isRemoved(_ mark: Unicode.Scalar, after base: Unicode.Scalar) -> Bool {
-    base < end || mark < end && CanonicalForm.composite(base, mark) == nil
+    base < end || mark < end && CanonicalForm.whole(base, mark) == nil
   }
 }

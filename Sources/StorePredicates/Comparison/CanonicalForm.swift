@@ -18,8 +18,7 @@ enum CanonicalForm {
       for entry in entries where entry.count > 1 {
         let second = entry.count > 2 ? entry[2] : nil
         decompositions[entry[0]] = (entry[1], second)
-        guard let second, !entry[0].properties.isFullCompositionExclusion else { continue }
-        compositions[Pair(first: entry[1], second: second)] = entry[0]
+        if let second { compositions[Pair(first: entry[1], second: second)] = entry[0] }
       }
     }
 
@@ -58,7 +57,13 @@ enum CanonicalForm {
 
   /// The scalar that two compose to in form C, if there is one.
   static func composite(_ first: Unicode.Scalar, _ second: Unicode.Scalar) -> Unicode.Scalar? {
-    Hangul.composite(first, second) ?? mappings.compositions[Mappings.Pair(first: first, second: second)]
+    let whole = Hangul.composite(first, second) ?? whole(first, second)
+    return whole?.properties.isFullCompositionExclusion == false ? whole : nil
+  }
+
+  /// The scalar that decomposes into these two, if there is one; form C may leave it decomposed.
+  static func whole(_ first: Unicode.Scalar, _ second: Unicode.Scalar) -> Unicode.Scalar? {
+    mappings.compositions[Mappings.Pair(first: first, second: second)]
   }
 
   private static func decompose(_ scalar: Unicode.Scalar, into result: inout [Unicode.Scalar]) {
