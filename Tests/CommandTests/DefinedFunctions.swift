@@ -30,9 +30,32 @@ struct DefinedFunctions {
   }
 }
 
+/// The shared libraries that an executable or a library names: the loader loads them before it starts.
+struct NeededLibraries {
+  let names: [String]
+
+  init(of path: String) throws {
+    let bytes = [UInt8](try Data(contentsOf: URL(filePath: path), options: .alwaysMapped))
+    let file = try ELFFile(bytes)
+    let sections = try file.sections()
+    let dynamic = try #require(sections.first { $0.type == ELFFile.dynamic }, "\(path) names no libraries")
+    try #require(dynamic.link < sections.count && dynamic.size % 16 == 0)
+    let strings = sections[dynamic.link]
+    var names: [String] = []
+    for offset in stride(from: dynamic.offset, to: dynamic.offset + dynamic.size, by: 16)
+    where try file.number(at: offset, bytes: 8) == 1 {
+      let start = strings.offset + (try file.number(at: offset + 8, bytes: 8))
+      let end = try #require(bytes[start...].firstIndex(of: 0))
+      names.append(String(decoding: bytes[start..<end], as: UTF8.self))
+    }
+    self.names = names
+  }
+}
+
 /// A 64-bit little-endian ELF file, as System V's gABI describes it.
 private struct ELFFile {
   static let dynamicSymbols = 11
+  static let dynamic = 6
   static let function = 2
   static let indirectFunction = 10
 

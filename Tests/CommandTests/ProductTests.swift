@@ -49,6 +49,20 @@ import Testing
     #expect(try Self.systemLibrary().names.isSuperset(of: ["open", "write", "rename", "fsync", "connect", "malloc"]))
   }
 
+  @Test("the command loads the small part of Foundation only, which has no data of languages")
+  func loadsNoLanguages() throws {
+    let libraries = try NeededLibraries(of: try #require(Command.built("atomicstore"), "atomicstore was not built"))
+      .names
+    #expect(libraries.contains("libFoundationEssentials.so"))
+    #expect(
+      !libraries.contains {
+        $0.hasPrefix("libFoundation.") || $0.contains("Internationalization") || $0.contains("ICU")
+      })
+    // What is looked for is there where all of Foundation is used.
+    let browse = try #require(Command.built("atomicstore-browse"), "atomicstore-browse was not built")
+    #expect(try NeededLibraries(of: browse).names.contains("libFoundation.so"))
+  }
+
   @Test("the command has the same checks as an author's tests, in the same order")
   func sameChecks() throws {
     let listed = try #require(try Command.run("conform", "list", "--json").json() as? [[String: Any]]).compactMap {
