@@ -420,8 +420,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "atomicstore", "atomicstore-conform", "atomicstore-browse", "allocation-guard", "AtomicStoreCommand",
-        "CommandSupport",
+        "atomicstore", "atomicstore-conform", "atomicstore-browse", "allocation-guard", "departments", "friendinfo",
+        "iclass", "AtomicStoreCommand", "CommandSupport",
         "AtomicStoreConformance",
         "TestSupport", "ArrowTables", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats",
       ],

@@ -3,7 +3,8 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 
-// Departments and employees, the guide's own example: `swift run departments [FOLDER]`.
+// Departments and employees, the guide's own example: `swift run departments [STORE]`. The store is a folder for an
+// XML store, the path of a store whose extension says its type, or a URL: `swift run departments company.sqlgraph`.
 
 final class Department: ManagedObject {
   @Managed("name") var name: String
@@ -47,15 +48,19 @@ let description = ModelDescription(entities: [
     ]),
 ])
 
-let folder = CommandLine.arguments.dropFirst().first ?? FileManager.default.temporaryDirectory.path
-let path = folder + "/Departments.xml"
-try? FileManager.default.removeItem(atPath: path)
+var path = CommandLine.arguments.dropFirst().first ?? FileManager.default.temporaryDirectory.path
+var isFolder: ObjCBool = false
+if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+  path += "/Departments.xml"
+}
 
 let coordinator = PersistentStoreCoordinator(
   managedObjectModel: try ManagedObjectModel(description), registry: .builtIn)
+// What an earlier run left.
+try? coordinator.destroyPersistentStore(at: path)
 coordinator.setManagedObjectClass(Department.self, forEntityName: "Department")
 coordinator.setManagedObjectClass(Employee.self, forEntityName: "Employee")
-try coordinator.addPersistentStore(type: "XML", at: path)
+try coordinator.addPersistentStore(at: path)
 let context = ManagedObjectContext(coordinator)
 context.undoManager = UndoHistory()
 

@@ -76,6 +76,7 @@ struct Fetch: ParsableCommand {
       let context = ManagedObjectContext(coordinator)
       var request = try request(opened.model)
       if explain {
+        if !count { request.propertiesToFetch = try fetchColumns(opened.model) }
         let explanation = try context.explain(request)
         let json: [(String, JSONValue)] = [
           ("method", .string(explanation.method.rawValue)), ("reason", explanation.reason.map { .string($0) } ?? .null),

@@ -21,6 +21,10 @@ extension SQLIncrementalStore {
   }
   public mutating func count(_ request: StoreFetch) throws(PersistentStoreError) -> Int? { try sql.count(request) }
   public func answer(to request: StoreFetch) -> FetchAnswer { sql.answer(to: request) }
+  public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? {
+    try sql.groups(request)
+  }
+  public func answer(to request: StoreGrouping) -> FetchAnswer { sql.answer(to: request) }
   public mutating func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
     try sql.rows(references, root: root)
   }
@@ -38,6 +42,17 @@ extension SQLIncrementalStore {
     with snapshot: StoreSnapshot, mayReplace: Bool,
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) { try sql.replaceAll(with: snapshot, mayReplace: mayReplace, verify: verify) }
+  public mutating func replaceAll(
+    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool
+  ) throws(PersistentStoreError) -> [Int: Int]? {
+    guard let other = other as? any SQLIncrementalStore else { return nil }
+    return try copyAll(of: other, metadata, mayReplace)
+  }
+  private mutating func copyAll<Other: SQLIncrementalStore>(
+    of other: Other, _ metadata: StoreMetadata, _ mayReplace: Bool
+  ) throws(PersistentStoreError) -> [Int: Int] {
+    try sql.replaceAll(with: other.sql, metadata, mayReplace: mayReplace)
+  }
   public mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError) {
     let store = sql
     try store.transaction { () throws(PersistentStoreError) in try store.writeMetadata(metadata) }

@@ -25,22 +25,10 @@ extension SQLStore {
     with snapshot: StoreSnapshot, mayReplace: Bool,
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
-    guard try database.connect(mayCreate: true) else {
-      throw PersistentStoreError(.cannotCreate, "the database cannot be created")
-    }
     let new = SQLSchema(snapshot.nodes.model, Self.dialect)
-    let store = self
-    try transaction { () throws(PersistentStoreError) in
-      var reader = store
-      var transactions: Int64 = 0
-      if let old = try reader.metadata() {
-        guard mayReplace else { throw PersistentStoreError(.alreadyExists, "there already is a store at this place") }
-        transactions = try reader.currentHistoryToken()?.number ?? 0
-        try store.dropTables(SQLSchema(try Self.model(of: old), Self.dialect))
-      }
-      // Tables of others, where there are any with these names, make it fail.
+    try replaceAll(with: new, mayReplace: mayReplace) { store throws(PersistentStoreError) in
       try SQLWholeSave(store, new, snapshot).run()
-      try store.beginHistory(after: transactions)
+      var reader = store
       guard let metadata = try reader.metadata() else {
         throw PersistentStoreError(.internalInconsistency, "the store that was written is not there")
       }
@@ -49,9 +37,6 @@ extension SQLStore {
         return metadata
       }
     }
-    _ = try metadata()
-    schema = new
-    spare = [:]
   }
 
   mutating func destroy() throws(PersistentStoreError) {
@@ -62,7 +47,7 @@ extension SQLStore {
   }
 
   /// The model whose tables a store has.
-  private static func model(of metadata: StoreMetadata) throws(PersistentStoreError) -> ManagedObjectModel {
+  static func model(of metadata: StoreMetadata) throws(PersistentStoreError) -> ManagedObjectModel {
     guard let description = metadata.model else {
       throw PersistentStoreError(.modelNeeded, "the store has lost its model, which says what its tables are")
     }

@@ -278,7 +278,7 @@ extension SQLStore {
     return request.limit.map { min($0, left) } ?? left
   }
 
-  private func condition(_ request: StoreFetch, _ compiler: inout SQLPredicateCompiler, _ schema: SQLSchema) -> String {
+  func condition(_ request: StoreFetch, _ compiler: inout SQLPredicateCompiler, _ schema: SQLSchema) -> String {
     let kinds = "t.ent IN (\(Self.list(request.entities.map(Int64.init))))"
     guard let predicate = request.predicate,
       let found = compiler.compile(predicate, schema.model.entity(at: request.entity), table: "t")

@@ -122,13 +122,18 @@ struct Stack {
     switch type {
     case "XML": "store.xml"
     case "CSV": "store.csvstore"
+    case "SQLiteGraph": "store.sqlgraph"
     default: "store.plist"
     }
   }
 
+  /// The type of stacks that name none: `ATOMICSTORE_TEST_EXTENSION=sqlgraph` has them use a database.
+  static let standardType =
+    ProcessInfo.processInfo.environment["ATOMICSTORE_TEST_EXTENSION"] == "sqlgraph" ? "SQLiteGraph" : "InMemory"
+
   /// By default in memory, which other stacks of the process can open: see ``reopened()``.
   init(
-    _ type: String = "InMemory", model: ManagedObjectModel = CompanyGraph.model, folder: TestFolder? = nil,
+    _ type: String = standardType, model: ManagedObjectModel = CompanyGraph.model, folder: TestFolder? = nil,
     classes: [String: ManagedObject.Type] = [:]
   ) throws {
     self.folder = try folder ?? TestFolder()

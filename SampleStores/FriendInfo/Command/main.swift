@@ -3,16 +3,22 @@ import BuiltInStoreFormats
 import Foundation
 import ModelFiles
 
-// Friends, the guide's example of a relationship that is an object: `swift run friendinfo`, from the package's folder.
+// Friends, the guide's example of a relationship that is an object: `swift run friendinfo [STORE]`, from the
+// package's folder. The store is the path of a new file, whose extension says its type, or a URL.
 //
 // You are your cousin's cousin, whether they like it or not; you are not always your friend's friend. So a friendship
 // is an object of its own, from one person to another, with a ranking.
 
 let model = try ManagedObjectModel(ModelFile.read(at: "SampleStores/FriendInfo/FriendInfo.xcdatamodeld").description)
 let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
-let path = FileManager.default.temporaryDirectory.path + "/friends-\(ProcessInfo.processInfo.processIdentifier).plist"
-try coordinator.addPersistentStore(type: "BinaryPropertyList", at: path)
-defer { try? FileManager.default.removeItem(atPath: path) }
+let path =
+  CommandLine.arguments.dropFirst().first ?? FileManager.default.temporaryDirectory.path
+  + "/friends-\(ProcessInfo.processInfo.processIdentifier).plist"
+let store = try coordinator.addPersistentStore(at: path)
+defer {
+  try? coordinator.remove(store)
+  try? coordinator.destroyPersistentStore(at: path)
+}
 let context = ManagedObjectContext(coordinator)
 
 func person(_ name: String, in context: ManagedObjectContext) throws -> ManagedObject {

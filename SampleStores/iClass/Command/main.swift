@@ -3,12 +3,21 @@ import BuiltInStoreFormats
 import Foundation
 import IClassObjects
 
-// Walks through the iClass example: `swift run iclass [FOLDER]`. The stores stay behind, to be looked at.
+// Walks through the iClass example: `swift run iclass [FOLDER [EXTENSION]]`. The stores stay behind, to be looked at.
+// They are an XML store and a CSV store, or both of the type that has the extension:
+// `swift run iclass stores sqlgraph`.
 
-let folder = CommandLine.arguments.dropFirst().first ?? "iclass-stores"
+let arguments = Array(CommandLine.arguments.dropFirst())
+let folder = arguments.first ?? "iclass-stores"
+let files = arguments.count > 1 ? SchoolFiles(people: arguments[1], courses: arguments[1]) : SchoolFiles()
 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-for name in ["People.xml", "Courses.csvstore", "PeopleV2.xml", "CoursesV2.csvstore"] {
-  try? FileManager.default.removeItem(atPath: folder + "/" + name)
+for name in ["People." + files.people, "Courses." + files.courses] {
+  for version in ["", "V2"] {
+    let path = folder + "/" + name.replacing(".", with: version + ".", maxReplacements: 1)
+    if FileManager.default.fileExists(atPath: path) {
+      try PersistentStoreCoordinator(registry: .builtIn).destroyPersistentStore(at: path)
+    }
+  }
 }
 
 func say(_ text: String) { print(text) }
@@ -18,8 +27,10 @@ func list(_ names: some Sequence<String>) -> String {
 }
 
 do {
-  say("A school: people in \(folder)/People.xml (private), courses in \(folder)/Courses.csvstore (public).")
-  let school = try School(folder: folder, registry: .builtIn)
+  say(
+    "A school: people in \(folder)/People.\(files.people) (private), courses in \(folder)/Courses.\(files.courses) (public)."
+  )
+  let school = try School(folder: folder, registry: .builtIn, files: files)
   let ada = try school.enrollStudent(named: "Ada")
   let grace = try school.enrollStudent(named: "Grace")
   let turing = try school.hireTeacher(named: "Turing")
@@ -46,7 +57,7 @@ do {
 }
 
 do {
-  let school = try School(folder: folder, registry: .builtIn)
+  let school = try School(folder: folder, registry: .builtIn, files: files)
   say("\nOpened again: the relationships come back from the URIs that were stored.")
   for student in try school.students() { say("  \(student.name) takes \(list(student.courses.map(\.title)))") }
   for course in try school.courses() {
@@ -65,7 +76,7 @@ do {
 
 do {
   say("\nThe second variant, with proxies: each store is whole without the other.")
-  let school = try ProxySchool(folder: folder, registry: .builtIn)
+  let school = try ProxySchool(folder: folder, registry: .builtIn, files: files)
   try school.mountPrivateStore()
   try school.mountPublicStore()
   let ada = ProxiedStudent(context: school.context)
@@ -90,4 +101,5 @@ do {
 }
 
 say(
-  "\nLook at the stores:\n  atomicstore inspect \(folder)/People.xml\n  atomicstore inspect \(folder)/Courses.csvstore")
+  "\nLook at the stores:\n  atomicstore inspect \(folder)/People.\(files.people)\n  atomicstore inspect \(folder)/Courses.\(files.courses)"
+)

@@ -58,9 +58,11 @@ public final class ProxySchool {
   public private(set) var privateStore: PersistentStore?
   public private(set) var publicStore: PersistentStore?
   private let folder: String
+  private let files: SchoolFiles
 
-  public init(folder: String, registry: StoreRegistry) throws {
+  public init(folder: String, registry: StoreRegistry, files: SchoolFiles = SchoolFiles()) throws {
     self.folder = folder
+    self.files = files
     coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(IClassModel.second), registry: registry)
     coordinator.setManagedObjectClass(ProxiedStudent.self, forEntityName: "Student")
@@ -73,11 +75,11 @@ public final class ProxySchool {
 
   public func mountPrivateStore() throws {
     privateStore = try coordinator.addPersistentStore(
-      type: "XML", configurationName: "private", at: folder + "/PeopleV2.xml")
+      configurationName: "private", at: folder + "/PeopleV2." + files.people)
   }
   public func mountPublicStore() throws {
     publicStore = try coordinator.addPersistentStore(
-      type: "CSV", configurationName: "public", at: folder + "/CoursesV2.csvstore")
+      configurationName: "public", at: folder + "/CoursesV2." + files.courses)
   }
   public func unmountPrivateStore() throws {
     if let store = privateStore { try coordinator.remove(store) }

@@ -1,6 +1,19 @@
 public import AtomicStoreKit
 public import AtomicStoreSPI
 
+/// The file name extensions of a school's stores.
+public struct SchoolFiles: Sendable {
+  /// Of the private store.
+  public var people: String
+  /// Of the public store.
+  public var courses: String
+  /// By default an XML store and a CSV store.
+  public init(people: String = "xml", courses: String = "csvstore") {
+    self.people = people
+    self.courses = courses
+  }
+}
+
 /// The application: a private XML store for people, a public CSV store for courses, one context over both.
 ///
 /// Relationships across stores are made of permanent IDs, so the context is saved after every change. `save()` is
@@ -17,7 +30,11 @@ public final class School {
   private var observation: Observation?
 
   /// Opens the school in a folder, or founds it there.
-  public init(folder: String, registry: StoreRegistry, savesAfterEveryChange: Bool = true) throws {
+  ///
+  /// - Parameter files: The stores' file name extensions, which decide about their types.
+  public init(
+    folder: String, registry: StoreRegistry, files: SchoolFiles = SchoolFiles(), savesAfterEveryChange: Bool = true
+  ) throws {
     coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(IClassModel.first), registry: registry)
     coordinator.setManagedObjectClass(Person.self, forEntityName: "Person")
@@ -26,9 +43,9 @@ public final class School {
     coordinator.setManagedObjectClass(IDGenerator.self, forEntityName: "IDGenerator")
     coordinator.setManagedObjectClass(Course.self, forEntityName: "Course")
     privateStore = try coordinator.addPersistentStore(
-      type: "XML", configurationName: "private", at: folder + "/People.xml")
+      configurationName: "private", at: folder + "/People." + files.people)
     publicStore = try coordinator.addPersistentStore(
-      type: "CSV", configurationName: "public", at: folder + "/Courses.csvstore")
+      configurationName: "public", at: folder + "/Courses." + files.courses)
     context = ManagedObjectContext(coordinator)
     if savesAfterEveryChange {
       observation = context.observe { [weak self] event in

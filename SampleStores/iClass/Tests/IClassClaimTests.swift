@@ -18,10 +18,11 @@ import Testing
       coordinator.setManagedObjectClass(Teacher.self, forEntityName: "Teacher")
       coordinator.setManagedObjectClass(Course.self, forEntityName: "Course")
     }
-    try coordinator.addPersistentStore(type: "XML", configurationName: "private", at: folder.path + "/People.xml")
+    try coordinator.addPersistentStore(
+      configurationName: "private", at: folder.path + "/People." + SchoolFolder.files.people)
     if isPublicToo {
       try coordinator.addPersistentStore(
-        type: "CSV", configurationName: "public", at: folder.path + "/Courses.csvstore")
+        configurationName: "public", at: folder.path + "/Courses." + SchoolFolder.files.courses)
     }
     return coordinator
   }
@@ -58,7 +59,7 @@ import Testing
   func noIntegrity() throws {
     let teacherURI: String
     do {
-      let school = try School(folder: folder.path, registry: .builtIn)
+      let school = try School(folder: folder.path, registry: .builtIn, files: SchoolFolder.files)
       let turing = try school.hireTeacher(named: "Turing")
       let logic = school.addCourse(titled: "Logic")
       turing.signUpToTeach(logic)
@@ -78,7 +79,7 @@ import Testing
   @Test("without its public store the first variant has students, but none of their courses")
   func needsBothStores() throws {
     do {
-      let school = try School(folder: folder.path, registry: .builtIn)
+      let school = try School(folder: folder.path, registry: .builtIn, files: SchoolFolder.files)
       let ada = try school.enrollStudent(named: "Ada")
       ada.courses = [school.addCourse(titled: "Logic")]
       school.endEvent()
@@ -93,7 +94,8 @@ import Testing
 
   @Test("what an insert in another context saved is in the main context as soon as it is fetched there")
   func loadedIntoMain() throws {
-    let school = try School(folder: folder.path, registry: .builtIn, savesAfterEveryChange: false)
+    let school = try School(
+      folder: folder.path, registry: .builtIn, files: SchoolFolder.files, savesAfterEveryChange: false)
     let inserting = ManagedObjectContext(school.coordinator)
     let course = Course(context: inserting)
     course.title = "Logic"

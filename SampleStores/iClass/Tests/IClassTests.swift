@@ -8,6 +8,10 @@ import Testing
 
 /// A folder for one test.
 final class SchoolFolder {
+  /// `ATOMICSTORE_TEST_EXTENSION=sqlgraph` has the tests use stores of that type.
+  static let files =
+    ProcessInfo.processInfo.environment["ATOMICSTORE_TEST_EXTENSION"].map { SchoolFiles(people: $0, courses: $0) }
+    ?? SchoolFiles()
   let path: String
   init() throws {
     path = FileManager.default.temporaryDirectory.appendingPathComponent("iclass-\(UUID().uuidString)").path
@@ -20,7 +24,8 @@ final class SchoolFolder {
   let folder: SchoolFolder
   init() throws { folder = try SchoolFolder() }
   func school(savesAfterEveryChange: Bool = true) throws -> School {
-    try School(folder: folder.path, registry: .builtIn, savesAfterEveryChange: savesAfterEveryChange)
+    try School(
+      folder: folder.path, registry: .builtIn, files: SchoolFolder.files, savesAfterEveryChange: savesAfterEveryChange)
   }
 
   @Test("entities go to the store of their configuration")
@@ -31,8 +36,8 @@ final class SchoolFolder {
     #expect(school.saveErrors.isEmpty)
     #expect(ada.objectID.storeIdentifier == school.privateStore.identifier)
     #expect(logic.objectID.storeIdentifier == school.publicStore.identifier)
-    #expect(school.privateStore.type == "XML")
-    #expect(school.publicStore.type == "CSV")
+    #expect(school.privateStore.path.hasSuffix("People." + SchoolFolder.files.people))
+    #expect(school.publicStore.path.hasSuffix("Courses." + SchoolFolder.files.courses))
   }
 
   @Test("every change is saved by a call that is put off until its notice has ended")
@@ -140,7 +145,8 @@ final class SchoolFolder {
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(IClassModel.first), registry: .builtIn)
     coordinator.setManagedObjectClass(CountingProperty.self, forEntityName: "IDGenerator")
-    try coordinator.addPersistentStore(type: "XML", configurationName: "private", at: folder.path + "/Endless.xml")
+    try coordinator.addPersistentStore(
+      configurationName: "private", at: folder.path + "/Endless." + SchoolFolder.files.people)
     let context = ManagedObjectContext(coordinator)
     _ = try context.insertNewObject(forEntityName: "IDGenerator")
     do throws(ManagedObjectError) {
@@ -234,7 +240,7 @@ final class SchoolFolder {
 
   @Test("with proxies one store works while the other is not mounted, and is mended when it comes back")
   func proxies() throws {
-    let school = try ProxySchool(folder: folder.path, registry: .builtIn)
+    let school = try ProxySchool(folder: folder.path, registry: .builtIn, files: SchoolFolder.files)
     try school.mountPrivateStore()
     try school.mountPublicStore()
     let ada = ProxiedStudent(context: school.context)
@@ -274,7 +280,7 @@ final class SchoolFolder {
   @Test("proxies of objects that were deleted while their store was away are cleaned up")
   func deletedBehindProxies() throws {
     do {
-      let school = try ProxySchool(folder: folder.path, registry: .builtIn)
+      let school = try ProxySchool(folder: folder.path, registry: .builtIn, files: SchoolFolder.files)
       try school.mountPrivateStore()
       try school.mountPublicStore()
       let ada = ProxiedStudent(context: school.context)
@@ -287,12 +293,12 @@ final class SchoolFolder {
       try school.context.save()
     }
     do {
-      let school = try ProxySchool(folder: folder.path, registry: .builtIn)
+      let school = try ProxySchool(folder: folder.path, registry: .builtIn, files: SchoolFolder.files)
       try school.mountPublicStore()
       school.context.delete(try #require(school.courses().first { $0.title == "Art" }))
       try school.context.save()
     }
-    let school = try ProxySchool(folder: folder.path, registry: .builtIn)
+    let school = try ProxySchool(folder: folder.path, registry: .builtIn, files: SchoolFolder.files)
     try school.mountPrivateStore()
     try school.mountPublicStore()
     #expect(try school.courseProxies().count == 2)

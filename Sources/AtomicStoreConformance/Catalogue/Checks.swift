@@ -13,7 +13,8 @@ enum Checks {
 
   /// What incremental stores are held to.
   static let incremental: [CheckDefinition] =
-    incrementalOpening + incrementalValues + incrementalRequests + incrementalRelationships + incrementalSaving
+    incrementalOpening + incrementalValues + incrementalRequests + incrementalGroups + incrementalRelationships
+    + incrementalSaving
     + incrementalHistory + incrementalWhole
 
   static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in

@@ -32,6 +32,7 @@ enum Faults {
     incrementalOpening,
     incrementalValues,
     incrementalRequests,
+    incrementalGroups,
     incrementalRelationships,
     incrementalSaving,
     incrementalHistory,

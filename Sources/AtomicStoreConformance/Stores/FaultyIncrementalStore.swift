@@ -72,6 +72,17 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     return hooks.answer?(answer, request) ?? answer
   }
 
+  mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? {
+    var changed = request
+    hooks.request?(&changed.rows)
+    hooks.grouping?(&changed)
+    var groups = try target.store.groups(changed)
+    hooks.groups?(request, &groups)
+    return groups
+  }
+
+  func answer(to request: StoreGrouping) -> FetchAnswer { target.store.answer(to: request) }
+
   mutating func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
     var rows = try target.store.rows(references, root: root)
     try hooks.rows?(&target, references, root, &rows)
@@ -106,6 +117,7 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
   }
 
   mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    if let hook = hooks.load { return try hook(&target, nodes) }
     guard let hook = hooks.loaded else { return try target.store.load(into: nodes) }
     let inner = NodeTableBuilder(model: nodes.model, file: nodes.file)
     try target.store.load(into: inner)

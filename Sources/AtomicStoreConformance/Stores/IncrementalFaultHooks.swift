@@ -59,6 +59,10 @@ struct IncrementalFaultHooks: Sendable {
   var fetched: (@Sendable (inout Target, StoreFetch, inout StoreFetchResult) throws(PersistentStoreError) -> Void)?
   var counted: (@Sendable (inout Target, StoreFetch, Int?) throws(PersistentStoreError) -> Int?)?
   var answer: (@Sendable (FetchAnswer, StoreFetch) -> FetchAnswer)?
+  /// Changes what the store is asked to group.
+  var grouping: (@Sendable (inout StoreGrouping) -> Void)?
+  /// Changes the groups that the store returns.
+  var groups: (@Sendable (StoreGrouping, inout [StoreGroup]?) -> Void)?
   var rows:
     (
       @Sendable (inout Target, [ReferenceObject], Int, inout [StoreRow]) throws(PersistentStoreError) -> Void
@@ -79,6 +83,8 @@ struct IncrementalFaultHooks: Sendable {
   var save: (@Sendable (inout Target, StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer)?
   /// Changes what a load returns: the table that the store filled.
   var loaded: (@Sendable (inout NodeTable) throws(PersistentStoreError) -> Void)?
+  /// Loads in the store's stead.
+  var load: (@Sendable (inout Target, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
   var mayReplace: (@Sendable (Bool) -> Bool)?
   var ignoresVerification = false
   var keepsReplaced = false

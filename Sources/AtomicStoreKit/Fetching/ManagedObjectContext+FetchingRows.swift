@@ -5,7 +5,8 @@ import StorePredicates
 extension ManagedObjectContext {
   /// Returns the result of a request as rows of columns, grouped and filtered as `propertiesToFetch`,
   /// `propertiesToGroupBy`, `havingPredicate` and `returnsDistinctResults` of the request specify. Limit and offset
-  /// count rows.
+  /// count rows. An incremental store computes groups itself where it can do so exactly, of the values that it holds at
+  /// that moment: see ``explain(_:)``.
   ///
   /// Groups are in the order of their first object. Without groups, an aggregate column (`sum:(salary)`, `@count`)
   /// produces a single row.
@@ -24,7 +25,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private func columnsAsked<Result>(_ request: FetchRequest<Result>) -> [FetchColumn] {
+  func columnsAsked<Result>(_ request: FetchRequest<Result>) -> [FetchColumn] {
     guard request.propertiesToFetch.isEmpty else { return request.propertiesToFetch }
     let keys = request.propertiesToGroupBy
     return keys.isEmpty ? attributeColumns(request.entityName) : keys.map { FetchColumn(keyPath: $0) }
@@ -63,9 +64,9 @@ extension ManagedObjectContext {
   }
 
   private func computedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    if let rows = try storeGroupRows(request) { return Self.finished(rows, request) }
     let columns = columnsAsked(request)
-    let isOneGroup =
-      request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
+    let isOneGroup = isOneGroup(request, columns)
     let isRowPerObject = request.propertiesToGroupBy.isEmpty && !isOneGroup && !request.returnsDistinctResults
     var plain = request
     if !isRowPerObject {
@@ -112,11 +113,22 @@ extension ManagedObjectContext {
           FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
       }
     }
+    guard isRowPerObject else { return Self.finished(rows, request) }
+    return rows
+  }
+
+  /// Whether all objects form one group.
+  func isOneGroup<Result>(_ request: FetchRequest<Result>, _ columns: [FetchColumn]) -> Bool {
+    request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
+  }
+
+  /// Applies what a request says of rows rather than of objects.
+  private static func finished<Result>(_ found: [FetchedRow], _ request: FetchRequest<Result>) -> [FetchedRow] {
+    var rows = found
     if request.returnsDistinctResults {
       var seen: Set<[FetchedRow.Value]> = []
       rows = rows.filter { seen.insert($0.values).inserted }
     }
-    if isRowPerObject { return rows }
     if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
     if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }
     return rows
@@ -130,7 +142,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private static func values(
+  static func values(
     of columns: [FetchColumn], _ evaluator: PredicateEvaluator
   ) throws(ManagedObjectError) -> [FetchedRow.Value] {
     try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
@@ -152,7 +164,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private static func holds(_ predicate: FetchPredicate, _ evaluator: PredicateEvaluator) throws(ManagedObjectError)
+  static func holds(_ predicate: FetchPredicate, _ evaluator: PredicateEvaluator) throws(ManagedObjectError)
     -> Bool
   {
     do throws(PredicateEvaluationError) { return try evaluator.evaluate(predicate) } catch {

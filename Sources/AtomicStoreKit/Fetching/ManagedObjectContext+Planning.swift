@@ -2,13 +2,16 @@ import AtomicStoreSPI
 import StoreCoordination
 
 extension ManagedObjectContext {
-  /// Returns how ``fetch(_:)`` would execute a request, without executing it. Pending changes are processed first.
+  /// Returns how ``fetch(_:)`` would execute a request, without executing it; for a request with groups, how
+  /// ``fetchRows(_:)`` would. Pending changes are processed first.
   ///
   /// - Throws: `.invalidFetch` as ``fetch(_:)``.
   public func explain<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> FetchExplanation {
     processPendingChanges()
     try check(request)
-    return FetchExplanation(try plan(request, for: .objects))
+    let plan = try plan(request, for: .objects)
+    if case .store(let search) = plan, let grouped = explanation(ofGroups: request, search) { return grouped }
+    return FetchExplanation(plan)
   }
 
   /// Decides how to execute a checked request. Pending changes must have been processed.

@@ -41,13 +41,7 @@ extension SortKey {
         throw ManagedObjectError(error)
       }
       switch value {
-      case .value(let value) where keys[index].comparator != nil: values.append(value)
-      case .value(.string(let text)):
-        values.append(
-          .string(
-            keys[index].textOrder == .scalars
-              ? StringComparison.folded(text, keys[index].options) : StringComparison.standardKey(text)))
-      case .value(let value): values.append(value)
+      case .value(let value): values.append(keys[index].sortable(value))
       case .composite(let composite):
         throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
       case .object, .id, .list:
@@ -57,6 +51,13 @@ extension SortKey {
       }
     }
     return values
+  }
+
+  /// The value that is compared where a value is sorted by this key.
+  func sortable(_ value: StoredValue) -> StoredValue {
+    guard comparator == nil, case .string(let text) = value else { return value }
+    return .string(
+      textOrder == .scalars ? StringComparison.folded(text, options) : StringComparison.standardKey(text))
   }
 
   /// The order of two values of this key, as ``values(of:by:)`` returns them, ascending.

@@ -47,6 +47,15 @@ public protocol IncrementalStore: Sendable {
   /// Returns how the store would execute a request, without executing it.
   func answer(to request: StoreFetch) -> FetchAnswer
 
+  /// Returns rows in groups, with what is computed of each, if the store can do all of it exactly; nil if it cannot.
+  /// The default is nil.
+  ///
+  /// It may also be nil where ``answer(to:)-(StoreGrouping)`` is `.exact`, if the values that it finds have no order.
+  mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]?
+
+  /// Returns how the store would group rows: `.exact`, or `.inMemory` with the reason.
+  func answer(to request: StoreGrouping) -> FetchAnswer
+
   /// Returns the rows with those references. What the store does not have is left out.
   ///
   /// - Parameters:
@@ -82,6 +91,19 @@ public protocol IncrementalStore: Sendable {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError)
 
+  /// Replaces everything by what another store of the same family holds, a few rows at a time, creating this store if
+  /// there is none: in one transaction, which ends only after everything was read back and compared. The default is
+  /// nil.
+  ///
+  /// - Parameters:
+  ///   - other: A store that is prepared.
+  ///   - metadata: What this store has as its metadata afterwards.
+  ///   - mayReplace: As for ``replaceAll(with:mayReplace:verify:)``.
+  /// - Returns: The number of objects by entity; nil if this store cannot copy that one so, and has done nothing.
+  mutating func replaceAll(
+    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool
+  ) throws(PersistentStoreError) -> [Int: Int]?
+
   /// Writes the metadata, without the objects.
   mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError)
 
@@ -104,6 +126,11 @@ public protocol IncrementalStore: Sendable {
 extension IncrementalStore {
   public static var urlSchemes: [String] { [] }
   public static func recognize(_ probe: StoreProbe) -> Recognition { .no }
+  public mutating func replaceAll(
+    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool
+  ) throws(PersistentStoreError) -> [Int: Int]? { nil }
+  public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? { nil }
+  public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }
   public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? { nil }
   public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {}

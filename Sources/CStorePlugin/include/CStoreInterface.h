@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "09ee3c3583cc6ebe5484bd377947e448c6c8c47c6a9fd0e85cbf5a0a5586b168"
+#define ASP_INTERFACE "a88aab6929ebd548d7c1f3ec4f0e199cd643a4f6c93889c17da9659d34480158"

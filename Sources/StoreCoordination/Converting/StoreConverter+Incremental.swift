@@ -42,28 +42,31 @@ extension StoreConverter {
       },
       identifier: metadata.uuid, losses: losses, selections: source.notes, bytesWritten: 0,
       notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
-    guard address.isFile else {
-      if !isDryRun { try replaceAll(with: snapshot, losses, at: address.full, shownAs: address.shown, type) }
-      return report
+    if !isDryRun || address.isFile {
+      try place(source, at: address, type) { path in
+        try replaceAll(with: snapshot, losses, at: path, shownAs: address.shown, type)
+      }
     }
-    let place = try refuseTaken(address.full, sources: source.paths)
-    // Other processes may have such a store open: it stays the file that it is.
-    if place.holdsContent, try registry.incrementalType(nil, at: address.full).map({ $0 == type }) ?? false {
-      if !isDryRun { try replaceAll(with: snapshot, losses, at: address.full, shownAs: address.shown, type) }
-    } else {
-      try writeFile(snapshot, losses, source, place, address, type)
-    }
+    guard address.isFile else { return report }
     if !isDryRun {
       report.bytesWritten = try SystemCall.status(address.full, followLinks: true).map { Int($0.st_size) } ?? 0
     }
     return report
   }
 
-  /// Writes a new file, or one that takes the place of a store of another type, beside its place.
-  private func writeFile(
-    _ snapshot: StoreSnapshot, _ losses: [Loss], _ source: SourceGraph, _ place: StorePath, _ address: StoreAddress,
-    _ type: any IncrementalStore.Type
+  /// Has a store filled where it is to be: in place, where there is such a store already; otherwise a new file, or one
+  /// that takes the place of a store of another type, is written beside its place.
+  func place(
+    _ source: SourceGraph, at address: StoreAddress, _ type: any IncrementalStore.Type,
+    _ fill: (String) throws -> Void
   ) throws {
+    guard address.isFile else { return try fill(address.full) }
+    let place = try refuseTaken(address.full, sources: source.paths)
+    // Other processes may have such a store open: it stays the file that it is.
+    if place.holdsContent, try registry.incrementalType(nil, at: address.full).map({ $0 == type }) ?? false {
+      if !isDryRun { try fill(address.full) }
+      return
+    }
     for suffix in ["-wal", "-journal"] where try StorePath.inspect(address.full + suffix).holdsContent {
       // It would be taken for the log of the new file.
       throw PersistentStoreError(.alreadyExists, "there is a log of another database at \(address.full)\(suffix)")
@@ -73,7 +76,7 @@ extension StoreConverter {
     var failure: (any Error)?
     do throws(PersistentStoreError) {
       try staged.files.file(discarding: ["-shm"]) { path in
-        do { try replaceAll(with: snapshot, losses, at: path, shownAs: address.shown, type) } catch {
+        do { try fill(path) } catch {
           failure = error
           throw error
         }

@@ -91,6 +91,7 @@ public struct StoreConverter: Sendable {
     if StoreAddress.scheme(of: target) == nil {
       try refuseTaken(target, sources: StoreAddress.scheme(of: source) == nil ? [source] : [])
     }
+    if let report = try streamed(from: source, to: target) { return report }
     let (coordinator, store) = try open(source)
     defer { try? coordinator.remove(store) }
     return try convert(store, to: target)

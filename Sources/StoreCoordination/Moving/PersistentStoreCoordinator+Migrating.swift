@@ -32,13 +32,16 @@ extension PersistentStoreCoordinator {
     finish: () throws -> Void
   ) throws -> PersistentStore {
     try check(store)
-    try refuseTwice(try StorePath.inspect(path), path, besides: store)
+    if StoreAddress.scheme(of: path) == nil { try refuseTwice(try StorePath.inspect(path), path, besides: store) }
     var converter = StoreConverter(registry: registry)
     converter.targetType = type
     converter.writeOptions = options
     converter.optionUse = .readingAndWriting
     converter.replacesTarget = replaces
     converter.refusesSelections = true
+    if let database = try converter.incrementalTarget(path) {
+      return try migrate(store, to: path, as: database, converter, finish: finish)
+    }
     let result = try converter.publish(store, to: path)
     let report = result.report
     do {
@@ -65,7 +68,7 @@ extension PersistentStoreCoordinator {
   }
 
   /// Replaces a store by another one, which is no longer open but can be reopened.
-  private func exchange(_ old: PersistentStore, for new: PersistentStore) {
+  func exchange(_ old: PersistentStore, for new: PersistentStore) {
     state.withLock { state in
       if let index = state.stores.firstIndex(where: { $0 === old }) { state.stores[index] = new }
       state.generation += 1

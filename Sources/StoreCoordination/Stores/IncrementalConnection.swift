@@ -55,6 +55,9 @@ package final class IncrementalConnection: Sendable {
   /// What the store says that it would do with a request.
   package func answer(to request: StoreFetch) -> FetchAnswer { state.withLock { $0.store.answer(to: request) } }
 
+  /// What the store says that it would do with a request for groups.
+  package func answer(to request: StoreGrouping) -> FetchAnswer { state.withLock { $0.store.answer(to: request) } }
+
   func close() {
     state.withLock { state in
       guard !state.isClosed else { return }

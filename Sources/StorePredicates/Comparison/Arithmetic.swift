@@ -142,20 +142,28 @@ package enum Arithmetic {
   }
 
   package static func sum(_ numbers: [NumberOrder.Number]) -> StoredValue {
-    if let whole = wholeSum(numbers) { return Int64(exactly: whole).map { .integer($0) } ?? .double(Double(whole)) }
+    if let whole = wholeSum(numbers) { return sum(whole) }
     if let exact = decimals(numbers), let total = DecimalNumber.sum(exact) { return .decimal(total) }
     return .double(numbers.reduce(0) { $0 + $1.asDouble })
   }
 
   /// The average of integers is a double, the nearest to the exact result, since it rarely is an integer.
   package static func average(_ numbers: [NumberOrder.Number]) -> StoredValue {
+    if let whole = wholeSum(numbers) { return average(whole, of: numbers.count) }
     let count = DecimalNumber(Int64(numbers.count))
-    if let whole = wholeSum(numbers) {
-      let total = DecimalNumber(mantissa: whole.magnitude, isNegative: whole < 0)
-      return .double(total.divided(by: count)?.doubleValue ?? .nan)
-    }
     if let exact = decimals(numbers), let mean = DecimalNumber.sum(exact)?.divided(by: count) { return .decimal(mean) }
     return .double(numbers.map(\.asDouble).sorted().reduce(0, +) / Double(numbers.count))
+  }
+
+  /// The sum of integers as a value.
+  package static func sum(_ whole: Int128) -> StoredValue {
+    Int64(exactly: whole).map { .integer($0) } ?? .double(Double(whole))
+  }
+
+  /// The average of that many integers, of which there is at least one, with this sum.
+  package static func average(_ whole: Int128, of count: Int) -> StoredValue {
+    let total = DecimalNumber(mantissa: whole.magnitude, isNegative: whole < 0)
+    return .double(total.divided(by: DecimalNumber(Int64(count)))?.doubleValue ?? .nan)
   }
 
   /// The sum of integers: no list is long enough to overflow 128 bits.

@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
+import CConformance
 import FoundationEssentials
 import Glibc
 import StoreCoordination
@@ -29,6 +30,16 @@ extension Checks {
   }
 
   static let incrementalWhole: [CheckDefinition] = [
+    incremental(
+      "INC-74", "What is loaded at once is what was there at one moment, though another process saves meanwhile",
+      by: "one process gives an owner and a tag the same new name in each save, another loads both, twenty times",
+      catches: ["loadIsTorn"]
+    ) { check in
+      let problem = try check.process("load while another process saves", seconds: 60) { session in
+        try session.loadWhileSaving(times: 20)
+      }
+      try check.expectEqual(problem, "", "what is wrong")
+    },
     incremental(
       "INC-64", "What is loaded at once is what requests and lists return",
       by: "a random graph is saved and changed, loaded whole, and compared with its rows and lists",
@@ -180,4 +191,49 @@ extension Checks {
       try check.expectList(found, expected(["a"], note: nil), "what is there")
     },
   ]
+}
+
+extension StoreSession {
+  /// Loads everything again and again while another process saves an owner and a tag under one name.
+  ///
+  /// - Returns: What a load found that no save has left; empty if there is nothing.
+  fileprivate func loadWhileSaving(times: Int) throws -> String {
+    let stop = folder + "/stop"
+    let connection = try connect()
+    let owner = try connection.insert("Owner", [["name": .string("0")]])[0]
+    let tag = try connection.insert("Tag", [["name": .string("0")]])[0]
+    let other = csf_fork()
+    if other < 0 { throw Skipped(reason: "no process can be started") }
+    if other == 0 {
+      var isDone = false
+      do {
+        let writer = try connect()
+        for number in 1...1_000_000 where Files.read(stop) == nil {
+          var changes = try writer.change(owner, ["name": .string("\(number)")])
+          changes.updated += try writer.change(tag, ["name": .string("\(number)")]).updated
+          do { _ = try writer.save(changes) } catch let error as PersistentStoreError where error.code == .retry {}
+        }
+        isDone = true
+      } catch {}
+      _exit(isDone ? 0 : 1)
+    }
+    defer { Files.write([1], to: stop) }
+    let reader = try connect()
+    let ends = [(owner, try reader.slot("name", of: "Owner")), (tag, try reader.slot("name", of: "Tag"))]
+    for _ in 0..<times {
+      let builder = NodeTableBuilder(model: reader.model)
+      try reader.store.load(into: builder)
+      let nodes = try builder.finish()
+      let names = ends.map { object, slot in
+        let entity = reader.model.entity(named: object.entityName)?.index ?? 0
+        return nodes.handle(for: object.reference, entity: entity).map { nodes.value(slot: slot, of: $0).typedText }
+      }
+      if names[0] == nil || names[0] != names[1] {
+        return "the owner has the name \(names[0] ?? "-"), the tag \(names[1] ?? "-")"
+      }
+    }
+    Files.write([1], to: stop)
+    var code: Int32 = 0
+    return csf_wait(other, 55_000, &code) == 1 && code == 0 ? "" : "the other process failed"
+  }
 }

@@ -106,6 +106,57 @@ package struct ComparedStores {
     return outcome
   }
 
+  /// Has random requests for groups answered by both.
+  package func compareGroups(requests count: Int, seed: UInt64, edits: Int = 0) throws -> Outcome {
+    var source = RandomRequests(seed: seed)
+    var requests: [FetchRequest<ManagedObject>] = []
+    for _ in 0..<count { requests.append(try source.nextGrouped()) }
+    return try compareRows(requests, seed: seed, edits: edits)
+  }
+
+  /// Has requests for rows answered by both. Errors are compared, too.
+  package func compareRows(
+    _ requests: [FetchRequest<ManagedObject>], seed: UInt64 = 1, edits: Int = 0
+  ) throws -> Outcome {
+    let one = ManagedObjectContext(property)
+    let other = ManagedObjectContext(incremental)
+    for context in [one, other] where edits > 0 {
+      var random = SeededRandom(seed &+ 1)
+      try ItemGraph.edit(context, edits, &random)
+    }
+    var outcome = Outcome()
+    for request in requests {
+      let explanation = Result { try other.explain(request) }
+      switch try? explanation.get().method {
+      case .store: outcome.exact += 1
+      case nil: break
+      default: outcome.partly += 1
+      }
+      guard let (wanted, got) = Self.difference(Self.rows(one, request), Self.rows(other, request)) else { continue }
+      let columns = request.propertiesToFetch.map(\.name).joined(separator: ", ")
+      outcome.difference =
+        "\(columns) of \(Self.text(request)) by \(request.propertiesToGroupBy.joined(separator: ", ")) having \(request.havingPredicate.map { "\($0)" } ?? "nothing") (\(explanation)): expected \(wanted), found \(got)"
+      break
+    }
+    return outcome
+  }
+
+  /// The rows as text, or the error.
+  private static func rows(_ context: ManagedObjectContext, _ request: FetchRequest<ManagedObject>) -> [String] {
+    func text(_ value: FetchedRow.Value) -> String {
+      switch value {
+      case .value(let value): value.typedText
+      case .object(let id): "\(id.entityName)/" + (id.reference.map { "\($0)" } ?? "new")
+      case .list(let list): "[" + list.map(text).joined(separator: ", ") + "]"
+      }
+    }
+    do {
+      return try context.fetchRows(request).map { $0.values.map(text).joined(separator: " | ") }
+    } catch {
+      return ["\(error)"]
+    }
+  }
+
   private static func difference(_ expected: [String], _ found: [String]) -> (String, String)? {
     guard !expected.elementsEqual(found, by: { $0.utf8.elementsEqual($1.utf8) }) else { return nil }
     return ("\(expected)", "\(found)")
@@ -164,6 +215,8 @@ package struct ComparedStores {
   package func differences() throws -> [String] {
     try differences(incrementalPath, incrementalType)
   }
+  /// How another store of the incremental type differs from the property list.
+  package func differences(inStoreAt path: String) throws -> [String] { try differences(path, incrementalType) }
   /// How a property list differs from the one that was compared.
   func differences(at path: String) throws -> [String] {
     try differences(path, BinaryPropertyListStore.storeType)

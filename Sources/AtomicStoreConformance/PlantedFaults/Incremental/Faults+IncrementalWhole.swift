@@ -14,6 +14,26 @@ extension Faults {
         }
       }
     },
+    .incremental("loadIsTorn", "reads one entity after the other, each as it is then, where everything is read at once")
+    {
+      hooks in
+      hooks.load = { (target, nodes) throws(PersistentStoreError) in
+        for entity in nodes.model.entities where !entity.isAbstract {
+          // Other processes go on meanwhile, as they do while a large store is read.
+          usleep(20_000)
+          let part = NodeTableBuilder(model: nodes.model, file: nodes.file)
+          try target.store.load(into: part)
+          let table = try part.finish()
+          for node in table.handles(of: entity.index) {
+            try nodes.beginNode(entity: entity.index, reference: table.reference(of: node))
+            for slot in entity.slots {
+              let value = table.value(slot: slot.index, of: node)
+              if !value.isNull { try nodes.set(value, slot: slot.index) }
+            }
+          }
+        }
+      }
+    },
     .incremental("loadDropsLists", "leaves out the first member of each longer list where everything is read at once") {
       hooks in
       hooks.loaded = { (nodes) throws(PersistentStoreError) in

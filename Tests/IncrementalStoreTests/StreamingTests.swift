@@ -1,0 +1,113 @@
+import AtomicStoreConformance
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import CSQLite
+import Foundation
+import StoreCoordination
+import TestSupport
+import Testing
+
+/// Conversions from one database to another, row by row.
+@Suite struct StreamingTests {
+  /// The contents of a store, as of one that is read whole.
+  private func graph(_ place: String) throws -> (NodeTable, StoreMetadata) {
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    coordinator.readsIncrementalStoresWhole = true
+    let store = try coordinator.addPersistentStore(at: place, isReadOnly: true)
+    return (try store.nodes.canonical(), store.metadata)
+  }
+
+  /// Stages of a conversion, to tell that it did not read everything at first.
+  private func convert(_ source: String, _ target: String) throws -> StoreConverter.Report {
+    var converter = StoreConverter(registry: .builtIn)
+    converter.replacesTarget = true
+    return try converter.convert(from: source, to: target)
+  }
+
+  private func same(_ one: String, _ other: String) throws {
+    let (first, second) = (try graph(one), try graph(other))
+    let differences = GraphComparison.differences(
+      StoreSnapshot(nodes: first.0, metadata: first.1), StoreSnapshot(nodes: second.0, metadata: second.1),
+      options: .init(
+        comparesIdentity: true, comparesMetadata: true, comparesModel: true, comparesUnknownOrder: true, limit: 5)
+    ) { _ in true }
+    #expect(differences.isEmpty, "\(differences)")
+  }
+
+  @Test(
+    "a copy from file to file is equal to the bit, and takes the place of an older one",
+    arguments: [1, 2, 3] as [UInt64])
+  func sqlite(seed: UInt64) throws {
+    let pair = try GraphPair(seed: seed, count: 60)
+    #expect(try pair.stores.save(rounds: 2, seed: seed) == nil)
+    let copy = pair.folder.path + "/copy.sqlgraph"
+    for _ in 0..<2 {
+      let report = try convert(pair.incrementalPath, copy)
+      #expect(report.counts.map(\.count).reduce(0, +) == (try graph(copy)).0.count)
+      try same(pair.incrementalPath, copy)
+    }
+    #expect(try pair.stores.differences() == [])
+    // The copy is a store that is used like any other.
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    try coordinator.addPersistentStore(at: copy)
+    let context = ManagedObjectContext(coordinator)
+    let tag = try context.insertNewObject(forEntityName: "Tag")
+    try tag.setValue("after", forKey: "name")
+    try context.save()
+  }
+
+  @Test("from an SQLite file to PostgreSQL and back nothing changes", .enabled(if: TestServer.url != nil))
+  func thereAndBack() throws {
+    let pair = try GraphPair(seed: 9, count: 80)
+    let (server, back) = (TestServer.schema("streaming"), pair.folder.path + "/back.sqlgraph")
+    _ = try convert(pair.incrementalPath, server)
+    try same(pair.incrementalPath, server)
+    _ = try convert(server, back)
+    try same(pair.incrementalPath, back)
+  }
+
+  @Test("an existing store is not replaced without permission, and a source that is missing is said so")
+  func refusals() throws {
+    let pair = try GraphPair(seed: 4, count: 10)
+    let copy = pair.folder.path + "/copy.sqlgraph"
+    _ = try convert(pair.incrementalPath, copy)
+    func code(_ source: String, _ target: String) -> PersistentStoreError.Code? {
+      do {
+        _ = try StoreConverter(registry: .builtIn).convert(from: source, to: target)
+        return nil
+      } catch { return (error as? PersistentStoreError)?.code }
+    }
+    #expect(code(pair.incrementalPath, copy) == .alreadyExists)
+    #expect(code(copy, copy) == .alreadyExists)
+    #expect(code(pair.folder.path + "/none.sqlgraph", pair.folder.path + "/x.sqlgraph") == .notFound)
+    #expect(!FileManager.default.fileExists(atPath: pair.folder.path + "/x.sqlgraph"))
+  }
+
+  @Test(
+    "rows that are not valid are not copied",
+    arguments: [
+      (
+        "UPDATE Item SET owner = 999 WHERE id = (SELECT MIN(id) FROM Item)", PersistentStoreError.Code.danglingReference
+      ),
+      ("UPDATE Item SET small = 70000 WHERE id = (SELECT MIN(id) FROM Item)", .malformed),
+      ("UPDATE Item SET price = 'much' WHERE id = (SELECT MIN(id) FROM Item)", .malformed),
+      ("UPDATE Item SET ent = 77 WHERE id = (SELECT MIN(id) FROM Item)", .malformed),
+      ("UPDATE Item SET isNew = 'x' WHERE id = (SELECT MIN(id) FROM Item)", .malformed),
+      ("INSERT INTO Item_tags (a, b) VALUES ((SELECT MIN(id) FROM Item), 999)", .danglingReference),
+    ])
+  func invalidRows(_ statement: String, _ code: PersistentStoreError.Code) throws {
+    let pair = try GraphPair(seed: 6, count: 20)
+    let source = pair.folder.path + "/source.sqlgraph"
+    _ = try convert(pair.incrementalPath, source)
+    var database: OpaquePointer?
+    #expect(sqlite3_open(source, &database) == SQLITE_OK)
+    #expect(sqlite3_exec(database, statement, nil, nil, nil) == SQLITE_OK)
+    sqlite3_close(database)
+    let target = pair.folder.path + "/target.sqlgraph"
+    #expect { try StoreConverter(registry: .builtIn).convert(from: source, to: target) } throws: {
+      ($0 as? PersistentStoreError)?.code == code
+    }
+    #expect(!FileManager.default.fileExists(atPath: target))
+  }
+}
