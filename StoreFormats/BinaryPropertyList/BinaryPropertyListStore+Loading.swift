@@ -30,8 +30,7 @@ extension BinaryPropertyListStore {
     }
     while let object = waiting.popLast() {
       switch try reader.kind(of: object) {
-      case .array:
-        for position in 0..<(try reader.count(of: object)) { reach(try reader.element(position, of: object)) }
+      case .array: try reader.forEachElement(of: object, reach)
       case .dictionary:
         for position in 0..<(try reader.count(of: object)) {
           let (key, value) = try reader.entry(position, of: object)
@@ -184,31 +183,55 @@ extension BinaryPropertyListStore {
   ) throws(PersistentStoreError) {
     let count = try objects.count()
     guard count == rows else { throw objects.malformed("has \(count) lists for \(rows) rows") }
+    let reader = objects.reader
     // Each element takes at least a byte of the file, unless rows share lists, which could expand beyond its size.
-    var room = objects.reader.byteCount
+    var room = reader.byteCount
+    var names = ReferenceNames(reader, objects.path)
+    var counts: [UInt32] = []
+    var indexes: [UInt32] = []
+    counts.reserveCapacity(rows)
     for row in 0..<rows {
       let list = try objects.element(row)
-      let length = try list.count()
-      room -= length
-      guard room >= 0 else { throw objects.tooLong() }
-      var references: [ObjectReference] = []
-      for place in 0..<length {
-        let item = try list.element(place)
-        let reference: ReferenceObject
-        if case .string = try item.reader.kind(of: item.object) {
-          reference = .string(try item.string())
-        } else {
-          guard let number = Int64(exactly: try item.integer()) else { throw item.malformed("does not fit in 64 bits") }
-          reference = .integer(number)
-        }
-        references.append(ObjectReference(entityName: "", reference: reference))
+      let before = indexes.count
+      try reader.forEachElement(of: list.object) { (item) throws(PersistentStoreError) in
+        room -= 1
+        guard room >= 0 else { throw objects.tooLong() }
+        indexes.append(try names.index(of: item))
       }
-      if slot.isToMany {
-        try nodes.set(.toMany(references), entity: entity, row: row, slot: slot.index)
-      } else if let only = references.first {
-        guard references.count == 1 else { throw list.malformed("has \(references.count) objects for a to-one") }
-        try nodes.set(.toOne(only), entity: entity, row: row, slot: slot.index)
-      }
+      let length = indexes.count - before
+      guard slot.isToMany || length <= 1 else { throw list.malformed("has \(length) objects for a to-one") }
+      counts.append(UInt32(truncatingIfNeeded: length))
     }
+    try nodes.fillRelationship(
+      entity: entity, slot: slot.index, counts: counts.span, indexes: indexes.span, references: names.references)
+  }
+}
+
+/// The references that lists mention, each once: the file has each string once, however often it is mentioned.
+private struct ReferenceNames {
+  private(set) var references: [ReferenceObject] = []
+  private let reader: BinaryPropertyListReader
+  private let path: String
+  /// By the index of an object in the file, the index of its reference plus 1; 0 if it has none yet.
+  private var known: [UInt32]
+
+  init(_ reader: BinaryPropertyListReader, _ path: String) {
+    self.reader = reader
+    self.path = path
+    known = Array(repeating: 0, count: reader.objectCount)
+  }
+
+  mutating func index(of object: BinaryPropertyListReader.Object) throws(PersistentStoreError) -> UInt32 {
+    if known[object.index] != 0 { return known[object.index] - 1 }
+    if case .string = try reader.kind(of: object) {
+      references.append(.string(try reader.string(of: object)))
+    } else {
+      guard let number = Int64(exactly: try reader.integer(of: object)) else {
+        throw PropertyListNode(reader, object, path).malformed("does not fit in 64 bits")
+      }
+      references.append(.integer(number))
+    }
+    known[object.index] = UInt32(truncatingIfNeeded: references.count)
+    return known[object.index] - 1
   }
 }

@@ -21,9 +21,11 @@ extension BinaryPropertyListStore {
     top.append((try writer.string("metadata"), try writer.value(entries)))
     top.append((try writer.string("model"), try writer.value(model)))
     let numbers = ReferenceNumbers(of: snapshot.nodes)
+    var names = WrittenReferences(snapshot.nodes)
     var entities: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
-      entities.append((try writer.string(entity.name), try Self.write(entity, snapshot.nodes, numbers, &writer)))
+      entities.append(
+        (try writer.string(entity.name), try Self.write(entity, snapshot.nodes, numbers, &names, &writer)))
     }
     top.append((try writer.string("entities"), try writer.dictionary(entities)))
     let reference = try writer.dictionary(top)
@@ -68,7 +70,8 @@ extension BinaryPropertyListStore {
   private typealias Entry = (key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)
 
   private static func write(
-    _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ writer: inout BinaryPropertyListWriter
+    _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ names: inout WrittenReferences,
+    _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let reader = nodes.reader(of: entity.index)
     var entries: [Entry] = []
@@ -78,16 +81,16 @@ extension BinaryPropertyListStore {
     if reader.hasStringReferences {
       var texts: [BinaryPropertyListWriter.Reference] = []
       for row in 0..<reader.count {
-        guard case .string(let text) = reader.reference(row: row) else { continue }
+        guard reader.integerReference(row: row) == nil else { continue }
         let number = try writer.integer(Int128(row))
-        let string = try writer.string(text)
+        let string = try names.reference(of: entity.index, row, nodes, &writer)
         texts.append(try writer.array([number, string]))
       }
       entries.append((try writer.string("referenceTexts"), try writer.array(texts)))
     }
     var columns: [Entry] = []
     for slot in entity.slots {
-      columns.append((try writer.string(slot.name), try write(slot, reader, nodes, numbers, &writer)))
+      columns.append((try writer.string(slot.name), try write(slot, reader, nodes, numbers, &names, &writer)))
     }
     entries.append((try writer.string("columns"), try writer.dictionary(columns)))
     return try writer.dictionary(entries)
@@ -95,7 +98,7 @@ extension BinaryPropertyListStore {
 
   private static func write(
     _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ numbers: ReferenceNumbers,
-    _ writer: inout BinaryPropertyListWriter
+    _ names: inout WrittenReferences, _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let rows = reader.count
     var entries: [Entry] = []
@@ -139,7 +142,7 @@ extension BinaryPropertyListStore {
       }
     case .toOne, .toMany:
       if namesTexts(slot, nodes) {
-        entries.append((try writer.string("objects"), try writeObjects(slot, reader, nodes, &writer)))
+        entries.append((try writer.string("objects"), try writeObjects(slot, reader, nodes, &names, &writer)))
       } else {
         try writeReferences(slot, reader, numbers, &writer, &entries)
       }
@@ -184,20 +187,19 @@ extension BinaryPropertyListStore {
   }
 
   private static func writeObjects(
-    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ writer: inout BinaryPropertyListWriter
+    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ names: inout WrittenReferences,
+    _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     var lists: [BinaryPropertyListWriter.Reference] = []
     for row in 0..<reader.count {
-      var handles: [NodeHandle] = []
-      if let node = reader.toOne(slot: slot.index, row: row) { handles.append(node) }
-      let list = reader.toMany(slot: slot.index, row: row)
-      for place in 0..<list.count { handles.append(list[place]) }
       var items: [BinaryPropertyListWriter.Reference] = []
-      for handle in handles {
-        switch nodes.reference(of: handle) {
-        case .integer(let number): items.append(try writer.integer(Int128(number)))
-        case .string(let text): items.append(try writer.string(text))
+      if slot.isToMany {
+        let list = reader.toMany(slot: slot.index, row: row)
+        for place in 0..<list.count {
+          items.append(try names.reference(of: list[place].entity, list[place].row, nodes, &writer))
         }
+      } else if let node = reader.toOne(slot: slot.index, row: row) {
+        items.append(try names.reference(of: node.entity, node.row, nodes, &writer))
       }
       lists.append(try writer.array(items))
     }
@@ -229,6 +231,28 @@ extension BinaryPropertyListWriter {
       do throws(PersistentStoreError) { return .success(try append(raw)) } catch { return .failure(error) }
     }
     try result.get()
+  }
+}
+
+/// The references of nodes that were written as objects of the file, so that each text is searched for once.
+private struct WrittenReferences {
+  /// By entity and row; an entity's array is empty until it is needed.
+  private var written: [[BinaryPropertyListWriter.Reference?]]
+
+  init(_ nodes: NodeTable) { written = Array(repeating: [], count: nodes.model.entities.count) }
+
+  mutating func reference(
+    of entity: Int, _ row: Int, _ nodes: NodeTable, _ writer: inout BinaryPropertyListWriter
+  ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
+    if written[entity].isEmpty { written[entity] = Array(repeating: nil, count: nodes.count(of: entity)) }
+    if let known = written[entity][row] { return known }
+    let reference =
+      switch nodes.reader(of: entity).reference(row: row) {
+      case .integer(let number): try writer.integer(Int128(number))
+      case .string(let text): try writer.string(text)
+      }
+    written[entity][row] = reference
+    return reference
   }
 }
 

@@ -70,7 +70,7 @@ import Testing
     arguments: [("uppercase:(name) == 'ADA'", nil, "uppercase:(name)"), (nil, "name", "'name'")]
       as [(String?, String?, String)])
   func objects(_ format: String?, _ key: String?, _ word: String) throws {
-    let keys = key.map { _ in [SortKey("name", textOrder: .localizedStandard)] } ?? []
+    let keys = key.map { [SortKey($0, comparator: SortComparator { _, _ in 0 })] } ?? []
     let explanation = try explain(request(format, keys))
     #expect(explanation.method == .objects)
     #expect(try #require(explanation.reason).contains(word))

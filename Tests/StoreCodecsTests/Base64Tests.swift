@@ -1,6 +1,7 @@
 import FoundationEssentials
-import StoreCodecs
 import Testing
+
+@testable import StoreCodecs
 
 @Suite("Base64") struct Base64Tests {
   private enum Decoded: Equatable {
@@ -67,5 +68,32 @@ import Testing
     ])
   func faults(_ text: String, _ offset: Int) {
     #expect(decode(text) == .fault(offset: offset))
+  }
+
+  @Test("sixteen digits at a time are decoded as one by one, with every byte at every place", arguments: 1...8)
+  func wide(_ seed: UInt64) {
+    var random = SeededGenerator(state: seed)
+    func decoded(_ text: [UInt8], isWide: Bool) -> Decoded {
+      var bytes = [UInt8](repeating: 7, count: 3)
+      do throws(Base64.DecodingError) { try Base64.decode(text.span, into: &bytes, isWide: isWide) } catch {
+        return .fault(offset: error.offset)
+      }
+      return .bytes(bytes)
+    }
+    for round in 0..<400 {
+      let count = Int.random(in: 0...120, using: &random)
+      let data = Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
+      var text = Array(data.base64EncodedData())
+      #expect(decoded(text, isWide: true) == .bytes(Array(data)))
+      if !text.isEmpty {
+        let place = Int.random(in: 0..<text.count, using: &random)
+        switch round % 3 {
+        case 0: text[place] = UInt8(truncatingIfNeeded: round)
+        case 1: text.insert(UInt8(ascii: "\n"), at: place)
+        default: text.remove(at: place)
+        }
+      }
+      #expect(decoded(text, isWide: true) == decoded(text, isWide: false))
+    }
   }
 }

@@ -6,12 +6,46 @@ struct RowSort {
   /// Where the values of a sort key are stored.
   private struct Key {
     let isAscending: Bool
-    let options: FetchPredicate.Options
-    let type: AttributeType
+    let form: Form
     /// The key's column for each entity that rows come from; if the path begins with a to-one, the column of the
     /// to-one.
     var own: [Int: ColumnView] = [:]
     var through: [Int: ColumnView] = [:]
+    /// For texts that are not compared byte by byte, by entity.
+    var texts: [Int: SortTexts] = [:]
+
+    init?(_ sortKey: SortKey, _ type: AttributeType) {
+      guard let form = Form(sortKey, type) else { return nil }
+      isAscending = sortKey.isAscending
+      self.form = form
+    }
+  }
+
+  /// How values become numbers.
+  private enum Form {
+    case boolean, integer16, integer32, integer64, float, double, bytes, uuid, decimal
+    case texts(SortTexts.Form)
+
+    /// Returns nil for types whose values are not sorted as cells.
+    init?(_ key: SortKey, _ type: AttributeType) {
+      switch type {
+      case .boolean: self = .boolean
+      case .integer16: self = .integer16
+      case .integer32: self = .integer32
+      case .integer64: self = .integer64
+      case .float: self = .float
+      case .double, .date: self = .double
+      case .decimal: self = .decimal
+      case .uuid: self = .uuid
+      case .binaryData, .uri: self = .bytes
+      case .string where key.textOrder == .localizedStandard: self = .texts(.standard)
+      case .string:
+        let isPlain =
+          key.options.contains(.normalized) || key.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
+        self = isPlain ? .bytes : .texts(.folded(key.options))
+      case .transformable, .undefined, .composite: return nil
+      }
+    }
   }
   private var keys: [Key] = []
 
@@ -20,14 +54,13 @@ struct RowSort {
     for sortKey in sortKeys {
       guard sortKey.comparator == nil else { return nil }
       let path = sortKey.keyPath.split(separator: ".").map(String.init)
-      guard let first = entities.first else { return nil }
       var key: Key?
       for entity in entities {
         if let p = entity.property(named: sortKey.keyPath), entity.properties[p].slot >= 0,
           case .attribute(let type) = entity.properties[p].kind
         {
           guard !version.hasDeferredValues(entity: entity.index, slot: entity.properties[p].slot) else { return nil }
-          if key == nil { key = Key(isAscending: sortKey.isAscending, options: sortKey.options, type: type) }
+          if key == nil { key = Key(sortKey, type) }
           key?.own[entity.index] = version.column(entity: entity.index, slot: entity.properties[p].slot)
         } else if path.count == 2, let p = entity.property(named: path[0]), entity.properties[p].kind == .toOne,
           entity.properties[p].slot >= 0
@@ -39,7 +72,7 @@ struct RowSort {
               case .attribute(let type) = plan.properties[q].kind,
               !version.hasDeferredValues(entity: destination.index, slot: plan.properties[q].slot)
             else { return nil }
-            if key == nil { key = Key(isAscending: sortKey.isAscending, options: sortKey.options, type: type) }
+            if key == nil { key = Key(sortKey, type) }
             key?.own[destination.index] = version.column(entity: destination.index, slot: plan.properties[q].slot)
           }
           key?.through[entity.index] = version.column(entity: entity.index, slot: entity.properties[p].slot)
@@ -47,16 +80,7 @@ struct RowSort {
           return nil
         }
       }
-      _ = first
       guard let key else { return nil }
-      // Types whose order is the order of their cells. Other types are rarely sort keys.
-      switch key.type {
-      case .integer16, .integer32, .integer64, .double, .float, .date, .boolean: break
-      case .string
-      where sortKey.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) && sortKey.textOrder == .scalars:
-        break
-      default: return nil
-      }
       keys.append(key)
     }
   }
@@ -92,8 +116,9 @@ struct RowSort {
     for place in nodes.indices { entries.initializeElement(at: place, to: Entry(key: 0, node: nodes[place])) }
     scratch.initialize(repeating: Entry(key: 0, node: nodes[0]))
     var groups = [Group(start: 0, end: nodes.count, key: 0, piece: 0)]
+    let keys = keysWithTexts
     while let group = groups.popLast() {
-      fill(entries, group)
+      Self.fill(entries, group, keys[group.key])
       Self.sort(UnsafeMutableBufferPointer(rebasing: entries[group.start..<group.end]), scratch)
       var start = group.start
       while start < group.end, start < limit {
@@ -112,68 +137,79 @@ struct RowSort {
   private func next(after group: Group, _ number: UInt64) -> (key: Int, piece: Int)? {
     let key = keys[group.key]
     let number = key.isAscending ? number : ~number
-    switch key.type {
-    // The last byte says whether the string continues.
-    case .string where number & 0xFF == Self.goesOn: return (group.key, group.piece + 1)
+    switch key.form {
+    // The last byte says whether the bytes continue.
+    case .bytes where number & 0xFF == Self.goesOn, .uuid where number & 0xFF == Self.goesOn,
+      .texts where number & 0xFF == Self.goesOn:
+      return (group.key, group.piece + 1)
+    case .decimal where DecimalKey.continues(number, group.piece): return (group.key, group.piece + 1)
     // The least integer has the same number as null.
     case .integer64 where number == 0 && group.piece == 0: return (group.key, 1)
     default: return group.key + 1 < keys.count ? (group.key + 1, 0) : nil
     }
   }
 
-  private func fill(_ entries: UnsafeMutableBufferPointer<Entry>, _ group: Group) {
-    let key = keys[group.key]
+  /// The keys, with tables for texts that this sort computes.
+  private var keysWithTexts: [Key] {
+    keys.map { key in
+      guard case .texts(let form) = key.form else { return key }
+      var key = key
+      key.texts = key.own.mapValues { SortTexts($0, form) }
+      return key
+    }
+  }
+
+  private static func fill(_ entries: UnsafeMutableBufferPointer<Entry>, _ group: Group, _ key: Key) {
     let flip: UInt64 = key.isAscending ? 0 : .max
     // Usually all rows are of one entity and the key is in the row itself.
     if key.through.isEmpty, key.own.count == 1, let (entity, column) = key.own.first,
       entries[group.start].node.entity == entity
     {
+      let texts = key.texts[entity]
       for place in group.start..<group.end {
-        entries[place].key = Self.number(key.type, column, entries[place].node.row, group.piece) ^ flip
+        entries[place].key = number(key.form, column, texts, entries[place].node.row, group.piece) ^ flip
       }
       return
     }
     for place in group.start..<group.end {
       let node = entries[place].node
-      var number: UInt64 = 0
+      var value: UInt64 = 0
       if let through = key.through[node.entity] {
         let bits = through.handle(node.row)
         if bits != .max, let column = key.own[Int(bits >> 32)] {
-          number = Self.number(key.type, column, Int(bits & 0xFFFF_FFFF), group.piece)
+          value = number(key.form, column, key.texts[Int(bits >> 32)], Int(bits & 0xFFFF_FFFF), group.piece)
         }
       } else if let column = key.own[node.entity] {
-        number = Self.number(key.type, column, node.row, group.piece)
+        value = number(key.form, column, key.texts[node.entity], node.row, group.piece)
       }
-      entries[place].key = number ^ flip
+      entries[place].key = value ^ flip
     }
   }
 
   private static let goesOn: UInt64 = 9
 
   /// Maps values to numbers in the same order; null is 0.
-  @inline(__always) private static func number(_ type: AttributeType, _ column: ColumnView, _ row: Int, _ piece: Int)
-    -> UInt64
-  {
-    if case .string = type {
-      guard let bytes = column.bytes(row) else { return 0 }
-      let start = piece &* 7
-      let left = bytes.count &- start
-      var value: UInt64 = 0
-      if left >= 8, let base = bytes.baseAddress {
-        value = UInt64(bigEndian: UnsafeRawPointer(base).loadUnaligned(fromByteOffset: start, as: UInt64.self)) & ~0xFF
-      } else {
-        for place in 0..<max(0, min(7, left)) { value |= UInt64(bytes[start &+ place]) << UInt64(56 &- place &* 8) }
-      }
-      // The length beyond trailing zeros: a string sorts before one that continues it.
-      return value | UInt64(1 &+ max(0, min(8, left)))
+  @inline(__always) private static func number(
+    _ form: Form, _ column: ColumnView, _ texts: SortTexts?, _ row: Int, _ piece: Int
+  ) -> UInt64 {
+    switch form {
+    case .bytes: return column.bytes(row).map { SortTexts.number($0, piece) } ?? 0
+    case .texts: return texts?.number(row, piece) ?? 0
+    case .decimal:
+      guard let bytes = column.bytes(row) else { return DecimalKey.null }
+      return (piece == 0 ? DecimalKey.first(bytes) : DecimalKey(bytes)?.number(piece)) ?? DecimalKey.null
+    default: break
     }
     guard column.isPresent(row) else { return 0 }
-    switch type {
+    switch form {
     case .boolean: return 1 + UInt64(column.cells.load(fromByteOffset: row, as: UInt8.self))
     case .integer16: return Self.ordered(Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
     case .integer32: return Self.ordered(Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
     case .integer64: return piece > 0 ? 1 : Self.ordered(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
     case .float: return Self.ordered(Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self)))
+    case .uuid:
+      let start = (column.cells + row &* 16).assumingMemoryBound(to: UInt8.self)
+      return SortTexts.number(UnsafeBufferPointer(start: start, count: 16), piece)
     default: return Self.ordered(column.cells.load(fromByteOffset: row &* 8, as: Double.self))
     }
   }

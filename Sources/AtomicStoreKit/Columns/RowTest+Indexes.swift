@@ -100,14 +100,12 @@ extension RowTest {
         column.layout == .float
         ? Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self))
         : column.cells.load(fromByteOffset: row &* 8, as: Double.self)
-      switch order {
-      case .less: return value < bound
-      case .lessOrEqual: return value <= bound
-      case .equal: return value == bound
-      case .notEqual: return value != bound
-      case .greaterOrEqual: return value >= bound
-      case .greater: return value > bound
-      }
+      return order.holds(value, bound)
+    case .decimals(let slot, let order, let bound, let null):
+      return column(slot).bytes(row).map { order.holds(bound.order($0)) } ?? null
+    case .numbers(let one, let order, let other):
+      let (one, other) = (RowReader(one, version, entity), RowReader(other, version, entity))
+      return RowReader.holds(one.number(row), order, other.number(row))
     case .boolean(let slot, let wanted, let null):
       let column = column(slot)
       return column.isPresent(row) ? (column.cells.load(fromByteOffset: row, as: UInt8.self) != 0) == wanted : null
@@ -143,6 +141,7 @@ extension RowTest {
     case .not(let part): return part.entitiesLedTo
     case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
       return tests.reduce(into: Set(tests.keys)) { $0.formUnion($1.value.entitiesLedTo) }
+    case .numbers(let one, _, let other): return one.entitiesLedTo.union(other.entitiesLedTo)
     default: return []
     }
   }

@@ -17,6 +17,7 @@ indirect enum RowTest {
   case integers(slot: Int, low: Int64, high: Int64, isOutside: Bool, null: Bool)
   case integerSet(slot: Int, Set<Int64>, null: Bool)
   case doubles(slot: Int, Order, Double, null: Bool)
+  case decimals(slot: Int, Order, DecimalBound, null: Bool)
   case boolean(slot: Int, Bool, null: Bool)
   case text(slot: Int, TextTest, null: Bool)
   case uuid(slot: Int, UUID, isOther: Bool, null: Bool)
@@ -30,7 +31,10 @@ indirect enum RowTest {
   /// Whether the number of objects in a to-many is within bounds, or outside them.
   case count(slot: Int, low: Int64, high: Int64, isOutside: Bool)
 
-  enum Order { case less, lessOrEqual, equal, notEqual, greaterOrEqual, greater }
+  /// Compares two numbers that are computed for each row.
+  case numbers(RowExpression, Order, RowExpression)
+
+  typealias Order = RowOrder
 
   // MARK: Running
 
@@ -87,6 +91,17 @@ indirect enum RowTest {
         part.narrow(scratch, version, entity)
         for row in 0..<mask.count { mask[row] ^= scratch[row] }
       }
+    case .decimals(let slot, let order, let bound, let null):
+      withExtendedLifetime(version) {
+        let column = version.column(entity: entity, slot: slot)
+        Self.left(mask) { row in column.bytes(row).map { order.holds(bound.order($0)) } ?? null }
+      }
+    case .numbers(let one, let order, let other):
+      withExtendedLifetime(version) {
+        let one = RowReader(one, version, entity)
+        let other = RowReader(other, version, entity)
+        Self.left(mask) { RowReader.holds(one.number($0), order, other.number($0)) }
+      }
     default: withExtendedLifetime(version) { leaf(mask, version, entity) }
     }
   }
@@ -98,7 +113,9 @@ indirect enum RowTest {
     case .null, .integers, .doubles, .boolean, .destination, .uuid: 1
     case .count: 2
     case .integerSet, .through: 4
+    case .decimals: 6
     case .text(_, let test, _): test.cost
+    case .numbers: 12
     case .some, .every: 30
     case .and(let parts), .or(let parts): parts.reduce(1) { $0 + $1.cost }
     case .not(let part): 1 + part.cost
@@ -108,7 +125,7 @@ indirect enum RowTest {
   private func leaf(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
     func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
     switch self {
-    case .constant, .and, .or, .not: return
+    case .constant, .and, .or, .not, .decimals, .numbers: return
     case .null(let slot, let wanted):
       let column = column(slot)
       switch column.layout {

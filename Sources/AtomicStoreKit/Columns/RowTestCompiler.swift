@@ -15,9 +15,14 @@ struct RowTestCompiler {
   private final class Room { var left = 0 }
   private let room = Room()
   private static let testsPerComparison = 500
+  /// Returns false if a comparison has created too many tests.
+  func takeRoom() -> Bool {
+    room.left -= 1
+    return room.left >= 0
+  }
   /// Compiling is recursive, and a longer path would exceed the stack of a worker thread; longer paths are evaluated on
   /// objects.
-  private static let keysPerPath = 32
+  static let keysPerPath = 32
 
   init(plan: ModelPlan, version: NodeVersion, store: UUID) {
     self.plan = plan
@@ -47,13 +52,20 @@ struct RowTestCompiler {
 
   private func compile(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
     guard !comparison.options.contains(.localeSensitive) else { return nil }
+    room.left = Self.testsPerComparison
+    if let test = property(comparison, entity) { return test }
+    room.left = Self.testsPerComparison
+    return numbers(comparison, entity)
+  }
+
+  /// A comparison of a property, or one behind a relationship, with a constant.
+  private func property(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
     var comparison = comparison
     if case .keyPath = comparison.right, comparison.modifier == .direct, let turned = Self.turned(comparison.comparator)
     {
       comparison = .init(comparison.right, turned, comparison.left, options: comparison.options)
     }
     guard case .keyPath(let path) = comparison.left, path.count <= Self.keysPerPath else { return nil }
-    room.left = Self.testsPerComparison
     return compile(path[...], comparison, entity)
   }
 
@@ -71,8 +83,7 @@ struct RowTestCompiler {
   private func compile(
     _ path: ArraySlice<String>, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan
   ) -> RowTest? {
-    room.left -= 1
-    guard room.left >= 0, let key = path.first else { return nil }
+    guard takeRoom(), let key = path.first else { return nil }
     // A part of a composite is a single property.
     if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0
     {
@@ -220,6 +231,8 @@ struct RowTestCompiler {
     case (.double, .integer(let number)), (.float, .integer(let number)):
       guard let exact = Double(exactly: number) else { return nil }
       return doubles(slot, comparison.comparator, exact, null)
+    case (.decimal, .integer(let number)): return decimals(slot, comparison.comparator, DecimalNumber(number), null)
+    case (.decimal, .decimal(let number)): return decimals(slot, comparison.comparator, number, null)
     case (.uuid, .uuid(let uuid)): return self.uuid(uuid, slot, comparison.comparator)
     case (.uuid, .string(let text)):
       return UUID(uuidString: text).flatMap { self.uuid($0, slot, comparison.comparator) }
@@ -248,15 +261,13 @@ struct RowTestCompiler {
 
   private func doubles(_ slot: Int, _ comparator: FetchPredicate.Comparator, _ number: Double, _ null: Bool) -> RowTest?
   {
-    switch comparator {
-    case .equal: .doubles(slot: slot, .equal, number, null: null)
-    case .notEqual: .doubles(slot: slot, .notEqual, number, null: null)
-    case .less: .doubles(slot: slot, .less, number, null: null)
-    case .lessOrEqual: .doubles(slot: slot, .lessOrEqual, number, null: null)
-    case .greater: .doubles(slot: slot, .greater, number, null: null)
-    case .greaterOrEqual: .doubles(slot: slot, .greaterOrEqual, number, null: null)
-    default: nil
-    }
+    RowTest.Order(comparator).map { .doubles(slot: slot, $0, number, null: null) }
+  }
+
+  private func decimals(
+    _ slot: Int, _ comparator: FetchPredicate.Comparator, _ number: DecimalNumber, _ null: Bool
+  ) -> RowTest? {
+    RowTest.Order(comparator).map { .decimals(slot: slot, $0, DecimalBound(number), null: null) }
   }
 
   private func listTest(

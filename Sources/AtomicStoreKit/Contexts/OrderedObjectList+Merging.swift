@@ -23,7 +23,7 @@ extension OrderedObjectList {
     var next: ManagedObject?
     for object in elements.reversed() {
       if !before.contains(object), !result.contains(object) {
-        let place = next.flatMap { next in result.elements.firstIndex { $0 === next } }
+        let place = next.flatMap { result.index(of: $0) }
         result.insert(object, at: place ?? result.count)
       }
       if result.contains(object) { next = object }
@@ -32,7 +32,7 @@ extension OrderedObjectList {
   }
 
   private mutating func insert(_ object: ManagedObject, after previous: ManagedObject?) {
-    let place = previous.flatMap { previous in elements.firstIndex { $0 === previous } }
+    let place = previous.flatMap { index(of: $0) }
     insert(object, at: place.map { $0 + 1 } ?? 0)
   }
 }

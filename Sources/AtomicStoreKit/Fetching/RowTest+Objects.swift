@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import FoundationEssentials
+import StorePredicates
 
 /// Evaluating compiled predicates on objects that have unsaved changes.
 extension RowTest {
@@ -22,9 +23,11 @@ extension RowTest {
       return false
     case .not(let part): return part.holds(object, version).map { !$0 }
     case .null(let slot, _), .integers(let slot, _, _, _, _), .integerSet(let slot, _, _), .doubles(let slot, _, _, _),
-      .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _), .destination(let slot, _, _),
+      .decimals(let slot, _, _, _), .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _),
+      .destination(let slot, _, _),
       .through(let slot, _, _), .some(let slot, _), .every(let slot, _), .count(let slot, _, _, _):
       return holds(object, slot, version)
+    case .numbers: return nil
     }
   }
 
@@ -66,7 +69,7 @@ extension RowTest {
     switch (self, value) {
     case (.null(_, let wanted), _): return value.isNull == wanted
     case (.integers(_, _, _, _, let null), .null), (.integerSet(_, _, let null), .null),
-      (.doubles(_, _, _, let null), .null),
+      (.doubles(_, _, _, let null), .null), (.decimals(_, _, _, let null), .null),
       (.boolean(_, _, let null), .null), (.text(_, _, let null), .null), (.uuid(_, _, _, let null), .null),
       (.through(_, _, let null), .null):
       return null
@@ -78,6 +81,8 @@ extension RowTest {
     case (.doubles(_, let order, let bound, _), .float(let number)): return order.holds(Double(number), bound)
     case (.doubles(_, let order, let bound, _), .date(let date)):
       return order.holds(date.timeIntervalSinceReferenceDate, bound)
+    case (.decimals(_, let order, let bound, _), .decimal):
+      return order.holds(NumberOrder.order(value, .decimal(bound.value)))
     case (.boolean(_, let wanted, _), .boolean(let flag)): return flag == wanted
     case (.text(_, let test, _), .string(let text)), (.text(_, let test, _), .uri(let text)):
       var text = text
@@ -99,8 +104,14 @@ extension RowTest {
     case .and(let parts), .or(let parts): return parts.contains { $0.readsDeferredValues(version, entity) }
     case .not(let part): return part.readsDeferredValues(version, entity)
     case .null(let slot, _), .integers(let slot, _, _, _, _), .integerSet(let slot, _, _), .doubles(let slot, _, _, _),
-      .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _):
+      .decimals(let slot, _, _, _), .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _):
       return isDeferred(slot)
+    case .numbers(let one, _, let other):
+      var isFound = false
+      for expression in [one, other] {
+        expression.visitColumns(entity) { isFound = isFound || version.hasDeferredValues(entity: $0, slot: $1) }
+      }
+      return isFound
     case .destination, .count: return false
     case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
       return tests.contains { $0.value.readsDeferredValues(version, $0.key) }

@@ -63,28 +63,73 @@ struct ObjectList: Sequence {
 }
 
 /// The objects of an ordered relationship: each object occurs once, and its index matters.
+///
+/// Finding, inserting and removing an object takes a time that grows with the logarithm of the list's length.
 struct OrderedObjectList {
-  private(set) var elements: [ManagedObject] = []
-  private var members: Set<ObjectIdentifier> = []
+  /// A reference, so that the enumeration with the list as a payload stays small. Copied before a change if shared.
+  private final class Storage {
+    var chunks: ObjectChunks<ManagedObject>
+    /// All objects in order, as far as they were requested since the last change.
+    var elements: [ManagedObject]?
+    /// An index at which the list differed from the store's when they were compared last.
+    var differingIndex = 0
 
-  init() {}
+    init(_ chunks: ObjectChunks<ManagedObject>, elements: [ManagedObject]?) {
+      self.chunks = chunks
+      self.elements = elements
+    }
+  }
+  private var storage: Storage
+
+  init() { storage = Storage(ObjectChunks([]), elements: nil) }
   init(_ objects: [ManagedObject]) {
-    for object in objects where members.insert(ObjectIdentifier(object)).inserted { elements.append(object) }
+    let chunks = ObjectChunks(objects)
+    storage = Storage(chunks, elements: chunks.count == objects.count ? objects : nil)
   }
 
-  var count: Int { elements.count }
-  func contains(_ object: ManagedObject) -> Bool { members.contains(ObjectIdentifier(object)) }
+  /// All objects in order. Collected once after each change.
+  var elements: [ManagedObject] {
+    if let elements = storage.elements { return elements }
+    let elements = storage.chunks.elements
+    storage.elements = elements
+    return elements
+  }
+  var count: Int { storage.chunks.count }
+  func contains(_ object: ManagedObject) -> Bool { storage.chunks.contains(object) }
+  func index(of object: ManagedObject) -> Int? { storage.chunks.index(of: object) }
 
-  mutating func insert(_ object: ManagedObject, at place: Int) {
-    guard members.insert(ObjectIdentifier(object)).inserted else { return }
-    elements.insert(object, at: Swift.max(0, Swift.min(place, elements.count)))
+  /// Inserts an object that the list does not contain; at the nearest end if the index is outside of the list.
+  mutating func insert(_ object: ManagedObject, at index: Int) {
+    prepareForChange()
+    storage.chunks.insert(object, at: index)
   }
 
   /// Returns the index that it had, or nil.
   mutating func remove(_ object: ManagedObject) -> Int? {
-    guard members.remove(ObjectIdentifier(object)) != nil else { return nil }
-    guard let place = elements.firstIndex(where: { $0 === object }) else { return nil }
-    elements.remove(at: place)
-    return place
+    guard contains(object) else { return nil }
+    prepareForChange()
+    return storage.chunks.remove(object)
+  }
+
+  /// Moves an object to an index, which counts the others; if that is outside of the list, to the nearest end. Returns
+  /// the index that it had, or nil.
+  mutating func move(_ object: ManagedObject, to index: Int) -> Int? {
+    prepareForChange()
+    return storage.chunks.move(object, to: index)
+  }
+
+  private mutating func prepareForChange() {
+    if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.chunks, elements: nil) }
+    storage.elements = nil
+  }
+
+  /// Whether each object fulfils a test, which is called with its index. The index that failed the last time is tested
+  /// first: usually it still fails.
+  func allSatisfy(_ test: (Int, ManagedObject) -> Bool) -> Bool {
+    let last = storage.differingIndex
+    if last < count, !test(last, storage.chunks[last]) { return false }
+    guard let index = storage.chunks.firstIndex(where: { !test($0, $1) }) else { return true }
+    storage.differingIndex = index
+    return false
   }
 }

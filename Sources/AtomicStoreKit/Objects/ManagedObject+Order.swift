@@ -9,10 +9,22 @@ extension ManagedObject {
     putOrdered(p, OrderedObjectList(objects))
   }
 
+  /// Moves an object to an index of the list. Returns the index that it had, or nil.
+  final func applyMove(_ p: Int, _ object: ManagedObject, to index: Int) -> Int? {
+    willChangeObserved(p)
+    var list = takeOrdered(p)
+    let old = list.move(object, to: index)
+    putOrdered(p, list)
+    guard let old, old != index else { return old }
+    context?.event.record(self, p, .removed(object, at: old))
+    context?.event.record(self, p, .added(object))
+    return old
+  }
+
   /// Moves the list out of its property, so that changing it does not copy.
   final func takeOrdered(_ p: Int) -> OrderedObjectList {
-    if let edits, case .ordered(let list)? = edits[p] {
-      self.edits?[p] = nil
+    if case .ordered(let list)? = edits?[p] {
+      edits?[p] = nil
       return list
     }
     return OrderedObjectList(toManyObjects(p))
@@ -22,14 +34,15 @@ extension ManagedObject {
     if isOverParent {
       var under: [ManagedObject] = []
       if case .ordered(let known)? = overlay?[p] { under = known.elements }
-      return setEdit(p, list.elements.elementsEqual(under, by: ===) ? nil : .ordered(list))
+      let isBack = list.count == under.count && list.allSatisfy { $1 === under[$0] }
+      return setEdit(p, isBack ? nil : .ordered(list))
     }
     let slot = plan.properties[p].slot
     if let base, !flags.contains(.inserted), slot >= 0, overlayIsEmpty(at: p),
       base.toManyCount(slot: slot, of: node) == list.count
     {
       let isBack = base.withToMany(slot: slot, of: node) { handles in
-        handles.indices.allSatisfy { baseBits(of: list.elements[$0]) == handles[$0] }
+        list.allSatisfy { baseBits(of: $1) == handles[$0] }
       }
       if isBack { return setEdit(p, nil) }
     }

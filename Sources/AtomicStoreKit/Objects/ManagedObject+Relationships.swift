@@ -22,11 +22,7 @@ extension ManagedObject {
   public final func move(_ object: ManagedObject, in key: String, to place: Int) throws(ManagedObjectError) {
     let p = try toManyNumber(key)
     try realize()
-    var list = toManyObjects(p)
-    guard let old = list.firstIndex(where: { $0 === object }) else { return }
-    list.remove(at: old)
-    list.insert(object, at: max(0, min(place, list.count)))
-    try setToMany(p, list)
+    try moveObject(p, object, to: place)
   }
 
   /// Returns the objects of a to-many, an ordered to-many or a fetched property as a list; of a to-one, an empty list
@@ -142,6 +138,22 @@ extension ManagedObject {
     guard !before.elementsEqual(after, by: ===) else { return }
     context?.undoManager?.log(.order(self, p, before))
     applyOrder(p, after)
+    context?.noteChange(of: self)
+  }
+
+  /// Only this end changes. An undo inserts the object where it was.
+  private final func moveObject(_ p: Int, _ object: ManagedObject, to place: Int) throws(ManagedObjectError) {
+    guard plan.properties[p].kind == .orderedToMany else { return }
+    if flags.contains(.awakening) {
+      var list = OrderedObjectList(toManyObjects(p))
+      guard list.move(object, to: place) != nil else { return }
+      return setOverlay(p, .ordered(list))
+    }
+    try checkChangeable(p)
+    let new = max(0, min(place, toManyCount(p) - 1))
+    guard let old = applyMove(p, object, to: new), old != new else { return }
+    context?.undoManager?.log(.removed(self, p, object, old))
+    context?.undoManager?.log(.added(self, p, object, new))
     context?.noteChange(of: self)
   }
 

@@ -3,7 +3,7 @@ struct ReferenceLookup: Sendable {
   /// An array, starting at the least reference, for references that are close together, as consecutive numbers are.
   private var base: Int64 = 0
   private var dense: [UInt64] = []
-  private var sparse: [Int64: UInt64] = [:]
+  private var sparse = SparseNodes()
   private var texts = TextNumbers()
   /// By the number of the text; null where no node has it.
   private var textNodes: [UInt64] = []
@@ -21,7 +21,7 @@ struct ReferenceLookup: Sendable {
       base = least
       dense = [UInt64](repeating: NodeHandle.nullBits, count: Int(spread) + 1)
     } else {
-      sparse.reserveCapacity(count)
+      sparse = SparseNodes(expecting: count)
     }
   }
 

@@ -9,10 +9,17 @@ struct TextNumbers: Sendable {
   private var bytes: [UInt8] = []
   /// Where each text ends in ``bytes``; it begins where the one before ends.
   private var ends: [Int] = []
-  /// Half of the hash of each text, so that few texts need to be compared, and none when the table grows.
-  private var hashes: [UInt32] = []
-  /// A number plus one at the place of its hash or behind it, 0 where nothing is. The size is a power of two.
-  private var places: [UInt32] = []
+  /// What is at a place of the hash table: all that a comparison needs but the text's end and bytes, which are read at
+  /// the same time. The memory is too large for caches, so what counts is how many reads wait for others.
+  private struct Entry {
+    /// Half of the hash, so that few texts need to be compared, and none when the table grows.
+    var hash: UInt32
+    /// The number plus one; 0 where nothing is.
+    var number: UInt32
+    var start: Int
+  }
+  /// A text at the place of its hash or behind it. The size is a power of two.
+  private var places: [Entry] = []
   /// Differs from process to process, so that no file can be made whose texts all have the same hash.
   private let seed = Self.seed
   private static let seed = UInt64.random(in: .min ... .max)
@@ -47,10 +54,9 @@ struct TextNumbers: Sendable {
     let hash = hash(text)
     let (found, place) = find(text, hash)
     if let found { return found }
+    places[place] = Entry(hash: hash, number: UInt32(truncatingIfNeeded: ends.count + 1), start: bytes.count)
     bytes.append(contentsOf: text)
     ends.append(bytes.count)
-    hashes.append(hash)
-    places[place] = UInt32(truncatingIfNeeded: ends.count)
     return ends.count - 1
   }
 
@@ -59,28 +65,29 @@ struct TextNumbers: Sendable {
     let mask = places.count - 1
     var place = Int(hash) & mask
     while true {
-      let entry = Int(places[place])
-      if entry == 0 { return (nil, place) }
-      if hashes[entry - 1] == hash, isEqual(text, entry - 1) { return (entry - 1, place) }
+      let entry = places[place]
+      if entry.number == 0 { return (nil, place) }
+      if entry.hash == hash, isEqual(text, entry) { return (Int(entry.number) - 1, place) }
       place = (place + 1) & mask
     }
   }
 
-  private func isEqual(_ text: UnsafeBufferPointer<UInt8>, _ number: Int) -> Bool {
-    withBytes(of: number) { other in
-      guard text.count == other.count else { return false }
-      guard let one = text.baseAddress, let two = other.baseAddress else { return true }
-      return memcmp(one, two, text.count) == 0
+  private func isEqual(_ text: UnsafeBufferPointer<UInt8>, _ entry: Entry) -> Bool {
+    guard ends[Int(entry.number) - 1] - entry.start == text.count else { return false }
+    return bytes.withUnsafeBufferPointer { all in
+      guard let one = text.baseAddress, let two = all.baseAddress else { return true }
+      return memcmp(one, two + entry.start, text.count) == 0
     }
   }
 
   private mutating func grow() {
     let size = max(16, places.count * 2)
-    places = [UInt32](repeating: 0, count: size)
-    for number in hashes.indices {
-      var place = Int(hashes[number]) & (size - 1)
-      while places[place] != 0 { place = (place + 1) & (size - 1) }
-      places[place] = UInt32(truncatingIfNeeded: number + 1)
+    let before = places
+    places = Array(repeating: Entry(hash: 0, number: 0, start: 0), count: size)
+    for entry in before where entry.number != 0 {
+      var place = Int(entry.hash) & (size - 1)
+      while places[place].number != 0 { place = (place + 1) & (size - 1) }
+      places[place] = entry
     }
   }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "a88aab6929ebd548d7c1f3ec4f0e199cd643a4f6c93889c17da9659d34480158"
+#define ASP_INTERFACE "cf2a31cc7dbaf857bd1bda9dc3ece555d7f2018aa9dcaade0d7da0d083147e7c"

@@ -21,7 +21,7 @@ package enum Arithmetic {
     }
   }
 
-  static func calculate(_ name: String, _ values: [StoredValue]) -> StoredValue? {
+  package static func calculate(_ name: String, _ values: [StoredValue]) -> StoredValue? {
     let numbers = values.compactMap { NumberOrder.Number($0) }
     guard numbers.count == values.count, let first = numbers.first else { return nil }
     if case .integer(let a) = first {

@@ -136,7 +136,7 @@ import Testing
       #expect(compiler.compile(try FetchPredicate(format: text), plan.entities[person.index]) != nil, "\(text)")
     }
     for text in [
-      "mood == 1", "age + 1 == 2", "uppercase(name) == 'X'", "SUBQUERY(tasks, $t, $t.title == 'x').@count > 0",
+      "mood == 1", "mood + 1 == 2", "uppercase(name) == 'X'", "SUBQUERY(tasks, $t, $t.title == 'x').@count > 0",
     ] {
       #expect(compiler.compile(try FetchPredicate(format: text), plan.entities[person.index]) == nil, "\(text)")
     }

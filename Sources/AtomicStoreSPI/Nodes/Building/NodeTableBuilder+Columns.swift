@@ -170,7 +170,7 @@ extension NodeTableBuilder {
     try set(value, slot: slot)
   }
 
-  private func whole(
+  func whole(
     _ entity: Int, _ slot: Int
   ) throws(PersistentStoreError) -> (UnsafeMutablePointer<ColumnHeader>, Int) {
     precondition(
@@ -182,7 +182,7 @@ extension NodeTableBuilder {
     return (building[entity].headers[slot], building[entity].count)
   }
 
-  private func badColumn(_ entity: Int, _ slot: Int, _ message: String) -> PersistentStoreError {
+  func badColumn(_ entity: Int, _ slot: Int, _ message: String) -> PersistentStoreError {
     let record = model.records[entity]
     return PersistentStoreError(
       .malformed, message,

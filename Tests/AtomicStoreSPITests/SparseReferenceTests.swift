@@ -1,0 +1,111 @@
+import TestSupport
+import Testing
+
+@testable import AtomicStoreSPI
+
+@Suite("Nodes by numbers and texts") struct SparseReferenceTests {
+  @Test("nodes by scattered numbers are like a dictionary, also after removals", arguments: 1...10)
+  func sparse(_ seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var nodes = seed % 2 == 0 ? SparseNodes() : SparseNodes(expecting: 100)
+    var right: [Int64: UInt64] = [:]
+    let numbers = (0..<300).map { index -> Int64 in
+      switch index % 4 {
+      case 0: Int64(index) << 40
+      case 1: Int64.random(in: .min ... .max, using: &random)
+      case 2: -Int64(index)
+      default: index % 8 == 3 ? .max - Int64(index) : .min + Int64(index)
+      }
+    }
+    for round in 0..<5000 {
+      let number = numbers[Int.random(in: 0..<numbers.count, using: &random)]
+      #expect(nodes[number] == right[number])
+      // Mostly additions first, mostly removals later, and again.
+      let value = Int.random(in: 0..<10, using: &random) < (round / 1000 % 2 == 0 ? 7 : 3) ? UInt64(round) : nil
+      nodes[number] = value
+      right[number] = value
+      #expect(nodes.isEmpty == right.isEmpty)
+    }
+    for number in numbers { #expect(nodes[number] == right[number]) }
+    let copy = nodes
+    nodes[numbers[0]] = 1
+    #expect(copy[numbers[0]] == right[numbers[0]])
+  }
+
+  @Test("texts have the numbers of their first additions", arguments: 1...5)
+  func texts(_ seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var numbers = TextNumbers()
+    var right: [[UInt8]: Int] = [:]
+    for _ in 0..<3000 {
+      let text = (0..<Int.random(in: 0...20, using: &random)).map { _ in UInt8.random(in: 97...98, using: &random) }
+      text.withUnsafeBufferPointer { #expect(numbers.number(of: $0) == right[text]) }
+      let number = text.withUnsafeBufferPointer { numbers.add($0) }
+      #expect(number == right[text] ?? right.count)
+      right[text] = number
+      #expect(numbers.withBytes(of: number) { Array($0) } == text && numbers.length(of: number) == text.count)
+    }
+    #expect(numbers.count == right.count)
+  }
+
+  private static func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Node", properties: [.toOne("one", "Node"), .toMany("many", "Node", isOrdered: true)])
+      ]))
+  }
+
+  private static func builder() throws -> NodeTableBuilder {
+    let builder = NodeTableBuilder(model: try model())
+    try builder.appendRows(entity: 0, references: ([1, 0, 3] as [Int64]).span)
+    builder.setReference("b", entity: 0, row: 1)
+    return builder
+  }
+
+  @Test("a relationship filled from a list of references has the objects of each row, and a second fill replaces them")
+  func filled() throws {
+    let builder = try Self.builder()
+    let names: [ReferenceObject] = [.string("b"), .integer(3), .integer(1)]
+    let entity = try Self.model().entities[0]
+    let one = try #require(entity.slot(named: "one"))
+    let many = try #require(entity.slot(named: "many"))
+    func fill(_ slot: Int, _ counts: [UInt32], _ indexes: [UInt32]) throws {
+      try builder.fillRelationship(
+        entity: 0, slot: slot, counts: counts.span, indexes: indexes.span, references: names)
+    }
+    try fill(one, [1, 1, 1], [0, 0, 0])
+    try fill(one, [1, 0, 1], [0, 2])
+    try fill(many, [3, 0, 0], [0, 1, 2])
+    try fill(many, [0, 2, 1], [1, 0, 2])
+    let table = try builder.finish()
+    func value(_ slot: Int, _ row: Int) -> StoredValue { table.value(slot: slot, of: NodeHandle(entity: 0, row: row)) }
+    func object(_ reference: ReferenceObject) -> ObjectReference {
+      ObjectReference(entityName: "Node", reference: reference)
+    }
+    // The row with a string reference is behind the others.
+    let rows = (0..<3).map { table.reference(of: NodeHandle(entity: 0, row: $0)) }
+    #expect(rows == [.integer(1), .integer(3), .string("b")])
+    #expect(value(one, 0) == .toOne(object(.string("b"))) && value(one, 2) == .null)
+    #expect(value(one, 1) == .toOne(object(.integer(1))))
+    #expect(value(many, 0) == .toMany([]) && value(many, 1) == .toMany([object(.integer(1))]))
+    #expect(value(many, 2) == .toMany([object(.integer(3)), object(.string("b"))]))
+  }
+
+  @Test(
+    "counts and indexes that do not fit are refused",
+    arguments: [
+      ("one", [1, 1], [0, 0]), ("one", [2, 0, 0], [0, 0]), ("one", [1, 0, 0], [3]), ("one", [1, 0, 0], []),
+      ("one", [0, 0, 0], [0]), ("many", [1, 1, 1], [0, 1]), ("many", [1, 1, 0], [0, 1, 2]), ("many", [1, 0, 0], [9]),
+      ("many", [.max, 0, 0], [0]),
+    ] as [(String, [UInt32], [UInt32])])
+  func refused(_ name: String, _ counts: [UInt32], _ indexes: [UInt32]) throws {
+    let builder = try Self.builder()
+    let slot = try #require(try Self.model().entities[0].slot(named: name))
+    #expect(throws: PersistentStoreError.self) {
+      try builder.fillRelationship(
+        entity: 0, slot: slot, counts: counts.span, indexes: indexes.span,
+        references: [.integer(1), .integer(3), .string("b")])
+    }
+  }
+}
