@@ -168,13 +168,18 @@ private final class SQLWholeLoad<Database: SQLDatabase> {
       let name = column.name.quoted
       let kinds = SQLStore<Database>.list(destination.hierarchy.map { Int64($0.index) })
       let order = slot.keepsSequence ? (column.positionName.map { ", d.\($0.quoted)" } ?? "") : ""
+      // Where owners are of one entity, the column leads to no others. No join: PostgreSQL knows little of new tables.
+      let owned = column.entityName.map { "d.\($0.quoted) = \(entity.index)" } ?? "d.\(name) IS NOT NULL"
       sql =
-        "SELECT d.\(name), d.id FROM \(there) d JOIN \(own) o ON o.id = d.\(name) WHERE o.ent = \(entity.index) AND d.ent IN (\(kinds)) ORDER BY d.\(name)\(order), d.id"
+        "SELECT d.\(name), d.id FROM \(there) d WHERE \(owned) AND d.ent IN (\(kinds)) ORDER BY d.\(name)\(order), d.id"
     case .pairs(let join, let isTurned):
       let (one, other, position) = isTurned ? ("b", "a", "pos_b") : ("a", "b", "pos_a")
       let order = slot.keepsSequence ? ", j.\(position)" : ""
+      // Others than these owners are passed over where the pairs are read.
+      let isMixed = entity.root.hierarchy.filter { !$0.isAbstract }.count > 1
+      let joined = isMixed ? " JOIN \(own) o ON o.id = j.\(one) WHERE o.ent = \(entity.index)" : ""
       sql =
-        "SELECT j.\(one), j.\(other) FROM \(join.name.quoted) j JOIN \(own) o ON o.id = j.\(one) WHERE o.ent = \(entity.index) ORDER BY j.\(one)\(order), j.\(other)"
+        "SELECT j.\(one), j.\(other) FROM \(join.name.quoted) j\(joined) ORDER BY j.\(one)\(order), j.\(other)"
     }
     var counts = [UInt32](repeating: 0, count: owners.count)
     var members: [Int64] = []

@@ -255,8 +255,22 @@ extension SQLStore {
 
   func fetch(_ request: StoreFetch) throws(PersistentStoreError) -> StoreFetchResult {
     let schema = try ready()
+    if let rows = try firstRows(request, schema) { return StoreFetchResult(.exact, rows: rows) }
     let (sql, values, answer, columns) = statement(request, schema)
     return StoreFetchResult(answer, rows: try storeRows(sql, values, columns, schema))
+  }
+
+  /// Some rows of an entity without a condition or an order, which need not be sorted: integer references come first,
+  /// in the order of the table's key. Nil where the entity has not as many.
+  private func firstRows(_ request: StoreFetch, _ schema: SQLSchema) throws(PersistentStoreError) -> [StoreRow]? {
+    guard request.predicate == nil, request.sortKeys.isEmpty, request.entities.count == 1, let limit = request.limit
+    else { return nil }
+    let entity = schema.model.entity(at: request.entities[0])
+    let columns = columns(of: [entity], schema, table: "t")
+    let sql =
+      "SELECT \(columns.sql) FROM \(schema.table(of: entity).name.quoted) t WHERE t.ent = \(entity.index) AND t.id > ?1 ORDER BY t.id LIMIT \(limit) OFFSET \(request.offset)"
+    let rows = try storeRows(sql, [.integer(SQLKeys.lastText)], columns, schema)
+    return rows.count == limit ? rows : nil
   }
 
   func answer(to request: StoreFetch) -> FetchAnswer {
