@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "09ee3c3583cc6ebe5484bd377947e448c6c8c47c6a9fd0e85cbf5a0a5586b168"
+#define ASP_INTERFACE "cbebbe4fefe39ef4cf735dfb0cc0f8b8fa846ae647de24df1908b51565709551"
