@@ -34,6 +34,34 @@ let graphModel = ModelDescription(entities: [
     ]),
 ])
 
+/// Prints how long a read of a property takes, by its type: once every object has been read before.
+func measureReads(of people: [Person]) {
+  let passes = max(1, 2_000_000 / max(people.count, 1))
+  func time(_ name: String, _ read: ([Person]) -> Int) {
+    var best = Double.infinity
+    for _ in 0..<passes {
+      let start = ContinuousClock.now
+      let result = read(people)
+      let (seconds, attoseconds) = (ContinuousClock.now - start).components
+      if result == 0 { print("nothing was read") }
+      best = min(best, Double(seconds) + Double(attoseconds) / 1e18)
+    }
+    print("ns to read \(name)\t\(best / Double(max(people.count, 1)) * 1e9)")
+  }
+  time("an integer") { $0.reduce(1) { $0 &+ $1.age } }
+  time("a double") { Int($0.reduce(1) { $0 + $1.salary }) }
+  time("a date") { Int($0.reduce(1) { $0 + $1.hired.timeIntervalSinceReferenceDate }) }
+  time("a text") { $0.reduce(1) { $0 &+ $1.name.utf8.count } }
+  // An object that nobody keeps is made at each read.
+  let departments = Set(people.compactMap(\.department))
+  defer { withExtendedLifetime(departments) {} }
+  time("a to-one") { $0.reduce(1) { $0 &+ ($1.department == nil ? 0 : 1) } }
+  time("a value for a key") { $0.reduce(1) { $0 &+ ((try? $1.value(forKey: "age")) as? Int ?? 0) } }
+  time("a value over a to-one, by key") {
+    $0.reduce(1) { $0 &+ ((try? $1.value(forKeyPath: "department.name")) as? String ?? "").utf8.count }
+  }
+}
+
 func runGraph(_ count: Int, type: String, _ folder: String, isWriting: Bool) throws {
   let path = folder + (type == "XML" ? "/people.xml" : type == "CSV" ? "/people.csvstore" : "/people.plist")
   func open() throws -> ManagedObjectContext {
@@ -85,6 +113,7 @@ func runGraph(_ count: Int, type: String, _ folder: String, isWriting: Bool) thr
     }
     return sum
   }
+  measureReads(of: people)
   let walked = try measure("traverse") {
     var walked = 0
     for department in try context.fetch(FetchRequest<Department>(entityName: "Department")) {

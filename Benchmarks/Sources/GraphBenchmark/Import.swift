@@ -20,28 +20,30 @@ let articleModel = ModelDescription(entities: [
 func importGraph(_ count: Int, type: String, _ folder: String) throws {
   let path = folder + (type == "XML" ? "/articles.xml" : type == "CSV" ? "/articles.csvstore" : "/articles.plist")
   for (round, name) in ["import", "import again"].enumerated() {
-    let coordinator = PersistentStoreCoordinator(
-      managedObjectModel: try ManagedObjectModel(articleModel), registry: .builtIn)
-    try coordinator.addPersistentStore(type: type, at: path)
-    let context = ManagedObjectContext(coordinator)
-    try measure(name) {
-      var request = FetchRequest<ManagedObject>(entityName: "Article")
-      request.fetchLimit = 1
-      for number in 0..<count {
-        request.predicate = try FetchPredicate(format: "number == %@", number)
-        let article: ManagedObject
-        if let found = try context.fetch(request).first {
-          article = found
-        } else {
-          article = try context.insertNewObject(forEntityName: "Article")
-          try article.setValue(number, forKey: "number")
-          try article.setValue("Article \(number)", forKey: "title")
-        }
-        try article.setValue(Double(number + round), forKey: "price")
-      }
-      try context.save()
-    }
+    try measure(name) { try importArticles(count, round: round, path, type: type) }
   }
+}
+
+func importArticles(_ count: Int, round: Int, _ path: String, type: String = "BinaryPropertyList") throws {
+  let coordinator = PersistentStoreCoordinator(
+    managedObjectModel: try ManagedObjectModel(articleModel), registry: .builtIn)
+  try coordinator.addPersistentStore(type: type, at: path)
+  let context = ManagedObjectContext(coordinator)
+  var request = FetchRequest<ManagedObject>(entityName: "Article")
+  request.fetchLimit = 1
+  for number in 0..<count {
+    request.predicate = try FetchPredicate(format: "number == %@", number)
+    let article: ManagedObject
+    if let found = try context.fetch(request).first {
+      article = found
+    } else {
+      article = try context.insertNewObject(forEntityName: "Article")
+      try article.setValue(number, forKey: "number")
+      try article.setValue("Article \(number)", forKey: "title")
+    }
+    try article.setValue(Double(number + round), forKey: "price")
+  }
+  try context.save()
 }
 
 struct ArticleRecord: Codable, FetchableRecord, MutablePersistableRecord {

@@ -34,6 +34,15 @@ func measure<Result>(_ name: String, _ body: () throws -> Result) rethrows -> Re
 }
 
 let count = Int(value("--objects", "0")) ?? 0
+let growthStep = value("--growth-step", "")
+if !growthStep.isEmpty {
+  try runGrowthStep(growthStep, count, value("--folder", "/tmp"))
+  exit(0)
+}
+if CommandLine.arguments.contains("--growth") {
+  try runGrowth(count > 0 ? count : 100_000)
+  exit(0)
+}
 let side = value("--side", "")
 if !side.isEmpty {
   let folder = value("--folder", "/tmp")
@@ -75,7 +84,7 @@ if !side.isEmpty {
           continue
         }
         var cell =
-          step.contains("bytes") || step.contains("found")
+          step.contains("bytes") || step.contains("found") || step.hasPrefix("ns ")
           ? "\(Int(median(times)))" : String(format: "%.4f", median(times))
         if side != "grdb", let base = all[step]?["grdb"], base.count == times.count {
           cell += String(format: " (%.2f)", median(zip(times, base).map { $0 / $1 }))
@@ -90,25 +99,39 @@ if !side.isEmpty {
 func pad(_ text: String) -> String { (text as NSString).padding(toLength: 22, withPad: " ", startingAt: 0) }
 func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
-/// Writes in one process and reads in another: memory that the writing used says nothing of the reading.
-func runSide(_ side: String, _ size: Int) throws -> [(String, Double)] {
+func withFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("graph-benchmark-\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: folder) }
-  return try ["write", "read"].flatMap { try runPhase($0, side, size, folder.path) }
+  return try body(folder.path)
 }
 
-func runPhase(_ phase: String, _ side: String, _ size: Int, _ folder: String) throws -> [(String, Double)] {
+/// Writes in one process and reads in another: memory that the writing used says nothing of the reading.
+func runSide(_ side: String, _ size: Int) throws -> [(String, Double)] {
+  try withFolder { folder in
+    try ["write", "read"].flatMap {
+      try run(["--side", side, "--objects", "\(size)", "--phase", $0, "--folder", folder])
+    }
+  }
+}
+
+/// Runs a part in a process and a directory of its own.
+func runSeparately(_ arguments: [String]) throws -> [(String, Double)] {
+  try withFolder { try run(arguments + ["--folder", $0]) }
+}
+
+/// Runs this program again, and returns the times that it printed.
+func run(_ arguments: [String]) throws -> [(String, Double)] {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-  process.arguments = ["--side", side, "--objects", "\(size)", "--phase", phase, "--folder", folder]
+  process.arguments = arguments
   let pipe = Pipe()
   process.standardOutput = pipe
   try process.run()
   let data = pipe.fileHandleForReading.readDataToEndOfFile()
   process.waitUntilExit()
   guard process.terminationStatus == 0 else {
-    throw Failure(message: "\(side) ended with \(process.terminationStatus)")
+    throw Failure(message: "\(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
   }
   return String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { line in
     let fields = line.split(separator: "\t")

@@ -392,7 +392,7 @@ extension ManagedObjectContext {
           .endlessChanges, "observers made further changes in each of a hundred rounds of notifications"))
     }
     event.end()
-    accessProbe?.forgetTrackings()
+    if accessProbe?.isUsed ?? false { accessProbe = AccessProbe() }
     undoManager?.endEvent()
     if pendingValues != nil, inserted.isEmpty, updated.isEmpty { forgetPendingValues() }
     isProcessing = false

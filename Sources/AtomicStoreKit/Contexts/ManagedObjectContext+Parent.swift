@@ -108,6 +108,7 @@ extension ManagedObjectContext {
       byParent[ObjectIdentifier(made)] = .passUnretained(object)
       parent.insert(made, awakens: false)
       if let cache = object.cache { made.cache = cache }
+      parent.takePermanentID(of: object, for: made)
       if let name {
         made.needExtras().temporaryName = name
         parent.remember(made, as: name)

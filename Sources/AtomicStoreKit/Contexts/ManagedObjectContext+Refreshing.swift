@@ -247,6 +247,7 @@ extension ManagedObjectContext {
     _ = notice.take()
     retained = [:]
     options.prefetched = []
+    options.newWithPermanentIDs = [:]
     byParent = [:]
     for object in objects where object.context === self { object.abandon(.contextReset) }
     forgetTemporaries()

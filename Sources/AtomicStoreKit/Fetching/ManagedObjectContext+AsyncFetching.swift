@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 /// How far a fetch is.
 public struct FetchProgress: Sendable, Hashable {
@@ -35,11 +36,12 @@ extension ManagedObjectContext {
       return results
     }
     let candidates = try candidates(request)
+    let budget = StepBudget(limit: request.stepLimit, predicate: request.predicate)
     var found: [ManagedObject] = []
     var place = 0
     repeat {
       let end = min(place + Self.fetchPartCount, candidates.count)
-      found += try withStepBudget(of: request) {
+      found += try withStepBudget(budget) {
         try matching(request, candidates[place..<end].filter { !$0.flags.contains(.deleted) && $0.context === self })
       }
       place = end
@@ -48,7 +50,13 @@ extension ManagedObjectContext {
       try Task.checkCancellation()
     } while place < candidates.count
     found.removeAll { $0.flags.contains(.deleted) || $0.context !== self }
-    return try withStepBudget(of: request) { try finished(request, found) }
+    return try withStepBudget(budget) {
+      let results: [Result] = try finished(request, found)
+      if !request.relationshipKeyPathsForPrefetching.isEmpty {
+        try prefetch(request.relationshipKeyPathsForPrefetching, of: results, entityName: request.entityName)
+      }
+      return results
+    }
   }
 
   /// How many objects are examined at a time.

@@ -74,7 +74,8 @@ extension ManagedObjectContext {
 
   /// Returns the objects that match a request, each evaluated separately.
   private func evaluatedObjects<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
-    try finished(request, try matching(request, try candidates(request)))
+    if let found = try objectsFoundByParent(request) { return found }
+    return try finished(request, try matching(request, try candidates(request)))
   }
 
   /// The objects that fulfil the predicate.

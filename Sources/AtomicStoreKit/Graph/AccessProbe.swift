@@ -22,8 +22,11 @@ final class AccessProbe {
   }
   private let answer = Answer()
   private let keyPath: KeyPath<Subject, Bool>
-  private var registrar = ObservationRegistrar()
-  private var isUsed = false
+  // A constant: reading a variable would retain it at each access.
+  private let registrar = ObservationRegistrar()
+  /// Whether accesses were tracked. Observation then keeps something in the probe for each tracking: nothing ever
+  /// changes here, so it would stay.
+  private(set) var isUsed = false
 
   init() {
     keyPath = \Subject[Argument(answer: answer)]
@@ -38,12 +41,5 @@ final class AccessProbe {
     answer.wasAsked = false
     isUsed = true
     return true
-  }
-
-  /// Releases what trackings of the past left in the probe: nothing ever changes there, so they would stay.
-  func forgetTrackings() {
-    guard isUsed else { return }
-    isUsed = false
-    registrar = ObservationRegistrar()
   }
 }

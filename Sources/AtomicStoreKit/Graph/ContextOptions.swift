@@ -14,6 +14,8 @@ struct ContextOptions {
   var mainActorHolder: AnyObject?
   /// The objects that the last fetch with prefetching read besides its results.
   var prefetched: [AnyObject] = []
+  /// In a child context: new objects that were given permanent IDs before they were saved to the parent.
+  var newWithPermanentIDs: [ManagedObjectID: WeakObject] = [:]
   /// The versions that the context is pinned to.
   var generation: QueryGenerationToken?
 }

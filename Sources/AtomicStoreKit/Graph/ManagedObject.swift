@@ -18,10 +18,14 @@ open class ManagedObject {
   final let plan: EntityPlan
   /// Retained for an object that outlives its context: the plan does not retain it.
   private final let model: ManagedObjectModel
-  // unowned(unsafe) is sound here: a context tracks every object that references it and clears the reference in each
-  // when it ends; an object removes itself from its context's tables when it ends. Both happen in the isolation that
-  // they share.
-  final unowned(unsafe) var context: ManagedObjectContext?
+  // An unretained reference is sound here: a context tracks every object that references it and clears the reference in
+  // each when it ends; an object removes itself from its context's tables when it ends. Both happen in the isolation
+  // that they share.
+  final private(set) var contextReference: Unmanaged<ManagedObjectContext>?
+  final var context: ManagedObjectContext? {
+    get { contextReference?.takeUnretainedValue() }
+    set { contextReference = newValue.map { .passUnretained($0) } }
+  }
   /// The store that it is in or will be in, as its context sees it.
   final var cache: StoreCache?
   /// Its reference in the store. For a new object, nil until it is assigned.
@@ -33,10 +37,12 @@ open class ManagedObject {
   final var flags: Flags = []
   /// Its index in the context's list of changed objects.
   final var position: Int32 = -1
+  // A read of a property looks at the next two: checking that each such access is exclusive would cost more than the
+  // read. No code runs while one of them is being changed.
   /// The values changed since the last save, by property.
-  final var edits: ContiguousArray<PropertyValue?>?
+  @exclusivity(unchecked) final var edits: ContiguousArray<PropertyValue?>?
   /// Values that override the store's without being changes to save.
-  final var overlay: ContiguousArray<PropertyValue?>?
+  @exclusivity(unchecked) final var overlay: ContiguousArray<PropertyValue?>?
   final var extras: ObjectExtras?
 
   struct Flags: OptionSet {

@@ -103,7 +103,11 @@ public final class ManagedObjectContext {
   /// What changed objects were like before the current event.
   var event = EventRecords()
   /// Finds out whether reads are observed; nil if nobody observes.
-  var accessProbe: AccessProbe? = AccessProbe()
+  var accessProbe: AccessProbe? {
+    didSet { probeReference = accessProbe.map { .passUnretained($0) } }
+  }
+  /// The same, for reads of properties, which must not retain it. It is not replaced during a read.
+  private(set) var probeReference: Unmanaged<AccessProbe>?
   /// Rarely used settings: see ``ContextOptions``.
   var options = ContextOptions()
 
@@ -115,6 +119,7 @@ public final class ManagedObjectContext {
     classes = registrations.classes
     transformers = registrations.transformers
     customFunctions = registrations.functions
+    isObservable = true
   }
 
   /// A context in which objects are of other classes than the registered ones.
@@ -124,6 +129,7 @@ public final class ManagedObjectContext {
     self.classes = classes
     transformers = coordinator.registrations.transformers
     customFunctions = coordinator.registrations.functions
+    isObservable = true
   }
 
   /// Creates a child context: it sees the parent's unsaved changes, and saves to the parent.
@@ -134,6 +140,7 @@ public final class ManagedObjectContext {
     transformers = parent.transformers
     customFunctions = parent.customFunctions
     allowsEmptyNonOptionalToMany = parent.allowsEmptyNonOptionalToMany
+    isObservable = true
   }
 
   deinit {
@@ -182,6 +189,7 @@ public final class ManagedObjectContext {
       }
     case .permanent(let store, let reference):
       if let parent {
+        if let new = newObject(withPermanentID: id) { return new }
         return parent.registeredObject(for: id).flatMap { byParent[ObjectIdentifier($0)]?.takeUnretainedValue() }
       }
       guard let cache = cache(identifier: store), let entity = cache.store.model.entity(named: id.entityName) else {
@@ -373,28 +381,5 @@ public final class ManagedObjectContext {
   public func discardAccessErrors() {
     accessErrors = []
     refusedAssignments = []
-  }
-
-  // MARK: Deferred work
-
-  /// Runs a block: immediately, or, if called inside a hook, an observer or a save, when that has ended. Use it to save
-  /// in response to a change notification. If called inside ``ManagedObject/awakeFromFetch()``, it waits until pending
-  /// changes are processed, because the fault may have been fired in the middle of another operation.
-  public func perform(_ block: @escaping () -> Void) {
-    guard calloutDepth == 0, !isProcessing, !isSaving else {
-      deferredBlocks.append(block)
-      return
-    }
-    block()
-  }
-
-  /// Runs a block at once and returns its result. The context must be used by the caller anyway: this does not wait,
-  /// and does not change to another thread. An error keeps its type.
-  public func performAndWait<Result, Failure: Error>(_ block: () throws(Failure) -> Result) throws(Failure) -> Result {
-    try block()
-  }
-
-  func runDeferredBlocks() {
-    while calloutDepth == 0, !isProcessing, !isSaving, let block = deferredBlocks.popFirst() { block() }
   }
 }

@@ -10,6 +10,8 @@ final class StoreCache {
   /// One map for each entity hierarchy, by the number of its root entity.
   private var identities: [IdentityMap<ManagedObject>]
   let plan: ModelPlan
+  /// The number of each entity's root entity.
+  let roots: [Int]
   /// The last version known to match the values of all objects without changes.
   weak var settledVersion: NodeVersion?
   private let coordinator: PersistentStoreCoordinator
@@ -34,6 +36,7 @@ final class StoreCache {
     self.coordinator = coordinator
     identifier = store.identifier
     plan = ModelPlan.plan(of: store.model)
+    roots = plan.entities.map(\.root)
     identities = (0..<store.model.entityCount).map { _ in IdentityMap() }
   }
 

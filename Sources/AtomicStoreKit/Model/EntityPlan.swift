@@ -20,6 +20,8 @@ final class EntityPlan: Sendable {
   /// The slots of attributes that the model indexes: the first of a fetch index, or of a uniqueness constraint.
   let indexedSlots: Set<Int>
   private let names: NameTable
+  /// For reads by ``Managed`` properties.
+  let reads: ReadTable
 
   /// - Parameters:
   ///   - own: The properties that the entity itself declares.
@@ -45,6 +47,7 @@ final class EntityPlan: Sendable {
         return (property.index, value)
       })
     if let above, own.isEmpty { names = above.names } else { names = NameTable(properties.map(\.nameBytes)) }
+    reads = ReadTable(properties)
     let names = self.names
     let properties = self.properties
     let declared = entity.declaration
@@ -87,7 +90,12 @@ final class EntityPlan: Sendable {
 
   /// The number of the property with that name, or nil.
   func property(named name: String) -> Int? { names[name] }
-  func property(named name: UnsafePointer<UInt8>, count: Int) -> Int? {
-    names.find(UnsafeBufferPointer(start: name, count: count))
+  func property(named name: Substring) -> Int? { names[name] }
+  /// The number of the property with that name, which is a literal: its address stands for the name from then on.
+  func property(literal name: UnsafePointer<UInt8>, count: Int) -> Int? {
+    if let known = reads.property(name) { return known }
+    guard let found = names.find(UnsafeBufferPointer(start: name, count: count)) else { return nil }
+    reads.note(name, found)
+    return found
   }
 }

@@ -34,7 +34,7 @@ struct NameTable: Sendable {
     return nil
   }
 
-  subscript(name: String) -> Int? {
+  subscript(name: some StringProtocol) -> Int? {
     if let found = name.utf8.withContiguousStorageIfAvailable({ find($0) }) { return found }
     return Array(name.utf8).withUnsafeBufferPointer { find($0) }
   }

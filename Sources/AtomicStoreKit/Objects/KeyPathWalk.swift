@@ -21,6 +21,10 @@ struct KeyPathWalk {
     let step: Step
   }
 
+  private struct Found {
+    let value: Any?
+  }
+
   private let root: ManagedObject
   private let keys: [String]
   /// The rest of the path from each key on.
@@ -48,11 +52,41 @@ struct KeyPathWalk {
         .undefinedKey, "\(root.plan.name): \(FetchExpression.pathTooLong(count))", objectID: root.objectID,
         entityName: root.plan.name)
     }
+    if let found = try plainValue(of: root, path) { return found.value }
     let walk = KeyPathWalk(root, path)
     guard walk.keys.count > 2, let name = walk.keys.last, FetchExpression.endOperators.contains(name) else {
       return try walk.value()
     }
     return try walk.aggregate(name, of: String(path.dropLast(name.count + 1)))
+  }
+
+  /// The value of a path over to-one relationships to an attribute or object, which is what most paths are; nil if it
+  /// may be something else.
+  private static func plainValue(
+    of root: ManagedObject, _ path: String
+  ) throws(ManagedObjectError) -> Found? {
+    var object = root
+    var rest = path[...]
+    while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
+      // A part of a composite is a property with a dot in its name.
+      guard let p = object.plan.property(named: rest[..<dot]), object.plan.properties[p].kind == .toOne,
+        object.plan.property(named: rest) == nil
+      else { return nil }
+      try root.context?.stepBudget?.spend()
+      object.noteAccess(p)
+      try object.realize()
+      guard let next = object.toOneObject(p) else { return Found(value: nil) }
+      object = next
+      rest = rest[rest.utf8.index(after: dot)...]
+    }
+    guard let p = object.plan.property(named: rest) else { return nil }
+    switch object.plan.properties[p].kind {
+    case .attribute, .toOne: break
+    case .composite, .toMany, .orderedToMany, .fetched: return nil
+    }
+    try root.context?.stepBudget?.spend()
+    object.noteAccess(p)
+    return Found(value: try object.value(at: p))
   }
 
   private func aggregate(_ name: String, of path: String) throws(ManagedObjectError) -> Any? {

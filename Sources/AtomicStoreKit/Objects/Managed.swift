@@ -1,5 +1,4 @@
 public import AtomicStoreSPI
-public import FoundationEssentials
 
 /// A property wrapper for properties of a ``ManagedObject`` subclass that access a property of its entity.
 ///
@@ -17,10 +16,11 @@ public import FoundationEssentials
 ///
 /// In a module with a type of its own that is called `Managed`, write `@AtomicStoreKit.Managed("name")`.
 @propertyWrapper
+@frozen
 public struct Managed<Value: ManagedPropertyValue> {
   // A literal has static lifetime; its address is all that each object stores for each property.
-  private let key: UnsafePointer<UInt8>
-  private let count: Int32
+  @usableFromInline let key: UnsafePointer<UInt8>
+  @usableFromInline let count: Int32
 
   /// - Parameter key: The property's name in the model.
   public init(_ key: StaticString) {
@@ -37,16 +37,21 @@ public struct Managed<Value: ManagedPropertyValue> {
     set { Value.atomicStoreWrite(newValue, .standIn(), ManagedKey(key: key, count: Int(count))) }
   }
 
+  // Inlined, so that reading does not go through key paths, which would cost more than the read: the storage is then
+  // read directly, and the other key path is not created.
   public static subscript<Object: ManagedObject>(
     _enclosingInstance object: Object, wrapped wrapped: ReferenceWritableKeyPath<Object, Value>,
     storage storage: ReferenceWritableKeyPath<Object, Managed<Value>>
   ) -> Value {
-    get {
-      if object.flags.contains(.probing) { object.needExtras().probed = wrapped }
+    @inlinable get {
       let place = object[keyPath: storage]
       return Value.atomicStoreRead(object, ManagedKey(key: place.key, count: Int(place.count)))
     }
     set {
+      if object.flags.contains(.probing) {
+        object.needExtras().probed = wrapped
+        return
+      }
       let place = object[keyPath: storage]
       Value.atomicStoreWrite(newValue, object, ManagedKey(key: place.key, count: Int(place.count)))
     }
@@ -54,15 +59,21 @@ public struct Managed<Value: ManagedPropertyValue> {
 }
 
 /// The name of a property, as ``Managed`` stores it.
+@frozen
 public struct ManagedKey {
-  let key: UnsafePointer<UInt8>
-  let count: Int
+  @usableFromInline let key: UnsafePointer<UInt8>
+  @usableFromInline let count: Int
+
+  @inlinable init(key: UnsafePointer<UInt8>, count: Int) {
+    self.key = key
+    self.count = count
+  }
 
   var text: String { String(decoding: UnsafeBufferPointer(start: key, count: count), as: UTF8.self) }
 
   /// The number of the property; nil if the entity has no property of that name, which is then recorded as an error.
   func property(of object: ManagedObject) -> Int? {
-    if let p = object.plan.property(named: key, count: count) { return p }
+    if let p = object.plan.property(literal: key, count: count) { return p }
     do throws(ManagedObjectError) { _ = try object.number(of: text) } catch { object.refuse(error) }
     return nil
   }
@@ -108,8 +119,7 @@ public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyVal
 
 extension AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    guard let p = key.property(of: object), object.isReadable(p) else { return nil }
-    return Self(atomicStoreValue: object.storedValue(p))
+    object.storedValue(key).flatMap { Self(atomicStoreValue: $0) }
   }
   public static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
@@ -126,7 +136,7 @@ extension AttributeValue {
       object.refuse(error)
     }
   }
-  public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Self {
+  @inlinable public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Self {
     atomicStoreReadOptional(object, key) ?? atomicStoreValueForNull
   }
   public static func atomicStoreWrite(_ value: Self, _ object: ManagedObject, _ key: ManagedKey) {
@@ -135,6 +145,10 @@ extension AttributeValue {
 }
 
 extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue {
+  @inlinable public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
+    guard let raw = RawValue.atomicStoreReadOptional(object, key) else { return nil }
+    return Self(rawValue: raw)
+  }
   public init?(atomicStoreValue stored: StoredValue) {
     guard let raw = RawValue(atomicStoreValue: stored) else { return nil }
     self.init(rawValue: raw)
@@ -143,7 +157,7 @@ extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue 
 }
 
 extension Optional: ManagedPropertyValue where Wrapped: OptionalManagedPropertyValue {
-  public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Wrapped? {
+  @inlinable public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Wrapped? {
     Wrapped.atomicStoreReadOptional(object, key)
   }
   public static func atomicStoreWrite(_ value: Wrapped?, _ object: ManagedObject, _ key: ManagedKey) {
@@ -153,6 +167,9 @@ extension Optional: ManagedPropertyValue where Wrapped: OptionalManagedPropertyV
 
 extension ManagedObject: OptionalManagedPropertyValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
+    if let (cells, slot) = object.cell(key, .toOne), let known = object.knownToOne(slot, cells) {
+      return known as? Self
+    }
     guard let p = key.property(of: object), object.isReadable(p), object.plan.properties[p].kind == .toOne else {
       return nil
     }
@@ -200,100 +217,5 @@ extension Array: ManagedPropertyValue where Element: ManagedObject {
     do throws(ManagedObjectError) { try object.setValue(value as [ManagedObject], at: p) } catch {
       object.refuse(error)
     }
-  }
-}
-
-// MARK: - Attribute types
-
-extension String: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    switch stored {
-    case .string(let text), .uri(let text): self = text
-    default: return nil
-    }
-  }
-  public var atomicStoreValue: StoredValue { .string(self) }
-  public static var atomicStoreValueForNull: String { "" }
-}
-extension Bool: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    guard case .boolean(let flag) = stored else { return nil }
-    self = flag
-  }
-  public var atomicStoreValue: StoredValue { .boolean(self) }
-  public static var atomicStoreValueForNull: Bool { false }
-}
-extension AttributeValue where Self: FixedWidthInteger {
-  public init?(atomicStoreValue stored: StoredValue) {
-    guard case .integer(let number) = stored else { return nil }
-    self.init(exactly: number)
-  }
-  public var atomicStoreValue: StoredValue { .integer(Int64(clamping: self)) }
-  public static var atomicStoreValueForNull: Self { 0 }
-}
-extension Int: AttributeValue {}
-extension Int16: AttributeValue {}
-extension Int32: AttributeValue {}
-extension Int64: AttributeValue {}
-extension Double: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    switch stored {
-    case .double(let number): self = number
-    case .float(let number): self = Double(number)
-    default: return nil
-    }
-  }
-  public var atomicStoreValue: StoredValue { .double(self) }
-  public static var atomicStoreValueForNull: Double { 0 }
-}
-extension Float: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    guard case .float(let number) = stored else { return nil }
-    self = number
-  }
-  public var atomicStoreValue: StoredValue { .float(self) }
-  public static var atomicStoreValueForNull: Float { 0 }
-}
-extension DecimalNumber: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    guard case .decimal(let number) = stored else { return nil }
-    self = number
-  }
-  public var atomicStoreValue: StoredValue { .decimal(self) }
-  public static var atomicStoreValueForNull: DecimalNumber { DecimalNumber(0) }
-}
-extension Date: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    guard case .date(let date) = stored else { return nil }
-    self = date
-  }
-  public var atomicStoreValue: StoredValue { .date(self) }
-  /// The reference date, 2001-01-01T00:00:00Z.
-  public static var atomicStoreValueForNull: Date { Date(timeIntervalSinceReferenceDate: 0) }
-}
-extension Data: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    guard case .data(let data) = stored else { return nil }
-    self = data
-  }
-  public var atomicStoreValue: StoredValue { .data(self) }
-  public static var atomicStoreValueForNull: Data { Data() }
-}
-extension UUID: AttributeValue {
-  public init?(atomicStoreValue stored: StoredValue) {
-    guard case .uuid(let uuid) = stored else { return nil }
-    self = uuid
-  }
-  public var atomicStoreValue: StoredValue { .uuid(self) }
-  /// All zeros.
-  public static var atomicStoreValueForNull: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
-}
-extension URL: OptionalManagedPropertyValue {
-  public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> URL? {
-    String.atomicStoreReadOptional(object, key).flatMap { URL(string: $0) }
-  }
-  public static func atomicStoreWriteOptional(_ value: URL?, _ object: ManagedObject, _ key: ManagedKey) {
-    guard let p = key.property(of: object) else { return }
-    do throws(ManagedObjectError) { try object.setValue(value, at: p) } catch { object.refuse(error) }
   }
 }

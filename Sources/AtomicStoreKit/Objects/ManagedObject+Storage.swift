@@ -177,9 +177,10 @@ extension ManagedObject {
       return object
     }
     let slot = plan.properties[p].slot
-    guard let base, slot >= 0, let handle = base.toOne(slot: slot, of: node), let context, let cache else { return nil }
-    let object = context.object(at: handle, in: base, of: cache)
-    return object
+    guard slot >= 0 else { return nil }
+    if let cells = base?.cells, let known = knownToOne(slot, cells) { return known }
+    guard let base, let handle = base.toOne(slot: slot, of: node), let context, let cache else { return nil }
+    return context.object(at: handle, in: base, of: cache)
   }
 
   final func noteReached(from source: ManagedObject, _ p: Int) {

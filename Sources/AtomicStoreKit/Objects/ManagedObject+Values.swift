@@ -101,6 +101,7 @@ extension ManagedObject {
 
   final func value(at p: Int) throws(ManagedObjectError) -> Any? {
     try realize()
+    if let value = cellValue(p) { return value.anyValue }
     let property = plan.properties[p]
     switch property.kind {
     case .attribute(let type):

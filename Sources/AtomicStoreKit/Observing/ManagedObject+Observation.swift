@@ -35,7 +35,11 @@ extension ManagedObject {
 
   /// Called when the program reads a property.
   @inline(__always) final func noteAccess(_ p: Int) {
-    if let probe = context?.accessProbe, probe.isTracking { track(p) }
+    // Neither the context nor the probe is retained: retaining and releasing them would cost more than the read.
+    guard let context = contextReference, let probe = context._withUnsafeGuaranteedRef({ $0.probeReference }) else {
+      return
+    }
+    if probe._withUnsafeGuaranteedRef({ $0.isTracking }) { track(p) }
   }
 
   /// As ``isReadable()``, for a property that the program reads.

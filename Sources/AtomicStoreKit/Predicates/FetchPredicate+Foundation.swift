@@ -89,14 +89,18 @@ struct PredicateConverter {
     guard let root = object as? Root else { return nil }
     object.flags.insert(.probing)
     object.extras?.accessError = nil
-    _ = root[keyPath: keyPath]
-    // A computed property of the program reads managed properties and is not one itself. The key path of an inherited
-    // property has another root type, so the check is whether the property is writable there.
+    // Reading records the key. Writing records the key path: doing that at each read would slow all of them down.
+    let value = root[keyPath: keyPath]
+    guard let key = object.accessError?.key, let writable = keyPath as? ReferenceWritableKeyPath<Root, Value> else {
+      return nil
+    }
+    root[keyPath: writable] = value
+    // A computed property of the program uses managed properties and is not one itself. The key path of an inherited
+    // property has another root type.
     guard let probed = object.extras?.probed,
-      probed == keyPath
-        || Swift.type(of: probed).rootType != Root.self && keyPath is ReferenceWritableKeyPath<Root, Value>
+      probed == keyPath || Swift.type(of: probed).rootType != Root.self
     else { return nil }
-    return object.accessError?.key
+    return key
   }
 }
 

@@ -28,6 +28,8 @@ package final class NodeVersion: @unchecked Sendable {
   private let columns: [Column]
   /// The index of each entity's first column in ``columns``.
   private let starts: [Int]
+  /// The columns for reads of single values; nil for a window, and while the format has values yet to supply.
+  package let cells: NodeCells?
   /// Increases with each version that the process creates: of two versions of a store, the later one has the greater
   /// number.
   package let serial: UInt64
@@ -55,7 +57,10 @@ package final class NodeVersion: @unchecked Sendable {
     columns = []
     starts = []
     deferredColumns = []
+    cells = nil
   }
+
+  deinit { cells?.deallocate() }
 
   package init(_ nodes: NodeTable) {
     fixed = nodes
@@ -71,6 +76,7 @@ package final class NodeVersion: @unchecked Sendable {
     self.starts = starts
     let hasDeferred = nodes.entities.contains { !$0.deferred.isEmpty }
     deferredColumns = hasDeferred ? nodes.entities.map { Set($0.deferred.lazy.map { Int($0 >> 32) }) } : []
+    cells = hasDeferred ? nil : NodeCells(columns, starts: starts, of: nodes)
   }
 
   /// Lets the attachment of the version that a save started from attach itself to this one.

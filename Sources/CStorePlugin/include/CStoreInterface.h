@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "cf2a31cc7dbaf857bd1bda9dc3ece555d7f2018aa9dcaade0d7da0d083147e7c"
+#define ASP_INTERFACE "e1492fdeaa89f18de053679f4481b4f254694431364d7042d68bd67353821851"

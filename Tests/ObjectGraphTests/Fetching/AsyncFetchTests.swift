@@ -75,4 +75,22 @@ import Testing
       entityName: "Person", predicate: try FetchPredicate(format: "nmae == 'x'"))
     await #expect(throws: ManagedObjectError.self) { _ = try await stack.context.fetch(request) { _ in } }
   }
+
+  @Test("the steps of all parts count together, and relationships are prefetched at the end")
+  @MainActor func budgetAndPrefetching() async throws {
+    let (stack, request) = try stack(2500)
+    var limited = request
+    limited.stepLimit = 256
+    while (try? stack.context.fetch(limited)) == nil { limited.stepLimit *= 2 }
+    _ = try await stack.context.fetch(limited) { _ in }
+    limited.stepLimit /= 2
+    await #expect(throws: ManagedObjectError.self) { _ = try await stack.context.fetch(limited) { _ in } }
+
+    var prefetching = request
+    prefetching.relationshipKeyPathsForPrefetching = ["department"]
+    let found = try await stack.context.fetch(prefetching) { _ in }
+    #expect(found.count == 250)
+    prefetching.relationshipKeyPathsForPrefetching = ["departmet"]
+    await #expect(throws: ManagedObjectError.self) { _ = try await stack.context.fetch(prefetching) { _ in } }
+  }
 }

@@ -1,0 +1,45 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import Testing
+
+@Suite("Documented differences from Core Data") struct DocumentedDifferenceTests {
+  @Test("a value for a key is the model's property; only typed access sees a Swift property of that name")
+  func accessors() throws {
+    final class Shouting: ManagedObject { var name: String { "LOUD" } }
+    let stack = try Stack(classes: ["Person": Shouting.self])
+    let person = Shouting(context: stack.context)
+    try person.setValue("quiet", forKey: "name")
+    #expect(try person.value(forKey: "name") as? String == "quiet")
+    #expect(person["name"] as? String == "quiet")
+    #expect(person.name == "LOUD")
+  }
+
+  @Test("a fetch goes by the values that the context's objects have, until they are refreshed")
+  func staleObjects() throws {
+    let stack = try Stack()
+    let ada = try stack.insert("Person", ["name": "old"])
+    try stack.context.save()
+    let other = ManagedObjectContext(stack.coordinator)
+    try other.existingObject(with: ada.objectID).setValue("new", forKey: "name")
+    try other.save()
+    func found(_ name: String) throws -> [ManagedObject] {
+      try stack.context.fetch(
+        FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: "name == %@", name)))
+    }
+    #expect(try found("old") == [ada])
+    #expect(try found("new").isEmpty)
+    stack.context.refresh(ada, mergeChanges: true)
+    #expect(try found("old").isEmpty)
+    #expect(try found("new") == [ada])
+  }
+
+  @Test("a context uses the classes that were registered before it was created")
+  func lateClasses() throws {
+    final class Late: ManagedObject {}
+    let stack = try Stack()
+    stack.coordinator.setManagedObjectClass(Late.self, forEntityName: "Person")
+    #expect(!(try stack.context.insertNewObject(forEntityName: "Person") is Late))
+    let later = ManagedObjectContext(stack.coordinator)
+    #expect(try later.insertNewObject(forEntityName: "Person") is Late)
+  }
+}
