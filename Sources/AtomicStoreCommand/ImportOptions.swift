@@ -226,7 +226,7 @@ struct ImportProblemOptions: ParsableArguments {
 
   private static func cell(_ text: String) -> String {
     let needsQuotes = text.isEmpty || text.unicodeScalars.contains { ",\"\r\n".unicodeScalars.contains($0) }
-    return needsQuotes ? "\"" + text.replacing("\"", with: "\"\"") + "\"" : text
+    return needsQuotes ? "\"" + text.replacingBytes("\"", with: "\"\"") + "\"" : text
   }
 
   private static func write(_ bytes: [UInt8], to path: String, force: Bool) throws {

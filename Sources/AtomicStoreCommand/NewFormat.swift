@@ -66,7 +66,7 @@ struct NewFormat: ParsableCommand {
           try FileManager.default.createDirectory(
             atPath: PathParts.directory(of: path), withIntermediateDirectories: true)
           let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
-            .replacing(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
+            .replacingBytes(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
           try Data(text.utf8).write(to: URL(fileURLWithPath: path))
           if FileManager.default.isExecutableFile(atPath: file.source) {
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
@@ -90,13 +90,13 @@ struct NewFormat: ParsableCommand {
 
   /// Replaces the sample's names by those of the new format.
   private func renamed(_ text: String) -> String {
-    text.replacing("JSONLines", with: name).replacing(
+    text.replacingBytes("JSONLines", with: name).replacingBytes(
       "jsonlines", with: name.lowercased()
     )
-    .replacing(
+    .replacingBytes(
       "fileExtensions: [\"jsonl\", \"ndjson\"]", with: "fileExtensions: [\"\(name.lowercased())\"]"
     )
-    .replacing("c.jsonl", with: "c.\(name.lowercased())")
+    .replacingBytes("c.jsonl", with: "c.\(name.lowercased())")
   }
 
   /// The paths of all files in a directory, relative to it, but for what a build leaves there.

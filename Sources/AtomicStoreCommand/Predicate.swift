@@ -116,7 +116,7 @@ struct PredicateCommand: ParsableCommand {
     } else {
       for entry in refused {
         try Diagnostics.put(
-          "\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacing("\n", with: " "))\n"
+          "\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacingBytes("\n", with: " "))\n"
         )
       }
       try Diagnostics.put("\(parsed) parsed, \(refused.count) refused\n")

@@ -30,7 +30,7 @@ package enum Diagnostics {
 
   /// Replaces the paths of the command's own files in a text by the names that the user knows.
   package static func shown(_ text: String) -> String {
-    names.withLock { $0.reduce(text) { $0.replacing($1.path, with: $1.name) } }
+    names.withLock { $0.reduce(text) { $0.replacingBytes($1.path, with: $1.name) } }
   }
 
   /// A number with its noun: `1 fault`, `2 faults`.

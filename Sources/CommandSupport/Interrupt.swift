@@ -41,7 +41,7 @@ package enum Interrupt {
       }
     }
     let (listener, numbers) = (ends[0], watched)
-    _ = DetachedThread.start {
+    let isListening = DetachedThread.start {
       // The parent may have started the command from a thread with blocked signals, which is inherited. Unblock them
       // here.
       var mask = sigset_t()
@@ -53,6 +53,8 @@ package enum Interrupt {
       tidying()
       end(Int32(number))
     }
+    // Without a thread, a signal ends the program at once, as by default.
+    if !isListening { for number in watched { signal(number, SIG_DFL) } }
   }
 
   private static func end(_ number: Int32) -> Never {

@@ -12,8 +12,10 @@ import Testing
 
   /// Scalars that interact: letters of several scripts, composed and not, marks of several classes, Hangul, joiners.
   private static let alphabet: [Unicode.Scalar] = [
-    "a", "E", "1", "=", " ", "é", "ß", "ſ", "İ", "ı", "ŉ", "ǰ", "Å", "\u{212B}", "ﬁ", "ấ", "ΐ", "ᾳ", "Σ", "ς", "й", "ё",
-    "א", "آ", "ا", "क़", "क", "が", "か", "각", "ᄀ", "ᅡ", "ᆨ", "∄", "∃", "𝅗𝅥", "豈", "\u{16D67}", "\u{16D63}", "\u{105D2}",
+    "a", "E", "1", "=", " ", "\u{E9}", "\u{DF}", "\u{17F}", "\u{130}", "\u{131}", "\u{149}", "\u{1F0}", "\u{C5}",
+    "\u{212B}", "\u{FB01}", "\u{1EA5}", "\u{390}", "\u{1FB3}", "\u{3A3}", "\u{3C2}", "\u{439}", "\u{451}", "\u{5D0}",
+    "\u{622}", "\u{627}", "\u{958}", "\u{915}", "\u{304C}", "\u{304B}", "\u{AC01}", "\u{1100}", "\u{1161}", "\u{11A8}",
+    "\u{2204}", "\u{2203}", "\u{1D15E}", "\u{F900}", "\u{16D67}", "\u{16D63}", "\u{105D2}",
     "\u{301}", "\u{302}", "\u{307}", "\u{308}", "\u{30A}", "\u{323}", "\u{327}", "\u{338}", "\u{340}", "\u{344}",
     "\u{345}", "\u{5B0}", "\u{653}", "\u{93C}", "\u{3099}", "\u{20DD}", "\u{903}", "\u{FE0F}", "\u{200D}",
   ]
@@ -74,15 +76,17 @@ import Testing
   @Test(arguments: 0..<20) func `letters with marks fold as with Foundation`(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     for _ in 0..<2000 {
+      // Those behind the letters are marks; Foundation does not know the others yet.
+      let letters = Self.alphabet.prefix { $0 != "\u{301}" }.filter { $0.value < 0x1_0000 }
+      let marks: [Unicode.Scalar] = ["\u{301}", "\u{323}", "\u{308}", "\u{5B0}", "\u{20DD}"]
       // Foundation takes only one mark of Latin from letters of other scripts, and none from joiners.
       var text = String.UnicodeScalarView()
       for _ in 0..<Int.random(in: 0...3, using: &generator) {
-        let base = Self.alphabet.randomElement(using: &generator) ?? "a"
+        let base = letters.randomElement(using: &generator) ?? "a"
         text.append(base)
         guard base.value < 0x510, base.value > 0x20 else { continue }
         for _ in 0..<Int.random(in: 0...2, using: &generator) {
-          text.append(
-            ["\u{301}", "\u{323}", "\u{308}", "\u{5B0}", "\u{20DD}"].randomElement(using: &generator) ?? "\u{301}")
+          text.append(marks.randomElement(using: &generator) ?? "a")
         }
         text.append("x")
       }

@@ -82,7 +82,9 @@ public struct StorePlugin: Sendable {
           "it uses a symbol that this program does not have, so it was built against another version of the kit: \(reason)"
         )
       }
-      throw refused(path, "the dynamic loader cannot load it: \(reason)")
+      let isFoundation = reason.contains("libFoundation")
+      let advice = isFoundation ? "; Swift's Foundation is not installed (package atomicstore-foundation)" : ""
+      throw refused(path, "the dynamic loader cannot load it: \(reason)\(advice)")
     }
     guard let place = dlsym(library, "atomicstore_plugin_binding_v1") else {
       throw refused(path, "the symbol atomicstore_plugin_binding_v1 is missing")

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "e1492fdeaa89f18de053679f4481b4f254694431364d7042d68bd67353821851"
+#define ASP_INTERFACE "4bffcab1cdff96c8c12c7e2c808ed217ad4728c75e17b768c337c3ea9144e222"

@@ -14,7 +14,8 @@ package enum StringComparison {
     if !ignoresCase, !ignoresAccents { return text }
     // ASCII letters have no accents, and simple case mappings.
     if text.utf8.allSatisfy({ $0 < 0x80 }) { return ignoresCase ? text.lowercased() : text }
-    var result = ignoresAccents ? AccentFolding.withoutAccents(text) : text
+    // Decomposed before cases are changed (The Unicode Standard, D145): ᾴ and its parts become the same.
+    var result = ignoresAccents ? AccentFolding.withoutAccents(text) : CanonicalForm.decomposed(text)
     // Convert to upper case first, so that ß and ſ are equal to their counterparts.
     if ignoresCase { result = result.uppercased().lowercased() }
     // A precomposed and a decomposed accent are equal as soon as a comparison folds.
