@@ -173,12 +173,26 @@ struct Convert: ParsableCommand {
   ) throws -> StoreConverter.Report {
     try readingTwice(where: { Self.isOf(input, $0) }) {
       // Before reading, which may take long; but findings are wanted whatever is refused.
-      if target != "-", !check { try converter.refuseTaken(target, sources: [input]) }
+      if target != "-", !check {
+        if try Self.isBetweenDatabases(converter, input, target) {
+          return try converter.convert(from: input, to: target)
+        }
+        try converter.refuseTaken(target, sources: [input])
+      }
       let (coordinator, store) = try opened(converter, input, &findings)
       defer { try? coordinator.remove(store) }
       return target == "-"
         ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
     }
+  }
+
+  /// Whether source and target are databases, so that one may be copied to the other row by row.
+  private static func isBetweenDatabases(
+    _ converter: StoreConverter, _ input: String, _ target: String
+  ) throws -> Bool {
+    let registry = converter.registry
+    return try registry.incrementalType(converter.sourceType, at: input) != nil
+      && registry.incrementalType(converter.targetType, at: target) != nil
   }
 
   /// Opens the source, and checks it with `--check`: as it was opened, or if that is refused, leniently.
