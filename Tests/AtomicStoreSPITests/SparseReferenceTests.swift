@@ -78,12 +78,12 @@ import Testing
     try fill(one, [1, 0, 1], [0, 2])
     try fill(many, [3, 0, 0], [0, 1, 2])
     try fill(many, [0, 2, 1], [1, 0, 2])
-    let table = try builder.finish()
+    let table = try builder.finish().canonical()
     func value(_ slot: Int, _ row: Int) -> StoredValue { table.value(slot: slot, of: NodeHandle(entity: 0, row: row)) }
     func object(_ reference: ReferenceObject) -> ObjectReference {
       ObjectReference(entityName: "Node", reference: reference)
     }
-    // The row with a string reference is behind the others.
+    // In ascending order of reference, texts behind numbers.
     let rows = (0..<3).map { table.reference(of: NodeHandle(entity: 0, row: $0)) }
     #expect(rows == [.integer(1), .integer(3), .string("b")])
     #expect(value(one, 0) == .toOne(object(.string("b"))) && value(one, 2) == .null)
