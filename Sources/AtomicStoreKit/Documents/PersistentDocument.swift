@@ -82,7 +82,7 @@ public final class PersistentDocument {
   ///   - path: The path of the new file.
   ///   - type: A registered name; nil chooses the type by the extension of `path`.
   ///   - options: Options of the new format, by name.
-  ///   - replaces: Whether a file at `path` may be replaced.
+  ///   - replaces: Whether a file at `path` may be replaced. A store that is reached by a URL is never replaced.
   /// - Throws: `.alreadyExists`, and the errors of saving. The document then keeps its file, with changes still
   ///   pending.
   public func save(to path: String, type: String? = nil, options: StoreOptions = [:], replaces: Bool = false) throws {
@@ -95,9 +95,14 @@ public final class PersistentDocument {
         .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
     }
     guard let store else { return try saveNew(to: place, type: type, options: options) }
-    self.store = try persistentStoreCoordinator.migratePersistentStore(
-      store, to: path, type: type, options: options, replaces: replaces
-    ) { try managedObjectContext.save() }
+    do {
+      self.store = try persistentStoreCoordinator.migratePersistentStore(
+        store, to: path, type: type, options: options, replaces: replaces
+      ) { try managedObjectContext.save() }
+    } catch {
+      managedObjectContext.readPresentStores()
+      throw error
+    }
   }
 
   private func saveNew(to place: StorePath, type: String?, options: StoreOptions) throws {

@@ -108,6 +108,9 @@ extension ManagedObjectContext {
   /// groups has to be evaluated on objects.
   func explanation<Result>(ofGroups request: FetchRequest<Result>, _ search: StoreSearch) -> FetchExplanation? {
     guard isGrouped(request) else { return nil }
+    guard !request.shouldRefreshRefetchedObjects else {
+      return FetchExplanation(method: .objects, reason: "objects that are fetched again are refreshed first")
+    }
     switch decision(request, search) {
     case .store: return FetchExplanation(method: .store)
     case .memory(let reason):

@@ -57,7 +57,27 @@ final class StoreCache {
     }
     store = again
     let (moved, isMovedOpen) = again.versionIfOpen
-    return isMovedOpen ? noted(isIncremental ? openWindow() : moved) : nil
+    guard isMovedOpen else { return nil }
+    if isIncremental { return noted(openWindow()) }
+    if heldWindow != nil { leaveWindow(for: moved) }
+    return noted(moved)
+  }
+
+  /// Has objects that read rows of a database read a version of the store again that has taken its place: a Save As to
+  /// the database failed.
+  private func leaveWindow(for version: NodeVersion) {
+    heldWindow = nil
+    visit { object in
+      guard object.base?.isWindow ?? false else { return }
+      if let reference = object.reference, let node = version.handle(for: reference, root: object.plan.root),
+        node.entity == object.plan.index
+      {
+        object.base = version
+        object.node = node
+      } else {
+        object.base = nil
+      }
+    }
   }
 
   private func openWindow() -> NodeVersion {

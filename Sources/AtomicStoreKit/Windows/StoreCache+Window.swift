@@ -6,17 +6,26 @@ extension StoreCache: NodeWindowSource {
   var isIncremental: Bool { store.connection != nil }
 
   func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
-    guard let connection = store.connection else { return [] }
+    let connection = try openConnection()
     return try connection.use { store throws(PersistentStoreError) in try store.rows(references, root: root) }
   }
 
   func related(
     _ owners: [ReferenceObject], slot: Int, entity: Int
   ) throws(PersistentStoreError) -> [[ObjectReference]] {
-    guard let connection = store.connection else { return [] }
+    let connection = try openConnection()
     return try connection.use { store throws(PersistentStoreError) in
       try store.related(owners, slot: slot, entity: entity)
     }
+  }
+
+  private func openConnection() throws(PersistentStoreError) -> IncrementalConnection {
+    guard let connection = store.connection else {
+      throw PersistentStoreError(
+        .storeNotAdded, "the database that the object was read from is not open: fetch the object again",
+        at: StoreLocation(file: store.path))
+    }
+    return connection
   }
 
   func failed(_ error: PersistentStoreError) {
@@ -69,6 +78,9 @@ extension StoreCache: NodeWindowSource {
 }
 
 extension ManagedObjectContext {
+  /// Has objects read the stores that are open now, after a Save As that failed.
+  func readPresentStores() { for cache in caches { _ = cache.currentVersion() } }
+
   /// Has rows that another context saved read again, except those that objects have looked at: these are merged.
   func forgetRows(of ids: [ManagedObjectID]) {
     for id in ids {

@@ -13,15 +13,38 @@ extension StoreConverter {
   func write(_ source: SourceGraph, to target: String, as type: any IncrementalStore.Type) throws -> Report {
     let address = StoreAddress(target, of: type)
     do {
-      return try write(source, at: address, as: type)
+      return try write(source, at: address, as: type) { fill in try place(source, at: address, type, fill) }
     } catch let error as PersistentStoreError {
       throw error.located(StoreLocation(file: address.shown))
     }
   }
 
-  private func write(_ source: SourceGraph, at address: StoreAddress, as type: any IncrementalStore.Type) throws
-    -> Report
-  {
+  /// Writes a store to a new file, which takes the place of what is there. The caller must then conclude or roll back.
+  func publish(
+    _ store: PersistentStore, to address: StoreAddress, as type: any IncrementalStore.Type
+  ) throws -> PublishedResult {
+    let source = try graph(of: store)
+    var published: PublishedStore?
+    do {
+      let report = try write(source, at: address, as: type) { fill in
+        try OpenDatabases.refuseOpen(address.full)
+        let place = try refuseTaken(address.full, sources: source.paths)
+        published = try staged(source, at: address, place, fill).publish()
+      }
+      guard let published = published.take() else {
+        throw PersistentStoreError(.internalInconsistency, "nothing was published")
+      }
+      return PublishedResult(report: report, store: published)
+    } catch let error as PersistentStoreError {
+      throw error.located(StoreLocation(file: address.shown))
+    }
+  }
+
+  /// - Parameter place: Called with a function that fills a store at a path.
+  private func write(
+    _ source: SourceGraph, at address: StoreAddress, as type: any IncrementalStore.Type,
+    _ place: ((String) throws -> Void) throws -> Void
+  ) throws -> Report {
     try type.traits.check(writeOptions, of: type.storeType, for: optionUse)
     progress?(.forecasting)
     let model = source.nodes.model
@@ -43,7 +66,7 @@ extension StoreConverter {
       identifier: metadata.uuid, losses: losses, selections: source.notes, bytesWritten: 0,
       notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
     if !isDryRun || address.isFile {
-      try place(source, at: address, type) { path in
+      try place { path in
         try replaceAll(with: snapshot, losses, at: path, shownAs: address.shown, type)
       }
     }
@@ -67,6 +90,17 @@ extension StoreConverter {
       if !isDryRun { try fill(address.full) }
       return
     }
+    let staged = try staged(source, at: address, place, fill)
+    if !isDryRun {
+      progress?(.publishing)
+      try staged.commit()
+    }
+  }
+
+  /// Has a new file filled beside its place.
+  private func staged(
+    _ source: SourceGraph, at address: StoreAddress, _ place: StorePath, _ fill: (String) throws -> Void
+  ) throws -> StagedStore {
     for suffix in ["-wal", "-journal"] where try StorePath.inspect(address.full + suffix).holdsContent {
       // It would be taken for the log of the new file.
       throw PersistentStoreError(.alreadyExists, "there is a log of another database at \(address.full)\(suffix)")
@@ -86,7 +120,7 @@ extension StoreConverter {
       // The kit's own errors of a comparison, not what the door for libraries makes of them.
       throw failure ?? error
     }
-    if !isDryRun { try staged.commit() }
+    return staged
   }
 
   /// Replaces everything in a store, or creates it.

@@ -236,6 +236,14 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     }
   }
 
+  func refuseTwice(_ address: StoreAddress, besides known: PersistentStore) throws(PersistentStoreError) {
+    if address.isFile { return try refuseTwice(try StorePath.inspect(address.full), address.full, besides: known) }
+    for other in persistentStores where other !== known && ScalarString(other.path) == ScalarString(address.shown) {
+      throw PersistentStoreError(
+        .storeAlreadyAdded, "the coordinator has this store open already", at: StoreLocation(file: address.shown))
+    }
+  }
+
   /// Closes a store. If it was never saved, its reservation file is removed.
   ///
   /// - Throws: `.storeNotAdded`.

@@ -12,7 +12,8 @@ extension PersistentStoreCoordinator {
   ///   - path: The path of the new store.
   ///   - type: A registered name; nil chooses the type by the extension of `path`.
   ///   - options: The new format's options, by name.
-  ///   - replaces: Whether an existing file or directory at `path` may be replaced.
+  ///   - replaces: Whether an existing file or directory at `path` may be replaced. A store that is reached by a URL is
+  ///     never replaced, as it could not be restored.
   /// - Returns: The new store, which replaces the old one in the coordinator.
   /// - Throws: `.unsupportedByFormat` if the target does not store references, identity or metadata;
   ///   ``StoreConverter/LossError`` for values that it cannot store. The old store then remains open, and nothing was
@@ -32,7 +33,6 @@ extension PersistentStoreCoordinator {
     finish: () throws -> Void
   ) throws -> PersistentStore {
     try check(store)
-    if StoreAddress.scheme(of: path) == nil { try refuseTwice(try StorePath.inspect(path), path, besides: store) }
     var converter = StoreConverter(registry: registry)
     converter.targetType = type
     converter.writeOptions = options
@@ -40,8 +40,10 @@ extension PersistentStoreCoordinator {
     converter.replacesTarget = replaces
     converter.refusesSelections = true
     if let database = try converter.incrementalTarget(path) {
+      try refuseTwice(StoreAddress(path, of: database), besides: store)
       return try migrate(store, to: path, as: database, converter, finish: finish)
     }
+    try refuseTwice(try StorePath.inspect(path), path, besides: store)
     let result = try converter.publish(store, to: path)
     let report = result.report
     do {

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import Synchronization
 
 /// Save As to a database.
@@ -6,47 +7,98 @@ extension PersistentStoreCoordinator {
   /// Writes a store to an incremental store in one transaction, verifies it, and continues with that one. Contexts go
   /// on: unchanged objects keep the values that they have read, changed ones are saved to the new store.
   ///
-  /// A database that is replaced stays replaced if it cannot be opened afterwards; a new one is removed.
+  /// If the last step fails, a file is again what it was, and a new database that is reached by a URL is removed. One
+  /// that is there already is not replaced: nothing could restore it.
   func migrate(
     _ store: PersistentStore, to path: String, as type: any IncrementalStore.Type, _ converter: StoreConverter,
     finish: () throws -> Void
   ) throws -> PersistentStore {
     let address = StoreAddress(path, of: type)
-    var wasThere = false
-    do throws(PersistentStoreError) {
-      var present = try type.init(StoreConfiguration(path: address.full, isReadOnly: true))
-      defer { present.close() }
-      wasThere = try present.metadata() != nil
-    } catch {
-      // Something else is there, which the conversion refuses or replaces.
-      wasThere = true
-    }
-    _ = try converter.convert(store, to: path)
+    let opening = StoreOpening(
+      registry: registry, type: type.storeType, path: path, configurationName: store.configurationName,
+      options: converter.writeOptions, isReadOnly: false, model: store.model)
+    guard address.isFile else { return try migrate(store, toServer: address, type, converter, opening, finish) }
+    let result = try converter.publish(store, to: address, as: type)
     do {
-      let opening = StoreOpening(
-        registry: registry, type: type.storeType, path: path, configurationName: store.configurationName,
-        options: converter.writeOptions, isReadOnly: false, model: store.model)
-      let migrated = try opening.openIncremental(type, readsWhole: false)
-      exchange(store, for: migrated)
-      do { try finish() } catch {
-        exchange(migrated, for: store)
-        migrated.state.withLock { $0.endClosing(from: self) }
-        migrated.connection?.close()
-        throw error
-      }
-      if let watcher = state.withLock({ $0.watcher }) {
-        migrated.connection?.beginNoticing()
-        watcher.poke()
-      }
-      store.state.withLock { $0.endClosing(from: self) }
+      let migrated = try goOn(from: store, opening, type, finish)
+      result.store.conclude()
       return migrated
     } catch {
-      if !wasThere {
-        var made = try? type.init(StoreConfiguration(path: address.full, isReadOnly: false))
-        try? made?.destroy()
-        made?.close()
-      }
+      // If something cannot be restored, the original error is still the one to report.
+      try? result.store.rollBackWritten()
       throw error
     }
+  }
+
+  private func migrate(
+    _ store: PersistentStore, toServer address: StoreAddress, _ type: any IncrementalStore.Type,
+    _ converter: StoreConverter, _ opening: StoreOpening, _ finish: () throws -> Void
+  ) throws -> PersistentStore {
+    let configuration = StoreConfiguration(path: address.full, options: converter.writeOptions, isReadOnly: false)
+    do throws(PersistentStoreError) {
+      var present = try type.init(configuration)
+      defer { present.close() }
+      if try present.metadata() != nil {
+        throw PersistentStoreError(
+          .alreadyExists,
+          converter.replacesTarget
+            ? "there already is a store, which Save As does not replace, as it could not restore it: name another place, or remove it first"
+            : "there already is a store at this place")
+      }
+    } catch {
+      throw error.located(StoreLocation(file: address.shown))
+    }
+    let written = try converter.convert(store, to: address.full).identifier
+    var token: HistoryToken?
+    do {
+      token = try Self.history(of: type, configuration)
+      return try goOn(from: store, opening, type, finish)
+    } catch {
+      Self.destroy(type, configuration, written, token)
+      throw error
+    }
+  }
+
+  private static func history(
+    of type: any IncrementalStore.Type, _ configuration: StoreConfiguration
+  ) throws(PersistentStoreError) -> HistoryToken? {
+    var store = try type.init(configuration)
+    defer { store.close() }
+    guard try store.metadata() != nil else { return nil }
+    return try store.currentHistoryToken()
+  }
+
+  /// Removes a store that was written, unless it is another one by now, or somebody saved to it.
+  private static func destroy(
+    _ type: any IncrementalStore.Type, _ configuration: StoreConfiguration, _ written: UUID, _ token: HistoryToken?
+  ) {
+    guard var made = try? type.init(configuration) else { return }
+    defer { made.close() }
+    // An error here would hide the one to report.
+    do throws(PersistentStoreError) {
+      guard try made.metadata()?.uuid == written, try made.currentHistoryToken() == token else { return }
+      try made.destroy()
+    } catch {}
+  }
+
+  /// Opens what was written in place of a store; the store is open again if the last step fails.
+  private func goOn(
+    from store: PersistentStore, _ opening: StoreOpening, _ type: any IncrementalStore.Type,
+    _ finish: () throws -> Void
+  ) throws -> PersistentStore {
+    let migrated = try opening.openIncremental(type, readsWhole: false)
+    exchange(store, for: migrated)
+    do { try finish() } catch {
+      exchange(migrated, for: store)
+      migrated.state.withLock { $0.endClosing(from: self) }
+      migrated.connection?.close()
+      throw error
+    }
+    if let watcher = state.withLock({ $0.watcher }) {
+      migrated.connection?.beginNoticing()
+      watcher.poke()
+    }
+    store.state.withLock { $0.endClosing(from: self) }
+    return migrated
   }
 }

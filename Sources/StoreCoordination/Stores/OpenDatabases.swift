@@ -30,6 +30,27 @@ enum OpenDatabases {
     return entries.withLock { $0[file]?.type }
   }
 
+  /// Refuses to replace a file that somebody has open: what they saved afterwards would be lost.
+  static func refuseOpen(_ path: String) throws(PersistentStoreError) {
+    guard type(at: path) == nil else {
+      throw PersistentStoreError(
+        .unavailable, "this program has the database open: close it before it is replaced",
+        at: StoreLocation(file: path))
+    }
+    // Who has a database with a write-ahead log open holds a lock on this file (https://www.sqlite.org/walformat.html).
+    let descriptor = open(path + "-shm", O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    var lock = flock()
+    lock.l_type = Int16(F_WRLCK)
+    lock.l_whence = Int16(SEEK_SET)
+    guard fcntl(descriptor, F_GETLK, &lock) != 0 || lock.l_type == Int16(F_UNLCK) else {
+      throw PersistentStoreError(
+        .unavailable, "another program has the database open: close it there before it is replaced",
+        at: StoreLocation(file: path))
+    }
+  }
+
   static func add(_ path: String, _ type: any IncrementalStore.Type) -> FileNumber? {
     guard let file = FileNumber(path) else { return nil }
     entries.withLock { $0[file, default: Entry(type: type, count: 0)].count += 1 }

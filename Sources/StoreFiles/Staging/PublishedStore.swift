@@ -29,4 +29,22 @@ package struct PublishedStore: ~Copyable, Sendable {
     keepsPrevious = false
     try replacement.rollBack(from: identity)
   }
+
+  /// As ``rollBack()``, also if the published file was written to since, as databases do that are opened there. It has
+  /// to be closed.
+  package consuming func rollBackWritten() throws(PersistentStoreError) {
+    let lock = try StoreLock(for: replacement.location.targetPath)
+    defer { withExtendedLifetime(lock) {} }
+    keepsPrevious = false
+    var written = identity
+    if let now = try? FileIdentity.of(replacement.location.targetPath), now.device == identity.device,
+      now.inode == identity.inode
+    {
+      written = now
+    }
+    let undone = Replacement(
+      location: replacement.location, layout: replacement.layout, staged: written, replaced: replacement.replaced,
+      companions: replacement.companions)
+    try undone.rollBack(from: written)
+  }
 }
