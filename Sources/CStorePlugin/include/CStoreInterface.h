@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4bffcab1cdff96c8c12c7e2c808ed217ad4728c75e17b768c337c3ea9144e222"
+#define ASP_INTERFACE "7ce7916682601fc77dd1498f59197717970c29b7aee11503c59679e382061da7"
