@@ -5,7 +5,6 @@ import BuiltInStoreFormats
 import Foundation
 import StoreCoordination
 import StoreSQL
-import Synchronization
 import TestSupport
 import Testing
 
@@ -17,35 +16,13 @@ enum TestServer {
   static let url: String? = {
     // All tests that use a server are held to the list of statements.
     _ = PortableSubset.enforced
-    atexit { TestServer.dropSchemas() }
     return ProcessInfo.processInfo.environment["ATOMICSTORE_POSTGRES_URL"]
   }()
 
-  /// The schemas that tests of this process have named.
-  private static let schemas = Mutex<Set<String>>([])
-
-  /// Leaves a server that others use as it was.
-  private static func dropSchemas() {
-    // The kit itself never drops a schema: it may be someone else's.
-    PostgreSQLDatabase.inspect { _ in }
-    for name in schemas.withLock({ $0 }) {
-      let database = PostgreSQLDatabase(url: place(name), isReadOnly: false)
-      if (try? database.connect(mayCreate: false)) == true {
-        _ = try? database.run("DROP SCHEMA IF EXISTS \"\(name)\" CASCADE", [])
-      }
-      database.close()
-    }
-  }
-
-  private static func place(_ schema: String) -> String {
-    "\(url?.split(separator: "?").first.map(String.init) ?? "")?schema=\(schema)"
-  }
-
   static func schema(_ name: String) -> String {
-    guard url != nil else { return "" }
-    let schema = "test_\(name)_\(getpid())"
-    _ = schemas.withLock { $0.insert(schema) }
-    return place(schema)
+    guard let url else { return "" }
+    let base = url.split(separator: "?").first.map(String.init) ?? url
+    return "\(base)?schema=test_\(name)_\(getpid())"
   }
 }
 
