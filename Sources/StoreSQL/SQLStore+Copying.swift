@@ -5,7 +5,7 @@ extension SQLStore {
   ///
   /// - Returns: The number of objects by entity.
   mutating func replaceAll<Source: SQLDatabase>(
-    with source: SQLStore<Source>, _ metadata: StoreMetadata, mayReplace: Bool
+    with source: SQLStore<Source>, _ metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int] {
     let from = try source.ready()
     try source.database.begin(isWriting: false)
@@ -18,6 +18,7 @@ extension SQLStore {
     } fill: { store throws(PersistentStoreError) in
       let copy = SQLCopy(source: source, target: store, from: from, to: new)
       counts = try copy.run(metadata)
+      willVerify()
       try copy.verify()
       var reader = store
       guard let written = try reader.metadata(), written.uuid == metadata.uuid, written.entries == metadata.entries
