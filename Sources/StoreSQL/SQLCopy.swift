@@ -11,8 +11,9 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
   let from: SQLSchema
   let to: SQLSchema
 
-  /// How many rows are in memory at a time.
+  /// How many rows are in memory at a time, and about how many bytes of texts and data.
   private static var partSize: Int { 5000 }
+  private static var partBytes: Int { 4 << 20 }
   private var model: ManagedObjectModel { to.model }
 
   /// A column that is copied.
@@ -55,23 +56,31 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
       texts[Int(row.integer(0))] = row.integer(2)
     }
     try target.createTables(to, metadata, lasts: lasts, withIndexes: false)
-    for root in texts.keys.sorted() {
-      try target.database.run(
-        "UPDATE \(SQLStore<Target>.keysTable) SET texts = ?1 WHERE root = ?2",
-        [.integer(texts[root] ?? 0), .integer(Int64(root))])
-    }
     var counts: [Int: Int] = [:]
     let version = Int64(Date().timeIntervalSinceReferenceDate * 1_000_000)
     for table in tables {
       try parts(of: table) { part throws(PersistentStoreError) in
-        if table.root != nil {
+        if let root = table.root?.index {
           for row in part.indices {
+            // Whatever the source has counted: numbers that are in use are not given to new objects.
+            if case .integer(let id) = part[row][0] {
+              if id > SQLKeys.lastText {
+                lasts[root] = max(lasts[root] ?? 0, id)
+              } else {
+                texts[root] = max(texts[root] ?? 0, id &- .min)
+              }
+            }
             if case .integer(let entity) = part[row][1] { counts[Int(entity), default: 0] += 1 }
             part[row][2] = .integer(version)
           }
         }
         try write(part, table)
       }
+    }
+    for root in to.tables.keys.sorted() {
+      try target.database.run(
+        "UPDATE \(SQLStore<Target>.keysTable) SET last = ?1, texts = ?2 WHERE root = ?3",
+        [.integer(max(0, lasts[root] ?? 0)), .integer(max(0, texts[root] ?? 0)), .integer(Int64(root))])
     }
     try target.createIndexes(to)
     return counts
@@ -198,18 +207,37 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
           "\(entity.name).\(slot.name)")
       }
     }
-    for join in to.joins {
-      for (column, root) in [("a", join.roots.0), ("b", join.roots.1)] {
-        guard let table = to.tables[root] else { continue }
-        try refuse(
-          "\(join.name.quoted) j WHERE NOT EXISTS (SELECT 1 FROM \(table.name.quoted) d WHERE d.id = j.\(column))",
-          join.name)
+    for entity in model.entities {
+      for slot in entity.slots where slot.isToMany && SQLSchema.owner(of: slot.index, in: entity) == entity {
+        guard case .pairs(let join, let isTurned)? = to.toMany(slot.index, of: entity),
+          let destination = slot.destination.map({ model.entity(at: $0) })
+        else { continue }
+        let isItself = slot.inverseSlot == slot.index && SQLSchema.owner(of: slot.index, in: destination) == entity
+        try verify(
+          join, isTurned: isTurned, isItself: isItself, from: entity, to: destination, "\(entity.name).\(slot.name)")
       }
     }
   }
 
+  /// Checks that all pairs lead to objects that the relationship may have, and that one which is its own inverse has
+  /// each pair in both directions.
+  private func verify(
+    _ join: SQLSchema.JoinTable, isTurned: Bool, isItself: Bool, from owner: Entity, to destination: Entity,
+    _ name: String
+  ) throws(PersistentStoreError) {
+    for (column, entity) in [(isTurned ? "b" : "a", owner), (isTurned ? "a" : "b", destination)] {
+      try refuse(
+        "\(join.name.quoted) j WHERE NOT EXISTS (SELECT 1 FROM \(to.table(of: entity).name.quoted) d WHERE d.id = j.\(column) AND d.ent IN (\(kinds(entity))))",
+        name)
+    }
+    guard isItself else { return }
+    let pairs = join.name.quoted
+    try refuse("\(pairs) j WHERE NOT EXISTS (SELECT 1 FROM \(pairs) k WHERE k.a = j.b AND k.b = j.a)", name)
+  }
+
   private func kinds(_ entity: Entity) -> String {
-    entity.hierarchy.filter { !$0.isAbstract }.map { "\($0.index)" }.joined(separator: ", ")
+    let kinds = entity.hierarchy.filter { !$0.isAbstract }.map { "\($0.index)" }
+    return kinds.isEmpty ? "-1" : kinds.joined(separator: ", ")
   }
 
   private func refuse(_ rows: String, _ name: String) throws(PersistentStoreError) {
@@ -269,12 +297,21 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
   ) throws(PersistentStoreError) {
     var part: [[SQLValue]] = []
     part.reserveCapacity(Self.partSize)
+    var bytes = 0
     try source.database.stream(
       "SELECT \(table.list) FROM \(table.name.quoted) ORDER BY \(table.order)"
     ) { row throws(PersistentStoreError) in
       part.append(try read(row, table))
-      guard part.count == Self.partSize else { return }
+      for value in part[part.count - 1] {
+        switch value {
+        case .text(let text): bytes += text.utf8.count
+        case .blob(let data): bytes += data.count
+        default: break
+        }
+      }
+      guard part.count == Self.partSize || bytes >= Self.partBytes else { return }
       try body(&part)
+      bytes = 0
       part.removeAll(keepingCapacity: true)
     }
     if !part.isEmpty { try body(&part) }

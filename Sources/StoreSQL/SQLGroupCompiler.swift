@@ -43,6 +43,10 @@ struct SQLGroupCompiler {
   private(set) var joins = ""
   private(set) var keys: [Key] = []
   private(set) var outputs: [Output] = []
+  /// The numbers of the columns with how many values are not of their attribute's type: SQLite takes any. Such groups
+  /// are left to the kit, which reports the values.
+  private(set) var invalidAt: [Int] = []
+  private var checked: Set<String> = []
   /// Why the kit has to group; nil if everything is exact.
   private(set) var reason: String?
 
@@ -132,6 +136,10 @@ struct SQLGroupCompiler {
       return leave(aggregate.path, "is computed by the kit: it is not a column")
     }
     let value = source.sql
+    if dialect.isSQLite, checked.insert(value).inserted {
+      let test = Self.invalid(value, source.column.type)
+      invalidAt.append(select("COUNT(CASE WHEN \(value) IS NOT NULL AND (\(test)) THEN 1 END)"))
+    }
     switch (aggregate.function, source.slot.attributeType) {
     case (.count, _): outputs.append(.count(select("COUNT(\(value))")))
     case (.sum, .boolean): outputs.append(.count(select("COUNT(CASE WHEN \(value) THEN 1 END)")))
@@ -147,6 +155,20 @@ struct SQLGroupCompiler {
       leave(
         aggregate.path,
         "is added up by the kit: sums of type \(type?.modelName ?? "object") depend on how a database adds")
+    }
+  }
+
+  /// A condition that values fulfil which SQLite has in a column of another type.
+  private static func invalid(_ value: String, _ type: SQLType) -> String {
+    switch type {
+    case .integer16: "typeof(\(value)) <> 'integer' OR \(value) NOT BETWEEN -32768 AND 32767"
+    case .integer32: "typeof(\(value)) <> 'integer' OR \(value) NOT BETWEEN -2147483648 AND 2147483647"
+    case .integer64, .boolean: "typeof(\(value)) <> 'integer'"
+    case .double: "typeof(\(value)) = 'text' OR typeof(\(value)) = 'blob' AND length(\(value)) <> 8"
+    case .float: "typeof(\(value)) = 'text' OR typeof(\(value)) = 'blob' AND length(\(value)) <> 4"
+    case .text: "typeof(\(value)) <> 'text'"
+    case .blob: "typeof(\(value)) <> 'blob'"
+    case .uuid: "typeof(\(value)) <> 'blob' OR length(\(value)) <> 16"
     }
   }
 

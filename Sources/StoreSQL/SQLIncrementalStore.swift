@@ -43,15 +43,15 @@ extension SQLIncrementalStore {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) { try sql.replaceAll(with: snapshot, mayReplace: mayReplace, verify: verify) }
   public mutating func replaceAll(
-    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool
+    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int]? {
     guard let other = other as? any SQLIncrementalStore else { return nil }
-    return try copyAll(of: other, metadata, mayReplace)
+    return try copyAll(of: other, metadata, mayReplace, willVerify)
   }
   private mutating func copyAll<Other: SQLIncrementalStore>(
-    of other: Other, _ metadata: StoreMetadata, _ mayReplace: Bool
+    of other: Other, _ metadata: StoreMetadata, _ mayReplace: Bool, _ willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int] {
-    try sql.replaceAll(with: other.sql, metadata, mayReplace: mayReplace)
+    try sql.replaceAll(with: other.sql, metadata, mayReplace: mayReplace, willVerify: willVerify)
   }
   public mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError) {
     let store = sql

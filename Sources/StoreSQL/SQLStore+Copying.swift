@@ -5,7 +5,7 @@ extension SQLStore {
   ///
   /// - Returns: The number of objects by entity.
   mutating func replaceAll<Source: SQLDatabase>(
-    with source: SQLStore<Source>, _ metadata: StoreMetadata, mayReplace: Bool
+    with source: SQLStore<Source>, _ metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int] {
     let from = try source.ready()
     try source.database.begin(isWriting: false)
@@ -13,9 +13,12 @@ extension SQLStore {
     try source.checkStamp()
     let new = SQLSchema(from.model, Self.dialect)
     var counts: [Int: Int] = [:]
-    try replaceAll(with: new, mayReplace: mayReplace) { store throws(PersistentStoreError) in
+    try replaceAll(with: new, mayReplace: mayReplace) { found throws(PersistentStoreError) in
+      try found.refuseSame(as: source)
+    } fill: { store throws(PersistentStoreError) in
       let copy = SQLCopy(source: source, target: store, from: from, to: new)
       counts = try copy.run(metadata)
+      willVerify()
       try copy.verify()
       var reader = store
       guard let written = try reader.metadata(), written.uuid == metadata.uuid, written.entries == metadata.entries
@@ -24,27 +27,52 @@ extension SQLStore {
     return counts
   }
 
+  /// Refuses a store that is to be replaced by itself: it would wait for its own reader for ever.
+  ///
+  /// Files are told apart by their paths. A copy that was made with the tools of a server looks the same.
+  private func refuseSame<Source: SQLDatabase>(as source: SQLStore<Source>) throws(PersistentStoreError) {
+    guard !Self.dialect.isSQLite, !SQLStore<Source>.dialect.isSQLite, identifier == source.identifier,
+      stamp == source.stamp
+    else { return }
+    throw PersistentStoreError(
+      .alreadyExists,
+      "the target is the source itself, or a copy of it that was made with the server's tools: remove that first")
+  }
+
   /// Replaces everything in one transaction.
   ///
+  /// - Parameter check: Called with the store that is there, before it is replaced.
   /// - Parameter fill: Creates the tables of the new schema, fills them, and reads back what was written.
   mutating func replaceAll(
-    with new: SQLSchema, mayReplace: Bool, fill: (SQLStore) throws(PersistentStoreError) -> Void
+    with new: SQLSchema, mayReplace: Bool,
+    check: (SQLStore) throws(PersistentStoreError) -> Void = { _ throws(PersistentStoreError) in },
+    fill: (SQLStore) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
     guard try database.connect(mayCreate: true) else {
       throw PersistentStoreError(.cannotCreate, "the database cannot be created")
     }
     let store = self
-    try transaction { () throws(PersistentStoreError) in
+    // One for each attempt.
+    var written: Set<String> = []
+    let wasSaved: (Database) throws(PersistentStoreError) -> Bool = { database throws(PersistentStoreError) in
+      guard try database.hasTable(Self.metadataTable) else { return false }
+      return written.contains(try Self.stamp(in: database))
+    }
+    try transaction(wasSaved: wasSaved) { () throws(PersistentStoreError) in
+      // Better an error than to wait for ever for somebody who reads what is to be replaced.
+      if !Self.dialect.isSQLite { try store.database.run("SET LOCAL lock_timeout = '30s'", []) }
       var reader = store
       var transactions: Int64 = 0
       if let old = try reader.metadata() {
         guard mayReplace else { throw PersistentStoreError(.alreadyExists, "there already is a store at this place") }
+        try check(reader)
         transactions = try reader.currentHistoryToken()?.number ?? 0
         try store.dropTables(SQLSchema(try Self.model(of: old), Self.dialect))
       }
       // Tables of others, where there are any with these names, make it fail.
       try fill(store)
       try store.beginHistory(after: transactions)
+      written.insert(try Self.stamp(in: store.database))
     }
     _ = try metadata()
     schema = new

@@ -48,11 +48,12 @@ extension SQLStore {
     var id: Int64
   }
 
-  /// The group that a row is; nil if one of its values has no order.
+  /// The group that a row is; nil if one of its values has no order, or is not valid.
   private func group(
     _ row: any SQLRow, _ groups: SQLGroupCompiler, _ entity: Entity, _ schema: SQLSchema, _ number: Int,
     _ texts: inout [ReferenceText]
   ) throws(PersistentStoreError) -> StoreGroup? {
+    guard !groups.invalidAt.contains(where: { row.integer($0) > 0 }) else { return nil }
     let id = row.integer(2)
     guard let first = Self.entity(row.integer(0), below: entity.root) else {
       throw PersistentStoreError(.malformed, "the row \(id) is of entity number \(row.integer(0)), which it cannot be")

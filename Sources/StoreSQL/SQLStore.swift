@@ -95,13 +95,17 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
 
   /// Checks that the tables are those that were opened: numbers of entities and slots are of their model.
   func checkStamp() throws(PersistentStoreError) {
+    guard try Self.stamp(in: database) == stamp else {
+      throw PersistentStoreError(.unavailable, "the store was replaced since it was opened: open it again")
+    }
+  }
+
+  static func stamp(in database: Database) throws(PersistentStoreError) -> String {
     var found = ""
     try database.query("SELECT value FROM \(Self.metadataTable) WHERE key = 'stamp'", []) { row in
       found = String(decoding: row.data(0), as: UTF8.self)
     }
-    guard found == stamp else {
-      throw PersistentStoreError(.unavailable, "the store was replaced since it was opened: open it again")
-    }
+    return found
   }
 
   // MARK: Tables

@@ -161,7 +161,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     switch state {
     case "40001", "40P01": .retry
     case "23505": .duplicateReference
-    case "57014": .timedOut
+    case "57014", "55P03": .timedOut
     case "53100": .noSpace
     case "25006": .readOnly
     case "42501": .notAuthorised
@@ -259,15 +259,19 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     let name = "atomicstore_cursor_\(cursors)"
     cursors += 1
     try execute("DECLARE \(name) NO SCROLL CURSOR FOR \(PostgreSQLText.statement(sql))")
+    // As many rows at a time as fit into a few megabytes.
+    var wanted = 100
     while true {
       let connection = try opened()
-      try inspect("FETCH FORWARD 5000 FROM \(name)")
-      let result = try checked(
-        PQexecParams(connection, "FETCH FORWARD 5000 FROM \(name)", 0, nil, nil, nil, nil, 1), connection)
+      let fetch = "FETCH FORWARD \(wanted) FROM \(name)"
+      try inspect(fetch)
+      let result = try checked(PQexecParams(connection, fetch, 0, nil, nil, nil, nil, 1), connection)
       defer { PQclear(result) }
       let count = PQntuples(result)
       for row in 0..<count { try body(PostgreSQLRow(result, row)) }
-      if count < 5000 { break }
+      if count < wanted { break }
+      let size = PQresultMemorySize(result)
+      if size > 4 << 20 { wanted = max(1, wanted / 2) } else if size < 1 << 20 { wanted = min(5000, wanted * 2) }
     }
     try execute("CLOSE \(name)")
   }

@@ -2,7 +2,9 @@ import AtomicStoreConformance
 import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
+import CSQLite
 import Foundation
+import StoreCoordination
 import TestSupport
 import Testing
 
@@ -59,6 +61,9 @@ import Testing
     #expect(
       try explained(["name"], ["median:(big)"]) == "objects: 'big' is evaluated on the objects of each group")
     #expect(try explained(["name"], ["name", "tags.name"]).hasPrefix("objects: "))
+    var refreshing = try Self.request(["name"], ["@count"])
+    refreshing.shouldRefreshRefetchedObjects = true
+    #expect("\(try context.explain(refreshing))".hasPrefix("objects: "))
     let item = try context.insertNewObject(forEntityName: "Item")
     #expect(try explained(["name"], ["@count"]).contains("unsaved changes"))
     context.delete(item)
@@ -75,6 +80,33 @@ import Testing
     let outcome = try pair.stores.compareRows(requests)
     #expect(outcome.difference == nil)
     #expect(outcome.exact == 2)
+  }
+
+  @Test(
+    "a value that its attribute cannot have is not added up, compared or counted by the store",
+    arguments: ["'many'", "70000", "1.5"])
+  func invalidValues(_ value: String) throws {
+    let pair = try GraphPair(seed: 4, count: 20)
+    let path = pair.folder.path + "/copy.sqlgraph"
+    _ = try StoreConverter(registry: .builtIn).convert(from: pair.incrementalPath, to: path)
+    let types = StoreRegistry.builtIn.incrementalTypes
+    let type = try #require(types.first { $0.traits.fileExtensions.contains("sqlgraph") })
+    func isGrouped(_ function: StoreGrouping.Function) throws -> Bool {
+      var store = try type.init(StoreConfiguration(path: path, isReadOnly: true))
+      defer { store.close() }
+      let model = try ManagedObjectModel(try #require(try store.metadata()?.model))
+      try store.prepare(for: model)
+      let item = try #require(model.entity(named: "Item"))
+      let rows = StoreFetch(entity: item.index, entities: item.hierarchy.filter { !$0.isAbstract }.map(\.index))
+      return try store.groups(StoreGrouping(rows, keys: [], aggregates: [.init(function, of: ["small"])])) != nil
+    }
+    for function in [StoreGrouping.Function.sum, .minimum, .maximum, .count] { #expect(try isGrouped(function)) }
+    var database: OpaquePointer?
+    #expect(sqlite3_open(path, &database) == SQLITE_OK)
+    let statement = "UPDATE Item SET small = \(value) WHERE id = (SELECT MIN(id) FROM Item)"
+    #expect(sqlite3_exec(database, statement, nil, nil, nil) == SQLITE_OK)
+    sqlite3_close(database)
+    for function in [StoreGrouping.Function.sum, .minimum, .maximum, .count] { #expect(try !isGrouped(function)) }
   }
 
   @Test("objects that are grouped by the store are not read")

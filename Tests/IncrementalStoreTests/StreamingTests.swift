@@ -5,6 +5,7 @@ import BuiltInStoreFormats
 import CSQLite
 import Foundation
 import StoreCoordination
+import Synchronization
 import TestSupport
 import Testing
 
@@ -18,11 +19,101 @@ import Testing
     return (try store.nodes.canonical(), store.metadata)
   }
 
-  /// Stages of a conversion, to tell that it did not read everything at first.
+  /// Converts row by row: whoever has read everything says how much would be lost.
   private func convert(_ source: String, _ target: String) throws -> StoreConverter.Report {
+    let stages = Mutex<[StoreConverter.Stage]>([])
     var converter = StoreConverter(registry: .builtIn)
     converter.replacesTarget = true
-    return try converter.convert(from: source, to: target)
+    converter.progress = { stage in stages.withLock { $0.append(stage) } }
+    let report = try converter.convert(from: source, to: target)
+    #expect(stages.withLock { $0 } == [.loading, .writing, .verifying, .publishing])
+    return report
+  }
+
+  private func execute(_ statements: [String], in path: String) throws {
+    var database: OpaquePointer?
+    #expect(sqlite3_open(path, &database) == SQLITE_OK)
+    defer { sqlite3_close(database) }
+    for statement in statements {
+      #expect(sqlite3_exec(database, statement, nil, nil, nil) == SQLITE_OK, "\(statement)")
+    }
+  }
+
+  @Test("a server's store is not replaced by itself, however its URL is written", .enabled(if: TestServer.url != nil))
+  func replacedByItself() throws {
+    let pair = try GraphPair(seed: 7, count: 10)
+    let server = TestServer.schema("itself")
+    _ = try convert(pair.incrementalPath, server)
+    let rest = server.drop { $0 != ":" }
+    for spelling in ["postgres\(rest)", "postgresql\(rest)"] {
+      #expect { try convert(server, spelling) } throws: { ($0 as? PersistentStoreError)?.code == .alreadyExists }
+    }
+    try same(pair.incrementalPath, server)
+  }
+
+  @Test("numbers that are in use are not given to new objects, whatever the source has counted")
+  func numbers() throws {
+    let pair = try GraphPair(seed: 8, count: 20)
+    let (source, copy) = (pair.folder.path + "/source.sqlgraph", pair.folder.path + "/copy.sqlgraph")
+    _ = try convert(pair.incrementalPath, source)
+    try execute(["UPDATE atomicstore_keys SET last = 0, texts = 0"], in: source)
+    _ = try convert(source, copy)
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    try coordinator.addPersistentStore(at: copy)
+    let context = ManagedObjectContext(coordinator)
+    let request = FetchRequest<ManagedObject>(entityName: "Tag")
+    let count = try context.count(for: request)
+    try context.insertNewObject(forEntityName: "Tag").setValue("new", forKey: "name")
+    try context.save()
+    #expect(try ManagedObjectContext(coordinator).count(for: request) == count + 1)
+  }
+
+  /// A file with a person of each kind; the pairs of both relationships are given by names.
+  private func people(_ folder: TemporaryDirectory) throws -> String {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Person",
+          properties: [
+            .attribute("name", .string), .toMany("friends", "Person", inverse: "friends"),
+            .toMany("teachers", "Teacher"),
+          ],
+          subentities: [
+            EntityDescription(name: "Pupil", properties: []), EntityDescription(name: "Teacher", properties: []),
+          ])
+      ]))
+    let path = folder.path + "/people.sqlgraph"
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+    let store = try coordinator.addPersistentStore(at: path)
+    let context = ManagedObjectContext(coordinator)
+    let pupil = try context.insertNewObject(forEntityName: "Pupil")
+    let teacher = try context.insertNewObject(forEntityName: "Teacher")
+    try pupil.setValue("pupil", forKey: "name")
+    try teacher.setValue("teacher", forKey: "name")
+    try pupil.add(teacher, to: "friends")
+    try pupil.add(teacher, to: "teachers")
+    try context.save()
+    try coordinator.remove(store)
+    return path
+  }
+
+  @Test(
+    "pairs that lead to an object of another entity, or in one direction only, are not copied",
+    arguments: [
+      "UPDATE Person_teachers SET b = (SELECT id FROM Person WHERE name = 'pupil')",
+      "DELETE FROM Person_friends WHERE a = (SELECT id FROM Person WHERE name = 'pupil')",
+      "UPDATE Person_friends SET b = 999",
+    ])
+  func damagedPairs(_ statement: String) throws {
+    let folder = try TemporaryDirectory("streaming-pairs")
+    let (source, target) = (try people(folder), folder.path + "/copy.sqlgraph")
+    _ = try convert(source, target)
+    try same(source, target)
+    try execute([statement], in: source)
+    #expect { try convert(source, folder.path + "/bad.sqlgraph") } throws: {
+      ($0 as? PersistentStoreError)?.code == .danglingReference
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder.path + "/bad.sqlgraph"))
   }
 
   private func same(_ one: String, _ other: String) throws {

@@ -99,9 +99,10 @@ public protocol IncrementalStore: Sendable {
   ///   - other: A store that is prepared.
   ///   - metadata: What this store has as its metadata afterwards.
   ///   - mayReplace: As for ``replaceAll(with:mayReplace:verify:)``.
+  ///   - willVerify: Called when everything is written and is read back next.
   /// - Returns: The number of objects by entity; nil if this store cannot copy that one so, and has done nothing.
   mutating func replaceAll(
-    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool
+    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int]?
 
   /// Writes the metadata, without the objects.
@@ -127,7 +128,7 @@ extension IncrementalStore {
   public static var urlSchemes: [String] { [] }
   public static func recognize(_ probe: StoreProbe) -> Recognition { .no }
   public mutating func replaceAll(
-    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool
+    with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int]? { nil }
   public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? { nil }
   public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }

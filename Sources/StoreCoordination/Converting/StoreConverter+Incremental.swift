@@ -91,10 +91,7 @@ extension StoreConverter {
       return
     }
     let staged = try staged(source, at: address, place, fill)
-    if !isDryRun {
-      progress?(.publishing)
-      try staged.commit()
-    }
+    if !isDryRun { try staged.commit() }
   }
 
   /// Has a new file filled beside its place.

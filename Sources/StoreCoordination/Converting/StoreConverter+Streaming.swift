@@ -59,11 +59,15 @@ extension StoreConverter {
   ) throws(PersistentStoreError) -> [Int: Int]? {
     guard let connection = source.connection else { return nil }
     progress?(.writing)
-    let mayReplace = replacesTarget
+    let (mayReplace, progress) = (replacesTarget, progress)
     return try connection.use { store throws(PersistentStoreError) in
       var target = try type.init(StoreConfiguration(path: path, isReadOnly: false))
       defer { target.close() }
-      return try target.replaceAll(with: store, metadata: metadata, mayReplace: mayReplace)
+      let counts = try target.replaceAll(with: store, metadata: metadata, mayReplace: mayReplace) {
+        progress?(.verifying)
+      }
+      if counts != nil { progress?(.publishing) }
+      return counts
     }
   }
 }
