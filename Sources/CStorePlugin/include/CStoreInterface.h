@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "7ce7916682601fc77dd1498f59197717970c29b7aee11503c59679e382061da7"
+#define ASP_INTERFACE "2bc73f505b573769f7be40eaec8a8f4c7bf5f3684adae661ea9fd4b8550d8679"
