@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import Foundation
+import TestSupport
 import Testing
 
 @testable import StorePredicates
