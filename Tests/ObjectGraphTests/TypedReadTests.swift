@@ -239,7 +239,7 @@ private struct Expected: Equatable {
       #expect(try one.value(forKeyPath: "other.other.text") == nil, "\(when)")
       #expect(try one.value(forKeyPath: "other.other.nothing") == nil, "\(when)")
       #expect(throws: ManagedObjectError.self) { try one.value(forKeyPath: "other.nothing") }
-      #expect(throws: ManagedObjectError.self) { try one.value(forKeyPath: "number.text") }
+      #expect(throws: ManagedObjectError.self) { try one.value(forKeyPath: "other.number.text") }
       try stack.context.save()
     }
   }
