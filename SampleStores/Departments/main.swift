@@ -52,12 +52,12 @@ var path = CommandLine.arguments.dropFirst().first ?? FileManager.default.tempor
 var isFolder: ObjCBool = false
 if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
   path += "/Departments.xml"
+  // What an earlier run left.
+  try? FileManager.default.removeItem(atPath: path)
 }
 
 let coordinator = PersistentStoreCoordinator(
   managedObjectModel: try ManagedObjectModel(description), registry: .builtIn)
-// What an earlier run left.
-try? coordinator.destroyPersistentStore(at: path)
 coordinator.setManagedObjectClass(Department.self, forEntityName: "Department")
 coordinator.setManagedObjectClass(Employee.self, forEntityName: "Employee")
 try coordinator.addPersistentStore(at: path)

@@ -102,7 +102,10 @@ import Testing
     stack.context.undoManager?.redo()
     #expect(try ada.objects(forRelationshipNamed: "tasks") == right)
     try stack.context.save()
-    let again = try #require(try stack.reopened().first("Person", "Ada"))
-    #expect(try again.objects(forRelationshipNamed: "tasks").map(\.objectID) == right.map(\.objectID))
+    let reopened = try stack.reopened()
+    try withExtendedLifetime(reopened) {
+      let again = try #require(try reopened.first("Person", "Ada"))
+      #expect(try again.objects(forRelationshipNamed: "tasks").map(\.objectID) == right.map(\.objectID))
+    }
   }
 }

@@ -18,7 +18,10 @@ extension ManagedObjectContext {
   func plan<Result>(_ request: FetchRequest<Result>, for purpose: FetchPlan.Purpose) throws(ManagedObjectError)
     -> FetchPlan
   {
-    let isIncremental = parent == nil && cachesAsked(request).contains { $0.isIncremental }
+    let asked = parent == nil ? cachesAsked(request) : []
+    // By now another store may have taken a store's place: a Save As to or from a database, or one that failed.
+    for cache in asked { _ = cache.currentVersion() }
+    let isIncremental = asked.contains { $0.isIncremental }
     if !isIncremental, asksForAll(request, purpose) { return .all }
     if !request.includesPendingChanges, parent == nil, hasPendingChanges { return .withoutChanges }
     if isIncremental {
