@@ -4,8 +4,11 @@ extension NodeTableBuilder {
   /// The references are in a list, each once, so that one that is mentioned often is looked up once.
   ///
   /// - Parameters:
+  ///   - entity: The entity's index in the model.
+  ///   - slot: The relationship's slot.
   ///   - counts: The number of objects of each row; at most 1 for a to-one.
   ///   - indexes: For all objects, row by row, the index of the reference in `references`.
+  ///   - references: The references that the indexes count in.
   /// - Throws: `.malformed` if the sizes do not match the rows, or an index is not one of `references`.
   public func fillRelationship(
     entity: Int, slot: Int, counts: Span<UInt32>, indexes: Span<UInt32>, references: [ReferenceObject]
