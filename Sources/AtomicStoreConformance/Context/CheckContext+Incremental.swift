@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import BinaryPropertyListStoreFormat
+import CConformance
 import FoundationEssentials
 import Glibc
 import StoreCoordination
@@ -14,6 +15,31 @@ extension StoreSession {
 
   /// The path or URL of the check's store.
   func place() throws -> String { try subject.url ?? filePath(incrementalType()) }
+
+  /// Waits for a process that this one started, and stops it if it does not end.
+  ///
+  /// - Parameter report: The file in which it wrote what went wrong.
+  /// - Returns: How it failed; nil if it came to its end.
+  func problem(of process: pid_t, _ report: String) throws -> String? {
+    var code: Int32 = 0
+    var used: Int64 = 0
+    // What it may use is processor time: how long that takes depends on what else the machine does.
+    let end = csf_wait_for_work(process, 20_000, &code, &used)
+    if end == 1, code == 0 { return nil }
+    if end != 1, end != 2 {
+      kill(process, SIGKILL)
+      _ = csf_wait(process, 1000, &code)
+    }
+    switch end {
+    case 1:
+      let problem = Files.read(report).map { String(decoding: $0, as: UTF8.self) }
+      return "the other process fails: \(problem ?? "exit code \(code)")"
+    case 2: return "signal \(code) ends the other process"
+    case 3: return "the other process waits for something that does not come"
+    case 4: throw Skipped(reason: "the machine is too slow: the other process has used \(used) ms")
+    default: return "the other process does not end"
+    }
+  }
 
   func filePath(_ type: any IncrementalStore.Type, _ name: String = "store") -> String {
     folder + "/" + name + (type.traits.fileExtensions.first.map { "." + $0 } ?? "")
@@ -83,7 +109,7 @@ extension CheckContext {
   /// - Throws: ``Skipped`` if there is a store that no check has created.
   func clearURL() throws {
     guard let url = subject.url, let type = subject.soundIncremental else { return }
-    let problem = try process("see that there is no store at the URL") { _ in
+    let problem = try process("check that the URL has no store yet") { _ in
       var store = try type.init(StoreConfiguration(path: url))
       defer { store.close() }
       guard let found = try store.metadata() else { return "" }

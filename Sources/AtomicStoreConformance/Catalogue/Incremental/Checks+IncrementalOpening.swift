@@ -37,7 +37,7 @@ extension Checks {
   static let incrementalOpening: [CheckDefinition] = [
     incremental(
       "INC-01", "Asking for the metadata of a missing store returns nil and creates nothing",
-      by: "the metadata is read where there is no store, with the right to write and without",
+      by: "the metadata of a place without a store is read, by a writable and a read-only store",
       catches: ["inventsMetadata"]
     ) { check in
       for isReadOnly in [true, false] {
@@ -47,7 +47,7 @@ extension Checks {
           defer { store.close() }
           return text(try store.metadata())
         }
-        try check.expectEqual(found, "no store", "where there is no store")
+        try check.expectEqual(found, "no store", "the metadata of a place without a store")
       }
       if check.subject.url == nil { try check.expectList(Files.names(in: check.folder), [], "the files afterwards") }
     },

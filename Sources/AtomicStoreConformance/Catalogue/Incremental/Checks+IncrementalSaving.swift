@@ -203,19 +203,7 @@ extension Checks {
           _exit(0)
         }
         try count()
-        var code: Int32 = 0
-        var used: Int64 = 0
-        // What it may use is processor time: how long that takes depends on what else the machine does.
-        let end = csf_wait_for_work(other, 20_000, &code, &used)
-        if end == 4 { throw Skipped(reason: "the machine is too slow: the other process has used \(used) ms") }
-        guard end == 1 else {
-          if end != 2 { kill(other, SIGKILL) }
-          throw Skipped(reason: "the other process did not come to its end (\(end)), so nothing can be compared")
-        }
-        guard code == 0 else {
-          let problem = Files.read(report).map { String(decoding: $0, as: UTF8.self) }
-          return "the other process fails: \(problem ?? "it does not end")"
-        }
+        if let problem = try session.problem(of: other, report) { return problem }
         return try session.connect().value("big", of: object) ?? "nil"
       }
       try check.expectEqual(number, GraphText.value(.integer(Int64(2 * turns))) ?? "", "the number in the end")

@@ -147,7 +147,7 @@ extension Checks {
       }
       try check.expectEqual(
         counts, [1200, 1200, 0, 0],
-        "rows, different references among them, references that nobody asked for, rows of no references")
+        "rows, different references among them, references that were not asked for, rows of no references")
     },
     incremental(
       "INC-20", "Objects of sub-entities are found by the root of their hierarchy",

@@ -161,7 +161,7 @@ extension Checks {
     },
     incremental(
       "INC-69", "A new file has the permissions that new files have in this process",
-      by: "a store is created in a process whose new files nobody else may read", catches: ["worldReadable"]
+      by: "a store is created in a process whose new files only their owner may read", catches: ["worldReadable"]
     ) { check in
       try check.requireFiles()
       let modes = try check.process("create a store with umask 077") { session -> [String] in
@@ -199,6 +199,7 @@ extension StoreSession {
   /// - Returns: What a load found that no save has left; empty if there is nothing.
   fileprivate func loadWhileSaving(times: Int) throws -> String {
     let stop = folder + "/stop"
+    let report = folder + "/problem"
     let connection = try connect()
     let owner = try connection.insert("Owner", [["name": .string("0")]])[0]
     let tag = try connection.insert("Tag", [["name": .string("0")]])[0]
@@ -216,7 +217,7 @@ extension StoreSession {
           } catch let error as PersistentStoreError where error.code == .retry {}
         }
         isDone = true
-      } catch {}
+      } catch { Files.write(Array("\(error)".utf8), to: report) }
       _exit(isDone ? 0 : 1)
     }
     defer { Files.write([1], to: stop) }
@@ -235,11 +236,7 @@ extension StoreSession {
       }
     }
     Files.write([1], to: stop)
-    var code: Int32 = 0
-    guard csf_wait(other, 30_000, &code) == 1, code == 0 else {
-      kill(other, SIGKILL)
-      throw Skipped(reason: "the process that saves did not come to its end, so not every load was beside a save")
-    }
+    if let problem = try problem(of: other, report) { return problem }
     return ""
   }
 }

@@ -4,7 +4,7 @@ import Glibc
 
 extension Faults {
   static let incrementalOpening: [Fault] = [
-    .incremental("inventsMetadata", "has metadata where there is no store to be read") { hooks in
+    .incremental("inventsMetadata", "reports metadata for a place without a store") { hooks in
       hooks.metadata = { (configuration, found, failure) throws(PersistentStoreError) in
         if let failure { throw failure }
         if found == nil, configuration.isReadOnly { found = StoreMetadata(storeType: "Invented") }
@@ -32,7 +32,7 @@ extension Faults {
     .incremental("destroyOfNothingFails", "fails to destroy a store that is not there") { hooks in
       hooks.destroy = { (target) throws(PersistentStoreError) in
         guard try target.store.metadata() != nil else {
-          throw PersistentStoreError(.notFound, "there is no store to destroy")
+          throw PersistentStoreError(.notFound, "the store to destroy does not exist")
         }
         try target.store.destroy()
       }
