@@ -101,22 +101,23 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
 
   /// Looks at each statement before it is sent, and may refuse it. For tests: which statements there are is part of
   /// the format.
+  ///
+  /// It stays for as long as the process does. A mutex would not do: what it knows of its thread is wrong in the copies
+  /// of a process that checks run in.
   static func inspect(with body: @escaping @Sendable (String) throws(PersistentStoreError) -> Void) {
-    inspection.withLock { $0.body = body }
-    isInspected.store(true, ordering: .releasing)
+    inspector.store(.passRetained(Inspector(body)), ordering: .releasing)
   }
 
-  /// A structure, because a closure that a mutex holds itself is wrapped once more whenever it is read.
-  private struct Inspection: Sendable {
-    var body: (@Sendable (String) throws(PersistentStoreError) -> Void)?
+  private final class Inspector: Sendable {
+    let body: @Sendable (String) throws(PersistentStoreError) -> Void
+
+    init(_ body: @escaping @Sendable (String) throws(PersistentStoreError) -> Void) { self.body = body }
   }
-  private static let inspection = Mutex(Inspection())
-  /// Asked first: no statement of a program waits for a lock that only tests need.
-  private static let isInspected = Atomic(false)
+  private static let inspector = Atomic<Unmanaged<Inspector>?>(nil)
 
   private func inspect(_ sql: String) throws(PersistentStoreError) {
-    guard Self.isInspected.load(ordering: .acquiring), let body = Self.inspection.withLock({ $0.body }) else { return }
-    try body(sql)
+    guard let inspector = Self.inspector.load(ordering: .acquiring) else { return }
+    try inspector.takeUnretainedValue().body(sql)
   }
 
   private func execute(_ sql: String) throws(PersistentStoreError) {

@@ -203,6 +203,7 @@ final class WorkerPool: Sendable {
     }) {
       return worker
     }
+    guard !WorkerServer.wasAsked || WorkerServer.runsCheck.load(ordering: .relaxed) else { return nil }
     var pair: [Int32] = [0, 0]
     guard csf_socketpair(&pair) == 0 else { return nil }
     defer { close(pair[1]) }

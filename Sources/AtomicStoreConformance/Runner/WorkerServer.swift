@@ -2,6 +2,7 @@ import AtomicStoreSPI
 import CConformance
 import FoundationEssentials
 import Glibc
+import Synchronization
 
 /// The process that checks run from. It does nothing but make copies of itself: each check runs in one that has touched
 /// no store.
@@ -18,7 +19,14 @@ enum WorkerServer {
     serve(subject)
   }
 
+  /// Whether this process was started to serve, also once it does: tests that run beside each other in it must not
+  /// start workers, each of which would start further ones.
+  static let wasAsked = getenv(variable) != nil
+  /// Whether this is the copy of a worker that runs a check, which may need another process.
+  static let runsCheck = Atomic(false)
+
   static func serve(_ subject: ConformanceSubject) -> Never {
+    _ = wasAsked
     unsetenv(variable)
     signal(SIGPIPE, SIG_IGN)
     var pending: [UInt8] = []
@@ -55,6 +63,7 @@ enum WorkerServer {
     if child == 0 {
       setpgid(0, 0)
       close(control)
+      runsCheck.store(true, ordering: .relaxed)
       var subject = subject
       if !fields[4].isEmpty { subject.fault = fields[4] }
       subject.timeLimit = Int(fields[6])
