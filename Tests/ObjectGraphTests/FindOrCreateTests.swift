@@ -65,9 +65,11 @@ import Testing
     return made
   }
 
-  @Test("an import that fetches each object first examines few objects for each, whatever the key", arguments: kinds)
-  func work(_ kind: String) throws {
-    let stack = try Stack(model: try Self.model())
+  @Test(
+    "an import that fetches each object first examines few objects for each, whatever the key", arguments: kinds,
+    ["InMemory", "SQLiteGraph"])
+  func work(_ kind: String, _ type: String) throws {
+    let stack = try Stack(type, model: try Self.model())
     let count = 1500
     #expect(try Self.importAll(stack, kind, count, note: "first") == count)
     // Once for what is inserted, once for each value set after that, once when it is found.
@@ -154,9 +156,9 @@ import Testing
 
   @Test(
     "searches between random changes find what evaluating each object finds: values that come back, values of many",
-    arguments: [UInt64](1...8))
-  func randomChanges(_ seed: UInt64) throws {
-    let stack = try Stack(model: try Self.model())
+    arguments: [UInt64](1...8), ["InMemory", "SQLiteGraph"])
+  func randomChanges(_ seed: UInt64, _ type: String) throws {
+    let stack = try Stack(type, model: try Self.model())
     let context = stack.context
     context.undoManager = UndoHistory()
     var dice = GraphScript.Random(state: seed)

@@ -56,11 +56,23 @@ extension ManagedObjectContext {
   func refreshStaleObjects<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) {
     let wanted = Set(try entities(of: request).map(\.name).map { ScalarString($0) })
     for cache in cachesAsked(request) {
+      try readAgain(wanted, in: cache)
       guard let version = cache.currentVersion() else { continue }
       let stale = cache.registeredObjects.filter {
         $0.base != nil && $0.base !== version && wanted.contains(ScalarString($0.plan.name))
       }
       if !stale.isEmpty { mergeNewer(into: stale) }
+    }
+  }
+
+  /// Reads the rows of objects again that an incremental store may have changed since.
+  private func readAgain(_ entities: Set<ScalarString>, in cache: StoreCache) throws(ManagedObjectError) {
+    guard cache.isIncremental else { return }
+    let read = cache.registeredObjects.filter {
+      $0.flags.contains(.realized) && entities.contains(ScalarString($0.plan.name))
+    }
+    do throws(PersistentStoreError) { try cache.renew(read) } catch {
+      throw ManagedObjectError(.persistentStoreOperation, "the store could not be asked", underlying: error)
     }
   }
 

@@ -13,6 +13,8 @@ struct StoreSearch {
   let hasChanges: Bool
   /// Why everything is evaluated on objects; nil if the store evaluates the predicate.
   let everythingBecause: String?
+  /// The new and changed objects that may fulfil the predicate; nil if all have to be examined.
+  var pending: [ManagedObject]?
 }
 
 extension ManagedObjectContext {
@@ -30,12 +32,19 @@ extension ManagedObjectContext {
       entity: entity.index, entities: entities.filter { !$0.isAbstract }.map(\.index), predicate: request.predicate,
       sortKeys: request.sortKeys, limit: request.fetchLimit > 0 ? request.fetchLimit : nil,
       offset: max(0, request.fetchOffset))
-    let changed = (inserted.elements + updated.elements + deleted.elements).filter {
-      fetch.entities.contains($0.plan.index)
-    }
     let leadsOn =
       request.predicate?.readsRelationships ?? false
       || request.sortKeys.contains { $0.keyPath.utf8.contains(UInt8(ascii: ".")) }
+    if !leadsOn, let pending = pendingObjects(request, cache, entity) {
+      fetch.limit = fetch.limit.flatMap { Self.sum($0, fetch.offset, updated.count, deleted.count) }
+      fetch.offset = 0
+      return StoreSearch(
+        cache: cache, fetch: fetch, answer: connection.answer(to: fetch), hasChanges: true, everythingBecause: nil,
+        pending: pending)
+    }
+    let changed =
+      hasPendingChanges
+      ? (inserted.elements + updated.elements + deleted.elements).filter { fetch.entities.contains($0.plan.index) } : []
     guard hasPendingChanges, !changed.isEmpty || leadsOn else {
       return StoreSearch(
         cache: cache, fetch: fetch, answer: connection.answer(to: fetch), hasChanges: false, everythingBecause: nil)
@@ -49,12 +58,46 @@ extension ManagedObjectContext {
       fetch.limit = nil
     } else if let limit = fetch.limit {
       // As many as changed may be missing in the end.
-      let (end, overflow) = (limit + changed.count).addingReportingOverflow(fetch.offset)
-      fetch.limit = overflow ? nil : end
+      fetch.limit = Self.sum(limit, fetch.offset, changed.count, 0)
     }
     fetch.offset = 0
     return StoreSearch(
       cache: cache, fetch: fetch, answer: connection.answer(to: fetch), hasChanges: true, everythingBecause: reason)
+  }
+
+  /// A limit of rows with further ones; nil for a number that is too large.
+  private static func sum(_ limit: Int, _ numbers: Int...) -> Int? {
+    var sum = limit
+    for number in numbers {
+      let (next, overflow) = sum.addingReportingOverflow(number)
+      guard !overflow else { return nil }
+      sum = next
+    }
+    return sum
+  }
+
+  /// The new and changed objects that may fulfil a predicate which demands a value of a property; nil if there are few
+  /// of them, or the predicate does not.
+  private func pendingObjects<Result>(
+    _ request: FetchRequest<Result>, _ cache: StoreCache, _ entity: Entity
+  ) -> [ManagedObject]? {
+    // Evaluating a few objects is as fast as searching a table.
+    guard inserted.count + updated.count > 16, let predicate = request.predicate,
+      let version = cache.currentVersion()
+    else { return nil }
+    let plan = cache.plan.entities[entity.index]
+    let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
+    let parts: [FetchPredicate] = if case .and(let parts) = predicate { parts } else { [predicate] }
+    for part in parts {
+      guard case .comparison(let comparison) = part, comparison.comparator == .equal,
+        case .keyPath = comparison.left, case .constant = comparison.right,
+        let (slot, value) = compiler.compile(part, plan)?.soughtValue(plan)
+      else { continue }
+      let values = pendingValues as? PendingValues ?? PendingValues()
+      pendingValues = values
+      return values.objects(with: value, plan.propertyOfSlot[slot], root: cache.plan.entities[plan.root], self, version)
+    }
+    return nil
   }
 
   /// Executes a request in an incremental store.
@@ -74,13 +117,13 @@ extension ManagedObjectContext {
       let wanted = Set(search.fetch.entities)
       let there = ObjectList(objects)
       objects.removeAll { !$0.flags.isDisjoint(with: [.deleted, .inserted]) }
-      let changed = updated.elements.filter {
+      let changed = (search.pending?.filter { $0.flags.contains(.updated) } ?? updated.elements).filter {
         $0.cache === cache && wanted.contains($0.plan.index) && !there.contains($0)
       }
       objects += changed
       // The store sorted by the values that it has; objects that are equal by their new ones stand in stored order.
       if !changed.isEmpty || !request.sortKeys.isEmpty { objects.sort(by: Self.isStoredBefore) }
-      objects += try insertedObjects(of: request, cache, wanted)
+      objects += insertedObjects(search.pending, cache, wanted)
     }
     let isDecided = if case .exact = answer { search.everythingBecause == nil } else { false }
     if let predicate = request.predicate {
@@ -137,10 +180,11 @@ extension ManagedObjectContext {
     }
   }
 
-  private func insertedObjects<Result>(
-    of request: FetchRequest<Result>, _ cache: StoreCache, _ wanted: Set<Int>
-  ) throws(ManagedObjectError) -> [ManagedObject] {
-    inserted.elements.filter { object in
+  private func insertedObjects(
+    _ pending: [ManagedObject]?, _ cache: StoreCache, _ wanted: Set<Int>
+  ) -> [ManagedObject] {
+    let new = pending?.filter { $0.flags.contains(.inserted) }.sorted { $0.position < $1.position }
+    return (new ?? inserted.elements).filter { object in
       guard wanted.contains(object.plan.index), !object.flags.contains(.deleted) else { return false }
       return cacheForCheck(object).map { $0 === cache } ?? true
     }

@@ -14,9 +14,9 @@ import StorePredicates
 /// ```
 ///
 /// The controller looks at what the context's observers are notified of, so results change when pending changes are
-/// processed. It looks at changed objects only; a request whose predicate, sort keys or sections follow relationships
-/// is fetched again whenever anything changes, and so is one with a limit, an offset, or a filter. Objects with equal
-/// sort values stay in the order in which they came.
+/// processed. It looks at changed objects only, in time proportional to their number; a request whose predicate, sort
+/// keys or sections follow relationships is fetched again whenever anything changes, and so is one with a limit, an
+/// offset, or a filter. Objects with equal sort values stay in the order in which they came.
 public final class FetchedResultsController<Result: ManagedObject> {
   /// The request. To change it, create another controller.
   public let fetchRequest: FetchRequest<Result>
@@ -37,7 +37,8 @@ public final class FetchedResultsController<Result: ManagedObject> {
   private var list = FetchedResultsList<Result>()
   private var observation: Observation?
   private var streams: [AsyncStream<FetchedResultsSnapshot>.Continuation] = []
-  private var index: [ObjectIdentifier: Int]?
+  /// The index of each object, for lists that are not in the order of the sort keys.
+  private var regroupedIndex: [ObjectIdentifier: Int]?
 
   /// Creates a controller without results: call ``performFetch()``.
   public init(
@@ -57,7 +58,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
   public func performFetch() throws {
     try order.reset(to: try managedObjectContext.fetch(fetchRequest))
     list = order.list
-    index = nil
+    regroupedIndex = nil
     error = nil
     if observation == nil {
       managedObjectContext.options.hasLiveResults = true
@@ -69,7 +70,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
   // MARK: Results
 
   /// The objects, in order; nil before ``performFetch()``.
-  public var fetchedObjects: [Result]? { observation == nil ? nil : list.entries.map(\.object) }
+  public var fetchedObjects: [Result]? { observation == nil ? nil : list.objects() }
   /// The number of objects.
   public var count: Int { list.entries.count }
 
@@ -80,7 +81,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
       let name = list.name(ofSection: section)
       return FetchedResultsSection(
         name: name, indexTitle: sectionNameKeyPath == nil ? nil : sectionIndexTitle(name),
-        objects: list.entries[list.sections[section].range].map(\.object))
+        objects: list.objects(ofSection: section))
     }
   }
 
@@ -94,14 +95,12 @@ public final class FetchedResultsController<Result: ManagedObject> {
 
   /// Returns the position of an object; nil if it is not among the results.
   public func index(of object: Result) -> FetchedResultsIndex? {
-    let known: [ObjectIdentifier: Int]
-    if let index {
-      known = index
-    } else {
-      known = Dictionary(
-        list.entries.enumerated().map { (ObjectIdentifier($1.object), $0) }, uniquingKeysWith: { first, _ in first })
-      index = known
-    }
+    guard list.isRegrouped else { return order.place(of: object).map { list.index(at: $0) } }
+    let known =
+      regroupedIndex
+      ?? Dictionary(
+        list.objects().enumerated().map { (ObjectIdentifier($1), $0) }, uniquingKeysWith: { first, _ in first })
+    regroupedIndex = known
     return known[ObjectIdentifier(object)].map { list.index(at: $0) }
   }
 
@@ -136,6 +135,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
 
   private func update(_ changes: ObjectChanges) {
     let updated = changes.updated + changes.refreshed
+    var touch: FetchedResultsTouch<Result>?
     do {
       // After an error nobody knows which changes were missed.
       if error != nil || changes.isAllInvalidated || needsWholeFetch {
@@ -146,7 +146,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
         let gone = (changes.deleted + changes.invalidated + touched).filter { order.contains($0) }
         guard !gone.isEmpty || !present.isEmpty else { return }
         var seen: Set<ObjectIdentifier> = []
-        try order.update(removing: gone, adding: present.filter { seen.insert(ObjectIdentifier($0)).inserted })
+        touch = try order.update(removing: gone, adding: present.filter { seen.insert(ObjectIdentifier($0)).inserted })
       }
       error = nil
     } catch {
@@ -155,9 +155,10 @@ public final class FetchedResultsController<Result: ManagedObject> {
     }
     let old = list
     list = order.list
-    index = nil
-    let difference = FetchedResultsDiff(old: old, new: list).changes(
-      updated: Set(updated.lazy.filter { self.order.contains($0) }.map { ObjectIdentifier($0) }))
+    regroupedIndex = nil
+    let kept = Set(updated.lazy.filter { self.order.contains($0) }.map { ObjectIdentifier($0) })
+    let diff = FetchedResultsDiff(old: old, new: list)
+    let difference = touch.flatMap { diff.changes(of: $0, updated: kept) } ?? diff.changes(updated: kept)
     guard !difference.isEmpty else { return }
     didChangeContent?(difference)
     publishSnapshot()
@@ -230,7 +231,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
       sections: list.sections.indices.map { section in
         FetchedResultsSnapshot.Section(
           name: list.name(ofSection: section),
-          objectIDs: list.entries[list.sections[section].range].map(\.object.objectID))
+          objectIDs: list.objects(ofSection: section).map(\.objectID))
       })
   }
 

@@ -24,33 +24,51 @@ struct FetchedResultsList<Result: ManagedObject> {
     var name: Int
     var range: Range<Int>
   }
-  private(set) var entries: ContiguousArray<Entry> = []
+  private(set) var entries = ResultChunks<Entry>()
   private(set) var sections: [Section] = []
+  /// Whether the sort keys do not bring the objects of each section together, so that the entries are in another order.
+  private(set) var isRegrouped = false
   private var names: [String] = []
 
   init() {}
 
+  /// - Parameters:
+  ///   - entries: The entries by their values, those of a section together.
+  ///   - counts: The sections in order, with the number of their entries.
+  init(_ entries: ResultChunks<Entry>, counts: [(name: Int, count: Int)], names: [String]) {
+    self.entries = entries
+    self.names = names
+    var start = 0
+    for (name, count) in counts {
+      sections.append(Section(name: name, range: start..<start + count))
+      start += count
+    }
+  }
+
   /// - Parameter sorted: The entries by their values. Objects of one section are brought together, where the section
   ///   first occurs.
   init(_ sorted: ContiguousArray<Entry>, hasSections: Bool, names: [String]) {
-    entries = sorted
     self.names = names
     guard hasSections else {
+      entries = ResultChunks(sorted)
       sections = [Section(name: 0, range: 0..<sorted.count)]
       return
     }
     if let runs = Self.runs(sorted) {
+      entries = ResultChunks(sorted)
       sections = runs
       return
     }
+    isRegrouped = true
     var members: [Int: ContiguousArray<Entry>] = [:]
     var order: [Int] = []
     for entry in sorted {
       if members[entry.section] == nil { order.append(entry.section) }
       members[entry.section, default: []].append(entry)
     }
-    entries = ContiguousArray(order.lazy.flatMap { members[$0] ?? [] })
-    sections = Self.runs(entries) ?? []
+    let regrouped = ContiguousArray(order.lazy.flatMap { members[$0] ?? [] })
+    entries = ResultChunks(regrouped)
+    sections = Self.runs(regrouped) ?? []
   }
 
   /// Sections as they follow each other; nil if one occurs twice.
@@ -67,6 +85,12 @@ struct FetchedResultsList<Result: ManagedObject> {
       start = end
     }
     return sections
+  }
+
+  /// The objects of a section, or of all sections, in order.
+  func objects(ofSection section: Int? = nil) -> [Result] {
+    let range = section.map { sections[$0].range } ?? 0..<entries.count
+    return entries.elements(range).map(\.object)
   }
 
   func name(ofSection index: Int) -> String { names.isEmpty ? "" : names[sections[index].name] }

@@ -8,7 +8,9 @@ struct FetchedResultsOrder<Result: ManagedObject> {
 
   let keys: [SortKey]
   let sectionKeyPath: String?
-  private(set) var sorted: ContiguousArray<Entry> = []
+  private var sorted = ResultChunks<Entry>()
+  /// The entries with their sections.
+  private(set) var list = FetchedResultsList<Result>()
   private var known: [ObjectIdentifier: Entry] = [:]
   private(set) var names: [String] = []
   private var numbers: [ScalarString: Int] = [:]
@@ -19,10 +21,6 @@ struct FetchedResultsOrder<Result: ManagedObject> {
     self.sectionKeyPath = sectionKeyPath
   }
 
-  var list: FetchedResultsList<Result> {
-    FetchedResultsList(sorted, hasSections: sectionKeyPath != nil, names: names)
-  }
-
   func contains(_ object: ManagedObject) -> Bool { known[ObjectIdentifier(object)] != nil }
 
   /// Takes objects that are in order already.
@@ -31,35 +29,89 @@ struct FetchedResultsOrder<Result: ManagedObject> {
     entries.reserveCapacity(objects.count)
     // Serials go on until all is read: what fails half-way leaves the order as it was.
     for object in objects { entries.append(try makeEntry(object)) }
-    sorted = entries
+    setSorted(entries)
     known = [:]
     known.reserveCapacity(entries.count)
     for entry in entries { known[ObjectIdentifier(entry.object)] = entry }
   }
 
   /// Removes objects, and adds objects where they belong; one may be in both lists.
-  mutating func update(removing gone: [ManagedObject], adding present: [Result]) throws(ManagedObjectError) {
+  ///
+  /// - Returns: Where the objects were and are; nil if so much changed that the lists have to be compared.
+  mutating func update(
+    removing gone: [ManagedObject], adding present: [Result]
+  ) throws(ManagedObjectError) -> FetchedResultsTouch<Result>? {
     // Values are read before anything changes: reading them may fail.
     var entries: [Entry] = []
     for object in present {
       entries.append(try makeEntry(object, serial: known[ObjectIdentifier(object)]?.serial))
     }
-    let places = gone.compactMap { object in
-      known.removeValue(forKey: ObjectIdentifier(object)).map { position(of: $0) }
-    }.sorted()
-    if places.count + entries.count > 64 + sorted.count / 64 {
-      let removed = Set(places)
+    let removed = gone.compactMap { object in
+      known.removeValue(forKey: ObjectIdentifier(object)).map { (object: $0.object, place: position(of: $0)) }
+    }.sorted { $0.place < $1.place }
+    for entry in entries { known[ObjectIdentifier(entry.object)] = entry }
+    if removed.count + entries.count > 64 + sorted.count / 64 {
+      let places = Set(removed.map(\.place))
       var all: ContiguousArray<Entry> = []
       all.reserveCapacity(sorted.count + entries.count)
-      for (place, entry) in sorted.enumerated() where !removed.contains(place) { all.append(entry) }
+      for (place, entry) in sorted.all.enumerated() where !places.contains(place) { all.append(entry) }
       all += entries
       all.sort(by: precedes)
-      sorted = all
-    } else {
-      for place in places.reversed() { sorted.remove(at: place) }
-      for entry in entries { sorted.insert(entry, at: position(of: entry)) }
+      setSorted(all)
+      return nil
     }
-    for entry in entries { known[ObjectIdentifier(entry.object)] = entry }
+    let old = list
+    var counts = old.sections.map { (name: $0.name, count: $0.range.count) }
+    for (_, place) in removed.reversed() {
+      sorted.remove(at: place)
+      if !old.isRegrouped { counts[old.section(at: place)].count -= 1 }
+    }
+    if sectionKeyPath != nil { counts.removeAll { $0.count == 0 } }
+    var isGrouped = !old.isRegrouped
+    for entry in entries {
+      let place = position(of: entry)
+      isGrouped = isGrouped && count(entry, at: place, in: &counts)
+      sorted.insert(entry, at: place)
+    }
+    guard isGrouped else {
+      setSorted(sorted.all)
+      return nil
+    }
+    list = FetchedResultsList(sorted, counts: counts, names: names)
+    return FetchedResultsTouch(
+      removed: removed, added: entries.map { (object: $0.object, place: position(of: $0)) })
+  }
+
+  /// Counts a new entry among those of its section, which may be new.
+  ///
+  /// - Returns: False if that section, or another one, would no longer be together.
+  private func count(_ entry: Entry, at place: Int, in counts: inout [(name: Int, count: Int)]) -> Bool {
+    guard sectionKeyPath != nil else {
+      if counts.isEmpty { counts = [(name: 0, count: 0)] }
+      counts[0].count += 1
+      return true
+    }
+    let before = place > 0 ? sorted[place - 1].section : nil
+    let after = place < sorted.count ? sorted[place].section : nil
+    if let index = counts.firstIndex(where: { $0.name == entry.section }) {
+      counts[index].count += 1
+      return before == entry.section || after == entry.section
+    }
+    guard before == nil || before != after else { return false }
+    let index = before.flatMap { name in counts.firstIndex { $0.name == name } }
+    counts.insert((name: entry.section, count: 1), at: index.map { $0 + 1 } ?? 0)
+    return true
+  }
+
+  private mutating func setSorted(_ entries: ContiguousArray<Entry>) {
+    sorted = ResultChunks(entries)
+    list = FetchedResultsList(entries, hasSections: sectionKeyPath != nil, names: names)
+  }
+
+  /// The index of an object in the list; nil if it is not there, or if that is not the order of the sort keys.
+  func place(of object: ManagedObject) -> Int? {
+    guard !list.isRegrouped else { return nil }
+    return known[ObjectIdentifier(object)].map { position(of: $0) }
   }
 
   private mutating func makeEntry(_ object: Result, serial: Int? = nil) throws(ManagedObjectError) -> Entry {
@@ -103,13 +155,13 @@ struct FetchedResultsOrder<Result: ManagedObject> {
   }
 
   /// The index of the first entry that does not precede this one.
-  private func position(of entry: Entry) -> Int {
-    var low = 0
-    var high = sorted.count
-    while low < high {
-      let middle = (low + high) / 2
-      if precedes(sorted[middle], entry) { low = middle + 1 } else { high = middle }
-    }
-    return low
-  }
+  private func position(of entry: Entry) -> Int { sorted.partitionPoint { precedes($0, entry) } }
+}
+
+/// Where the objects that an event touched were in a list of results, and where they are.
+struct FetchedResultsTouch<Result: ManagedObject> {
+  /// In the order of the indexes in the old list.
+  var removed: [(object: Result, place: Int)]
+  /// With the indexes in the new list.
+  var added: [(object: Result, place: Int)]
 }

@@ -51,7 +51,12 @@ import Testing
       shown = changes.applied(to: shown)
     }
     var made = 0
-    for _ in 0..<60 {
+    for round in 0..<60 {
+      // Now and then many objects at once: the lists are compared as a whole then.
+      if round % 20 == 11 {
+        for number in 0..<90 { _ = try stack.insert("Person", ["name": "n\(number % 30)", "age": number % 5]) }
+      }
+      if round % 20 == 17 { for person in try stack.fetch("Person").dropFirst(3) { stack.context.delete(person) } }
       for _ in 0..<Int.random(in: 1..<5, using: &random) { try step(stack, &random, &made) }
       stack.context.processPendingChanges()
       #expect(text(shown) == text(try #require(controller.sections)))
