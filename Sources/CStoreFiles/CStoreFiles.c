@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,4 +111,10 @@ int asf_unnamed_file(const char *folder) { return open(folder, O_TMPFILE | O_RDW
 void asf_begin_writing(int descriptor, int64_t offset, int64_t length) {
   // Not waited for, and what may go wrong is for fsync to say.
   sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE);
+}
+
+int asf_processor_count(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+  return CPU_COUNT(&set);
 }

@@ -84,7 +84,17 @@ public struct XMLStore: AtomicStore {
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     var collector = FactCollector(file: source.name)
-    let isRead = parser == .auto && !skipsDamagedObjects ? try collector.readCanonical(source) : false
+    var isRead = false
+    if parser == .auto, !skipsDamagedObjects {
+      let count = ParallelWork.partCount(forInput: (try? source.totalSize()) ?? 0)
+      switch try FactCollector.collectParts(count, of: source) {
+      case .collected(let found):
+        collector = found
+        isRead = true
+      case .undivided: isRead = try collector.readCanonical(source)
+      case .unexpected: break
+      }
+    }
     if !isRead {
       collector = FactCollector(file: source.name)
       collector.skipsDamagedObjects = skipsDamagedObjects
@@ -96,7 +106,13 @@ public struct XMLStore: AtomicStore {
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     // The scanner does not know where a damaged object ends.
     if parser == .auto, !skipsDamagedObjects {
-      if try ObjectLoader(nodes, file: source.name).readCanonical(source) { return }
+      let outcome = try ObjectLoader.loadParts(
+        nodes.partCount(forInput: (try? source.totalSize()) ?? 0), of: source, into: nodes)
+      switch outcome {
+      case .loaded: return
+      case .undivided: if try ObjectLoader(nodes, file: source.name).readCanonical(source) { return }
+      case .unexpected: break
+      }
       // libxml2 starts again, without anything that the scanner created.
       nodes.removeAll()
     }

@@ -33,4 +33,7 @@ int asf_unnamed_file(const char *_Nonnull folder);
 
 /// Asks for a part of an open file to be written to the disk soon.
 void asf_begin_writing(int descriptor, int64_t offset, int64_t length);
+
+/// The number of processors that the calling thread may use; 0 where the system does not tell.
+int asf_processor_count(void);
 #endif

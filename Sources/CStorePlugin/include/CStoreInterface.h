@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "2bc73f505b573769f7be40eaec8a8f4c7bf5f3684adae661ea9fd4b8550d8679"
+#define ASP_INTERFACE "d525cc2963af0ce4c4b6feaa556b39872919db97fc9349aa08bb1eee29a2beab"

@@ -91,6 +91,21 @@ public struct CSVReader {
     }
   }
 
+  /// Starts at an offset at which a record begins. Its line is 1.
+  ///
+  /// - Throws: `.invalidOption` as ``init(_:dialect:)``.
+  public init(
+    _ bytes: UnsafeBufferPointer<UInt8>, dialect: CSVDialect, startingAt offset: Int
+  ) throws(PersistentStoreError) {
+    try dialect.check()
+    self.bytes = bytes
+    delimiter = dialect.delimiter
+    allowsStrayQuotes = dialect.allowsStrayQuotes
+    highestSpecial = max(dialect.delimiter, UInt8(ascii: "\""))
+    position = offset
+    lineStart = offset
+  }
+
   /// Reads the next field, or returns nil at the end of the file.
   @inlinable
   public mutating func nextField() throws(PersistentStoreError) -> CSVField? {

@@ -77,23 +77,64 @@ extension ComparisonRun {
   /// How many rows are compared at a time: a multiple of 64.
   private static let block = 4096
 
+  /// How many blocks are compared at the same time, before the differences in them are looked at.
+  private static let blocksAtOnce = 64
+
   private mutating func compare(_ pair: EntityPair, _ translation: RowTranslation) {
     withExtendedLifetime((pair.left, pair.right)) {
       var start = 0
       while start < pair.matches.count, !isFull {
-        let rows = start..<min(start + Self.block, pair.matches.count)
-        start = rows.upperBound
-        let differ = marks(rows, pair, translation)
-        for place in rows where differ[place - rows.lowerBound] {
-          if isFull { break }
-          compareRow(place, pair, translation)
+        var blocks: [Range<Int>] = []
+        while start < pair.matches.count, blocks.count < Self.blocksAtOnce {
+          blocks.append(start..<min(start + Self.block, pair.matches.count))
+          start += Self.block
+        }
+        for (rows, differ) in zip(blocks, Marking(pair, translation).marks(of: blocks)) {
+          for place in rows where differ[place - rows.lowerBound] {
+            if isFull { return }
+            compareRow(place, pair, translation)
+          }
         }
       }
     }
   }
 
+  /// Finds the places of blocks at which there may be a difference, in several blocks at the same time.
+  ///
+  /// `@unchecked Sendable`: graphs and translation are only read. The marks of each block are written by one thread,
+  /// and read after all have ended.
+  private final class Marking: @unchecked Sendable {
+    private let pair: EntityPair
+    private let translation: RowTranslation
+
+    init(_ pair: EntityPair, _ translation: RowTranslation) {
+      self.pair = pair
+      self.translation = translation
+    }
+
+    func marks(of blocks: [Range<Int>]) -> [[Bool]] {
+      let found = UnsafeMutablePointer<[Bool]>.allocate(capacity: blocks.count)
+      found.initialize(repeating: [], count: blocks.count)
+      defer {
+        found.deinitialize(count: blocks.count)
+        found.deallocate()
+      }
+      let target = Target(marks: found)
+      // A thread takes longer to start than a few blocks to compare.
+      let jobs = blocks.count < 8 ? 1 : ParallelWork.jobs
+      ParallelWork.forEach(blocks.count, jobs: jobs) { number in
+        target.marks[number] = ComparisonRun.marks(blocks[number], self.pair, self.translation)
+      }
+      return blocks.indices.map { found[$0] }
+    }
+
+    private struct Target: @unchecked Sendable {
+      let marks: UnsafeMutablePointer<[Bool]>
+    }
+  }
+
   /// For each place of a range whether there may be a difference.
-  private func marks(_ places: Range<Int>, _ pair: EntityPair, _ translation: RowTranslation) -> [Bool] {
+  private static func marks(_ places: Range<Int>, _ pair: EntityPair, _ translation: RowTranslation) -> [Bool] {
     var marks = [Bool](repeating: false, count: places.count)
     if pair.matches.isIdentity {
       for property in pair.properties { property.columns.markDifferent(places, translation, &marks) }

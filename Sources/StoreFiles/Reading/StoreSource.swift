@@ -95,6 +95,10 @@ public final class StoreSource: Sendable {
     return try opened(member) { descriptor, status, path throws(PersistentStoreError) in
       let wanted = min(Int(status.st_size), limit ?? .max)
       return try StoreBytes(capacity: wanted) { base throws(PersistentStoreError) in
+        if limit == nil, Self.readPieces(descriptor, wanted, into: base, path) {
+          try checkUnchanged(descriptor, status, path, complete: true)
+          return wanted
+        }
         let filled = try Self.read(descriptor, 0..<wanted, into: base, path)
         try checkUnchanged(descriptor, status, path, complete: filled == wanted)
         return filled
@@ -125,9 +129,9 @@ public final class StoreSource: Sendable {
     }
   }
 
-  private func opened(
-    _ member: String?, _ body: (Int32, stat, String) throws(PersistentStoreError) -> StoreBytes
-  ) throws(PersistentStoreError) -> StoreBytes {
+  func opened<Result>(
+    _ member: String?, _ body: (Int32, stat, String) throws(PersistentStoreError) -> Result
+  ) throws(PersistentStoreError) -> Result {
     let (descriptor, path) = try open(member)
     defer { close(descriptor) }
     var status = stat()
@@ -152,6 +156,29 @@ public final class StoreSource: Sendable {
       place += got
     }
     return place - part.lowerBound
+  }
+
+  /// Reads a large file in pieces at the same time. False if it is small, or a piece could not be read completely: then
+  /// it is read from its beginning, which reports the error.
+  private static func readPieces(
+    _ descriptor: Int32, _ size: Int, into base: UnsafeMutableRawPointer, _ path: String
+  ) -> Bool {
+    let jobs = ParallelWork.partCount(forInput: size)
+    guard jobs > 1 else { return false }
+    let target = ReadTarget(base: base)
+    let piece = ParallelWork.leastPart
+    return ParallelWork.allSatisfy((size + piece - 1) / piece, jobs: jobs) { number in
+      let reader = StoreFileReader(descriptor: descriptor, size: size, path: path)
+      let start = number * piece
+      let count = min(piece, size - start)
+      let buffer = UnsafeMutableRawBufferPointer(start: target.base + start, count: count)
+      return (try? reader.read(at: start, into: buffer)) == count
+    }
+  }
+
+  /// `@unchecked Sendable`: the pieces do not overlap, and nothing else uses the memory before all were read.
+  private struct ReadTarget: @unchecked Sendable {
+    let base: UnsafeMutableRawPointer
   }
 
   /// The size in bytes of the file, or of all members.
@@ -198,7 +225,7 @@ public final class StoreSource: Sendable {
     try checkUnchanged(descriptor, status, path, complete: total == Int(status.st_size))
   }
 
-  private func checkUnchanged(
+  func checkUnchanged(
     _ descriptor: Int32, _ before: stat, _ path: String, complete: Bool
   ) throws(PersistentStoreError) {
     var after = stat()

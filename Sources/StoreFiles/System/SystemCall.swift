@@ -46,6 +46,17 @@ package enum SystemCall {
     }
   }
 
+  /// Reads up to `count` bytes at an offset, without moving the descriptor's own; 0 at the end.
+  static func read(
+    _ descriptor: Int32, into buffer: UnsafeMutableRawPointer, count: Int, at offset: Int, path: String
+  ) throws(PersistentStoreError) -> Int {
+    while true {
+      let got = Glibc.pread(descriptor, buffer, count, off_t(offset))
+      if got >= 0 { return got }
+      if errno != EINTR { throw error(errno, "read", path) }
+    }
+  }
+
   /// Writes all bytes.
   static func write(_ bytes: [UInt8], to descriptor: Int32, path: String) throws(PersistentStoreError) {
     var written = 0

@@ -6,7 +6,7 @@ import StoreCodecs
 /// Most elements repeat what an earlier object revealed, so bytes are compared before anything is created from them.
 final class FactCollector: DocumentReader {
   /// A property as its element specifies it, and the parsed form.
-  private struct Known {
+  struct Known {
     var name: [UInt8]
     var type: [UInt8]
     var destination: [UInt8]
@@ -14,7 +14,7 @@ final class FactCollector: DocumentReader {
     /// The number of the destination.
     var target = -1
   }
-  private struct KnownEntity {
+  struct KnownEntity {
     var name: [UInt8]
     var properties: [Known] = []
     /// The properties by a hash of their elements, for those that do not occur in the expected order.
@@ -23,19 +23,19 @@ final class FactCollector: DocumentReader {
     var next = 0
   }
 
-  private var collected = StoreFacts()
-  private var known: [KnownEntity] = []
-  private var current = -1
+  var collected = StoreFacts()
+  var known: [KnownEntity] = []
+  var current = -1
   private var entityByName: [[UInt8]: Int] = [:]
   private var foldedNames: Set<ScalarString> = []
   /// Destinations by number.
-  private var targets: [ScalarString] = []
-  private var numbers = EntityByIdentifier()
+  var targets: [ScalarString] = []
+  var numbers = EntityByIdentifier()
   /// References to objects that follow later in the file: their entities are resolved at the end.
-  private var pending: [(target: Int, number: Int64)] = []
-  private var pendingTexts: [(target: Int, text: [UInt8])] = []
-  private var met: Set<Pair> = []
-  private struct Pair: Hashable {
+  var pending: [(target: Int, number: Int64)] = []
+  var pendingTexts: [(target: Int, text: [UInt8])] = []
+  var met: Set<Pair> = []
+  struct Pair: Hashable {
     var target: Int
     var entity: Int
   }
@@ -56,6 +56,19 @@ final class FactCollector: DocumentReader {
   }
 
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
+    try enter(type)
+    if let number = ObjectIdentifierText.number(identifier) {
+      numbers.add(number, entity: current)
+    } else {
+      guard ObjectIdentifierText.parse(identifier) != nil else {
+        throw malformed("'\(String(decoding: identifier.prefix(60), as: UTF8.self))' is not an object identifier")
+      }
+      numbers.add(Array(identifier), entity: current)
+    }
+  }
+
+  /// Makes the entity of that name the current one.
+  func enter(_ type: Bytes) throws(PersistentStoreError) {
     if current < 0 || !Self.equal(known[current].name, type) {
       if let found = entityByName[Array(type)] {
         current = found
@@ -72,14 +85,6 @@ final class FactCollector: DocumentReader {
       }
     }
     known[current].next = 0
-    if let number = ObjectIdentifierText.number(identifier) {
-      numbers.add(number, entity: current)
-    } else {
-      guard ObjectIdentifierText.parse(identifier) != nil else {
-        throw malformed("'\(String(decoding: identifier.prefix(60), as: UTF8.self))' is not an object identifier")
-      }
-      numbers.add(Array(identifier), entity: current)
-    }
   }
 
   override func beginAttribute(name: Bytes, type: Bytes, valueType: Bytes?) throws(PersistentStoreError) {
@@ -133,7 +138,7 @@ final class FactCollector: DocumentReader {
   // MARK: Properties
 
   /// Records a property and returns its destination.
-  private func note(
+  func note(
     name: Bytes, type: Bytes, destination: Bytes, isAttribute: Bool
   ) throws(PersistentStoreError) -> Int {
     let count = known[current].properties.count
@@ -212,38 +217,4 @@ final class FactCollector: DocumentReader {
     }
     return (minimum, maximum)
   }
-}
-
-/// The entity of each object, by identifier. Numbers are mostly close together, so they are looked up in an array
-/// unless that wastes too much.
-private struct EntityByIdentifier {
-  private var base: Int64 = 0
-  private var count = 0
-  private var dense: [Int32] = []
-  private var sparse: [Int64: Int32] = [:]
-  private var texts: [[UInt8]: Int32] = [:]
-
-  mutating func add(_ number: Int64, entity: Int) {
-    let value = Int32(truncatingIfNeeded: entity)
-    count += 1
-    if dense.isEmpty, sparse.isEmpty { base = number }
-    let (place, overflow) = number.subtractingReportingOverflow(base)
-    // At most eight elements for each number.
-    if !overflow, place >= 0, place <= Int64(count) * 8 + 1024 {
-      while Int64(dense.count) <= place { dense.append(-1) }
-      dense[Int(place)] = value
-    } else {
-      sparse[number] = value
-    }
-  }
-
-  mutating func add(_ text: [UInt8], entity: Int) { texts[text] = Int32(truncatingIfNeeded: entity) }
-
-  subscript(number: Int64) -> Int? {
-    let (place, overflow) = number.subtractingReportingOverflow(base)
-    if !overflow, place >= 0, place < Int64(dense.count), dense[Int(place)] >= 0 { return Int(dense[Int(place)]) }
-    return sparse.isEmpty ? nil : sparse[number].map { Int($0) }
-  }
-
-  subscript(text: [UInt8]) -> Int? { texts[text].map { Int($0) } }
 }

@@ -37,8 +37,14 @@ final class CanonicalScanner {
   /// How far the end of the head was searched.
   private var searched = 0
 
-  init(_ target: DocumentReader) {
+  /// - Parameter isContinuation: Whether the bytes begin with an object, because the head is in another part of the
+  ///   document. Lines are then counted from 1.
+  init(_ target: DocumentReader, isContinuation: Bool = false) {
     self.target = target
+    if isContinuation {
+      phase = .database
+      line = 1
+    }
     buffer = .allocate(capacity: capacity + Self.reach)
   }
 
@@ -49,6 +55,16 @@ final class CanonicalScanner {
     if phase == .database || phase == .object { scan() }
     if phase == .tail { scanTail() }
     return phase == .tail
+  }
+
+  /// The line at the end of a part that other parts follow; nil if the part was not understood completely.
+  func endOfPart() -> Int? {
+    if phase == .database || phase == .object { scan() }
+    guard phase == .database else { return nil }
+    var cursor = buffer + position
+    Self.skipBlanks(&cursor, &line)
+    position = cursor - buffer
+    return position == count ? line : nil
   }
 
   /// Scans the next bytes. Returns whether it can continue: false after anything unexpected.
@@ -405,21 +421,5 @@ final class CanonicalScanner {
     if lead == 0xF0 { return place[1] >= 0x90 ? 4 : 0 }
     if lead == 0xF4 { return place[1] < 0x90 ? 4 : 0 }
     return 4
-  }
-}
-
-extension DocumentReader {
-  /// Reads the document the fast way, if all of it has the form that Core Data and this format write.
-  ///
-  /// - Returns: False after anything unexpected, whether an error or only unusual. This reader, and what it filled,
-  ///   must then be discarded: a new one has to ``read(_:chunk:)`` the document.
-  ///
-  /// - Throws: Only the errors of reading the file, never because of its content.
-  final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
-    let scanner = CanonicalScanner(self)
-    try source.readChunks(size: 64 * 1024) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
-    guard scanner.isComplete() else { return false }
-    do throws(PersistentStoreError) { try endDocument() } catch { return false }
-    return true
   }
 }

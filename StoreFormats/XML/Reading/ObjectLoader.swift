@@ -5,7 +5,7 @@ import StoreCodecs
 /// Fills a node table from a document's objects, by the model: names are compared case-insensitively, and values are
 /// read by the type in the model, regardless of the type in the file.
 final class ObjectLoader: DocumentReader {
-  private struct SlotPlan {
+  struct SlotPlan {
     var reading: SlotReading
     /// The last object that had this property, to detect duplicate elements.
     var lastSeen = 0
@@ -14,7 +14,7 @@ final class ObjectLoader: DocumentReader {
     var destinationRoot = -1
   }
   /// The reading plan of an entity.
-  private struct EntityPlan {
+  struct EntityPlan {
     var slots: UnsafeMutablePointer<SlotPlan>
     var names: NameTable
     var root: Int
@@ -22,15 +22,15 @@ final class ObjectLoader: DocumentReader {
     var isOwner = true
   }
   /// The form of a hierarchy's numbers in the file: alone, or followed by its name.
-  private enum IdentifierForm: UInt8 { case unknown, plain, named }
+  enum IdentifierForm: UInt8 { case unknown, plain, named }
 
   let nodes: NodeTableBuilder
-  private let model: ManagedObjectModel
+  let model: ManagedObjectModel
   private let entityNames: NameTable
   private let writtenNames: [String]
   /// Created for the entities that have objects in the file.
-  private var plans: [EntityPlan?]
-  private let forms: UnsafeMutablePointer<IdentifierForm>
+  var plans: [EntityPlan?]
+  let forms: UnsafeMutablePointer<IdentifierForm>
   private var scratch: [UInt8] = []
   /// The string that an identifier stands for.
   private var identifierText: [UInt8] = []
@@ -44,10 +44,10 @@ final class ObjectLoader: DocumentReader {
   var slot = -1
   private var valueType = AttributeType.undefined
   /// The numbers of all objects, in raw memory: an array in a class is checked for exclusive access at each append.
-  private var numbers: UnsafeMutablePointer<Int64>
-  private var numberCount = 0
-  private var numberCapacity = 1024
-  private var numbersAscend = true
+  var numbers: UnsafeMutablePointer<Int64>
+  var numberCount = 0
+  var numberCapacity = 1024
+  var numbersAscend = true
   /// The least duplicate number.
   private(set) var duplicate: Int64?
   private let noSlots: UnsafeMutablePointer<SlotPlan>
@@ -127,7 +127,7 @@ final class ObjectLoader: DocumentReader {
   }
 
   /// The plan of an entity, or that of its super-entity if it does not declare slots.
-  private func plan(of index: Int) throws(PersistentStoreError) -> EntityPlan {
+  func plan(of index: Int) throws(PersistentStoreError) -> EntityPlan {
     if let plan = plans[index] { return plan }
     let entity = model.entity(at: index)
     let all = entity.slots
@@ -173,7 +173,7 @@ final class ObjectLoader: DocumentReader {
   }
 
   /// The kit detects duplicates within a hierarchy; across hierarchies they are detected here.
-  @inline(__always) private func note(_ number: Int64) {
+  @inline(__always) func note(_ number: Int64) {
     if numberCount > 0, number <= numbers[numberCount - 1] { numbersAscend = false }
     if numberCount == numberCapacity { growNumbers() }
     numbers[numberCount] = number

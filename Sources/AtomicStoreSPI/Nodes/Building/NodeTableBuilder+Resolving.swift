@@ -14,7 +14,7 @@ extension NodeTableBuilder {
     for root in tables.indices where model.records[root].root == root {
       result.lookups[root] = try lookup(root: root)
     }
-    for index in tables.indices { try resolve(index, result.lookups) }
+    try resolve(result.lookups)
     try fillUnused()
     if inverseHandling != .none { try reconcileInverses() }
     for index in tables.indices {
@@ -128,60 +128,119 @@ extension NodeTableBuilder {
     delete(index, row)
   }
 
-  private func resolve(_ index: Int, _ lookups: [ReferenceLookup]) throws(PersistentStoreError) {
+  /// Resolves all relationships, one after the other or, if nothing is repaired, several at the same time. Without
+  /// repairs, they are independent of each other.
+  private func resolve(_ lookups: [ReferenceLookup]) throws(PersistentStoreError) {
+    var columns: [(index: Int, slot: Slot)] = []
+    var rows = 0
+    for index in tables.indices where tables[index].count > 0 {
+      for slot in model.records[index].slots where slot.isRelationship {
+        // Without a column, it has no references.
+        guard tables[index].columns[slot.index].header.pointee.capacity > 0 else { continue }
+        columns.append((index, slot))
+        rows += tables[index].count
+      }
+    }
+    let isIndependent = rules.danglingReferences == .refuse && !skipsDamagedObjects && skipped.isEmpty
+    guard isIndependent, jobs > 1, columns.count > 1, rows * 16 >= leastPart else {
+      for column in columns { try resolve(column.index, column.slot, lookups) }
+      return
+    }
+    let resolution = Resolution(self, columns, lookups)
+    if ParallelWork.allSatisfy(columns.count, jobs: jobs, { resolution.resolve($0) }) { return }
+    if let error = resolution.firstError { throw error }
+  }
+
+  /// Resolving several columns at the same time.
+  ///
+  /// `@unchecked Sendable`: without repairs, resolving a column writes to the memory of this column only and reads the
+  /// rest of the builder, to which nothing is written meanwhile. Each error is written by one thread, and read after
+  /// all have ended.
+  private final class Resolution: @unchecked Sendable {
+    private let nodes: NodeTableBuilder
+    private let columns: [(index: Int, slot: Slot)]
+    private let lookups: [ReferenceLookup]
+    private let errors: UnsafeMutablePointer<PersistentStoreError?>
+
+    init(_ nodes: NodeTableBuilder, _ columns: [(index: Int, slot: Slot)], _ lookups: [ReferenceLookup]) {
+      self.nodes = nodes
+      self.columns = columns
+      self.lookups = lookups
+      errors = .allocate(capacity: columns.count)
+      errors.initialize(repeating: nil, count: columns.count)
+    }
+
+    deinit {
+      errors.deinitialize(count: columns.count)
+      errors.deallocate()
+    }
+
+    func resolve(_ number: Int) -> Bool {
+      do throws(PersistentStoreError) {
+        try nodes.resolve(columns[number].index, columns[number].slot, lookups)
+        return true
+      } catch {
+        errors[number] = error
+        return false
+      }
+    }
+
+    /// The error of the first column that has one. Columns are started in order, so all before it were resolved.
+    var firstError: PersistentStoreError? { columns.indices.lazy.compactMap { self.errors[$0] }.first }
+  }
+
+  private func resolve(_ index: Int, _ slot: Slot, _ lookups: [ReferenceLookup]) throws(PersistentStoreError) {
+    guard let destination = slot.destination else { return }
     let rows = tables[index].count
-    guard rows > 0 else { return }
     let hasSkipped = !skipped.isEmpty && tables[index].deletedCount > 0
-    for slot in model.records[index].slots where slot.isRelationship {
-      // Without a column, it has no references.
-      guard let destination = slot.destination, tables[index].columns[slot.index].header.pointee.capacity > 0 else {
+    let lookup = lookups[model.records[destination].root]
+    let header = tables[index].columns[slot.index].header
+    if slot.isToMany {
+      try resolveLists(header, lookup, destination, index, slot, hasSkipped: hasSkipped)
+    } else {
+      for row in 0..<rows {
+        let raw = header.pointee.cell(row, as: UInt64.self)
+        if raw == NodeHandle.nullBits { continue }
+        if hasSkipped, tables[index].isDeleted(row) {
+          header.pointee.setNull(row)
+          continue
+        }
+        header.pointee.setCell(row, try resolve(raw, lookup, destination, index, row, slot))
+      }
+    }
+    noteDropped(index, slot)
+  }
+
+  private func resolveLists(
+    _ header: UnsafeMutablePointer<ColumnHeader>, _ lookup: ReferenceLookup, _ destination: Int, _ index: Int,
+    _ slot: Slot, hasSkipped: Bool
+  ) throws(PersistentStoreError) {
+    let keepsSequence = slot.keepsSequence
+    for row in 0..<tables[index].count {
+      let list = header.pointee.handles(row)
+      guard list.count > 0 else {
+        if header.pointee.isPresent(row) { header.pointee.setNull(row) }
         continue
       }
-      let lookup = lookups[model.records[destination].root]
-      let header = tables[index].columns[slot.index].header
-      switch slot.kind {
-      case .toOne:
-        for row in 0..<rows {
-          let raw = header.pointee.cell(row, as: UInt64.self)
-          if raw == NodeHandle.nullBits { continue }
-          if hasSkipped, tables[index].isDeleted(row) {
-            header.pointee.setNull(row)
-            continue
-          }
-          header.pointee.setCell(row, try resolve(raw, lookup, destination, index, row, slot))
-        }
-        noteDropped(index, slot)
-      case .toMany:
-        let keepsSequence = slot.keepsSequence
-        for row in 0..<rows {
-          let list = header.pointee.handles(row)
-          guard list.count > 0 else {
-            if header.pointee.isPresent(row) { header.pointee.setNull(row) }
-            continue
-          }
-          if hasSkipped, tables[index].isDeleted(row) {
-            header.pointee.setNull(row)
-            continue
-          }
-          var ascending = true
-          let dropped = droppedCount
-          var previous: UInt64 = 0
-          for place in list.indices {
-            let raw = list[place]
-            // Inline references can be compared as numbers once the sign bit is inverted.
-            let key = raw ^ 0x2000_0000_0000_0000
-            if raw & RawReference.tagMask != RawReference.inlineTag || (place > 0 && key <= previous) {
-              ascending = false
-            }
-            previous = key
-            list[place] = try resolve(raw, lookup, destination, index, row, slot)
-          }
-          if droppedCount > dropped { header.pointee.removeNullHandles(row) }
-          if !ascending { try tidy(header, keepsSequence: keepsSequence, index, row, slot) }
-        }
-        noteDropped(index, slot)
-      case .attribute: break
+      if hasSkipped, tables[index].isDeleted(row) {
+        header.pointee.setNull(row)
+        continue
       }
+      var ascending = true
+      let dropped = droppedCount
+      var previous: UInt64 = 0
+      for place in list.indices {
+        let raw = list[place]
+        // Inline references can be compared as numbers once the sign bit is inverted.
+        let key = raw ^ 0x2000_0000_0000_0000
+        if raw & RawReference.tagMask != RawReference.inlineTag || (place > 0 && key <= previous) {
+          ascending = false
+        }
+        previous = key
+        list[place] = try resolve(raw, lookup, destination, index, row, slot)
+      }
+      if droppedCount > dropped { header.pointee.removeNullHandles(row) }
+      if !ascending { try tidy(header, keepsSequence: keepsSequence, index, row, slot) }
     }
   }
 

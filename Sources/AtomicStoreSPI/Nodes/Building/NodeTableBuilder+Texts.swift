@@ -66,7 +66,9 @@ extension NodeTableBuilder {
 
   /// Puts the string references of an entity in the order of rows, with the last one for each row.
   func sortTexts(_ entity: Int) {
-    guard unsortedTexts.remove(entity) != nil else { return }
+    // Without a write where there is nothing to sort: errors of several columns may be made at the same time.
+    guard unsortedTexts.contains(entity) else { return }
+    unsortedTexts.remove(entity)
     textRows[entity] = textRows[entity].enumerated().sorted {
       ($0.element.row, $0.offset) < ($1.element.row, $1.offset)
     }.map(\.element)

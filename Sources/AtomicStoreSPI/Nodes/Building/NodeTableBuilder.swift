@@ -20,7 +20,7 @@ public final class NodeTableBuilder {
   var room: Int
   private let roomAtFirst: Int
   /// The number of rows that there is room for, of all entities: a load cannot have more.
-  private var roomForRows = 0
+  var roomForRows = 0
   /// What happens to inconsistent relationships.
   package var rules = RelationshipRules()
   package var inverseHandling = InverseHandling.none
@@ -88,6 +88,10 @@ public final class NodeTableBuilder {
   var absent: Set<AbsentColumn> = []
   /// Rows of objects that could not be read.
   var skipped: [Int: Set<Int>] = [:]
+  /// The maximum number of threads that work on the load.
+  package var jobs = ParallelWork.jobs
+  /// The number of bytes of input for which a further thread is worth starting.
+  package var leastPart = ParallelWork.leastPart
   /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
 

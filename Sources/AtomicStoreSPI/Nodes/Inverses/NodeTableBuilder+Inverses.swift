@@ -28,12 +28,27 @@ extension NodeTableBuilder {
   ///
   /// - Throws: `.inverseMismatch` with both ends.
   func reconcileInverses() throws(PersistentStoreError) {
-    for pair in model.inversePairs {
-      let isWhole =
-        absent.isEmpty || !isAbsent(pair.first, facing: pair.second) && !isAbsent(pair.second, facing: pair.first)
+    let pairs = model.inversePairs
+    let areWhole = pairs.map { pair in
+      absent.isEmpty || !isAbsent(pair.first, facing: pair.second) && !isAbsent(pair.second, facing: pair.first)
+    }
+    let isLarge = tables.reduce(0) { $0 + $1.count } * 16 >= leastPart
+    if isLarge, jobs > 1, !areWhole.contains(false), allAgree(pairs) { return }
+    for (pair, isWhole) in zip(pairs, areWhole) {
       if isWhole, ends.agree(pair) { continue }
       try reconcile(pair)
     }
+  }
+
+  /// Whether the ends of all pairs agree, compared at the same time.
+  private func allAgree(_ pairs: [InversePair]) -> Bool {
+    let ends = InverseComparison(ends: ends)
+    return ParallelWork.allSatisfy(pairs.count, jobs: jobs) { ends.ends.agree(pairs[$0]) }
+  }
+
+  /// `@unchecked Sendable`: comparing ends only reads columns, to which nothing is written meanwhile.
+  private struct InverseComparison: @unchecked Sendable {
+    let ends: InverseEnds
   }
 
   /// Must not be held while a column is written: the column would be copied.

@@ -1,0 +1,144 @@
+/// Appends the columns that parts of a file have for one slot.
+///
+/// `@unchecked Sendable`: a join is run once, by one thread, and no other join has a pointer to the same columns.
+struct ColumnJoin: @unchecked Sendable {
+  /// The column of one part.
+  struct Piece {
+    var header: UnsafeMutablePointer<ColumnHeader>
+    /// The row of the part's first row.
+    var start: Int
+    /// The number of its rows up to the last one with a cell.
+    var count: Int
+    /// The number of the part.
+    var part: Int
+  }
+  /// The numbers that listed integers and texts of a part have in the whole.
+  struct Numbers: Sendable {
+    /// What is added to the numbers of listed integers.
+    var listed: UInt64
+    /// By the number of a text in the part; nil where they are the same.
+    var texts: [UInt32]?
+
+    var isSame: Bool { listed == 0 && texts == nil }
+
+    /// A reference of the part, as a cell of the whole.
+    @inline(__always) func renumbered(_ raw: UInt64) -> UInt64 {
+      if raw == NodeHandle.nullBits { return raw }
+      let number = raw & RawReference.numberMask
+      switch raw & RawReference.tagMask {
+      case RawReference.listTag: return RawReference.listTag | number + listed
+      case RawReference.textTag:
+        return texts.map { RawReference.textTag | UInt64($0[Int(truncatingIfNeeded: number)]) } ?? raw
+      default: return raw
+      }
+    }
+  }
+
+  var target: UnsafeMutablePointer<ColumnHeader>
+  /// The number of rows of the whole.
+  let total: Int
+  /// In the order of rows.
+  var pieces: [Piece]
+  /// The piece whose column became the target.
+  var adopted: Piece?
+  /// By part.
+  var numbers: [Numbers] = []
+  /// Whether the cells are references that are the numbers of their rows.
+  var isNumbered = false
+  /// The memory in bytes that the target has afterwards beyond what it had.
+  var growth = 0
+
+  init(target: UnsafeMutablePointer<ColumnHeader>, total: Int, pieces: [Piece]) {
+    self.target = target
+    self.total = total
+    self.pieces = pieces
+  }
+
+  /// Copies all pieces, and releases the memory of each as soon as it is copied.
+  func run() {
+    target.pointee.grow(to: total)
+    if let adopted, !numbers[adopted.part].isSame { renumber(adopted) }
+    let units = pieces.reduce(target.pointee.heapCount) { $0 + $1.header.pointee.heapCount }
+    if target.pointee.layout.hasHeap, units > target.pointee.heapCapacity { target.pointee.reallocateHeap(units) }
+    for piece in pieces {
+      switch target.pointee.layout {
+      case .bytes, .toMany: appendHeap(piece)
+      case .toOne: appendReferences(piece)
+      default: appendCells(piece)
+      }
+      let layout = piece.header.pointee.layout
+      piece.header.pointee.deallocate()
+      piece.header.initialize(to: ColumnHeader(layout))
+    }
+  }
+
+  private func renumber(_ piece: Piece) {
+    let numbers = numbers[piece.part]
+    switch target.pointee.layout {
+    case .toOne:
+      for row in 0..<piece.count {
+        target.pointee.setCell(row, numbers.renumbered(target.pointee.cell(row, as: UInt64.self)))
+      }
+    case .toMany: renumberHeap(0..<target.pointee.heapCount, numbers)
+    default: break
+    }
+  }
+
+  private func renumberHeap(_ units: Range<Int>, _ numbers: Numbers) {
+    let heap = target.pointee.heap
+    for unit in units {
+      let raw = heap.load(fromByteOffset: unit * 8, as: UInt64.self)
+      (heap + unit * 8).storeBytes(of: numbers.renumbered(raw), as: UInt64.self)
+    }
+  }
+
+  private func appendCells(_ piece: Piece) {
+    let width = target.pointee.width
+    (target.pointee.cells + piece.start * width).copyMemory(
+      from: piece.header.pointee.cells, byteCount: piece.count * width)
+    if isNumbered, piece.start > 0 {
+      for row in piece.start..<piece.start + piece.count {
+        target.pointee.setCell(row, target.pointee.cell(row, as: Int64.self) &+ Int64(piece.start))
+      }
+    }
+    let words = (piece.count + 63) / 64
+    let first = piece.start >> 6
+    let shift = UInt64(piece.start & 63)
+    for word in 0..<words {
+      var bits = piece.header.pointee.presence[word]
+      if word == words - 1, piece.count & 63 != 0 { bits &= (1 << UInt64(piece.count & 63)) - 1 }
+      target.pointee.presence[first + word] |= bits << shift
+      let rest = shift > 0 ? bits >> (64 - shift) : 0
+      if rest != 0 { target.pointee.presence[first + word + 1] |= rest }
+    }
+  }
+
+  private func appendReferences(_ piece: Piece) {
+    let numbers = numbers[piece.part]
+    guard !numbers.isSame else {
+      (target.pointee.cells + piece.start * 8).copyMemory(from: piece.header.pointee.cells, byteCount: piece.count * 8)
+      return
+    }
+    for row in 0..<piece.count {
+      let raw = piece.header.pointee.cell(row, as: UInt64.self)
+      target.pointee.setCell(piece.start + row, numbers.renumbered(raw))
+    }
+  }
+
+  private func appendHeap(_ piece: Piece) {
+    let unit = target.pointee.layout.heapUnit
+    let base = target.pointee.heapCount
+    let count = piece.header.pointee.heapCount
+    (target.pointee.heap + base * unit).copyMemory(from: piece.header.pointee.heap, byteCount: count * unit)
+    target.pointee.heapCount = base + count
+    target.pointee.wasted += piece.header.pointee.wasted
+    for row in 0..<piece.count {
+      let extent = piece.header.pointee.extent(row)
+      if extent.length == Extent.nullLength { continue }
+      target.pointee.setExtent(piece.start + row, start: Int(extent.start) + base, length: Int(extent.length))
+    }
+    if target.pointee.layout == .toMany, !numbers[piece.part].isSame {
+      renumberHeap(base..<base + count, numbers[piece.part])
+    }
+  }
+}

@@ -1,0 +1,197 @@
+/// Appending the nodes of parts that were loaded at the same time.
+extension NodeTableBuilder {
+  /// A loaded part of a file.
+  struct Part {
+    let nodes: NodeTableBuilder
+    /// The number of lines that it contains.
+    let lines: Int
+  }
+
+  /// Appends the nodes of all parts. Returns false, and appends nothing, if a limit may be exceeded.
+  func append(_ parts: [Part], numberingRowsOf entity: Int?) -> Bool {
+    guard fits(parts) else { return false }
+    var joins: [ColumnJoin] = []
+    var lines = [Int](repeating: 0, count: parts.count)
+    for index in parts.indices.dropFirst() { lines[index] = lines[index - 1] + parts[index - 1].lines }
+    let numbers = parts.map { appendNumbers($0.nodes) }
+    for index in tables.indices where parts.contains(where: { $0.nodes.building[index].count > 0 }) {
+      let counts = parts.map { $0.nodes.building[index].count }
+      let total = counts.reduce(building[index].count, +)
+      appendLines(index, parts, lines, total: total)
+      appendTexts(index, parts, numbers)
+      appendPayloads(index, parts)
+      for slot in 0...building[index].slotCount {
+        let root = slot < building[index].slotCount ? Int(building[index].roots[slot]) : 0
+        guard var join = join(index, slot, parts, counts, total: total) else { continue }
+        join.numbers = numbers.map { $0.numbers(root: root) }
+        join.isNumbered = index == entity && slot == building[index].slotCount
+        joins.append(join)
+      }
+      roomForRows += total - building[index].capacity
+      building[index].count = total
+      building[index].capacity = max(total, building[index].capacity)
+    }
+    for part in parts { absent.formUnion(part.nodes.absent) }
+    let all = joins
+    ParallelWork.forEach(all.count, jobs: jobs) { all[$0].run() }
+    for join in all { room -= join.growth }
+    state.pointee.entity = -1
+    state.pointee.row = -1
+    return true
+  }
+
+  // MARK: Limits
+
+  /// Whether all parts fit with certainty. How memory is counted depends on how columns grow: close to a limit, a load
+  /// on one thread decides.
+  private func fits(_ parts: [Part]) -> Bool {
+    var objects = tables.indices.reduce(0) { $0 + building[$1].count }
+    var bytes = 0
+    for index in tables.indices {
+      let rows = parts.reduce(building[index].count) { $0 + $1.nodes.building[index].count }
+      objects += rows - building[index].count
+      guard rows > building[index].count else { continue }
+      guard rows < Int(Int32.max) / 2, !building[index].isAbstract else { return false }
+      for slot in 0...building[index].slotCount {
+        let own = building[index].headers[slot]
+        let others = parts.map { $0.nodes.building[index].headers[slot] }.filter { $0.pointee.capacity > 0 }
+        guard !others.isEmpty else { continue }
+        let units = others.reduce(own.pointee.heapCount) { $0 + $1.pointee.heapCount }
+        guard units < Int(UInt32.max) / 2 else { return false }
+        bytes += ColumnHeader.size(own.pointee.layout, rows: rows) + units * own.pointee.layout.heapUnit + 4096
+      }
+    }
+    return objects <= limits.objects && bytes <= room / 2
+  }
+
+  // MARK: References
+
+  /// The numbers that the texts and listed references of a part have here.
+  struct PartNumbers: Sendable {
+    var listed: UInt64
+    /// By root; nil where they are the same.
+    var texts: [[UInt32]?]
+
+    func numbers(root: Int) -> ColumnJoin.Numbers { .init(listed: listed, texts: texts[root]) }
+  }
+
+  private func appendNumbers(_ part: NodeTableBuilder) -> PartNumbers {
+    let result = PartNumbers(
+      listed: UInt64(listed.count), texts: texts.indices.map { appendTexts(root: $0, part) })
+    listed.append(contentsOf: part.listed)
+    return result
+  }
+
+  private func appendTexts(root: Int, _ part: NodeTableBuilder) -> [UInt32]? {
+    guard part.texts[root].count > 0 else { return nil }
+    if texts[root].count == 0 {
+      texts[root] = part.texts[root]
+      return nil
+    }
+    let others = part.texts[root]
+    // Not in place: each access to an element would be checked.
+    var mine = texts[root]
+    texts[root] = TextNumbers()
+    var numbers: [UInt32] = []
+    numbers.reserveCapacity(others.count)
+    for number in 0..<others.count {
+      numbers.append(UInt32(truncatingIfNeeded: others.withBytes(of: number) { mine.add($0) }))
+    }
+    texts[root] = mine
+    return numbers
+  }
+
+  private func appendTexts(_ index: Int, _ parts: [Part], _ numbers: [PartNumbers]) {
+    var base = building[index].count
+    let root = model.records[index].root
+    for (part, numbers) in zip(parts, numbers) {
+      if part.nodes.unsortedTexts.contains(index) { unsortedTexts.insert(index) }
+      for entry in part.nodes.textRows[index] {
+        let number = numbers.texts[root].map { $0[Int(entry.number)] } ?? entry.number
+        textRows[index].append(TextRow(row: entry.row + UInt32(truncatingIfNeeded: base), number: number))
+      }
+      base += part.nodes.building[index].count
+    }
+  }
+
+  // MARK: Lines and payloads
+
+  private func appendPayloads(_ index: Int, _ parts: [Part]) {
+    var base = building[index].count
+    for part in parts {
+      for (row, payload) in part.nodes.payloads[index] { payloads[index][row + base] = payload }
+      // The row is in the lower half of the key.
+      for key in part.nodes.deferred[index] { deferred[index].insert(key + UInt64(truncatingIfNeeded: base)) }
+      base += part.nodes.building[index].count
+    }
+  }
+
+  private func appendLines(_ index: Int, _ parts: [Part], _ offsets: [Int], total: Int) {
+    let entry = building + index
+    guard entry.pointee.lines != nil || parts.contains(where: { $0.nodes.building[index].lines != nil }) else { return }
+    let capacity = max(total, entry.pointee.capacity)
+    let lines = UnsafeMutablePointer<UInt32>.allocate(capacity: capacity)
+    lines.initialize(repeating: 0, count: capacity)
+    if let old = entry.pointee.lines {
+      lines.update(from: old, count: entry.pointee.count)
+      old.deallocate()
+    }
+    var row = entry.pointee.count
+    for (part, offset) in zip(parts, offsets) {
+      let other = part.nodes.building[index]
+      for place in 0..<other.count {
+        let line = other.lines.map { Int($0[place]) } ?? 0
+        if line > 0 { lines[row] = UInt32(clamping: line + offset) }
+        row += 1
+      }
+    }
+    entry.pointee.lines = lines
+  }
+
+  // MARK: Columns
+
+  /// What appending a column of all parts takes; nil if no part has values in it. Takes over the column of a part if
+  /// there is none yet.
+  private func join(_ index: Int, _ slot: Int, _ parts: [Part], _ counts: [Int], total: Int) -> ColumnJoin? {
+    let entry = building + index
+    var pieces: [ColumnJoin.Piece] = []
+    var row = entry.pointee.count
+    for (number, part) in parts.enumerated() {
+      let header = part.nodes.building[index].headers[slot]
+      if header.pointee.capacity > 0, counts[number] > 0 {
+        pieces.append(
+          .init(header: header, start: row, count: min(counts[number], header.pointee.capacity), part: number))
+      }
+      row += counts[number]
+    }
+    guard let first = pieces.first else { return nil }
+    var join = ColumnJoin(target: entry.pointee.headers[slot], total: total, pieces: pieces)
+    if join.target.pointee.capacity == 0 {
+      let isReferences = slot == entry.pointee.slotCount
+      let column: Column
+      if first.start == 0 {
+        let owner = parts[first.part].nodes
+        column = isReferences ? owner.tables[index].referenceNumbers : owner.tables[index].columns[slot]
+        let layout = column.header.pointee.layout
+        if isReferences {
+          owner.tables[index].referenceNumbers = Column.none(layout)
+        } else {
+          owner.tables[index].columns[slot] = Column.none(layout)
+        }
+        owner.building[index].headers[slot] = Column.none(layout).header
+        join.adopted = first
+        join.pieces.removeFirst()
+      } else {
+        column = Column(first.header.pointee.layout)
+      }
+      if isReferences { tables[index].referenceNumbers = column } else { tables[index].columns[slot] = column }
+      entry.pointee.headers[slot] = column.header
+      join.target = column.header
+    } else {
+      join.growth -= ColumnHeader.size(join.target.pointee.layout, rows: join.target.pointee.capacity)
+    }
+    join.growth += ColumnHeader.size(join.target.pointee.layout, rows: max(total, join.target.pointee.capacity))
+    join.growth += pieces.reduce(0) { $0 + $1.header.pointee.heapCount } * join.target.pointee.layout.heapUnit
+    return join
+  }
+}

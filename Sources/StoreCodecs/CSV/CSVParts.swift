@@ -1,0 +1,69 @@
+/// Divides the bytes of a CSV file into parts that begin with a record, so that they can be read at the same time.
+///
+/// A line feed ends a record if the number of quotes before it is even. That holds up to the first error in the file:
+/// the part that contains it reports an error, and the division of what follows does not matter.
+public enum CSVParts {
+  /// The numbers of quotes in a file determine its parts; each piece can be counted on its own.
+  ///
+  /// - Returns: The number of quotes in a range of the bytes.
+  public static func quoteCount(_ bytes: UnsafeBufferPointer<UInt8>, in range: Range<Int>) -> Int {
+    guard let base = UnsafeRawPointer(bytes.baseAddress) else { return 0 }
+    let quote = UInt8(ascii: "\"")
+    let quotes = SIMD32<UInt8>(repeating: quote)
+    let one = SIMD32<UInt8>(repeating: 1)
+    var total = 0
+    var index = range.lowerBound
+    while index + 32 <= range.upperBound {
+      // A lane counts to 255.
+      let blockEnd = min(range.upperBound - 32, index + 254 * 32)
+      var counts = SIMD32<UInt8>()
+      while index <= blockEnd {
+        let block = base.loadUnaligned(fromByteOffset: index, as: SIMD32<UInt8>.self)
+        counts &+= SIMD32<UInt8>().replacing(with: one, where: block .== quotes)
+        index += 32
+      }
+      for lane in 0..<32 { total += Int(counts[lane]) }
+    }
+    while index < range.upperBound {
+      if bytes[index] == quote { total += 1 }
+      index += 1
+    }
+    return total
+  }
+
+  /// Ranges of similar sizes of which each but the first begins after the line feed that ends a record.
+  ///
+  /// - Parameters:
+  ///   - pieces: Ranges that follow each other, the first one from 0 and the last one to the end.
+  ///   - quoteCounts: The number of quotes in each of them.
+  /// - Returns: At most as many ranges as pieces, which cover all bytes.
+  public static func ranges(
+    _ bytes: UnsafeBufferPointer<UInt8>, pieces: [Range<Int>], quoteCounts: [Int]
+  ) -> [Range<Int>] {
+    var starts = [0]
+    var quotes = 0
+    for (piece, count) in zip(pieces, quoteCounts) {
+      if piece.lowerBound > 0, let start = recordStart(bytes, from: piece.lowerBound, isQuoted: quotes % 2 == 1),
+        start > starts[starts.count - 1], start < bytes.count
+      {
+        starts.append(start)
+      }
+      quotes += count
+    }
+    return starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : bytes.count) }
+  }
+
+  private static func recordStart(
+    _ bytes: UnsafeBufferPointer<UInt8>, from offset: Int, isQuoted: Bool
+  ) -> Int? {
+    var isQuoted = isQuoted
+    for index in offset..<bytes.count {
+      if bytes[index] == UInt8(ascii: "\"") {
+        isQuoted.toggle()
+      } else if bytes[index] == UInt8(ascii: "\n"), !isQuoted {
+        return index + 1
+      }
+    }
+    return nil
+  }
+}

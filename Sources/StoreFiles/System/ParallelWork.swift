@@ -1,0 +1,129 @@
+import CStoreFiles
+import Glibc
+import Synchronization
+
+/// Work that is done on several threads at once: loading the parts of a large file, comparing the columns of two
+/// graphs.
+///
+/// No thread outlives the call that started it, and results do not depend on the number of threads. Small inputs are
+/// processed on the calling thread.
+public enum ParallelWork {
+  /// The maximum number of threads of one call, the calling thread included, from 1 to 256. By default the value of the
+  /// environment variable `ATOMICSTORE_JOBS`, or else the number of processors that the process may use. It applies to
+  /// the whole process; set it before opening stores.
+  public static var jobs: Int {
+    get {
+      let chosen = setting.load(ordering: .relaxed)
+      return chosen > 0 ? chosen : standard
+    }
+    set { setting.store(min(max(newValue, 1), greatest), ordering: .relaxed) }
+  }
+
+  /// 0 until it is set.
+  private static let setting = Atomic<Int>(0)
+  private static let greatest = 256
+  private static let standard = environmentJobs() ?? min(max(Int(asf_processor_count()), 1), greatest)
+
+  private static func environmentJobs() -> Int? {
+    guard let text = getenv("ATOMICSTORE_JOBS"), let number = Int(String(cString: text)), number > 0 else { return nil }
+    return min(number, greatest)
+  }
+
+  /// How many parts of an input of that many bytes are worth processing at the same time: 1 for small inputs.
+  public static func partCount(forInput bytes: Int) -> Int { max(1, min(jobs, bytes / leastPart)) }
+
+  /// The number of bytes of input for which a further thread is worth starting.
+  package static let leastPart = 4 << 20
+
+  /// Calls `body` once for each number from 0 to `count - 1`, on at most `jobs` threads, and returns when all calls
+  /// have returned. Numbers are started in ascending order. The calling thread takes part; if the system does not
+  /// provide a thread, the others do its work.
+  ///
+  /// - Parameters:
+  ///   - count: The number of calls.
+  ///   - jobs: The maximum number of threads, the calling thread included.
+  ///   - body: May be called by several threads at the same time.
+  public static func forEach(_ count: Int, jobs: Int = jobs, _ body: @escaping @Sendable (Int) -> Void) {
+    let work = Work(count: count, body: body)
+    guard jobs > 1, count > 1 else { return work.run() }
+    var threads: [pthread_t] = []
+    withBlockedSignals {
+      for _ in 1..<min(jobs, count) {
+        guard let thread = thread(running: work) else { break }
+        threads.append(thread)
+      }
+    }
+    work.run()
+    for thread in threads { pthread_join(thread, nil) }
+  }
+
+  /// As ``forEach(_:jobs:_:)``, and returns whether `body` returned true for all numbers. After a false, numbers that
+  /// were not started yet are skipped.
+  public static func allSatisfy(_ count: Int, jobs: Int = jobs, _ body: @escaping @Sendable (Int) -> Bool) -> Bool {
+    let failed = Flag()
+    forEach(count, jobs: jobs) { number in
+      if !failed.isSet, !body(number) { failed.set() }
+    }
+    return !failed.isSet
+  }
+
+  private final class Flag: Sendable {
+    private let value = Atomic<Bool>(false)
+    var isSet: Bool { value.load(ordering: .acquiring) }
+    func set() { value.store(true, ordering: .releasing) }
+  }
+
+  /// The calls that remain to be made.
+  private final class Work: Sendable {
+    private let next = Atomic<Int>(0)
+    private let count: Int
+    private let body: @Sendable (Int) -> Void
+
+    init(count: Int, body: @escaping @Sendable (Int) -> Void) {
+      self.count = count
+      self.body = body
+    }
+
+    func run() {
+      while true {
+        let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
+        guard number < count else { return }
+        body(number)
+      }
+    }
+  }
+
+  /// The stack of a thread in bytes: that of the main thread. Pages are allocated when they are used.
+  private static let stackSize = 8 << 20
+
+  /// Starts a thread, which must be joined; nil if the system does not provide one.
+  private static func thread(running work: Work) -> pthread_t? {
+    var thread = pthread_t()
+    var attributes = pthread_attr_t()
+    guard pthread_attr_init(&attributes) == 0 else { return nil }
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setstacksize(&attributes, stackSize)
+    let retained = Unmanaged.passRetained(work)
+    let result = pthread_create(
+      &thread, &attributes,
+      { raw in
+        if let raw { Unmanaged<Work>.fromOpaque(raw).takeRetainedValue().run() }
+        return nil
+      }, retained.toOpaque())
+    guard result == 0 else {
+      retained.release()
+      return nil
+    }
+    return thread
+  }
+
+  /// Threads inherit the signal mask: the program's handlers run on the program's own threads.
+  private static func withBlockedSignals(_ body: () -> Void) {
+    var all = sigset_t()
+    var before = sigset_t()
+    sigfillset(&all)
+    guard pthread_sigmask(SIG_SETMASK, &all, &before) == 0 else { return body() }
+    body()
+    pthread_sigmask(SIG_SETMASK, &before, nil)
+  }
+}

@@ -1,0 +1,95 @@
+import AtomicStoreSPI
+
+extension DocumentReader {
+  /// Reads the document the fast way, if all of it has the form that Core Data and this format write.
+  ///
+  /// - Returns: False after anything unexpected, whether an error or only unusual. This reader, and what it filled,
+  ///   must then be discarded: a new one has to ``read(_:chunk:)`` the document.
+  ///
+  /// - Throws: Only the errors of reading the file, never because of its content.
+  final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
+    let scanner = CanonicalScanner(self)
+    try source.readChunks(size: Self.canonicalChunk) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
+    guard scanner.isComplete() else { return false }
+    do throws(PersistentStoreError) { try endDocument() } catch { return false }
+    return true
+  }
+
+  private static var canonicalChunk: Int { 64 * 1024 }
+
+  /// Reads one of the parts of a document in the same way.
+  ///
+  /// - Returns: The number of lines that end in it; nil after anything unexpected, or an error of reading.
+  final func readCanonical(part: Int, of parts: DocumentParts, _ file: StoreFileReader) -> Int? {
+    let scanner = CanonicalScanner(self, isContinuation: part > 0)
+    let isRead = try? file.readChunks(in: parts.ranges[part], size: Self.canonicalChunk) {
+      (bytes) throws(PersistentStoreError) in scanner.take(bytes)
+    }
+    guard isRead == true else { return nil }
+    if part == parts.ranges.count - 1 { return scanner.isComplete() ? 0 : nil }
+    return scanner.endOfPart().map { $0 - 1 }
+  }
+}
+
+/// The parts of a document that can be read at the same time: each but the first begins with an object.
+///
+/// In the form that ``CanonicalScanner`` understands, a `<` only begins an element. So what looks like the beginning of
+/// an object is one, or a part before it contains something unexpected. The first part has the head.
+struct DocumentParts: Sendable {
+  let ranges: [Range<Int>]
+
+  /// Divides a document into at most that many parts of similar sizes; nil if it cannot be divided.
+  init?(_ file: StoreFileReader, count: Int) throws(PersistentStoreError) {
+    var starts = [0]
+    for number in 1..<max(count, 1) {
+      let (product, overflow) = file.size.multipliedReportingOverflow(by: number)
+      guard !overflow, let start = try Self.object(in: file, from: product / count) else { break }
+      if let last = starts.last, start > last { starts.append(start) }
+    }
+    guard starts.count > 1 else { return nil }
+    ranges = starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : file.size) }
+  }
+
+  /// Objects that are further away than this many bytes are not searched for.
+  private static let reach = 16 << 20
+
+  /// The offset of the first beginning of an object from an offset on.
+  private static func object(in file: StoreFileReader, from offset: Int) throws(PersistentStoreError) -> Int? {
+    let word = Array("<object type=\"".utf8)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+    defer { buffer.deallocate() }
+    var start = offset
+    while start < min(offset + reach, file.size) {
+      let got = try file.read(at: start, into: buffer)
+      guard got >= word.count else { return nil }
+      for place in 0...(got - word.count) where buffer[place] == word[0] {
+        if buffer[place..<place + word.count].elementsEqual(word) { return start + place }
+      }
+      start += got - word.count + 1
+    }
+    return nil
+  }
+}
+
+/// What the readers of the parts of a document found.
+///
+/// `@unchecked Sendable`: each element is written by the thread that reads its part, and read after all parts were.
+final class PartReaders<Reader: DocumentReader>: @unchecked Sendable {
+  private let readers: UnsafeMutablePointer<Reader?>
+  private let count: Int
+
+  init(_ count: Int) {
+    self.count = count
+    readers = .allocate(capacity: count)
+    readers.initialize(repeating: nil, count: count)
+  }
+
+  deinit {
+    readers.deinitialize(count: count)
+    readers.deallocate()
+  }
+
+  func set(_ part: Int, _ reader: Reader) { readers[part] = reader }
+  /// In the order of the parts.
+  var all: [Reader] { (0..<count).compactMap { readers[$0] } }
+}

@@ -1,0 +1,61 @@
+import AtomicStoreSPI
+
+/// Loading the parts of a document at the same time.
+extension ObjectLoader {
+  enum Outcome {
+    case loaded
+    /// The document has one part only.
+    case undivided
+    /// Something is unusual, or an error: libxml2 must read the document. Nodes may have been added.
+    case unexpected
+  }
+
+  /// Loads a document that has the form of a ``CanonicalScanner`` on several threads, if it is large enough.
+  ///
+  /// - Parameter count: The maximum number of parts.
+  /// - Throws: Only the errors of reading the file, never because of its content.
+  static func loadParts(
+    _ count: Int, of source: StoreSource, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) -> Outcome {
+    guard count > 1 else { return .undivided }
+    return try source.withReader { (file) throws(PersistentStoreError) in
+      guard let parts = try DocumentParts(file, count: count) else { return .undivided }
+      let readers = PartReaders<ObjectLoader>(parts.ranges.count)
+      let name = source.name
+      let isLoaded = nodes.loadParts(parts.ranges.count) { part, nodes in
+        guard let loader = try? ObjectLoader(nodes, file: name),
+          let lines = loader.readCanonical(part: part, of: parts, file)
+        else { return nil }
+        readers.set(part, loader)
+        return lines
+      }
+      guard isLoaded else { return .unexpected }
+      do throws(PersistentStoreError) {
+        let whole = try ObjectLoader(nodes, file: name)
+        for reader in readers.all { guard try whole.append(reader) else { return .unexpected } }
+        try whole.endDocument()
+        return .loaded
+      } catch {
+        return .unexpected
+      }
+    }
+  }
+
+  /// Adds what the loader of the next part found besides nodes. False if it contradicts the earlier parts.
+  private func append(_ part: ObjectLoader) throws(PersistentStoreError) -> Bool {
+    for root in plans.indices where part.forms[root] != .unknown {
+      guard forms[root] == .unknown || forms[root] == part.forms[root] else { return false }
+      forms[root] = part.forms[root]
+    }
+    if !part.numbersAscend { numbersAscend = false }
+    for index in 0..<part.numberCount { note(part.numbers[index]) }
+    for index in plans.indices {
+      guard let other = part.plans[index] else { continue }
+      let own = try plan(of: index)
+      for slot in model.entity(at: index).slots where other.slots[slot.index].lastSeen > 0 {
+        own.slots[slot.index].lastSeen = 1
+      }
+    }
+    return true
+  }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import StoreFiles
+import Synchronization
+import Testing
+
+@Suite("Work on several threads") struct ParallelWorkTests {
+  private final class Counts: Sendable {
+    let values: Mutex<[Int]>
+    init(_ count: Int) { values = Mutex(Array(repeating: 0, count: count)) }
+  }
+
+  @Test("each number is processed once before the call returns", arguments: [0, 1, 2, 7, 1000], [1, 2, 5, 64])
+  func once(_ count: Int, jobs: Int) {
+    let counts = Counts(count)
+    ParallelWork.forEach(count, jobs: jobs) { number in counts.values.withLock { $0[number] += 1 } }
+    #expect(counts.values.withLock { $0 } == Array(repeating: 1, count: count))
+  }
+
+  @Test("a false ends the work, and all numbers before it are processed", arguments: [1, 3])
+  func stops(_ jobs: Int) {
+    let counts = Counts(5000)
+    let isDone = ParallelWork.allSatisfy(5000, jobs: jobs) { number in
+      counts.values.withLock { $0[number] += 1 }
+      return number != 100
+    }
+    #expect(!isDone)
+    let found = counts.values.withLock { $0 }
+    #expect(found[...100].allSatisfy { $0 == 1 })
+    #expect(found.allSatisfy { $0 <= 1 })
+    #expect(ParallelWork.allSatisfy(10, jobs: jobs) { _ in true })
+  }
+
+  @Test("a file is read at any offset, by several threads at once")
+  func reader() throws {
+    let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+    let path = NSTemporaryDirectory() + "reader-\(UUID().uuidString)"
+    try Data(bytes).write(to: URL(filePath: path))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    for source in [StoreSource(bytes: bytes, name: "memory"), try StoreSource(opening: try StorePath.inspect(path))] {
+      try source.withReader { (file) throws(PersistentStoreError) in
+        #expect(file.size == bytes.count)
+        let isSame = ParallelWork.allSatisfy(60, jobs: 4) { number in
+          let start = number * 5000
+          let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 5000, alignment: 1)
+          defer { buffer.deallocate() }
+          return (try? file.read(at: start, into: buffer)) == 5000 && buffer.elementsEqual(bytes[start..<start + 5000])
+        }
+        #expect(isSame)
+        let rest = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 1)
+        defer { rest.deallocate() }
+        #expect(try file.read(at: bytes.count - 10, into: rest) == 10)
+        #expect(try file.read(at: bytes.count, into: rest) == 0)
+        #expect(try file.read(at: -1, into: rest) == 0)
+      }
+    }
+  }
+}
