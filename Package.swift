@@ -407,7 +407,7 @@ let package = Package(
       dependencies: [
         "AtomicStoreKit", "AtomicStoreSPI", "StoreSQL", "SQLiteGraphStoreFormat", "PostgreSQLStoreFormat",
         "BuiltInStoreFormats", "ModelFiles", "AtomicStoreConformance", "CStoreFaults",
-        "StorePredicates", "TestSupport",
+        "StorePredicates", "StoreMigration", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(

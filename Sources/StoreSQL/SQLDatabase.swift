@@ -66,7 +66,32 @@ public protocol SQLDatabase: AnyObject, Sendable {
     _ sql: String, _ body: (any SQLRow) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError)
 
-  /// Adds many rows to a table, as fast as the database can.
+  /// Reads a query without parameters, whose result may be long, in the binary form of PostgreSQL's COPY.
+  ///
+  /// - Parameters:
+  ///   - sql: The query.
+  ///   - columns: The types that its columns have to have. Others are an error.
+  ///   - body: Called with one part of the stream after another, wherever the database cuts it. It executes nothing.
+  /// - Returns: Whether the database gives rows in that form; otherwise `body` was not called, and the query is read
+  ///   with ``stream(_:_:)``. The default is false.
+  func copyOut(
+    _ sql: String, columns: [SQLType], _ body: (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool
+
+  /// Adds many rows to a table in the binary form of PostgreSQL's COPY.
+  ///
+  /// - Parameters:
+  ///   - table: The name of the table.
+  ///   - columns: The names of the columns, in the order in which rows have them.
+  ///   - body: Called once with a function that takes the parts of the stream.
+  /// - Returns: Whether the database takes rows in that form; otherwise `body` was not called, and the rows are added
+  ///   with ``insert(into:columns:count:_:)``. The default is false.
+  func copyIn(
+    into table: String, columns: [String],
+    _ body: ((UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool
+
+  /// Adds many rows to a table. The default refuses: it is for databases that have ``copyIn(into:columns:_:)``.
   ///
   /// - Parameters:
   ///   - table: The name of the table.
@@ -95,6 +120,22 @@ extension SQLDatabase {
   public func stream(
     _ sql: String, _ body: (any SQLRow) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) { try query(sql, [], body) }
+
+  public func copyOut(
+    _ sql: String, columns: [SQLType], _ body: (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool { false }
+
+  public func copyIn(
+    into table: String, columns: [String],
+    _ body: ((UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool { false }
+
+  public func insert(
+    into table: String, columns: [(name: String, type: SQLType)], count: Int,
+    _ fill: (Int, any SQLRowWriter) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    throw PersistentStoreError(.notSupported, "this database does not add rows one by one")
+  }
 }
 
 /// A row of a result. Columns count from 0. Valid until the next one.
@@ -170,7 +211,7 @@ public struct SQLDialect: Sendable {
   }
 
   /// The name of a type in `CREATE TABLE`.
-  func name(of type: SQLType) -> String {
+  public func name(of type: SQLType) -> String {
     switch type {
     case .integer16: isSQLite ? "INTEGER" : "int2"
     case .integer32: isSQLite ? "INTEGER" : "int4"

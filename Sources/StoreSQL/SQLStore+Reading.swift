@@ -104,7 +104,7 @@ extension SQLStore {
   /// The text of a column.
   ///
   /// - Throws: `.malformed` if it is not UTF-8.
-  static func text(_ row: any SQLRow, _ at: Int, _ id: Int64) throws(PersistentStoreError) -> String {
+  static func text(_ row: some SQLRow, _ at: Int, _ id: Int64) throws(PersistentStoreError) -> String {
     var text: String?
     row.withText(at) { bytes in text = bytes.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) } }
     guard let text else { throw PersistentStoreError(.malformed, "a text of the row \(id) is not UTF-8") }
@@ -112,7 +112,7 @@ extension SQLStore {
   }
 
   static func value(
-    _ row: any SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, _ id: Int64
+    _ row: some SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, _ id: Int64
   ) throws(PersistentStoreError) -> StoredValue {
     let value: StoredValue?
     switch type {

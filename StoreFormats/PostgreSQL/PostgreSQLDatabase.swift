@@ -18,8 +18,12 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
   private var connection: OpaquePointer?
   /// Statements that the server has parsed, by their text and the types of their parameters.
   private var prepared: [String: String] = [:]
-  private var isInTransaction = false
+  var isInTransaction = false
   private var hasSchema = false
+  /// How many cursors there have been.
+  var cursors = 0
+  /// Whether the server gives rows in binary form, which not all servers do; nil before it was asked.
+  var hasCopyOut: Bool?
 
   init(url: String, isReadOnly: Bool) {
     (self.url, schema) = Self.parts(of: url)
@@ -85,6 +89,9 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     return .unavailable
   }
 
+  /// Whether there is a connection.
+  var isOpen: Bool { connection != nil }
+
   public func close() {
     PQfinish(connection)
     connection = nil
@@ -92,7 +99,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     isInTransaction = false
   }
 
-  private func opened() throws(PersistentStoreError) -> OpaquePointer {
+  func opened() throws(PersistentStoreError) -> OpaquePointer {
     if let connection { return connection }
     try open()
     guard let connection else { throw PersistentStoreError(.unavailable, "PostgreSQL: there is no connection") }
@@ -115,12 +122,12 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
   }
   private static let inspector = Atomic<Unmanaged<Inspector>?>(nil)
 
-  private func inspect(_ sql: String) throws(PersistentStoreError) {
+  func inspect(_ sql: String) throws(PersistentStoreError) {
     guard let inspector = Self.inspector.load(ordering: .acquiring) else { return }
     try inspector.takeUnretainedValue().body(sql)
   }
 
-  private func execute(_ sql: String) throws(PersistentStoreError) {
+  func execute(_ sql: String) throws(PersistentStoreError) {
     try inspect(sql)
     let connection = try opened()
     let result = PQexec(connection, sql)
@@ -141,7 +148,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
   }
 
   /// The error of a result, if it is one. A lost connection ends a transaction, which can be repeated.
-  private func check(_ result: OpaquePointer?, _ connection: OpaquePointer) throws(PersistentStoreError) {
+  func check(_ result: OpaquePointer?, _ connection: OpaquePointer) throws(PersistentStoreError) {
     switch PQresultStatus(result) {
     case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_COPY_IN, PGRES_COPY_OUT: return
     default: break
@@ -158,7 +165,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     throw PersistentStoreError(Self.code(state), "PostgreSQL: \(PostgreSQLText.oneLine(said)) (\(state))")
   }
 
-  private static func code(_ state: String) -> PersistentStoreError.Code {
+  static func code(_ state: String) -> PersistentStoreError.Code {
     switch state {
     case "40001", "40P01": .retry
     case "23505": .duplicateReference
@@ -227,7 +234,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     return try checked(result, connection)
   }
 
-  private func checked(_ result: OpaquePointer?, _ connection: OpaquePointer) throws(PersistentStoreError)
+  func checked(_ result: OpaquePointer?, _ connection: OpaquePointer) throws(PersistentStoreError)
     -> OpaquePointer?
   {
     do throws(PersistentStoreError) { try check(result, connection) } catch {
@@ -252,86 +259,10 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     for row in 0..<PQntuples(result) { try body(PostgreSQLRow(result, row)) }
   }
 
-  /// In parts, so that a whole table does not have to be in memory twice.
-  public func stream(
-    _ sql: String, _ body: (any SQLRow) throws(PersistentStoreError) -> Void
-  ) throws(PersistentStoreError) {
-    guard isInTransaction else { return try query(sql, [], body) }
-    let name = "atomicstore_cursor_\(cursors)"
-    cursors += 1
-    try execute("DECLARE \(name) NO SCROLL CURSOR FOR \(PostgreSQLText.statement(sql))")
-    // As many rows at a time as fit into a few megabytes.
-    var wanted = 100
-    while true {
-      let connection = try opened()
-      let fetch = "FETCH FORWARD \(wanted) FROM \(name)"
-      try inspect(fetch)
-      let result = try checked(PQexecParams(connection, fetch, 0, nil, nil, nil, nil, 1), connection)
-      defer { PQclear(result) }
-      let count = PQntuples(result)
-      for row in 0..<count { try body(PostgreSQLRow(result, row)) }
-      if count < wanted { break }
-      let size = PQresultMemorySize(result)
-      if size > 4 << 20 { wanted = max(1, wanted / 2) } else if size < 1 << 20 { wanted = min(5000, wanted * 2) }
-    }
-    try execute("CLOSE \(name)")
-  }
-  private var cursors = 0
-
-  public func insert(
-    into table: String, columns: [(name: String, type: SQLType)], count: Int,
-    _ fill: (Int, any SQLRowWriter) throws(PersistentStoreError) -> Void
-  ) throws(PersistentStoreError) {
-    let connection = try opened()
-    let names = columns.map { PostgreSQLText.quoted($0.name) }.joined(separator: ", ")
-    try execute("COPY \(PostgreSQLText.quoted(table)) (\(names)) FROM STDIN BINARY")
-    let writer = PostgreSQLWriter(columns.map(\.type))
-    do throws(PersistentStoreError) {
-      for row in 0..<count {
-        writer.begin()
-        try fill(row, writer)
-        if writer.bytes.count > 1 << 18 { try send(writer, connection) }
-      }
-      writer.end()
-      try send(writer, connection)
-    } catch {
-      PQputCopyEnd(connection, "the writer failed")
-      while let result = PQgetResult(connection) { PQclear(result) }
-      throw error
-    }
-    PQputCopyEnd(connection, nil)
-    var failure: PersistentStoreError?
-    while let result = PQgetResult(connection) {
-      defer { PQclear(result) }
-      do throws(PersistentStoreError) { try check(result, connection) } catch {
-        failure = failure ?? error
-        // The connection is closed then, and has no further results.
-        if self.connection == nil { break }
-      }
-    }
-    if let failure { throw failure }
-  }
-
-  private func send(_ writer: PostgreSQLWriter, _ connection: OpaquePointer) throws(PersistentStoreError) {
-    // A value can be larger than what libpq takes at once.
-    var start = 0
-    var code: Int32 = 1
-    writer.bytes.withUnsafeBytes { bytes in
-      while start < bytes.count, code == 1 {
-        let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + 1 << 24, bytes.count)])
-        code = PQputCopyData(connection, part.bindMemory(to: CChar.self).baseAddress, Int32(part.count))
-        start += part.count
-      }
-    }
-    writer.bytes.removeAll(keepingCapacity: true)
-    guard code == 1 else {
-      throw PersistentStoreError(.retry, "PostgreSQL: the connection was lost while rows were sent")
-    }
-  }
-
   // MARK: Transactions
 
   public func begin(isWriting: Bool) throws(PersistentStoreError) {
+    try reconnecting { () throws(PersistentStoreError) in try askForCopyOut() }
     let level = isWriting ? "SERIALIZABLE" : "REPEATABLE READ READ ONLY"
     try reconnecting { () throws(PersistentStoreError) in try execute("BEGIN ISOLATION LEVEL \(level)") }
     isInTransaction = true

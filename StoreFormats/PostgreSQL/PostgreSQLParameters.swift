@@ -13,34 +13,6 @@ enum PostgreSQLText {
     text.split(whereSeparator: \.isNewline).joined(separator: "; ")
   }
 
-  // A text cannot hold NUL. U+0001 is the sign of an escape: NUL is U+0001 U+0001, and U+0001 itself is U+0001 U+0002.
-  // So texts that are equal stay equal, and the order of all texts stays the same.
-
-  /// The text as the server has it.
-  static func escaped(_ utf8: [UInt8]) -> [UInt8] {
-    guard utf8.contains(where: { $0 <= 1 }) else { return utf8 }
-    return utf8.flatMap { $0 <= 1 ? [1, $0 + 1] : [$0] }
-  }
-
-  /// The text that the server has as `utf8`.
-  static func unescaped(_ utf8: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
-    guard utf8.contains(1) else { return nil }
-    var result: [UInt8] = []
-    result.reserveCapacity(utf8.count)
-    var isEscaped = false
-    for byte in utf8 {
-      if isEscaped {
-        result.append(byte == 1 ? 0 : 1)
-        isEscaped = false
-      } else if byte == 1 {
-        isEscaped = true
-      } else {
-        result.append(byte)
-      }
-    }
-    return result
-  }
-
   /// `?1` becomes `$1`, except within quotes.
   static func statement(_ sql: String) -> String {
     var result: [UInt8] = []
@@ -61,6 +33,25 @@ enum PostgreSQLText {
   }
 }
 
+/// The object identifiers of types.
+enum PostgreSQLType {
+  /// Whether a column of a type holds the values of another.
+  static func `is`(_ found: Oid, _ type: SQLType) -> Bool {
+    switch type {
+    case .boolean: found == 16
+    case .integer16: found == 21
+    case .integer32: found == 23
+    case .integer64: found == 20
+    case .float: found == 700
+    case .double: found == 701
+    // Some servers call a text with a collation a character string.
+    case .text: found == 25 || found == 1043
+    case .blob: found == 17
+    case .uuid: found == 2950
+    }
+  }
+}
+
 /// The parameters of a statement, in the server's binary form.
 struct PostgreSQLParameters {
   /// The object identifiers of the types; 0 has the server find out.
@@ -72,11 +63,11 @@ struct PostgreSQLParameters {
     for value in values {
       switch value {
       case .null: add(0, nil)
-      case .integer(let number): add(20, PostgreSQLWriter.bytes(number))
+      case .integer(let number): add(20, Self.bytes(number))
       case .boolean(let flag): add(16, [flag ? 1 : 0])
-      case .double(let number): add(701, PostgreSQLWriter.bytes(number.bitPattern))
-      case .float(let number): add(700, PostgreSQLWriter.bytes(number.bitPattern))
-      case .text(let text): add(25, PostgreSQLText.escaped(Array(text.utf8)))
+      case .double(let number): add(701, Self.bytes(number.bitPattern))
+      case .float(let number): add(700, Self.bytes(number.bitPattern))
+      case .text(let text): add(25, Self.bytes(text))
       case .blob(let data): add(17, [UInt8](data))
       case .uuid(let uuid): add(2950, withUnsafeBytes(of: uuid.uuid) { Array($0) })
       }
@@ -84,6 +75,14 @@ struct PostgreSQLParameters {
     guard bytes.reduce(0, { $0 + ($1?.count ?? 0) }) < 1 << 30 else {
       throw PersistentStoreError(.limitExceeded, "the values of a row have more than 1 GiB")
     }
+  }
+
+  private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+    withUnsafeBytes(of: number.bigEndian) { Array($0) }
+  }
+  private static func bytes(_ text: String) -> [UInt8] {
+    let utf8 = Array(text.utf8)
+    return utf8.withUnsafeBufferPointer { SQLEscapes.escaped($0) } ?? utf8
   }
 
   private mutating func add(_ type: Oid, _ value: [UInt8]?) {

@@ -30,7 +30,7 @@ import Testing
     return report
   }
 
-  private func execute(_ statements: [String], in path: String) throws {
+  static func execute(_ statements: [String], in path: String) throws {
     var database: OpaquePointer?
     #expect(sqlite3_open(path, &database) == SQLITE_OK)
     defer { sqlite3_close(database) }
@@ -56,7 +56,7 @@ import Testing
     let pair = try GraphPair(seed: 8, count: 20)
     let (source, copy) = (pair.folder.path + "/source.sqlgraph", pair.folder.path + "/copy.sqlgraph")
     _ = try convert(pair.incrementalPath, source)
-    try execute(["UPDATE atomicstore_keys SET last = 0, texts = 0"], in: source)
+    try Self.execute(["UPDATE atomicstore_keys SET last = 0, texts = 0"], in: source)
     _ = try convert(source, copy)
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     try coordinator.addPersistentStore(at: copy)
@@ -109,7 +109,7 @@ import Testing
     let (source, target) = (try people(folder), folder.path + "/copy.sqlgraph")
     _ = try convert(source, target)
     try same(source, target)
-    try execute([statement], in: source)
+    try Self.execute([statement], in: source)
     #expect { try convert(source, folder.path + "/bad.sqlgraph") } throws: {
       ($0 as? PersistentStoreError)?.code == .danglingReference
     }

@@ -87,22 +87,8 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
   }
 
   private func write(_ part: [[SQLValue]], _ table: Table) throws(PersistentStoreError) {
-    try target.database.insert(
-      into: table.newName, columns: table.columns.map { ($0.newName, $0.type) }, count: part.count
-    ) { row, writer throws(PersistentStoreError) in
-      for value in part[row] {
-        switch value {
-        case .null: writer.null()
-        case .integer(let number): writer.integer(number)
-        case .boolean(let flag): writer.boolean(flag)
-        case .double(let number): writer.double(number)
-        case .float(let number): writer.float(number)
-        case .uuid(let uuid): writer.uuid(uuid)
-        case .text(let text): try writer.text(Array(text.utf8).span)
-        case .blob(let data): try writer.blob([UInt8](data).span)
-        }
-      }
-    }
+    try target.database.add(
+      part.count, to: table.newName, columns: table.columns.map { ($0.newName, $0.type) }, PartRows(part: part))
   }
 
   // MARK: Comparing
@@ -298,9 +284,7 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
     var part: [[SQLValue]] = []
     part.reserveCapacity(Self.partSize)
     var bytes = 0
-    try source.database.stream(
-      "SELECT \(table.list) FROM \(table.name.quoted) ORDER BY \(table.order)"
-    ) { row throws(PersistentStoreError) in
+    func add(_ row: some SQLRow) throws(PersistentStoreError) {
       part.append(try read(row, table))
       for value in part[part.count - 1] {
         switch value {
@@ -314,12 +298,19 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
       bytes = 0
       part.removeAll(keepingCapacity: true)
     }
+    try source.database.read(
+      "SELECT \(table.list) FROM \(table.name.quoted) ORDER BY \(table.order)", table.columns.map(\.type)
+    ) { row throws(PersistentStoreError) in
+      try add(row)
+    } queried: { row throws(PersistentStoreError) in
+      try add(row)
+    }
     if !part.isEmpty { try body(&part) }
   }
 
   // MARK: Rows
 
-  private func read(_ row: any SQLRow, _ table: Table) throws(PersistentStoreError) -> [SQLValue] {
+  private func read(_ row: some SQLRow, _ table: Table) throws(PersistentStoreError) -> [SQLValue] {
     var values: [SQLValue] = []
     values.reserveCapacity(table.columns.count)
     var own: Set<String>?
@@ -333,7 +324,7 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
   }
 
   /// The entity of a row, whose reference is as it has to be.
-  private func entity(_ row: any SQLRow, below root: Entity) throws(PersistentStoreError) -> Int {
+  private func entity(_ row: some SQLRow, below root: Entity) throws(PersistentStoreError) -> Int {
     let id = row.integer(0)
     guard !row.isNull(0), !row.isNull(1), let entity = SQLStore<Source>.entity(row.integer(1), below: root) else {
       throw PersistentStoreError(.malformed, "the row \(id) is of entity number \(row.integer(1)), which it cannot be")
@@ -345,7 +336,7 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
     return entity.index
   }
 
-  private func value(_ row: any SQLRow, _ at: Int, _ column: Column) throws(PersistentStoreError) -> SQLValue {
+  private func value(_ row: some SQLRow, _ at: Int, _ column: Column) throws(PersistentStoreError) -> SQLValue {
     guard row.holds(at, column.type) else { throw malformed(row, column) }
     let value: SQLValue
     switch column.type {
@@ -373,7 +364,27 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
     return value
   }
 
-  private func malformed(_ row: any SQLRow, _ column: Column) -> PersistentStoreError {
+  private func malformed(_ row: some SQLRow, _ column: Column) -> PersistentStoreError {
     PersistentStoreError(.malformed, "the row \(row.integer(0)) has no valid value in '\(column.name)'")
+  }
+}
+
+/// Rows that were read.
+private struct PartRows: SQLRowSource {
+  let part: [[SQLValue]]
+
+  func write<Writer: SQLRowWriter>(_ row: Int, _ writer: Writer) throws(PersistentStoreError) {
+    for value in part[row] {
+      switch value {
+      case .null: writer.null()
+      case .integer(let number): writer.integer(number)
+      case .boolean(let flag): writer.boolean(flag)
+      case .double(let number): writer.double(number)
+      case .float(let number): writer.float(number)
+      case .uuid(let uuid): writer.uuid(uuid)
+      case .text(let text): try writer.text(Array(text.utf8).span)
+      case .blob(let data): try writer.blob([UInt8](data).span)
+      }
+    }
   }
 }

@@ -1,0 +1,194 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Adds the rows of one table to nodes.
+final class SQLWholeRows<Database: SQLDatabase> {
+  /// What an entity's rows have, and what was read of them.
+  final class Plan {
+    fileprivate let cells: [Cell]
+    /// The row numbers, in the order of rows.
+    var numbers: [Int64] = []
+    /// Where to-ones lead whose other ends are to-manys, and their slots.
+    private(set) var endSlots: [Int] = []
+    var ends: [SQLEnds] = []
+    /// To-ones that lead to rows whose references are texts.
+    var texts: [(row: Int, slot: Int, id: Int64)] = []
+
+    fileprivate init(_ cells: [Cell]) {
+      var cells = cells
+      for index in cells.indices where cells[index].keepsEnds {
+        cells[index].end = ends.count
+        endSlots.append(cells[index].slot)
+        ends.append(SQLEnds())
+      }
+      self.cells = cells
+    }
+  }
+
+  /// The columns of a slot. Without references to count, as there is one for each value of the store.
+  fileprivate struct Cell {
+    enum Kind: UInt8 { case integer, boolean, double, float, date, text, data, decimal, uuid, other, toOne }
+    var kind: Kind
+    var type: SQLType
+    var slot: Int
+    var at: Int
+    /// The column of the destination's entity; -1 for none.
+    var entityAt = -1
+    /// The column of the position; -1 for none.
+    var positionAt = -1
+    var keepsEnds = false
+    /// The index of its ``SQLEnds``.
+    var end = 0
+
+    static func kind(_ slot: Slot) -> Kind {
+      guard case .attribute(let type) = slot.kind else { return .toOne }
+      return switch type {
+      case .integer16, .integer32, .integer64: .integer
+      case .boolean: .boolean
+      case .double: .double
+      case .float: .float
+      case .date: .date
+      case .string, .uri: .text
+      case .binaryData, .transformable: .data
+      case .decimal: .decimal
+      case .uuid: .uuid
+      case .undefined, .composite: .other
+      }
+    }
+  }
+
+  let sql: String
+  let types: [SQLType]
+  /// By entity.
+  let plans: [Int: Plan]
+  /// The same by number; nil for entities of other tables.
+  private let list: [Plan?]
+  private let root: Entity
+  private let nodes: NodeTableBuilder
+  private let model: ManagedObjectModel
+
+  init(_ schema: SQLSchema, _ root: Entity, _ nodes: NodeTableBuilder) {
+    self.root = root
+    self.nodes = nodes
+    model = schema.model
+    var names = ["id", "ent", "ref"]
+    var types: [SQLType] = [.integer64, .integer64, .text]
+    var known: [String: Int] = [:]
+    func place(_ name: String, _ type: SQLType) -> Int {
+      if let at = known[name] { return at }
+      known[name] = names.count
+      names.append(name.quoted)
+      types.append(type)
+      return names.count - 1
+    }
+    var plans: [Int: Plan] = [:]
+    for entity in root.hierarchy where !entity.isAbstract {
+      var cells: [Cell] = []
+      for slot in entity.slots {
+        guard let column = schema.column(slot.index, of: entity) else { continue }
+        var cell = Cell(kind: Cell.kind(slot), type: column.type, slot: slot.index, at: place(column.name, column.type))
+        if let destination = slot.destination.map({ schema.model.entity(at: $0) }) {
+          if let name = column.entityName { cell.entityAt = place(name, .integer64) }
+          if let inverse = slot.inverseSlot, destination.slots[inverse].isToMany {
+            cell.keepsEnds = true
+            if let name = column.positionName { cell.positionAt = place(name, .integer64) }
+          }
+        }
+        cells.append(cell)
+      }
+      plans[entity.index] = Plan(cells)
+    }
+    self.plans = plans
+    list = model.entities.map { plans[$0.index] }
+    self.types = types
+    let columns = names.map { "t.\($0)" }.joined(separator: ", ")
+    sql = "SELECT \(columns) FROM \(schema.table(of: root).name.quoted) t ORDER BY t.id"
+  }
+
+  /// Adds a row.
+  ///
+  /// - Throws: `.malformed` for a row that cannot be of this table, or has a value of another type.
+  @inline(__always) func add<Row: SQLRow>(_ row: Row) throws(PersistentStoreError) {
+    guard !row.isNull(0), !row.isNull(1), row.holds(0, .integer64), row.holds(1, .integer64) else {
+      throw PersistentStoreError(.malformed, "a row of '\(root.name)' has no number, or no entity")
+    }
+    let id = row.integer(0)
+    let number = row.integer(1)
+    guard number >= 0, number < Int64(list.count), let plan = list[Int(number)] else {
+      throw PersistentStoreError(.malformed, "the row \(id) is of entity number \(number), which it cannot be")
+    }
+    let entity = Int(number)
+    if row.isNull(2) {
+      try nodes.beginNode(entity: entity, reference: id)
+    } else {
+      try nodes.beginNode(entity: entity, reference: .string(try SQLStore<Database>.text(row, 2, id)))
+    }
+    plan.numbers.append(id)
+    for cell in plan.cells {
+      guard cell.kind != .toOne else {
+        try addEnd(row, cell, plan, id, entity)
+        continue
+      }
+      guard !row.isNull(cell.at) else { continue }
+      guard row.holds(cell.at, cell.type) else { throw malformed(id, cell, entity) }
+      try set(row, cell, id, entity)
+    }
+  }
+
+  private func malformed(_ id: Int64, _ cell: Cell, _ entity: Int) -> PersistentStoreError {
+    SQLStore<Database>.malformed(id, model.entity(at: entity).slots[cell.slot])
+  }
+
+  @inline(__always) private func set<Row: SQLRow>(
+    _ row: Row, _ cell: Cell, _ id: Int64, _ entity: Int
+  ) throws(PersistentStoreError) {
+    let (at, slot) = (cell.at, cell.slot)
+    switch cell.kind {
+    case .integer: try nodes.set(integer: row.integer(at), slot: slot)
+    case .boolean: try nodes.set(boolean: row.boolean(at), slot: slot)
+    case .double: try nodes.set(double: row.double(at), slot: slot)
+    case .float: try nodes.set(float: row.float(at), slot: slot)
+    case .date: try nodes.set(dateSeconds: row.double(at), slot: slot)
+    case .text:
+      try row.withText(at) { bytes throws(PersistentStoreError) in try nodes.set(utf8: bytes, slot: slot) }
+    case .data:
+      try row.withBytes(at) { bytes throws(PersistentStoreError) in try nodes.set(bytes: bytes, slot: slot) }
+    case .decimal:
+      try row.withText(at) { bytes throws(PersistentStoreError) in try nodes.set(decimal: bytes, slot: slot) }
+    case .uuid: try nodes.set(uuid: row.uuid(at), slot: slot)
+    case .other: try setOther(row, cell, id, entity)
+    case .toOne: break
+    }
+  }
+
+  private func setOther<Row: SQLRow>(
+    _ row: Row, _ cell: Cell, _ id: Int64, _ entity: Int
+  ) throws(PersistentStoreError) {
+    let slot = model.entity(at: entity).slots[cell.slot]
+    guard let type = slot.attributeType else { return }
+    try nodes.set(try SQLStore<Database>.value(row, cell.at, type, slot, id), slot: cell.slot)
+  }
+
+  @inline(__always) private func addEnd<Row: SQLRow>(
+    _ row: Row, _ cell: Cell, _ plan: Plan, _ id: Int64, _ entity: Int
+  ) throws(PersistentStoreError) {
+    var end = SQLEnds.none
+    if !row.isNull(cell.at) {
+      guard row.holds(cell.at, .integer64) else { throw malformed(id, cell, entity) }
+      end = row.integer(cell.at)
+      if end > SQLKeys.lastText {
+        try nodes.set(toOne: end, slot: cell.slot)
+      } else {
+        plan.texts.append((plan.numbers.count - 1, cell.slot, end))
+      }
+    }
+    guard cell.keepsEnds else { return }
+    plan.ends[cell.end].ids.append(end)
+    if cell.entityAt >= 0 {
+      plan.ends[cell.end].entities.append(row.isNull(cell.entityAt) ? -1 : row.integer(cell.entityAt))
+    }
+    if cell.positionAt >= 0 {
+      plan.ends[cell.end].positions.append(row.isNull(cell.positionAt) ? .max : row.integer(cell.positionAt))
+    }
+  }
+}
