@@ -140,6 +140,30 @@ import Testing
     #expect(try stack.context.fetchRows(request).first?["owner.name"] as? String == "renamed")
   }
 
+  @Test("without pending changes, rows, groups and totals are of what the stores hold")
+  func storesAlone() throws {
+    var generator = SeededGenerator(seed: 7)
+    let stack = try Self.stack(&generator).reopened()
+    var rows = FetchRequest<ManagedObject>(entityName: "Thing")
+    rows.propertiesToFetch = ["medium", "all", "list", "owner.name"]
+    var groups = FetchRequest<ManagedObject>(entityName: "Thing")
+    groups.propertiesToGroupBy = ["small"]
+    groups.propertiesToFetch = ["small", try FetchColumn(format: "sum:(large)")]
+    var total = FetchRequest<ManagedObject>(entityName: "Thing")
+    total.propertiesToFetch = [try FetchColumn(format: "sum:(large)")]
+    var requests = [rows, groups, total]
+    let before = try requests.map { try stack.context.fetchRows($0) }
+
+    let things = try stack.context.fetch(FetchRequest<ManagedObject>(entityName: "Thing"))
+    let new = try stack.insert("Thing", ["small": Int16(7), "large": Int64(1_000)])
+    try things[0].setValue(Int32(99), forKey: "medium")
+    try things[0].add(new, to: "all")
+    stack.context.delete(things[1])
+    #expect(zip(try requests.map { try stack.context.fetchRows($0) }, before).allSatisfy { $0 != $1 })
+    for index in requests.indices { requests[index].includesPendingChanges = false }
+    #expect(try requests.map { try stack.context.fetchRows($0) } == before)
+  }
+
   @Test("a limit and an offset are applied before columns are computed")
   func limit() throws {
     var generator = SeededGenerator(seed: 6)

@@ -121,6 +121,19 @@ extension ManagedObjectContext {
   /// Returns what the stores hold, regardless of changes made here: found by a context without changes, and returned as
   /// this context's objects, with their changes.
   private func fetchStored<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    try withStoresAlone(request) { other in
+      try other.fetch(request).map { found in
+        let object = object(with: found.objectID)
+        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+        return typed
+      }
+    }
+  }
+
+  /// Carries out a request that leaves out pending changes, in a context that has none.
+  func withStoresAlone<Result: ManagedObject, Found>(
+    _ request: FetchRequest<Result>, _ body: (ManagedObjectContext) throws -> Found
+  ) throws -> Found {
     guard request.filter == nil else {
       throw ManagedObjectError(
         .invalidFetch,
@@ -129,13 +142,7 @@ extension ManagedObjectContext {
     }
     let other = ManagedObjectContext(persistentStoreCoordinator)
     other.options.generation = options.generation
-    return try withExtendedLifetime(other) {
-      try other.fetch(request).map { found in
-        let object = object(with: found.objectID)
-        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
-        return typed
-      }
-    }
+    return try withExtendedLifetime(other) { try body(other) }
   }
 
   /// Reports errors in a request before anything is evaluated, so that they are found even if the store is empty.
