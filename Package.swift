@@ -58,6 +58,9 @@ let package = Package(
     // What `atomicstore conform` and `atomicstore browse` run.
     .executable(name: "atomicstore-conform", targets: ["atomicstore-conform"]),
     .executable(name: "atomicstore-browse", targets: ["atomicstore-browse"]),
+    // Writes the classes of the models in a target whenever it is built. What it runs is small, and is built only for
+    // packages with a target that names the plug-in.
+    .plugin(name: "AtomicStoreModels", targets: ["AtomicStoreModels"]),
   ],
   traits: [
     // A program that uses the libraries only says `traits: []` where it names this package, and resolves nothing else.
@@ -189,6 +192,15 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // The classes of a model's entities as Swift source: for the command, and for the plug-in, which runs a program of
+    // its own so that a build needs neither the command nor the object graph.
+    .target(
+      name: "ModelClasses", dependencies: ["AtomicStoreSPI", "StorePredicates"], swiftSettings: strict),
+    .executableTarget(
+      name: "atomicstore-model-classes", dependencies: ["ModelClasses", "ModelFiles", "AtomicStoreSPI"],
+      path: "Plugins/Tool", swiftSettings: strict),
+    .plugin(name: "AtomicStoreModels", capability: .buildTool(), dependencies: ["atomicstore-model-classes"]),
+
     // Changes to many objects of the graph at once; objects as JSON, and back.
     .target(
       name: "StoreEditing", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreJSON", "StorePredicates"],
@@ -246,7 +258,7 @@ let package = Package(
       dependencies: [
         "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
         "ArrowTables", "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreReports",
-        "StoreEditing",
+        "StoreEditing", "ModelClasses",
         argumentParser,
       ], swiftSettings: strict),
     .executableTarget(

@@ -1,4 +1,4 @@
-import AtomicStoreKit
+import AtomicStoreSPI
 
 /// Names of a model as Swift identifiers: unlike all others in the same scope, and unlike the kit's.
 struct SwiftNames {

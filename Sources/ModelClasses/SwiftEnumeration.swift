@@ -1,5 +1,4 @@
-import AtomicStoreKit
-import CommandSupport
+import AtomicStoreSPI
 
 /// An enumeration for an attribute, from the entry `enum` of its user info: `low, high`, `low = 1, high = 5`, with a
 /// name `Level: low, high`.
@@ -11,11 +10,12 @@ struct SwiftEnumeration {
   var caseForNull = ""
 
   /// - Returns: Nil if the attribute has no such entry.
-  /// - Throws: `CommandFailure` for an entry that is not of this form, or an attribute that is not a text or integer.
-  init?(_ attribute: AttributeDescription, entity: String) throws {
+  /// - Throws: ``SwiftModelError`` for an entry that is not of this form, or an attribute that is not a text or
+  ///   integer.
+  init?(_ attribute: AttributeDescription, entity: String) throws(SwiftModelError) {
     guard let entry = attribute.userInfo.first(where: { $0.key == "enum" }) else { return nil }
-    func failure(_ reason: String) -> CommandFailure {
-      CommandFailure("\(entity).\(attribute.name): user info 'enum' is '\(entry.value)': \(reason)", exitCode: 65)
+    func failure(_ reason: String) -> SwiftModelError {
+      SwiftModelError(message: "\(entity).\(attribute.name): user info 'enum' is '\(entry.value)': \(reason)")
     }
     let isText: Bool
     switch attribute.type {

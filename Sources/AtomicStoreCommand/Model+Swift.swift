@@ -2,6 +2,7 @@ import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
 import FoundationEssentials
+import ModelClasses
 import ModelFiles
 
 extension Model {
@@ -32,8 +33,11 @@ extension Model {
           throw CommandFailure("\(source): the store does not carry a model", exitCode: 65, json: common.json)
         }
         for text in read.warnings { Diagnostics.say("atomicstore: \(source): \(text)") }
-        let file = PathParts.stem(of: source)
-        let files = try SwiftModelWriter(model, name: name ?? file, isPublic: isPublic).files()
+        let writer = SwiftModelWriter(model, name: name ?? PathParts.stem(of: source), isPublic: isPublic)
+        let files: [(name: String, text: String)]
+        do throws(SwiftModelError) { files = try writer.files() } catch {
+          throw CommandFailure(error.message, exitCode: 65, json: common.json)
+        }
         func path(_ name: String) -> String { output.hasSuffix("/") ? output + name : output + "/" + name }
         for (name, _) in files {
           guard let there = FileManager.default.contents(atPath: path(name)), !there.isEmpty else { continue }
