@@ -51,11 +51,12 @@ struct Conform: ParsableCommand {
     @Option(help: "The store type.") var type: String?
     @Option(
       help:
-        "One of core, durable, interop, hostile, scale; for stores that are read and written in parts, incremental. May be repeated. All that are about the type by default.",
+        "One of core, durable, interop, hostile, scale; for stores that are read and written in parts, incremental; for stores in the memory of a process, in-process. May be repeated. All that are about the type by default.",
       transform: { text in
         guard let profile = ConformanceCheck.Profile(rawValue: text) else {
           throw ValidationError(
-            "'\(text)' is none of \(ConformanceCheck.Profile.allCases.map(\.rawValue).joined(separator: ", "))")
+            "'\(text)' is none of \(ConformanceCheck.Profile.allCases.map(\.rawValue).joined(separator: ", ")), in-process"
+          )
         }
         return profile
       }) var profile: [ConformanceCheck.Profile] = []
@@ -110,9 +111,6 @@ struct Conform: ParsableCommand {
         }
         guard let type else {
           throw CommandFailure("give a --type, --matrix, --compare or --selftest", exitCode: 64, json: common.json)
-        }
-        if let found = try? InstalledFormats.registry.storeType(named: type), found.traits.isInProcess {
-          throw CommandFailure("the checks look at files, which \(type) stores do not have", exitCode: 64)
         }
         try check(try subject(of: type))
       }

@@ -13,7 +13,7 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     /// A number for the report; it fails only where it is out of all proportion.
     case measured
   }
-  /// What a store may claim.
+  /// What a store may claim. ``allCases`` does not have ``inProcess``, whose checks are some of ``core``.
   public enum Profile: String, Sendable, Codable, CaseIterable {
     /// What the life cycle asks for: values, relationships, references, metadata.
     case core
@@ -27,6 +27,13 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     case scale
     /// Stores that are read and written in parts. The other profiles are about stores that are loaded and saved whole.
     case incremental
+    /// The checks of ``core``, for a type whose stores are in the memory of a process only. Those that look at files do
+    /// not apply.
+    case inProcess = "in-process"
+
+    public static let allCases: [Profile] = [.core, .durable, .interop, .hostile, .scale, .incremental]
+    /// All profiles of which a report may have checks.
+    static let reported = allCases + [.inProcess]
   }
 
   let definition: CheckDefinition
@@ -39,7 +46,7 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
   /// Whether a failure is a loss, a flaw, or only a number.
   public var level: Level { definition.level }
   /// Which claim the check belongs to.
-  public var profile: Profile { definition.profile }
+  public var profile: Profile { subject.profile(of: definition) }
   /// The rule, in one sentence.
   public var title: String { definition.title }
   /// Where the rule comes from: document and section.

@@ -72,7 +72,17 @@ public struct ConformanceSubject: Sendable {
   }
 
   /// Whether a check is about this kind of store.
-  func concerns(_ profile: ConformanceCheck.Profile) -> Bool { (incrementalType != nil) == (profile == .incremental) }
+  func concerns(_ profile: ConformanceCheck.Profile) -> Bool {
+    isInProcess ? profile == .core : (incrementalType != nil) == (profile == .incremental)
+  }
+
+  /// Whether its stores are in the memory of a process only.
+  var isInProcess: Bool { incrementalType == nil && type.traits.isInProcess }
+
+  /// The profile that a check belongs to for this subject.
+  func profile(of definition: CheckDefinition) -> ConformanceCheck.Profile {
+    isInProcess && definition.profile == .core ? .inProcess : definition.profile
+  }
 
   /// As a shell takes it for one word.
   static func quoted(_ text: String) -> String {

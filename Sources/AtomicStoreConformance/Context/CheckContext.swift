@@ -59,6 +59,7 @@ struct CheckContext: Sendable {
 
   /// A path in the check's folder, with the extension that the format prefers.
   func path(_ name: String = "store") -> String {
+    if traits.isInProcess { return "memory:\(folder)/\(name)" }
     let suffix = subject.type.traits.fileExtensions.first.map { "." + $0 } ?? ""
     return folder + "/" + name + suffix
   }
@@ -145,6 +146,7 @@ struct CheckContext: Sendable {
     var plan = faults
     if plan == nil, subject.mistakes != 0 { plan = try FaultPlan() }
     if let plan { plan.state.pointee.mistakes |= subject.mistakes }
+    if traits.isInProcess, subject.incremental == nil { return try Phase.runHere { try body(session) } }
     return try Phase.run(
       file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds) * 1000,
       faults: plan?.state, memory: memory, seconds: cpuSeconds,

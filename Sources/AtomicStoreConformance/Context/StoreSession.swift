@@ -33,6 +33,7 @@ struct StoreSession {
     let store = try coordinator.addPersistentStore(
       type: subject.type.storeType, configurationName: configuration, at: path, options: options, isReadOnly: isReadOnly
     )
+    if store.isInProcess { InProcessStores.keep(coordinator) }
     return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
   }
 

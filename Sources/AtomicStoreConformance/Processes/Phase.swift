@@ -51,6 +51,16 @@ enum Phase {
     "the machine is too slow, or too busy: in thirty times its limit a process was given \(used) ms of processor time, of \(milliseconds)"
   }
 
+  /// Runs a closure in this process, which is the check's own: for stores that end with their process.
+  static func runHere(_ body: () throws -> Data?) throws -> PhaseEnd<Data> {
+    let envelope = Envelope(of: body)
+    if let failure = envelope.failure { throw failure }
+    if let reason = envelope.notApplicable { throw NotApplicable(reason: reason) }
+    if let error = envelope.error { return .refused(error) }
+    guard let value = envelope.value else { return .exited(code: 0) }
+    return .value(value)
+  }
+
   /// - Parameter body: Returns the value as bytes; nil if it cannot be made bytes.
   static func run(
     file: String, milliseconds: Int, faults: UnsafeMutablePointer<csf_state>?, memory: Int64 = 0, seconds: Int64 = 0,

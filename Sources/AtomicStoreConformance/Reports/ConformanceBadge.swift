@@ -24,7 +24,7 @@ public struct ConformanceBadge: Sendable {
   /// Creates the badge of a record.
   public init(_ record: ConformanceRecord) {
     label = "\(record.storeType) conformance"
-    let claims = ConformanceCheck.Profile.allCases.map { ($0, record.claim($0)) }
+    let claims = ConformanceCheck.Profile.reported.map { ($0, record.claim($0)) }
     let full = claims.filter { $0.1 == .full }.map(\.0.rawValue)
     let failures = record.failures.count
     if failures > 0 {

@@ -53,7 +53,7 @@ public struct ConformanceComparison: Sendable {
     }
     let now = Set(new.entries.map { ScalarKey($0.id) })
     gone = old.entries.filter { !now.contains(ScalarKey($0.id)) }
-    for profile in ConformanceCheck.Profile.allCases {
+    for profile in ConformanceCheck.Profile.reported {
       let change = ClaimChange(profile: profile, old: old.claim(profile), new: new.claim(profile))
       let (oldRank, newRank) = (Self.rank(change.old), Self.rank(change.new))
       if newRank < oldRank { lostClaims.append(change) } else if newRank > oldRank { wonClaims.append(change) }

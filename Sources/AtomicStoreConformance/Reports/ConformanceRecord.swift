@@ -82,7 +82,7 @@ public struct ConformanceRecord: Sendable, Equatable {
     }
     storeType = document.storeType
     var totals: [ConformanceCheck.Profile: Int] = [:]
-    for profile in ConformanceCheck.Profile.allCases {
+    for profile in ConformanceCheck.Profile.reported {
       let run = entries.count { $0.profile == profile }
       let coverage = document.coverage[profile.rawValue] ?? Document.Coverage(run: 0, of: 0)
       guard coverage.run == run, coverage.of >= run else {
@@ -90,7 +90,7 @@ public struct ConformanceRecord: Sendable, Equatable {
           description:
             "\(profile.rawValue): \(coverage.run) of \(coverage.of) checks were run, but \(run) are listed")
       }
-      totals[profile] = coverage.of
+      if coverage.of > 0 { totals[profile] = coverage.of }
     }
     self.totals = totals
   }
@@ -140,7 +140,8 @@ public struct ConformanceRecord: Sendable, Equatable {
   /// Whether a profile is about this kind of store: one that is loaded and saved whole, or one that is read and written
   /// in parts. Checks of the other kind are not run.
   func concerns(_ profile: ConformanceCheck.Profile) -> Bool {
-    entries.contains { ($0.profile == .incremental) == (profile == .incremental) }
+    if entries.contains(where: { $0.profile == .inProcess }) { return profile == .inProcess }
+    return entries.contains { ($0.profile == .incremental) == (profile == .incremental) }
   }
 
   /// The checks that speak against the format.

@@ -69,7 +69,10 @@ public struct ConformanceReport: Sendable {
     self.storeType = storeType
     self.checks = checks
     self.results = results
-    let profiles = catalogue?.map(\.profile) ?? (Checks.all + (checks.first?.subject.ownChecks ?? [])).map(\.profile)
+    let subject = checks.first?.subject
+    let profiles =
+      catalogue?.map(\.profile)
+      ?? (Checks.all + (subject?.ownChecks ?? [])).map { subject?.profile(of: $0) ?? $0.profile }
     totals = Dictionary(profiles.map { ($0, 1) }, uniquingKeysWith: +)
   }
 
@@ -133,7 +136,7 @@ public struct ConformanceReport: Sendable {
     text += ConformanceResult.Outcome.allCases.filter { count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }.joined(
       separator: ", ")
     text += "\n"
-    for profile in ConformanceCheck.Profile.allCases {
+    for profile in ConformanceCheck.Profile.reported {
       let claim = claim(profile)
       if claim != .none { text += "  \(profile.rawValue): \(claim.text)\n" }
     }
@@ -178,12 +181,14 @@ public struct ConformanceReport: Sendable {
 
   /// As JSON; `conform --schema` prints its schema.
   public func json() throws -> [UInt8] {
+    let hasInProcess = checks.contains { $0.profile == .inProcess }
+    let profiles = hasInProcess ? ConformanceCheck.Profile.reported : ConformanceCheck.Profile.allCases
     let document = Document(
       storeType: storeType, total: results.count,
       counts: Dictionary(uniqueKeysWithValues: ConformanceResult.Outcome.allCases.map { ($0.rawValue, count($0)) }),
-      claims: Dictionary(uniqueKeysWithValues: ConformanceCheck.Profile.allCases.map { ($0.rawValue, claim($0).word) }),
+      claims: Dictionary(uniqueKeysWithValues: profiles.map { ($0.rawValue, claim($0).word) }),
       coverage: Dictionary(
-        uniqueKeysWithValues: ConformanceCheck.Profile.allCases.map { profile in
+        uniqueKeysWithValues: profiles.map { profile in
           (profile.rawValue, .init(run: checks.count { $0.profile == profile }, of: totals[profile] ?? 0))
         }),
       checks: zip(checks, results).map {
@@ -225,7 +230,7 @@ public struct ConformanceReport: Sendable {
             "required": ["id", "level", "profile", "title", "source", "result"],
             "properties": {
               "level": {"enum": ["must", "should", "measured"]},
-              "profile": {"enum": ["core", "durable", "interop", "hostile", "scale", "incremental"]},
+              "profile": {"enum": ["core", "durable", "interop", "hostile", "scale", "incremental", "in-process"]},
               "result": {
                 "type": "object",
                 "required": ["id", "outcome", "notes", "strip", "seconds", "seed"],

@@ -31,6 +31,11 @@ struct CheckRun {
       result.reason = "canWrite is false"
       return result
     }
+    if subject.isInProcess, !Checks.needNoFile.contains(definition.id) {
+      result.outcome = .notApplicable
+      result.reason = "isInProcess is true, and the check looks at files, or at calls of load and save"
+      return result
+    }
     let newOnly = "writes is newOnly, and the check changes a store"
     if definition.changesStore, tested.type.traits.writes == .newOnly {
       result.outcome = .notApplicable

@@ -26,6 +26,7 @@ public struct ConformanceRun: Sendable {
   public func results(progress: @escaping @Sendable (Int, ConformanceResult) -> Void = { _, _ in })
     -> [ConformanceResult]
   {
+    for check in checks { WorkerServer.serveIfAsked(check.subject) }
     let board = Board(count: checks.count)
     var threads: [pthread_t] = []
     for _ in 0..<min(width, checks.count) {
@@ -51,7 +52,7 @@ public struct ConformanceRun: Sendable {
   }
 
   /// Whether this process is one that checks run in, started by another that hands them out.
-  package static var isWorker: Bool { getenv(WorkerServer.variable) != nil }
+  package static var isWorker: Bool { WorkerServer.wasAsked }
 
   /// Ends all processes that checks run in, and removes what they wrote: for a program that was told to stop. No check
   /// of this process comes to its end afterwards.

@@ -60,6 +60,12 @@ struct FaultHooks: Sendable {
       || bytes != nil
   }
 
+  /// Whether a store that is in memory only can make the mistake: its `load` and `save` are never called.
+  var worksInMemory: Bool {
+    newReference != nil || newObject != nil || newNode != nil || updatedObject != nil || savedValue != nil
+      || saved != nil
+  }
+
   // Set once, by the process that runs one check, before anything of the store is touched; that process has one thread
   // that looks at it.
   nonisolated(unsafe) static var current = FaultHooks()

@@ -80,6 +80,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     let object = FaultHooks.current.newObject?(object, nodes.model) ?? object
     let node = try base.newCacheNode(for: object, in: &nodes)
     try FaultHooks.current.newNode?(object, node, &nodes)
+    try keepAsWritten(node, in: &nodes)
     return node
   }
 
@@ -88,6 +89,22 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   ) throws(PersistentStoreError) {
     let object = FaultHooks.current.updatedObject?(object, nodes.model) ?? object
     try base.updateCacheNode(node, from: object, in: &nodes)
+    try keepAsWritten(node, in: &nodes)
+  }
+
+  /// A store in memory is never saved to a file: what a mistake would write of a node becomes the node.
+  private func keepAsWritten(_ node: NodeHandle, in nodes: inout NodeTable) throws(PersistentStoreError) {
+    let hooks = FaultHooks.current
+    guard Base.traits.isInProcess, hooks.savedValue != nil || hooks.saved != nil else { return }
+    var written = StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: Base.storeType))
+    if let change = hooks.savedValue { try Self.change(&written.nodes, change) }
+    try hooks.saved?(&written)
+    guard let kept = written.nodes.handle(for: nodes.reference(of: node), entity: node.entity) else { return }
+    for slot in nodes.model.entity(at: node.entity).slots {
+      let value = written.nodes.value(slot: slot.index, of: kept)
+      guard !value.isIdentical(to: nodes.value(slot: slot.index, of: node)) else { continue }
+      try nodes.set(value, slot: slot.index, of: node)
+    }
   }
 
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable) {
