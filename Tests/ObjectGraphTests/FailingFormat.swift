@@ -12,11 +12,13 @@ struct FailingFormat<Base: AtomicStore>: AtomicStore {
 
   private var base: Base
   private let folder: String
+  private let path: String
   var traits: StoreTraits { base.traits }
   var layout: StoreLayout { base.layout }
 
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     base = try Base(configuration)
+    path = configuration.path
     folder = URL(fileURLWithPath: configuration.path).deletingLastPathComponent().lastPathComponent
   }
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
@@ -57,13 +59,23 @@ struct FailingFormat<Base: AtomicStore>: AtomicStore {
     if failure == .before { throw Failures.error }
     try base.save(snapshot, to: staged)
     if failure == .after { throw Failures.error }
+    if failure == .overtaken { Self.replace(path) }
+  }
+  /// Another program replaces the file by an equal one.
+  private static func replace(_ path: String) {
+    guard let bytes = FileManager.default.contents(atPath: path) else { return }
+    try? bytes.write(to: URL(fileURLWithPath: path), options: .atomic)
   }
   mutating func willRemove(from coordinator: (any StoreCoordinating)?) { base.willRemove(from: coordinator) }
 }
 
 /// Which saves are to fail, by the name of the folder that the stores lie in.
 enum Failures {
-  enum Moment { case before, after }
+  enum Moment {
+    case before, after
+    /// At each save, after it was written and before it is published.
+    case overtaken
+  }
   static var error: PersistentStoreError { PersistentStoreError(.noSpace, "told to fail") }
   private static let armed = Mutex<[String: (skips: Int, moment: Moment)]>([:])
 
@@ -77,6 +89,7 @@ enum Failures {
   static func next(in folder: String) -> Moment? {
     armed.withLock { armed -> Moment? in
       guard let found = armed[folder] else { return nil }
+      guard found.moment != .overtaken else { return found.moment }
       armed[folder] = found.skips > 0 ? (found.skips - 1, found.moment) : nil
       return found.skips > 0 ? nil : found.moment
     }

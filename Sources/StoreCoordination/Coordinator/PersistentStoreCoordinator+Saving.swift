@@ -129,6 +129,8 @@ extension PersistentStoreCoordinator {
       if pending.count > 1 { SaveSet.mark(&pending) }
       for index in pending.indices { try pending[index].save.write() }
       if verifiesSaves { for index in pending.indices { try pending[index].save.verify(pending[index].store) } }
+      let shared = pending.compactMap { entry in entry.save.holdOrder.map { (order: $0, save: entry.save) } }
+      for entry in shared.sorted(by: { $0.order < $1.order }) { try entry.save.hold() }
       // Files that are staged can be renamed; a transaction that failed cannot be repeated. So databases come first.
       saved = try saveIncremental(work)
       guard saved != nil else {

@@ -17,10 +17,10 @@ final class PendingSave {
   /// The file that was read, if only metadata entries change; nil for a full save.
   private let unchanged: FileIdentity?
   private var identity: FileIdentity?
-  /// For an in-process store: what is replaced, the new version, and what it replaced.
+  /// For an in-process store: what is replaced, and whether other coordinators are kept from replacing it.
   private var shared: OpenStore.SharedVersion?
+  private var isHolding = false
   private lazy var version = NodeVersion(snapshot.nodes)
-  private var replaced: SharedContent.Saved?
 
   private init(
     path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore?,
@@ -202,12 +202,21 @@ final class PendingSave {
     return try staged?.sourceForVerification(name: path)
   }
 
+  /// The order in which the in-process stores of a save are held: the same for all saves, so that none waits for
+  /// another one that waits for it. Nil for files.
+  var holdOrder: ObjectIdentifier? { shared.map { ObjectIdentifier($0.content) } }
+
+  /// Keeps other coordinators from saving an in-process store, until the files of the save are published or the save
+  /// has failed: what memory holds cannot be seen before, so there is nothing to take back.
+  func hold() throws(PersistentStoreError) {
+    guard let shared else { return }
+    guard shared.content.hold(shared.number) else { throw .changedMeanwhile(path) }
+    isHolding = true
+  }
+
+  /// Publishes the files. An in-process store is changed by ``publish(to:)``, which cannot fail.
   func commit() throws(PersistentStoreError) {
-    if let shared {
-      replaced = shared.content.replace(shared.number, version: version, metadata: snapshot.metadata)
-      guard replaced != nil else { throw .changedMeanwhile(path) }
-      return
-    }
+    if shared != nil { return }
     guard let published = try staged.take()?.publish() else { return }
     identity = published.identity
     self.published = consume published
@@ -218,7 +227,8 @@ final class PendingSave {
   /// - Returns: The reason if the old store could not be restored. A version that another process saved meanwhile is
   ///   kept and is not such a case.
   func undo() -> PersistentStoreError? {
-    if let replaced { shared?.content.restore(replaced) }
+    if isHolding { shared?.content.release() }
+    isHolding = false
     staged.take()?.discard()
     do throws(PersistentStoreError) { try published.take()?.rollBack() } catch {
       return error.code == .changedOnDisk ? nil : error
@@ -230,6 +240,8 @@ final class PendingSave {
     published.take()?.conclude()
     version.carryAttachment(from: store.version)
     let version = version
+    if isHolding { shared?.content.finish(version: version, metadata: snapshot.metadata) }
+    isHolding = false
     let number = shared.map { $0.number + 1 }
     store.state.withLock { open in
       open.format = format

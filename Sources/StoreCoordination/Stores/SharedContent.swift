@@ -11,6 +11,7 @@ final class SharedContent: Sendable {
     var number = 0
   }
   private let saved: Mutex<Saved>
+  private let gate = SaveGate()
   private struct WeakWatcher: Sendable { weak let watcher: StoreWatcher? }
   private let watchers = Mutex<[WeakWatcher]>([])
 
@@ -19,18 +20,27 @@ final class SharedContent: Sendable {
   /// What the last save left.
   var current: Saved { saved.withLock { $0 } }
 
-  /// Replaces the content, if it is still the one with that number.
+  /// Keeps other coordinators from saving until ``release()`` or ``finish(version:metadata:)``, which the same thread
+  /// has to call; waits while another save keeps them from it. Reading does not wait.
   ///
-  /// - Returns: What was replaced; nil if another coordinator saved meanwhile, in which case nothing is changed.
-  func replace(_ number: Int, version: NodeVersion, metadata: StoreMetadata) -> Saved? {
-    let old = saved.withLock { saved -> Saved? in
-      guard saved.number == number else { return nil }
-      let old = saved
-      saved = Saved(version: version, metadata: metadata, number: number + 1)
-      return old
+  /// - Returns: False if the content is no longer the one with that number, or the thread holds it already.
+  func hold(_ number: Int) -> Bool {
+    guard gate.lock() else { return false }
+    if current.number == number { return true }
+    gate.unlock()
+    return false
+  }
+
+  /// Ends ``hold(_:)`` without a change.
+  func release() { gate.unlock() }
+
+  /// Ends ``hold(_:)`` with new content.
+  func finish(version: NodeVersion, metadata: StoreMetadata) {
+    saved.withLock { saved in
+      saved = Saved(version: version, metadata: metadata, number: saved.number + 1)
     }
-    if old != nil { for watcher in watchers.withLock({ $0.compactMap(\.watcher) }) { watcher.poke() } }
-    return old
+    gate.unlock()
+    for watcher in watchers.withLock({ $0.compactMap(\.watcher) }) { watcher.poke() }
   }
 
   /// Wakes a watcher at each save, as long as it exists.
@@ -38,15 +48,6 @@ final class SharedContent: Sendable {
     watchers.withLock { watchers in
       watchers.removeAll { $0.watcher == nil }
       if !watchers.contains(where: { $0.watcher === watcher }) { watchers.append(WeakWatcher(watcher: watcher)) }
-    }
-  }
-
-  /// Reverts ``replace(_:version:metadata:)``, for a save of several stores that failed later.
-  func restore(_ old: Saved) {
-    saved.withLock { saved in
-      // A later save of another coordinator is kept.
-      guard saved.number == old.number + 1 else { return }
-      saved = Saved(version: old.version, metadata: old.metadata, number: saved.number + 1)
     }
   }
 

@@ -133,6 +133,49 @@ import Testing
     #expect(try names(coordinator) == ["Ada"])
   }
 
+  @Test("what a save that fails would have put in memory is never seen, whatever other coordinators save meanwhile")
+  func neverSeen() async throws {
+    let path = "memory:\(UUID())"
+    let folder = try TestFolder()
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
+    let memory = try coordinator.addPersistentStore(type: "InMemory", at: path)
+    let file = try coordinator.addPersistentStore(type: "XML", at: folder.file("a.xml"))
+    func insertBoth(_ name: String) throws -> ManagedObjectContext {
+      let context = ManagedObjectContext(coordinator)
+      for (entity, key, store) in [("Person", "name", memory), ("Task", "title", file)] {
+        let object = try context.insertNewObject(forEntityName: entity)
+        try object.setValue(name, forKey: key)
+        try context.assign(object, to: store)
+      }
+      return context
+    }
+    try insertBoth("first").save()
+    let other = self.coordinator()
+    _ = try other.addPersistentStore(type: "InMemory", at: path)
+    let others = Task.detached {
+      for number in 0..<150 {
+        let context = ManagedObjectContext(other)
+        try context.insertNewObject(forEntityName: "Person").setValue("other \(number)", forKey: "name")
+        try context.save()
+        let failed = FetchRequest<ManagedObject>(
+          entityName: "Person", predicate: try FetchPredicate(format: "name BEGINSWITH 'failed'"))
+        other.checkForRemoteChanges()
+        #expect(try ManagedObjectContext(other).count(for: failed) == 0)
+      }
+    }
+    Failures.arm(folder, skips: 0, .overtaken)
+    // A context tries a hundred times before it gives up.
+    let failed = try insertBoth("failed")
+    #expect(throws: ManagedObjectError.self) { try failed.save() }
+    try await others.value
+    Failures.disarm(folder)
+    try insertBoth("last").save()
+    other.checkForRemoteChanges()
+    #expect(try Set(names(other)) == Set(["first", "last"] + (0..<150).map { "other \($0)" }))
+    #expect(try ManagedObjectContext(coordinator).count(for: FetchRequest<ManagedObject>(entityName: "Task")) == 2)
+  }
+
   @Test("a new store needs a model, and one that does not exist cannot be opened read-only")
   func refusals() throws {
     func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
