@@ -1,5 +1,6 @@
 import ArgumentParser
 import AtomicStoreCommand
+import AtomicStoreSPI
 import CommandSupport
 import FoundationEssentials
 import Glibc
@@ -18,7 +19,8 @@ struct Browse: ParsableCommand {
 
         atomicstore browse Company.xml
         atomicstore browse Library.sqlite --port 8080
-      """)
+      """,
+    version: StorePlugin.kitVersion)
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup var source: SourceOptions
   @Option(help: "The port on 127.0.0.1; 0 for one that is free.") var port: UInt16 = 0

@@ -63,6 +63,14 @@ import Testing
     #expect(try NeededLibraries(of: browse).names.contains("libFoundation.so"))
   }
 
+  @Test("every program tells the version, which its manual page names", arguments: ["conform", "browse"])
+  func versions(_ name: String) throws {
+    let program = try #require(Command.built("atomicstore-" + name), "atomicstore-\(name) was not built")
+    let told = try Command.run(arguments: ["--version"], program: program)
+    #expect(told.code == 0)
+    #expect(told.output == (try Command.run("--version")).output)
+  }
+
   @Test("the command has the same checks as an author's tests, in the same order")
   func sameChecks() throws {
     let listed = try #require(try Command.run("conform", "list", "--json").json() as? [[String: Any]]).compactMap {

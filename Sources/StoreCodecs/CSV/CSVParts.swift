@@ -9,20 +9,15 @@ public enum CSVParts {
   public static func quoteCount(_ bytes: UnsafeBufferPointer<UInt8>, in range: Range<Int>) -> Int {
     guard let base = UnsafeRawPointer(bytes.baseAddress) else { return 0 }
     let quote = UInt8(ascii: "\"")
-    let quotes = SIMD32<UInt8>(repeating: quote)
-    let one = SIMD32<UInt8>(repeating: 1)
+    let quotes: UInt64 = 0x2222_2222_2222_2222
+    let low: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
     var total = 0
     var index = range.lowerBound
-    while index + 32 <= range.upperBound {
-      // A lane counts to 255.
-      let blockEnd = min(range.upperBound - 32, index + 254 * 32)
-      var counts = SIMD32<UInt8>()
-      while index <= blockEnd {
-        let block = base.loadUnaligned(fromByteOffset: index, as: SIMD32<UInt8>.self)
-        counts &+= SIMD32<UInt8>().replacing(with: one, where: block .== quotes)
-        index += 32
-      }
-      for lane in 0..<32 { total += Int(counts[lane]) }
+    while index + 8 <= range.upperBound {
+      // A byte that is a quote becomes 0, and only such a byte keeps its highest bit free in all three terms.
+      let word = base.loadUnaligned(fromByteOffset: index, as: UInt64.self) ^ quotes
+      total &+= (~(((word & low) &+ low) | word | low)).nonzeroBitCount
+      index &+= 8
     }
     while index < range.upperBound {
       if bytes[index] == quote { total += 1 }
