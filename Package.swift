@@ -198,8 +198,10 @@ let package = Package(
       name: "ModelClasses", dependencies: ["AtomicStoreSPI", "StorePredicates"], swiftSettings: strict),
     .executableTarget(
       name: "atomicstore-model-classes", dependencies: ["ModelClasses", "ModelFiles", "AtomicStoreSPI"],
-      path: "Plugins/Tool", swiftSettings: strict),
-    .plugin(name: "AtomicStoreModels", capability: .buildTool(), dependencies: ["atomicstore-model-classes"]),
+      swiftSettings: strict),
+    .plugin(
+      name: "AtomicStoreModels", capability: .buildTool(), dependencies: ["atomicstore-model-classes"],
+      path: "Sources/AtomicStoreModels"),
 
     // Changes to many objects of the graph at once; objects as JSON, and back.
     .target(
