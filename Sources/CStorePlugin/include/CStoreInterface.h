@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "d525cc2963af0ce4c4b6feaa556b39872919db97fc9349aa08bb1eee29a2beab"
+#define ASP_INTERFACE "4f113f5eaf5eb5d696892711d1b9e3f890e19c4eb2203c8a48106fa125f6ce19"

@@ -29,6 +29,7 @@ public enum CSVParts {
   /// Ranges of similar sizes of which each but the first begins after the line feed that ends a record.
   ///
   /// - Parameters:
+  ///   - bytes: The whole content of the file.
   ///   - pieces: Ranges that follow each other, the first one from 0 and the last one to the end.
   ///   - quoteCounts: The number of quotes in each of them.
   /// - Returns: At most as many ranges as pieces, which cover all bytes.
