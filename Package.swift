@@ -87,8 +87,9 @@ let package = Package(
     // C: no C type leaves the one target that imports it.
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    // Needs libpq's headers, and loads the library when a program first asks for it.
+    .target(name: "CPostgreSQL"),
     .target(name: "CStoreFiles"),
 
     // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by
@@ -436,7 +437,7 @@ let package = Package(
       dependencies: [
         "atomicstore", "atomicstore-conform", "atomicstore-browse", "allocation-guard", "departments", "friendinfo",
         "iclass", "AtomicStoreCommand", "CommandSupport",
-        "AtomicStoreConformance",
+        "AtomicStoreConformance", argumentParser,
         "TestSupport", "ArrowTables", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats",
       ],
       swiftSettings: strict),

@@ -5,6 +5,7 @@ import StoreMaintenance
 
 struct Anonymise: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "anonymise",
     abstract: "Make a copy of a store in which values are replaced that tell of people.",
     discussion: """
       A rule is ENTITY.PROPERTY=hash, =mask, =fixed:TEXT or =sequence:PREFIX. hash gives equal values for equal ones,

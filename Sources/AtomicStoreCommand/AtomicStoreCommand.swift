@@ -14,6 +14,7 @@ struct AtomicStoreCommand: ParsableCommand {
       'atomicstore help topics' lists pages about store types, their options, predicates and exit codes.
       """,
     version: StorePlugin.kitVersion,
+    // Each has a commandName: from the type's name the parser would make one at every start, for all commands.
     subcommands: [
       Formats.self, Inspect.self, Report.self, BrowseCommand.self, Check.self, Convert.self, Import.self, Migrate.self,
       Merge.self,

@@ -6,6 +6,7 @@ import StoreMaintenance
 
 struct Check: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "check",
     abstract: "List everything in a store that would make a save or another program fail: 0 nothing, 1 something.",
     discussion: """
       Checked are: the model's rules for values, required values and objects, numbers of objects, both ends of

@@ -9,6 +9,7 @@ import StoreMaintenance
 
 struct Convert: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "convert",
     abstract: "Convert a store to another type and verify the result. UUID and references are kept.",
     discussion: """
       The source's type is detected from its content, the result's from the extension of DST or --to. The result is

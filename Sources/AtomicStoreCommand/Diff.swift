@@ -7,6 +7,7 @@ import StoreMigration
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "diff",
     abstract: "Compare two stores object by object: 0 the same, 1 different, 2 error.",
     discussion: """
       Objects are matched by entity and reference. Values are compared to the bit and the Unicode scalar, ordered

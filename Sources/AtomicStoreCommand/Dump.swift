@@ -6,6 +6,7 @@ import StoreCodecs
 
 struct Dump: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "dump",
     abstract: "Print a store as text that is suitable for diff: the same for every type of store.",
     discussion: """
       One line for each value, objects in order of entity and reference. To use it as git's textconv:

@@ -5,6 +5,7 @@ import FoundationEssentials
 
 struct Fetch: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "fetch",
     abstract: "Print the objects of a store that match a predicate.",
     discussion: """
       The predicate is Core Data's format language. Columns are key paths or expressions:

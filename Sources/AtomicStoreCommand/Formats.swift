@@ -5,6 +5,7 @@ import CommandSupport
 
 struct Formats: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "formats",
     abstract: "List the store types, what each can store, and its options.")
   @OptionGroup var common: CommonOptions
 

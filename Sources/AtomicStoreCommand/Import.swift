@@ -7,6 +7,7 @@ import StoreImporting
 
 struct Import: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "import",
     abstract: "Make a store of CSV and JSON tables; with --into, change a store in place by adding them to it.",
     discussion: """
       Each table holds the records of one entity: the one that the file is named after, in singular or plural,

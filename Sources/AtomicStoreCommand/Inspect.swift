@@ -7,6 +7,7 @@ import StoreMaintenance
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "inspect",
     abstract: "Describe a store: type, identity, entities with their counts, metadata; or describe a model file.",
     discussion: """
       The whole store is read, so all errors in it are found and reported; nothing is written. Relationships whose two ends contradict each

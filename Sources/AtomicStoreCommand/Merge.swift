@@ -8,6 +8,7 @@ import StoreMigration
 
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "merge",
     abstract: "Merge stores into one: 0 merged, 1 they contradict each other.",
     discussion: """
       References are kept where they do not collide, and given anew where they do. --match says which objects are the

@@ -6,10 +6,12 @@ import FoundationEssentials
 
 struct Metadata: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "metadata",
     abstract: "Read or change a store's metadata.", subcommands: [Get.self, Set.self])
 
   struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "get",
       abstract: "Print the metadata, or the value of one key. No objects are decoded.")
     @Argument(help: "The store; - for standard input.") var store: String
     @Argument(help: "The key; by default all keys.") var key: String?
@@ -49,6 +51,7 @@ struct Metadata: ParsableCommand {
 
   struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "set",
       abstract:
         "Set a key to a value, or remove it. Only the metadata changes; if the format allows it, all other bytes stay the same."
     )

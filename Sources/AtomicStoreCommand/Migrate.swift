@@ -7,6 +7,7 @@ package import StoreMigration
 
 struct Migrate: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "migrate",
     abstract: "Bring a store to another version of its model; with --in-place, change it where it is.",
     discussion: """
       Core Data's lightweight migration: attributes and relationships that are added, removed or renamed (by their

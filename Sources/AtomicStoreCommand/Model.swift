@@ -7,11 +7,13 @@ import ModelFiles
 
 struct Model: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "model",
     abstract: "Print, draw, check and compare models, convert them, and write classes for them.",
     subcommands: [Show.self, Diagram.self, Lint.self, Diff.self, Convert.self, WriteSwift.self])
 
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "show",
       abstract: "Print a model: from a model file of any kind, or the one that a store carries.")
     @Argument(help: "The model file, or a store; - for standard input.") var path: String
     @Option(help: "The version, if the file has several.") var version: String?

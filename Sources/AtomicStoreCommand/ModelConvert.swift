@@ -7,6 +7,7 @@ import ModelFiles
 extension Model {
   struct Convert: ParsableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "convert",
       abstract:
         "Convert a model to Xcode's source format: from .mom, .momd, a model from before Xcode 4, or a store, to .xcdatamodel or .xcdatamodeld.",
       discussion: """

@@ -7,6 +7,7 @@ import StoreReports
 extension Model {
   struct Diff: ParsableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "diff",
       abstract:
         "Compare two models as Core Data does: 0 the same version hashes, 1 migration needed, 2 error.",
       discussion: """

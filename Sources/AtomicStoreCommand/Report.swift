@@ -6,6 +6,7 @@ import StoreReports
 
 struct Report: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "report",
     abstract: "Make a page about a store to look at in a browser: entities, model, objects, problems, metadata.",
     discussion: """
       The page is one file that loads nothing and needs no network: entities with counts and distributions of their

@@ -5,7 +5,8 @@ import FoundationEssentials
 
 extension Conform {
   struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the checks, or the faults that they find.")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List the checks, or the faults that they find.")
     @Flag(help: "The faults that --selftest can plant.") var faults = false
     @OptionGroup var common: CommonOptions
 
@@ -45,7 +46,7 @@ extension Conform {
   }
 
   struct Explain: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Tell what a check is about.")
+    static let configuration = CommandConfiguration(commandName: "explain", abstract: "Tell what a check is about.")
     @Argument(help: "The check, such as VAL-07.") var id: String
     @OptionGroup var common: CommonOptions
 

@@ -61,6 +61,9 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
 
   private func open() throws(PersistentStoreError) {
     close()
+    if let problem = cpostgres_unavailable() {
+      throw PersistentStoreError(.unavailable, "PostgreSQL: \(String(cString: problem))")
+    }
     // Of a URL that libpq does not understand, its message shows parts, and these may be of a password.
     var message: UnsafeMutablePointer<CChar>?
     let options = PQconninfoParse(url, &message)

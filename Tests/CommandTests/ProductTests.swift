@@ -1,6 +1,9 @@
+import ArgumentParser
 import AtomicStoreConformance
 import Foundation
 import Testing
+
+@testable import AtomicStoreCommand
 
 @Suite("The products") struct ProductTests {
   /// What the harness replaces, and what somebody could think of replacing.
@@ -61,6 +64,41 @@ import Testing
     // What is looked for is there where all of Foundation is used.
     let browse = try #require(Command.built("atomicstore-browse"), "atomicstore-browse was not built")
     #expect(try NeededLibraries(of: browse).names.contains("libFoundation.so"))
+  }
+
+  @Test("the command loads libpq, and the twenty libraries that it needs, only for a database")
+  func loadsLate() throws {
+    let libraries = try NeededLibraries(of: try #require(Command.built("atomicstore"), "atomicstore was not built"))
+      .names
+    #expect(libraries.contains { $0.hasPrefix("libxml2.") })
+    #expect(!libraries.contains { $0.hasPrefix("libpq.") })
+  }
+
+  @Test(
+    "where libpq is missing, a database cannot be reached, and everything else works",
+    arguments: ["", String(repeating: "no library", count: 500)])
+  func withoutLibrary(_ content: String) throws {
+    let folder = try Folder()
+    try Data(content.utf8).write(to: URL(fileURLWithPath: folder("libpq.so.5")))
+    let program = try #require(Command.built("atomicstore"), "atomicstore was not built")
+    let environment = ["LD_LIBRARY_PATH": folder.path]
+    let database = try Command.run(
+      arguments: ["inspect", "postgresql://localhost:1/nowhere"], environment: environment, program: program)
+    #expect(database.code == 69, "\(database.code)")
+    #expect(database.errors.contains("libpq cannot be loaded"), "\(database.errors)")
+    let file = try Command.run(
+      arguments: ["inspect", Command.samples + "/Company/Company.xml"], environment: environment, program: program)
+    #expect(file.code == 0, "\(file.errors)")
+  }
+
+  @Test("every command names itself: a name that the parser makes up takes a third of the time of a start")
+  func commandNames() {
+    func commands(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+      [command] + command.configuration.subcommands.flatMap(commands)
+    }
+    let all = commands(of: AtomicStoreCommand.self)
+    #expect(all.count > 25)
+    #expect(all.filter { $0.configuration.commandName == nil }.map { "\($0)" } == [])
   }
 
   @Test("every program tells the version, which its manual page names", arguments: ["conform", "browse"])
