@@ -4,9 +4,9 @@ import PackagePlugin
 /// Writes the classes of each model in a target before the target is compiled, and again when the model has changed.
 ///
 /// A model is a directory or file with the extension `xcdatamodeld` or `xcdatamodel` anywhere in the target's
-/// directory. `App.xcdatamodeld` gives one source file in the build directory, with the classes of its current version
-/// and the type `AppModel`, which registers them. The classes are internal: for public ones, run
-/// `atomicstore model swift --public`.
+/// directory, but not in hidden directories, such as the one that SwiftPM builds in. `App.xcdatamodeld` gives one
+/// source file in the build directory, with the classes of its current version and the type `AppModel`, which registers
+/// them. The classes are internal: for public ones, run `atomicstore model swift --public`.
 @main
 struct AtomicStoreModels: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) async throws -> [Command] {
@@ -27,7 +27,8 @@ struct AtomicStoreModels: BuildToolPlugin {
 
   private static func models(in directory: URL) -> [URL] {
     var models: [URL] = []
-    let entries = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil)
+    let entries = FileManager.default.enumerator(
+      at: directory, includingPropertiesForKeys: nil, options: [.skipsHiddenFiles])
     while let entry = entries?.nextObject() as? URL {
       guard ["xcdatamodeld", "xcdatamodel"].contains(entry.pathExtension) else { continue }
       entries?.skipDescendants()

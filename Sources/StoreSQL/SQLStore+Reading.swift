@@ -268,8 +268,10 @@ extension SQLStore {
     let entity = schema.model.entity(at: request.entities[0])
     let columns = columns(of: [entity], schema, table: "t")
     let sql =
-      "SELECT \(columns.sql) FROM \(schema.table(of: entity).name.quoted) t WHERE t.ent = \(entity.index) AND t.id > ?1 ORDER BY t.id LIMIT \(limit) OFFSET \(request.offset)"
-    let rows = try storeRows(sql, [.integer(SQLKeys.lastText)], columns, schema)
+      "SELECT \(columns.sql) FROM \(schema.table(of: entity).name.quoted) t WHERE t.ent = \(entity.index) AND t.id > ?1 ORDER BY t.id LIMIT ?2 OFFSET ?3"
+    // The numbers are parameters: the pages of a long list are one statement.
+    let values = [SQLKeys.lastText, Int64(limit), Int64(request.offset)].map { SQLValue.integer($0) }
+    let rows = try storeRows(sql, values, columns, schema)
     return rows.count == limit ? rows : nil
   }
 

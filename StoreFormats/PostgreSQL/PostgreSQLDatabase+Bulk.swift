@@ -117,6 +117,14 @@ extension PostgreSQLDatabase {
     var failure = failure
     while let result = PQgetResult(connection) {
       defer { PQclear(result) }
+      let status = PQresultStatus(result)
+      if status == PGRES_COPY_OUT || status == PGRES_COPY_IN {
+        // libpq gave up in the middle, as without memory for a row: the connection would say so forever.
+        let said = PQerrorMessage(connection).map { String(cString: $0) } ?? ""
+        close()
+        throw failure
+          ?? PersistentStoreError(.limitExceeded, "PostgreSQL: COPY was cut off: \(PostgreSQLText.oneLine(said))")
+      }
       do throws(PersistentStoreError) { try check(result, connection) } catch {
         failure = failure ?? error
         // The connection is closed then, and has no further results.

@@ -30,6 +30,21 @@ import Testing
     #expect(ParallelWork.allSatisfy(10, jobs: jobs) { _ in true })
   }
 
+  @Test("the least number with a false is the same for any number of threads, whichever is found first")
+  func least() {
+    for seed in 0..<300 {
+      let wrong = Set([7, 8, 9, 10 + seed % 50])
+      let found = Counts(80)
+      let isDone = ParallelWork.allSatisfy(80, jobs: 8) { number in
+        guard wrong.contains(number) else { return true }
+        found.values.withLock { $0[number] += 1 }
+        return false
+      }
+      #expect(!isDone)
+      #expect(found.values.withLock { $0.firstIndex(of: 1) } == 7)
+    }
+  }
+
   @Test("a file is read at any offset, by several threads at once")
   func reader() throws {
     let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }

@@ -57,20 +57,22 @@ public enum ParallelWork {
     for thread in threads { pthread_join(thread, nil) }
   }
 
-  /// As ``forEach(_:jobs:_:)``, and returns whether `body` returned true for all numbers. After a false, numbers that
-  /// were not started yet are skipped.
+  /// As ``forEach(_:jobs:_:)``, and returns whether `body` returned true for all numbers. After a false, greater
+  /// numbers that were not started yet are skipped; all smaller ones are processed, so the least number with a false is
+  /// the same for any number of threads.
   public static func allSatisfy(_ count: Int, jobs: Int = jobs, _ body: @escaping @Sendable (Int) -> Bool) -> Bool {
-    let failed = Flag()
+    let failed = Least()
     forEach(count, jobs: jobs) { number in
-      if !failed.isSet, !body(number) { failed.set() }
+      if number < failed.number, !body(number) { failed.note(number) }
     }
-    return !failed.isSet
+    return failed.number == .max
   }
 
-  private final class Flag: Sendable {
-    private let value = Atomic<Bool>(false)
-    var isSet: Bool { value.load(ordering: .acquiring) }
-    func set() { value.store(true, ordering: .releasing) }
+  /// The least of the numbers that were noted.
+  private final class Least: Sendable {
+    private let value = Atomic<Int>(.max)
+    var number: Int { value.load(ordering: .acquiring) }
+    func note(_ number: Int) { value.min(number, ordering: .acquiringAndReleasing) }
   }
 
   /// The calls that remain to be made.
