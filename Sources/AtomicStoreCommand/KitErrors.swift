@@ -32,9 +32,17 @@ extension ManagedObjectError: CommandError {
     if let entityName { fields.append(("entity", .string(entityName))) }
     if let key { fields.append(("property", .string(key))) }
     return CommandFailure(
-      description + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""),
-      // The request is invalid for this entity or key.
-      exitCode: [.invalidFetch, .undefinedKey].contains(code) ? 64 : 65, details: .object(fields))
+      description + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""), exitCode: exitCode,
+      details: .object(fields))
+  }
+
+  private var exitCode: Int32 {
+    // Why a store could not be written is what the store's error says.
+    if code == .persistentStoreSave, let error = underlying as? PersistentStoreError {
+      return CommandFailure.exitCode(error.code)
+    }
+    // The request is invalid for this entity or key.
+    return [.invalidFetch, .undefinedKey].contains(code) ? 64 : 65
   }
 }
 

@@ -121,6 +121,7 @@ struct Metadata: ParsableCommand {
     /// The keys that formats and common saves write themselves. Other values would be misinterpreted.
     private static let ownKeys =
       StoreMetadata.reservedKeys + ["AtomicStoreModel", "AtomicStoreExactEntries", "AtomicStoreSaveSet"]
+      + VersionHashes.derivedMetadataKeys
 
     private func parsed(_ text: String) throws -> PropertyListValue {
       switch type {

@@ -27,6 +27,7 @@ extension Model {
       try guarded(common) {
         let input = try Input.path(for: source)
         defer { Input.discard() }
+        if source != "-" { try refuseSource() }
         let name = PathParts.stem(of: target)
         switch PathParts.fileExtension(of: target) {
         case "xcdatamodel":
@@ -42,6 +43,15 @@ extension Model {
             "the result must have the extension .xcdatamodel or .xcdatamodeld, not '\(target)'", exitCode: 64)
         }
       }
+    }
+
+    /// Refuses to write where the source is: what is replaced would be gone, other versions of the model with it.
+    private func refuseSource() throws {
+      let from = try StorePath.inspect(source)
+      let to = try StorePath.inspect(target)
+      guard StorePath.isSame(from, path: target) || from.contains(to) || to.contains(from) else { return }
+      throw CommandFailure(
+        "\(target): the target is the source, or one of them is in the other", exitCode: 73, json: common.json)
     }
 
     /// The versions of the source with their names in the result, and the current one.

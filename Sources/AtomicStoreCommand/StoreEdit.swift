@@ -71,8 +71,9 @@ struct StoreEdit {
     check: (PersistentStore) throws -> Void
   ) throws -> Int {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
-    let opened = try coordinator.addPersistentStore(
-      type: path == store ? source.from : nil, at: path, options: options)
+    let opened = try readingTwice {
+      try coordinator.addPersistentStore(type: path == store ? source.from : nil, at: path, options: options)
+    }
     try check(opened)
     _ = try opened.model.entity(asked: entity)
     let context = ManagedObjectContext(coordinator)

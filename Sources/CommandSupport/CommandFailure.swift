@@ -1,5 +1,7 @@
 internal import ArgumentParser
 package import AtomicStoreSPI
+internal import FoundationEssentials
+internal import Glibc
 
 /// An error with its exit code and its JSON representation.
 package protocol CommandError: Error {
@@ -48,9 +50,28 @@ package struct CommandFailure: Error {
     case let error as any CommandError:
       self = error.failure
       self.json = json
+    case let error as CocoaError:
+      message = Self.text(of: error)
+      exitCode = Self.exitCode(error)
     default:
       message = "\(error)"
       exitCode = 70
+    }
+  }
+
+  /// What Foundation's error about a file says, in the form of the kit's errors.
+  private static func text(of error: CocoaError) -> String {
+    let reason = (error.underlying as? POSIXError).map { String(cString: strerror($0.code.rawValue)) }
+    let path = error.filePath ?? error.url?.path(percentEncoded: false)
+    return (path.map { $0 + ": " } ?? "") + (reason ?? "the file cannot be read or written (\(error.code.rawValue))")
+  }
+
+  private static func exitCode(_ error: CocoaError) -> Int32 {
+    switch error.code {
+    case .fileNoSuchFile, .fileReadNoSuchFile: 66
+    case .fileReadNoPermission, .fileWriteNoPermission, .fileWriteVolumeReadOnly: 77
+    case .fileWriteFileExists: 73
+    default: 74
     }
   }
 

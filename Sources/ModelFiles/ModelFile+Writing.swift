@@ -117,9 +117,23 @@ extension ModelFile {
 
   /// A replaced directory is removed with its content, so it must contain nothing but versions of a model.
   private static func refuseOthersFiles(in target: String, _ path: String) throws(PersistentStoreError) {
+    try refuseFiles(in: target, path) { !$0.hasSuffix(".xcdatamodel") && $0 != ".xccurrentversion" }
+  }
+
+  /// Refuses to replace what is not the one version of a model that Xcode keeps in a directory.
+  static func refuseWhatIsNoModel(at place: StorePath) throws(PersistentStoreError) {
+    if place.kind == .file {
+      throw PersistentStoreError(
+        .alreadyExists, "this is a file, not a model in Xcode's format", at: StoreLocation(file: place.path))
+    }
+    try refuseFiles(in: place.resolvedPath, place.path) { !["contents", "elements", "layout"].contains($0) }
+  }
+
+  private static func refuseFiles(
+    in target: String, _ path: String, _ isForeign: (String) -> Bool
+  ) throws(PersistentStoreError) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: target)) ?? []
-    for name in names.sorted()
-    where !name.hasSuffix(".xcdatamodel") && name != ".xccurrentversion" && name != ".DS_Store" {
+    for name in names.sorted() where name != ".DS_Store" && isForeign(name) {
       throw PersistentStoreError(
         .alreadyExists, "the directory contains '\(name)', which is not part of a model", at: StoreLocation(file: path))
     }

@@ -36,17 +36,15 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   }
 
   private func open(mayCreate: Bool) throws(PersistentStoreError) -> Bool {
-    let mode =
-      isReadOnly ? SQLITE_OPEN_READONLY : mayCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE
-    try open(path, mode)
     var identifier: Int64 = 0
     do throws(PersistentStoreError) {
+      try open(path, mode(mayCreate: mayCreate))
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
     } catch {
       // A file with a write-ahead log needs files beside it. Where none can be made, nobody writes it either.
-      guard isReadOnly, error.code == .cannotCreate, access(path + "-wal", F_OK) != 0 else { throw error }
+      guard isReadOnly, [.cannotCreate, .readOnly, .permissionDenied].contains(error.code), !hasLog else { throw error }
       close()
-      try open("file:\(Self.escaped(path))?immutable=1", mode | SQLITE_OPEN_URI)
+      try open("file:\(Self.escaped(path))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
     }
     var pages: Int64 = 0
@@ -65,6 +63,19 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     return true
   }
 
+  /// How the file is opened. A connection that may only read leaves files beside the store; one that may write, and
+  /// does not, removes them if it is the last one. With changes in the log it would write these to the file.
+  private func mode(mayCreate: Bool) -> Int32 {
+    if isReadOnly { return hasLog ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE }
+    return mayCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE
+  }
+
+  /// Whether there is a write-ahead log with content.
+  private var hasLog: Bool {
+    var status = stat()
+    return stat(path + "-wal", &status) == 0 && status.st_size > 0
+  }
+
   /// Opens a connection that trusts nothing in the file but its tables.
   private func open(_ name: String, _ mode: Int32) throws(PersistentStoreError) {
     var opened: OpaquePointer?
@@ -78,21 +89,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
       (SQLITE_DBCONFIG_ENABLE_TRIGGER, false), (SQLITE_DBCONFIG_ENABLE_VIEW, false),
     ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
     try execute("PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384")
-  }
-
-  /// A path in a URI.
-  private static func escaped(_ path: String) -> String {
-    var text = ""
-    for byte in path.utf8 {
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
-        UInt8(ascii: "_"):
-        text.unicodeScalars.append(Unicode.Scalar(byte))
-      default: text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-      }
-    }
-    return text
+    if isReadOnly { try execute("PRAGMA query_only=ON") }
   }
 
   public func close() {

@@ -19,6 +19,41 @@ import Testing
     #expect((entities[0]["hash"] as? String).map { lines[0].hasPrefix($0) } == true)
   }
 
+  @Test("a model is not written over the one that it is read from, whose other versions would be gone")
+  func ontoItself() throws {
+    let folder = try Folder()
+    let model = folder("L.xcdatamodeld")
+    try FileManager.default.copyItem(atPath: Command.samples + "/Library/Library.xcdatamodeld", toPath: model)
+    let before = try FileManager.default.subpathsOfDirectory(atPath: model).sorted()
+    for (source, target) in [
+      (model, model), (model + "/Library.xcdatamodel", model), (model, model + "/Library.xcdatamodel"),
+      (model + "/Library.xcdatamodel", model + "/Library.xcdatamodel"),
+    ] {
+      let result = try Command.run("model", "convert", source, target, "--force")
+      #expect(result.code == 73 && result.errors.contains("the target is the source"), "\(result.errors)")
+    }
+    #expect(try FileManager.default.subpathsOfDirectory(atPath: model).sorted() == before)
+  }
+
+  @Test(
+    "--force replaces a model, and nothing that only has its extension", arguments: ["xcdatamodel", "xcdatamodeld"])
+  func foreign(_ fileExtension: String) throws {
+    let folder = try Folder()
+    let target = folder("N." + fileExtension)
+    try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+    try Data("precious".utf8).write(to: URL(filePath: target + "/notes.txt"))
+    let result = try Command.run("model", "convert", Self.company, target, "--force")
+    #expect(
+      result.code == 73 && result.errors.contains("'notes.txt', which is not part of a model"), "\(result.errors)")
+    #expect(try String(contentsOfFile: target + "/notes.txt", encoding: .utf8) == "precious")
+    let file = folder("F.xcdatamodel")
+    try Data("precious".utf8).write(to: URL(filePath: file))
+    #expect(try Command.run("model", "convert", Self.company, file, "--force").code == 73)
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
+    try FileManager.default.removeItem(atPath: target + "/notes.txt")
+    for _ in 0..<2 { #expect(try Command.run("model", "convert", Self.company, target, "--force").code == 0) }
+  }
+
   @Test("a hash that depends on an unverified rule is marked")
   func notVerified() throws {
     let folder = try Folder()

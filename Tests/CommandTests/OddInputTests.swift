@@ -236,4 +236,70 @@ import Testing
       library + "Library.xcdatamodeld/Library.xcdatamodel", in: folder.path)
     #expect(made.code == 0, "\(made.errors)")
   }
+
+  @Test("a slash at the end, and a dot, mean the directory")
+  func slashes() throws {
+    let folder = try Folder()
+    let company = Command.samples + "/Company/Company.xml"
+    for name in ["new.csvstore/", "empty/", "there.plist/"] {
+      if !name.hasPrefix("new") {
+        try FileManager.default.createDirectory(atPath: folder(name), withIntermediateDirectories: false)
+      }
+      let type = name.hasPrefix("new") ? "CSV" : "BinaryPropertyList"
+      let result = try Command.run("convert", company, name, "--to", type, in: folder.path)
+      #expect(result.code == 0, "\(name): \(result.errors)")
+      #expect(try Command.run("diff", company, String(name.dropLast()), in: folder.path).code == 0, "\(name)")
+    }
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        == ["empty", "new.csvstore", "there.plist"])
+    // Of a store that is a directory, and through a link to it.
+    try FileManager.default.createSymbolicLink(atPath: folder("link"), withDestinationPath: "new.csvstore/")
+    for name in ["link/", "new.csvstore/"] {
+      let set = try Command.run("set", name, "--entity", "Department", "name:=Sales", in: folder.path)
+      #expect(set.code == 0, "\(set.errors)")
+    }
+    #expect(try Command.run("inspect", ".", in: folder("new.csvstore")).code == 0)
+    let file = try Command.run("inspect", "there.plist/", in: folder.path)
+    #expect(file.code == 65 && file.errors.contains("leave out the slash at the end"), "\(file.code) \(file.errors)")
+  }
+
+  @Test("a pipe of the shell is refused for what it is")
+  func pipes() throws {
+    let company = Command.samples + "/Company/Company.xml"
+    for command in ["inspect", "check", "dump"] {
+      let result = try Command.shell("cat \"$1\" | \"$0\" \(command) /dev/stdin", company)
+      #expect(result.code == 65 && result.errors.contains("neither a file nor a directory"), "\(result.errors)")
+    }
+  }
+
+  @Test("why something cannot be read or written decides the exit code")
+  func reasons() throws {
+    let folder = try Folder()
+    let company = Command.samples + "/Company/Company.xml"
+    try FileManager.default.copyItem(atPath: company, toPath: folder("c.xml"))
+    let file = try Command.run("model", "swift", "c.xml", "--output", "c.xml", in: folder.path)
+    #expect(file.code == 73 && file.errors.contains("c.xml"), "\(file.code) \(file.errors)")
+    let patch = try Command.run("patch", "c.xml", "none.json", in: folder.path)
+    #expect(patch.code == 66, "\(patch.code) \(patch.errors)")
+    #expect(try Command.run("convert", "c.xml", "c.csvstore", in: folder.path).code == 0)
+    let handle = try #require(FileHandle(forWritingAtPath: folder("c.csvstore/Department.csv")))
+    try handle.seekToEnd()
+    try handle.write(contentsOf: Data(" ".utf8))
+    try handle.close()
+    for arguments in [
+      ["fetch", "c.csvstore", "--entity", "Department"],
+      ["set", "c.csvstore", "--entity", "Department", "name:=x"], ["delete", "c.csvstore", "--entity", "Department"],
+    ] {
+      let result = try Command.run(arguments: arguments, in: folder.path)
+      #expect(result.code == 65 && result.errors.contains("was changed since"), "\(arguments[0]) \(result.code)")
+    }
+    try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: folder("c.xml"))
+    let set = try Command.run("set", "c.xml", "--entity", "Department", "name:=x", in: folder.path)
+    #expect(set.code == 77 && set.errors.contains("write-protected"), "\(set.code) \(set.errors)")
+    for key in ["NSStoreModelVersionHashes", "NSStoreModelVersionIdentifiers"] {
+      let metadata = try Command.run("metadata", "set", "c.csvstore", key, "hello", in: folder.path)
+      #expect(metadata.code == 65 && metadata.errors.contains("the kit manages"), "\(metadata.errors)")
+    }
+  }
 }

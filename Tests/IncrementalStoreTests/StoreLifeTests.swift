@@ -57,6 +57,28 @@ import Testing
     try object.objects(forRelationshipNamed: key).map { try $0.value(forKey: "name") as? String ?? "-" }.sorted()
   }
 
+  @Test("reading leaves nothing beside the store, and changes no byte of it")
+  func readingLeavesNothing() throws {
+    let place = try Place()
+    do {
+      let coordinator = try place.open()
+      let context = ManagedObjectContext(coordinator)
+      _ = try Self.make("Ann", "Person", context)
+      try context.save()
+    }
+    let bytes = try Data(contentsOf: URL(filePath: place.path))
+    for _ in 0..<2 {
+      do {
+        let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+        try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+        let context = ManagedObjectContext(coordinator)
+        #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Person")) == 1)
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: place.folder.path) == ["life.sqlgraph"])
+    }
+    #expect(try Data(contentsOf: URL(filePath: place.path)) == bytes)
+  }
+
   @Test("what one connection saves, another reads, with both ends of relationships")
   func twoConnections() throws {
     let place = try Place()

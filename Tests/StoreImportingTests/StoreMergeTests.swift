@@ -100,6 +100,42 @@ import Testing
     #expect(try merge.merge(base: base, ours, theirs).nodes.count("Author") == 1)
   }
 
+  @Test(
+    "a new reference to an object that the other side deleted is a conflict, and is not lost", arguments: [false, true])
+  func deletedAndReferred(_ isSwapped: Bool) throws {
+    let base = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1\n2,Emma,1\n")
+    let deleting = try Self.library("1,Zola\n", "1,Nana,1\n2,Emma,1\n")
+    // A new book, and an old one that changes hands.
+    let referring = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1\n2,Emma,2\n3,Middlemarch,2\n")
+    let sides = isSwapped ? (referring, deleting) : (deleting, referring)
+    var merge = StoreMerge()
+    let error = try #require(throws: StoreMerge.ConflictError.self) {
+      _ = try merge.merge(base: base, sides.0, sides.1)
+    }
+    let use = "the value of Book/2.author"
+    #expect(
+      error.conflicts.map(\.description) == ["Author/2: " + (isSwapped ? "\(use) or deleted" : "deleted or \(use)")])
+    merge.conflictRule = isSwapped ? .first : .last
+    let kept = try merge.merge(base: base, sides.0, sides.1).nodes
+    #expect(try kept.value("Author", 2, "name") == .string("Eliot"))
+    #expect(try kept.value("Author", 2, "books") == toMany("Book", 2, 3))
+    #expect(kept.count("Book") == 3 && Self.isSound(kept))
+    merge.conflictRule = isSwapped ? .last : .first
+    let gone = try merge.merge(base: base, sides.0, sides.1).nodes
+    #expect(gone.count("Author") == 1 && gone.count("Book") == 3)
+    #expect(try gone.value("Book", 3, "author").isNull)
+  }
+
+  @Test("an object that one side deleted, and to which nothing new leads, goes without a conflict")
+  func deletedAndUnused() throws {
+    let base = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1\n2,Emma,2\n")
+    let deleting = try Self.library("1,Zola\n", "1,Nana,1\n")
+    let other = try Self.library("1,Zola\n2,Eliot\n3,Sand\n", "1,Nana,3\n2,Emma,2\n")
+    let merged = try StoreMerge().merge(base: base, deleting, other).nodes
+    #expect(merged.count("Author") == 2 && merged.count("Book") == 1 && Self.isSound(merged))
+    #expect(try merged.value("Book", 1, "author") == toOne("Author", 3))
+  }
+
   @Test("stores of different models are not merged")
   func models() throws {
     let one = try Self.library("1,Zola\n")

@@ -68,11 +68,25 @@ public struct StorePath: Sendable {
     guard !path.isEmpty, !path.utf8.contains(0) else {
       throw PersistentStoreError(.cannotCreate, "the path is empty or contains a NUL", at: StoreLocation(file: path))
     }
-    let (followed, isLink) = try follow(path)
-    let resolved = FilePathText.absolute(followed)
+    // A slash at the end says that a directory is meant; as part of a name, it would hide what is renamed from the
+    // system calls.
+    let (followed, isLink) = try follow(FilePathText.trim(path))
+    let resolved = named(FilePathText.absolute(followed))
     guard let status = try SystemCall.status(resolved, followLinks: true) else {
+      // The link of a process to its pipe names nothing in a directory.
+      if isLink, let status = try SystemCall.status(path, followLinks: true),
+        ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
+      {
+        throw PersistentStoreError(
+          .unsupportedFileKind, "this is neither a file nor a directory", at: StoreLocation(file: path))
+      }
       return StorePath(
         path: path, resolvedPath: resolved, kind: .nothing, isSymbolicLink: isLink, size: 0, identity: nil)
+    }
+    if path.utf8.last == UInt8(ascii: "/"), status.st_mode & S_IFMT == S_IFREG {
+      throw PersistentStoreError(
+        .unsupportedFileKind, "this is a file, not a directory: leave out the slash at the end",
+        at: StoreLocation(file: path))
     }
     let kind: Kind
     var listing: FolderListing?
@@ -89,6 +103,13 @@ public struct StorePath: Sendable {
     return StorePath(
       path: path, resolvedPath: resolved, kind: kind, isSymbolicLink: isLink, size: Int(status.st_size),
       identity: try FileIdentity(resolved, status, listing), listing: listing)
+  }
+
+  /// The path with a name at its end, which can be renamed, where it ends with `.` or `..`.
+  private static func named(_ path: String) -> String {
+    guard [".", ".."].contains(FilePathText.name(path)), let real = realpath(path, nil) else { return path }
+    defer { free(real) }
+    return String(cString: real)
   }
 
   /// The file that links lead to, whether or not it exists.
@@ -109,7 +130,7 @@ public struct StorePath: Sendable {
         throw PersistentStoreError(
           .unsupportedFileKind, "the link leads to a path that is not UTF-8", at: StoreLocation(file: path))
       }
-      current = target.hasPrefix("/") ? target : FilePathText.folder(current) + "/" + target
+      current = FilePathText.trim(target.hasPrefix("/") ? target : FilePathText.folder(current) + "/" + target)
     }
     throw PersistentStoreError(.cannotCreate, "symbolic links form a cycle", at: StoreLocation(file: path))
   }

@@ -27,7 +27,8 @@ enum FilePathText {
     let folder = String(cString: current)
     return (folder == "/" ? "" : folder) + "/" + path
   }
-  private static func trim(_ path: String) -> String {
+  /// The path without slashes at its end, which a root directory keeps.
+  static func trim(_ path: String) -> String {
     var bytes = Array(path.utf8)
     while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
     return String(decoding: bytes, as: UTF8.self)

@@ -11,6 +11,9 @@ struct ThreeWayMerge {
   /// What new objects of the second graph are called in the result, where the first gave their reference to another.
   private var names: [ObjectReference: ObjectReference] = [:]
   private var lastNumber: Int64
+  /// Objects that are put into the result, in the second graph and in the result: their values are set when all are
+  /// there.
+  private var added: [(old: NodeHandle, new: NodeHandle)] = []
 
   init(_ base: NodeTable, _ first: NodeTable, _ second: NodeTable, _ rule: StoreMerge.ConflictRule) throws {
     try base.checkModel(of: first)
@@ -24,17 +27,17 @@ struct ThreeWayMerge {
   }
 
   mutating func result() throws -> StoreMerge.Result {
+    let gone = try decideDeletions()
     try addNewObjects()
-    try deleteObjects()
+    try nodes.removeWithLinks(gone)
     try mergeValues()
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     return StoreMerge.Result(
       nodes: try nodes.withBothEnds().canonical(), renumbered: renumbered, settled: decision.settled)
   }
 
-  /// Objects that only the second graph has, and the base does not.
+  /// Objects that only the second graph has, and the base does not; then the values of all that were added.
   private mutating func addNewObjects() throws {
-    var added: [(old: NodeHandle, new: NodeHandle)] = []
     for entity in second.model.entities {
       guard let own = nodes.model.entity(named: entity.name) else { continue }
       for node in second.handles(of: entity.index) {
@@ -87,33 +90,63 @@ struct ThreeWayMerge {
     }
   }
 
-  /// Objects that one side deleted: gone, unless the other changed them.
-  private mutating func deleteObjects() throws {
+  /// Objects that one side deleted: gone, unless the other side changed them, or has a new reference to them.
+  ///
+  /// - Returns: Those of the result that go.
+  private mutating func decideDeletions() throws -> [NodeHandle] {
     var gone: [NodeHandle] = []
+    let firstUses = newUses(in: first, ofThoseMissingIn: second)
+    let secondUses = newUses(in: second, ofThoseMissingIn: first)
     for entity in base.model.entities {
       for node in base.handles(of: entity.index) {
         let object = base.objectReference(of: node)
         let mine = first.handle(for: object)
         let theirs = second.handle(for: object)
         if let mine, theirs == nil {
-          guard isChanged(mine, first, node) else {
+          guard let use = isChanged(mine, first, node) ? "changed" : firstUses[object] else {
             if let here = nodes.handle(for: object) { gone.append(here) }
             continue
           }
-          let conflict = StoreMerge.Conflict(object: object, property: nil, first: "changed", second: "deleted")
+          let conflict = StoreMerge.Conflict(object: object, property: nil, first: use, second: "deleted")
           if decision.takesSecond(conflict, nil, nil), let here = nodes.handle(for: object) { gone.append(here) }
-        } else if mine == nil, let theirs, isChanged(theirs, second, node) {
-          let conflict = StoreMerge.Conflict(object: object, property: nil, first: "deleted", second: "changed")
+        } else if mine == nil, let theirs,
+          let use = isChanged(theirs, second, node) ? "changed" : secondUses[object]
+        {
+          let conflict = StoreMerge.Conflict(object: object, property: nil, first: "deleted", second: use)
           guard decision.takesSecond(conflict, nil, nil) else { continue }
-          let new = try nodes.addCacheNode(entity: entity.index, reference: object.reference)
-          for slot in entity.slots {
-            let value = renamed(second.value(slot: slot.index, of: theirs))
-            if !value.isNull { try setKnown(value, slot, new) }
+          added.append((theirs, try nodes.addCacheNode(entity: entity.index, reference: object.reference)))
+        }
+      }
+    }
+    return gone
+  }
+
+  /// What refers in a graph, but not in the base, to objects that the other graph deleted: the first such property of
+  /// each, as text. Without this, a reference that one side made would go with what the other side deleted.
+  private func newUses(in graph: NodeTable, ofThoseMissingIn other: NodeTable) -> [ObjectReference: String] {
+    var deleted: Set<ObjectReference> = []
+    for entity in base.model.entities {
+      for node in base.handles(of: entity.index) {
+        let object = base.objectReference(of: node)
+        if other.handle(for: object) == nil, graph.handle(for: object) != nil { deleted.insert(object) }
+      }
+    }
+    guard !deleted.isEmpty else { return [:] }
+    var uses: [ObjectReference: String] = [:]
+    for entity in graph.model.entities {
+      for slot in entity.slots where slot.isRelationship && !slot.followsFromInverse(in: graph.model) {
+        for node in graph.handles(of: entity.index) {
+          let used = graph.value(slot: slot.index, of: node).references.filter { deleted.contains($0) }
+          guard !used.isEmpty else { continue }
+          let object = graph.objectReference(of: node)
+          let before = base.handle(for: object).map { base.value(slot: slot.index, of: $0).references } ?? []
+          for reference in used where !before.contains(reference) && uses[reference] == nil {
+            uses[reference] = "the value of \(object).\(slot.name)"
           }
         }
       }
     }
-    try nodes.removeWithLinks(gone)
+    return uses
   }
 
   /// Whether an object has other values than in the base, but for to-manys that follow from their other end.
@@ -164,5 +197,16 @@ struct ThreeWayMerge {
     guard decision.takesSecond(conflict, (first, mine), (second, theirs)) else { return }
     if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
     try setKnown(other, slot, here)
+  }
+}
+
+extension StoredValue {
+  /// The objects that a relationship's value names.
+  fileprivate var references: [ObjectReference] {
+    switch self {
+    case .toOne(let reference): [reference]
+    case .toMany(let list): list
+    default: []
+    }
   }
 }
