@@ -11,12 +11,15 @@ extension StoreConverter {
     guard let to = targetType else {
       throw CommandFailure("standard output has no extension: specify the type with --to", exitCode: 64)
     }
+    if InstalledFormats.registry.incrementalTypes.contains(where: { $0.storeType == to }) {
+      throw CommandFailure("a database (\(to)) cannot be written to standard output", exitCode: 64)
+    }
     let type = try InstalledFormats.registry.storeType(named: to)
     var converter = self
     // A stream is one file: select that layout if the format supports both.
     if type.traits.layout == .folder {
       guard type.traits.writeOptions.contains(where: { $0.name == "layout" }) else {
-        throw CommandFailure("a \(to) store is a directory and cannot be written to standard output", exitCode: 64)
+        throw CommandFailure("a store of type \(to) is a directory and cannot be written to standard output", exitCode: 64)
       }
       converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
     }

@@ -93,9 +93,14 @@ public struct StoreRegistry: Sendable {
   public func storeType(named name: String) throws(PersistentStoreError) -> any AtomicStore.Type {
     func match(_ type: any AtomicStore.Type) -> Bool { ScalarString(type.storeType) == ScalarString(name) }
     if let type = types.first(where: match) ?? all().first(where: match) { return type }
+    let names = storeTypes + incrementalTypes.map { $0.storeType }
+    guard !incrementalTypes.contains(where: { ScalarString($0.storeType) == ScalarString(name) }) else {
+      throw PersistentStoreError(
+        .unsupportedByFormat, "a store of type '\(name)' is a database: it is neither loaded nor written as a whole")
+    }
     var message = "no store type '\(name)' is registered; there "
-    message += storeTypes.isEmpty ? "is none" : "are " + storeTypes.joined(separator: ", ")
-    if let near = storeTypes.first(where: { Self.isSame($0, name) }) {
+    message += names.isEmpty ? "is none" : "are " + names.joined(separator: ", ")
+    if let near = names.first(where: { Self.isSame($0, name) }) {
       message += ". Did you mean '\(near)'?"
     }
     throw PersistentStoreError(.unknownStoreType, message)
