@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4f113f5eaf5eb5d696892711d1b9e3f890e19c4eb2203c8a48106fa125f6ce19"
+#define ASP_INTERFACE "73f94c7b6b56a53ce98ac93808c1f41740bd03b21ce67c72a95b58a8a6631f4c"
