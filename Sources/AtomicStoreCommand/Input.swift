@@ -88,6 +88,9 @@ enum Input {
     var status = stat()
     guard stat(path, &status) == 0 else {
       switch errno {
+      case ENOTDIR where path.utf8.last == UInt8(ascii: "/"):
+        throw PersistentStoreError(
+          .unsupportedFileKind, "this is a file, not a directory: leave out the slash at the end", at: place)
       case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "the file does not exist", at: place)
       case ELOOP: throw PersistentStoreError(.notFound, "symbolic links form a cycle", at: place)
       case ENAMETOOLONG: throw PersistentStoreError(.notFound, "the file name is too long", at: place)

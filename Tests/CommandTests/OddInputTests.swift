@@ -256,7 +256,7 @@ import Testing
     // Of a store that is a directory, and through a link to it.
     try FileManager.default.createSymbolicLink(atPath: folder("link"), withDestinationPath: "new.csvstore/")
     for name in ["link/", "new.csvstore/"] {
-      let set = try Command.run("set", name, "--entity", "Department", "name:=Sales", in: folder.path)
+      let set = try Command.run("set", name, "--entity", "Department", "floor=7", in: folder.path)
       #expect(set.code == 0, "\(set.errors)")
     }
     #expect(try Command.run("inspect", ".", in: folder("new.csvstore")).code == 0)
@@ -289,13 +289,14 @@ import Testing
     try handle.close()
     for arguments in [
       ["fetch", "c.csvstore", "--entity", "Department"],
-      ["set", "c.csvstore", "--entity", "Department", "name:=x"], ["delete", "c.csvstore", "--entity", "Department"],
+      ["set", "c.csvstore", "--entity", "Department", "floor=7"],
+      ["delete", "c.csvstore", "--entity", "Department", "--where", "floor == 7"],
     ] {
       let result = try Command.run(arguments: arguments, in: folder.path)
       #expect(result.code == 65 && result.errors.contains("was changed since"), "\(arguments[0]) \(result.code)")
     }
     try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: folder("c.xml"))
-    let set = try Command.run("set", "c.xml", "--entity", "Department", "name:=x", in: folder.path)
+    let set = try Command.run("set", "c.xml", "--entity", "Department", "floor=7", in: folder.path)
     #expect(set.code == 77 && set.errors.contains("write-protected"), "\(set.code) \(set.errors)")
     for key in ["NSStoreModelVersionHashes", "NSStoreModelVersionIdentifiers"] {
       let metadata = try Command.run("metadata", "set", "c.csvstore", key, "hello", in: folder.path)

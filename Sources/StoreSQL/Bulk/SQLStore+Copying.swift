@@ -8,14 +8,16 @@ extension SQLStore {
     with source: SQLStore<Source>, _ metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int] {
     let from = try source.ready()
-    try source.database.begin(isWriting: false)
-    defer { source.database.rollBack() }
-    try source.checkStamp()
     let new = SQLSchema(from.model, Self.dialect)
     var counts: [Int: Int] = [:]
     try replaceAll(with: new, mayReplace: mayReplace) { found throws(PersistentStoreError) in
       try found.refuseSame(as: source)
     } fill: { store throws(PersistentStoreError) in
+      // One snapshot for each attempt: if the source's connection is lost, the next one is of a new snapshot as a
+      // whole.
+      try source.database.begin(isWriting: false)
+      defer { source.database.rollBack() }
+      try source.checkStamp()
       let copy = SQLCopy(source: source, target: store, from: from, to: new)
       counts = try copy.run(metadata)
       willVerify()
