@@ -181,7 +181,9 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "StoreMigration",
-      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates", "ModelFiles"],
+      dependencies: [
+        "AtomicStoreSPI", "StoreCodecs", "StoreJSON", "StoreCoordination", "StorePredicates", "ModelFiles",
+      ],
       swiftSettings: strict),
 
     // What people look at: pictures of models, pages about stores, and what is questionable in a model.

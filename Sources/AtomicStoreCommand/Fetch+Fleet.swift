@@ -30,7 +30,7 @@ extension Fetch {
   /// The rows of one store, or with `--count` their number.
   private func answer(_ context: ManagedObjectContext, _ model: ManagedObjectModel) throws -> (String, JSONValue) {
     var request = try request(model)
-    if count { return ("count", .integer(limit == 0 ? 0 : try context.count(for: request))) }
+    if count { return ("count", .integer(try countedRows(context, request, model))) }
     request.propertiesToFetch = try fetchColumns(model)
     let names = request.propertiesToFetch.map(\.name)
     try refuseTwice(names)

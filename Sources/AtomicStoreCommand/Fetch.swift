@@ -48,7 +48,7 @@ struct Fetch: ParsableCommand {
   var group: String?
   @Option(help: "A predicate for groups, on sums and counts.") var having: String?
   @Flag(help: "Print each row once.") var distinct = false
-  @Flag(help: "Print only the number of objects.") var count = false
+  @Flag(help: "Print only the number of objects; with --distinct or --group, that of rows.") var count = false
   @Flag(help: "Print only how the objects are found: by columns, or one by one and why.") var explain =
     false
   @Option(help: "By default table, or JSON with --json. vertical has a line for each value.") var format: Format?
@@ -85,8 +85,7 @@ struct Fetch: ParsableCommand {
         return try Diagnostics.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
       }
       if count {
-        // In a request, a limit of 0 means no limit: here it means no rows.
-        let found = limit == 0 ? 0 : try context.count(for: request)
+        let found = try countedRows(context, request, opened.model)
         return try Diagnostics.put(
           common.json ? JSONValue.object([("count", .integer(found))]).text + "\n" : "\(found)\n")
       }
@@ -123,11 +122,28 @@ struct Fetch: ParsableCommand {
 
   /// - Throws: A usage error if two options name formats.
   private func chosenFormat() throws -> Format {
-    guard vertical else { return format ?? (common.json ? .json : .table) }
+    guard vertical else {
+      if let format, common.json, ![.json, .ndjson, .arrow].contains(format) {
+        throw CommandFailure("--json prints JSON, and --format \(format.rawValue) does not: take one", exitCode: 64)
+      }
+      return format ?? (common.json ? .json : .table)
+    }
     guard format == nil || format == .vertical, !common.json else {
       throw CommandFailure("--vertical is a format, and another one is specified", exitCode: 64)
     }
     return .vertical
+  }
+
+  /// The number of rows that would be printed; without grouping and `--distinct`, of objects.
+  func countedRows(
+    _ context: ManagedObjectContext, _ request: FetchRequest<ManagedObject>, _ model: ManagedObjectModel
+  ) throws -> Int {
+    // In a request, a limit of 0 means no limit: here it means no rows.
+    if limit == 0 { return 0 }
+    guard distinct || group != nil else { return try context.count(for: request) }
+    var request = request
+    request.propertiesToFetch = try fetchColumns(model)
+    return try context.fetchedRows(request).count
   }
 
   /// The properties to which the model gives no type.
@@ -168,8 +184,32 @@ struct Fetch: ParsableCommand {
         try FetchPredicate(format: text, forGroupsOf: known, by: request.propertiesToGroupBy)
       }
     }
+    guard having == nil || group != nil else {
+      throw CommandFailure("--having selects groups: it needs --group", exitCode: 64)
+    }
+    try Self.check(request.sortKeys.map(\.keyPath), "--sort", known)
+    try Self.check(request.propertiesToGroupBy, "--group", known)
     request.returnsDistinctResults = distinct
     return request
+  }
+
+  /// Refuses keys that the entity does not have, by the name of the option.
+  private static func check(_ keyPaths: [String], _ option: String, _ entity: Entity) throws {
+    for keyPath in keyPaths { try check(.keyPath(of: keyPath), keyPath, option, entity) }
+  }
+
+  private static func check(
+    _ expression: FetchExpression, _ text: String, _ option: String, _ entity: Entity
+  ) throws {
+    do throws(PredicateFormatError) { try expression.check(entity) } catch {
+      let message = "\(option): '\(text)': \(error.message)" + (error.suggestion.map { "; \($0)" } ?? "")
+      throw CommandFailure(
+        message, exitCode: 64,
+        details: .object([
+          ("code", .string("invalidFetch")), ("message", .string(message)), ("option", .string(option)),
+          ("entity", .string(entity.name)),
+        ]))
+    }
   }
 
   /// - Parameter entity: The entity that the predicate is evaluated on, if known: keys and comparisons are then checked
@@ -192,9 +232,13 @@ struct Fetch: ParsableCommand {
       return try Self.list(columns, "--columns").flatMap { text -> [FetchColumn] in
         if text == "*" { return defaultColumns(model) }
         let (expression, name) = try Self.named(text)
-        return try Self.reading("--columns") { () throws(PredicateFormatError) in
-          [try FetchColumn(format: expression, as: name)]
+        let column = try Self.reading("--columns") { () throws(PredicateFormatError) in
+          try FetchColumn(format: expression, as: name)
         }
+        if let known = model.entity(named: entity) {
+          try Self.check(column.expression, expression, "--columns", known)
+        }
+        return [column]
       }
     }
     let keys = try Self.list(group, "--group")

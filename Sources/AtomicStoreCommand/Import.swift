@@ -27,6 +27,10 @@ struct Import: ParsableCommand {
       All problems are found in one pass and printed with file, line and column; then nothing is written, and the
       exit code is 65. --reject leaves the bad records out, and those that refer to them, and goes on.
 
+      Derived attributes are computed. A column of one is passed over where it has that value, or the old one of the
+      store, and a problem otherwise. --write-model, --report and --reject write their files with the store; with
+      --dry-run nothing is written, and problems are printed.
+
       With --into the tables are added to a store, which is changed in place unless -o names another one. A record
       whose key is the reference of an object is a problem; with --upsert key it updates that object, and with
       --upsert ENTITY.PROPERTY objects are found by that property.
@@ -73,14 +77,20 @@ struct Import: ParsableCommand {
       do {
         imported = try importer.read(sources)
       } catch let error as ImportError {
-        try problems.report(error.problems, force: result.force)
-        throw problems.failure(error)
+        let files = PendingFiles()
+        try problems.report(error.problems, to: result.dryRun ? nil : files, force: result.force)
+        try files.commit()
+        throw problems.failure(error, isDryRun: result.dryRun)
       }
-      if store == nil, let path = columns.writeModel { try write(imported.nodes.model, to: path) }
+      let modelPath = store == nil ? columns.writeModel : nil
+      if let modelPath { try checkModelFile(modelPath) }
       // First what cannot be told again: once the store is written, the records that were left out must not be lost.
-      try problems.report(imported.problems, force: result.force)
-      try problems.write(imported.tables, force: result.force)
+      let files = PendingFiles()
+      try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force)
+      if !result.dryRun { try problems.add(imported.tables, to: files, force: result.force) }
       let written = try write(imported, sources, store?.1)
+      try files.commit()
+      if let modelPath, !result.dryRun { try write(imported.nodes.model, to: modelPath) }
       try tell(imported, written)
       withExtendedLifetime(store) {}
     }
@@ -167,16 +177,30 @@ struct Import: ParsableCommand {
       files: sources.compactMap(\.path), replacing: store)
   }
 
-  private func write(_ model: ManagedObjectModel, to path: String) throws {
-    guard !result.dryRun else { return }
-    let (kept, _) = ModelFile.withoutWhatFilesCannotHold(model.description)
-    switch PathParts.fileExtension(of: path) {
-    case "xcdatamodel": try ModelFile.write(kept, to: path, overwrite: result.force)
-    case "xcdatamodeld":
-      let name = PathParts.stem(of: path)
-      try ModelFile.write(versions: [(name, kept)], current: name, to: path, overwrite: result.force)
-    default: throw CommandFailure("a model is named .xcdatamodel or .xcdatamodeld, not '\(path)'", exitCode: 64)
+  /// Refuses a model file that could not be written after the store was.
+  private func checkModelFile(_ path: String) throws {
+    guard ["xcdatamodel", "xcdatamodeld"].contains(PathParts.fileExtension(of: path)) else {
+      throw CommandFailure("a model is named .xcdatamodel or .xcdatamodeld, not '\(path)'", exitCode: 64)
     }
+    let place = try StorePath.inspect(path)
+    guard result.force || place.kind == .nothing || place.kind == .emptyFolder else {
+      throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
+    }
+    let parent = path.lastIndex(of: "/").map { path[..<$0].isEmpty ? "/" : String(path[..<$0]) } ?? "."
+    guard FileManager.default.isWritableFile(atPath: parent) else {
+      throw CommandFailure(
+        "\(path): the model cannot be written: '\(parent)' is not a directory that can be written to",
+        exitCode: 73)
+    }
+  }
+
+  private func write(_ model: ManagedObjectModel, to path: String) throws {
+    let (kept, _) = ModelFile.withoutWhatFilesCannotHold(model.description)
+    guard PathParts.fileExtension(of: path) == "xcdatamodeld" else {
+      return try ModelFile.write(kept, to: path, overwrite: result.force)
+    }
+    let name = PathParts.stem(of: path)
+    try ModelFile.write(versions: [(name, kept)], current: name, to: path, overwrite: result.force)
   }
 
   private func tell(_ imported: StoreImporter.Result, _ report: StoreConverter.Report) throws {

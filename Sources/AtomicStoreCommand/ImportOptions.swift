@@ -166,11 +166,13 @@ struct ImportProblemOptions: ParsableArguments {
   var reject: String?
   @Option(name: .customLong("max-errors"), help: "Stop after so many problems.") var maximum: Int?
 
-  func failure(_ error: ImportError) -> CommandFailure {
+  /// - Parameter isDryRun: Whether the report was not written.
+  func failure(_ error: ImportError, isDryRun: Bool) -> CommandFailure {
     let count = Diagnostics.count(error.problems.count, "problem")
     let end = error.isCut ? "; the search ended there" : ""
+    let report = isDryRun ? nil : reportPath
     let message =
-      reportPath.map { "\(count), listed in \($0); nothing was written" + end }
+      report.map { "\(count), listed in \($0); nothing was written" + end }
       ?? error.problems.map { "\($0)" }.joined(separator: "\n") + "\n\(count); nothing was written" + end
     let details = JSONValue.object([
       ("code", .string("import")), ("message", .string("\(count); nothing was written")),
@@ -179,11 +181,13 @@ struct ImportProblemOptions: ParsableArguments {
     return CommandFailure(message, exitCode: 65, details: details)
   }
 
-  /// Writes the report, if one is asked for.
+  /// Prints the problems, or adds the report, if one is asked for, to what is written.
   ///
-  /// - Parameter force: Whether a file other than a report may be replaced.
-  func report(_ problems: [ImportProblem], force: Bool) throws {
-    guard let reportPath else {
+  /// - Parameters:
+  ///   - files: What is written; nil to write no file, but print.
+  ///   - force: Whether a file other than a report may be replaced.
+  func report(_ problems: [ImportProblem], to files: PendingFiles?, force: Bool) throws {
+    guard let reportPath, let files else {
       for problem in problems where reject != nil { Diagnostics.say("\(problem)") }
       return
     }
@@ -195,7 +199,7 @@ struct ImportProblemOptions: ParsableArguments {
       ]
       text += cells.map { $0.map(Self.cell) ?? "" }.joined(separator: ",") + "\n"
     }
-    try Self.write(Array(text.utf8), to: reportPath, force: force || Self.isReport(reportPath))
+    try files.add(Array(text.utf8), to: reportPath, force: force || Self.isReport(reportPath))
   }
 
   private static let reportHeader = "file,line,column,kind,entity,key,property,value,message"
@@ -206,11 +210,11 @@ struct ImportProblemOptions: ParsableArguments {
     return bytes.starts(with: Data((reportHeader + "\n").utf8))
   }
 
-  /// Writes the records that were left out.
-  func write(_ tables: [StoreImporter.Table], force: Bool) throws {
+  /// Adds the records that were left out to what is written.
+  func add(_ tables: [StoreImporter.Table], to files: PendingFiles, force: Bool) throws {
     guard let reject else { return }
     guard tables.count > 1 else {
-      if let table = tables.first { try Self.write(table.rejected, to: reject, force: force) }
+      if let table = tables.first { try files.add(table.rejected, to: reject, force: force) }
       return
     }
     let names = tables.filter { $0.rejectedCount > 0 }.map { ScalarString(PathParts.name(of: $0.file)) }
@@ -218,25 +222,15 @@ struct ImportProblemOptions: ParsableArguments {
       throw CommandFailure(
         "--reject: two tables have the same file name; import them one after the other", exitCode: 64)
     }
-    try? FileManager.default.createDirectory(atPath: reject, withIntermediateDirectories: false)
+    files.makeDirectory(reject)
     for table in tables where table.rejectedCount > 0 {
-      try Self.write(table.rejected, to: reject + "/" + PathParts.name(of: table.file), force: force)
+      try files.add(table.rejected, to: reject + "/" + PathParts.name(of: table.file), force: force)
     }
   }
 
   private static func cell(_ text: String) -> String {
     let needsQuotes = text.isEmpty || text.unicodeScalars.contains { ",\"\r\n".unicodeScalars.contains($0) }
     return needsQuotes ? "\"" + text.replacingBytes("\"", with: "\"\"") + "\"" : text
-  }
-
-  private static func write(_ bytes: [UInt8], to path: String, force: Bool) throws {
-    guard path != "-" else { return try Diagnostics.put(String(decoding: bytes, as: UTF8.self)) }
-    guard force || !FileManager.default.fileExists(atPath: path) else {
-      throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
-    }
-    guard FileManager.default.createFile(atPath: path, contents: Data(bytes)) else {
-      throw CommandFailure("\(path): the file cannot be written", exitCode: 73)
-    }
   }
 }
 

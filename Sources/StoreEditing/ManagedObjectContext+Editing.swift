@@ -58,8 +58,28 @@ extension ManagedObjectContext {
         throw PersistentStoreError(.invalidOption, "'\(assignment.property)' is set twice")
       }
       guard let entity else { continue }
-      guard entity.property(named: assignment.property) != nil else { throw unknown(assignment.property, entity) }
-      if case .expression(let expression) = assignment.source { try expression.check(entity) }
+      guard let property = entity.property(named: assignment.property) else {
+        throw unknown(assignment.property, entity)
+      }
+      if case .attribute(let attribute) = property, let derivation = attribute.derivationExpression {
+        throw PersistentStoreError(
+          .invalidOption,
+          "'\(assignment.property)' is derived from \(derivation) and cannot be set: set what it is "
+            + "derived from", at: StoreLocation(entity: entity.name, property: assignment.property))
+      }
+      if case .expression(let expression) = assignment.source { try check(expression, assignment, entity) }
+    }
+  }
+
+  private func check(
+    _ expression: FetchExpression, _ assignment: PropertyAssignment, _ entity: Entity
+  ) throws(PersistentStoreError) {
+    do throws(PredicateFormatError) { try expression.check(entity) } catch {
+      var message = "'\(assignment.written ?? assignment.property)': \(error.message)"
+      if let suggestion = error.suggestion { message += "; \(suggestion)" }
+      throw PersistentStoreError(
+        .invalidOption, message + "; a text is given as \(assignment.property):=TEXT",
+        at: StoreLocation(entity: entity.name, property: assignment.property))
     }
   }
 
@@ -130,7 +150,24 @@ extension ManagedObjectContext {
     if type == .string { return .string(text) }
     if type == .uri { return .uri(text) }
     if let value = ValueConversion(from: .string, to: type)?.convert(.string(text)) { return value }
-    throw PersistentStoreError(.invalidValue, "'\(text)' is not of type \(type.modelName)", at: place)
+    throw PersistentStoreError(
+      .invalidValue, "'\(text)' is not of type \(type.modelName)\(Self.hint(text, type))", at: place)
+  }
+
+  /// What is wrong with a text, or how its type is written.
+  private static func hint(_ text: String, _ type: AttributeType) -> String {
+    let isNumber = DecimalNumber(text).map { !$0.isNaN } ?? (Double(text).map { !$0.isNaN } ?? false)
+    switch type {
+    case .integer16 where isNumber, .integer32 where isNumber, .integer64 where isNumber:
+      let isWhole = DecimalNumber(text)?.integer != nil || Double(text).map { $0.rounded() == $0 } ?? false
+      return isWhole ? ": it is out of range" : ": it has a fraction"
+    case .decimal where isNumber, .float where isNumber, .double where isNumber: return ": it is out of range"
+    case .date: return ": write it as 2020-12-31 or 2020-12-31T23:59:59Z"
+    case .boolean: return ": write true or false"
+    case .uuid: return ": write it as 01234567-89AB-CDEF-0123-456789ABCDEF"
+    case .binaryData, .transformable: return ": bytes cannot be given as a text"
+    default: return ""
+    }
   }
 
   private func stored(

@@ -21,6 +21,8 @@ public struct PropertyAssignment: Sendable {
   public var property: String
   /// Where the value comes from.
   public var source: Source
+  /// The assignment as it was written, for errors; nil for one that was not parsed.
+  private(set) var written: String?
 
   /// Creates an assignment of an expression.
   public init(_ property: String, _ expression: FetchExpression) {
@@ -49,5 +51,6 @@ public struct PropertyAssignment: Sendable {
     } else {
       self.init(String(name), try FetchExpression(format: value))
     }
+    written = text
   }
 }

@@ -132,7 +132,9 @@ final class ExistingObjectTable {
     _ record: ImportRecord, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>, isText: Bool
   ) -> ReferenceObject? {
     guard plan.keyColumns.count == 1, record.fields[plan.keyColumns[0]].kind != .missing else { return nil }
-    let text = record.withText(of: plan.keyColumns[0], bytes) { ValueReader.text(ValueReader.trimmed($0)) }
+    let kind = record.fields[plan.keyColumns[0]].kind
+    let text = record.withText(of: plan.keyColumns[0], bytes) { ValueReader.keyText($0, kind) }
+    if text.isEmpty { return nil }
     return isText ? .string(text) : Int64(text).map { .integer($0) }
   }
 }

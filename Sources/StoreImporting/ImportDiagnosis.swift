@@ -29,6 +29,10 @@ final class ImportDiagnosis {
   private(set) var isCut = false
   /// By root and key.
   private var owners: [Int: [ReferenceObject: Owner]] = [:]
+  /// By the object that a record became.
+  private var records: [ObjectReference: Owner] = [:]
+  /// Links to records that exist.
+  private var knownLinks: [(link: Link, owner: Owner)] = []
   var links: [Link] = []
   /// The keys of records, by table and number, for messages.
   private var keys: [[Int: String]] = []
@@ -71,12 +75,45 @@ final class ImportDiagnosis {
     return nil
   }
 
+  /// Notes which object a record became.
+  func note(_ object: ObjectReference, _ owner: Owner) { records[object] = owner }
+
+  /// Adds what is wrong with the finished graph, to the records that it is of: of equal ones to all but the first.
+  func add(_ list: [GraphProblem], _ job: ImportJob) {
+    for problem in list {
+      let found = problem.objects.map { ($0, records[$0]) }.sorted {
+        // Objects of the store come before records.
+        ($0.1?.table ?? -1, $0.1?.number ?? -1) < ($1.1?.table ?? -1, $1.1?.number ?? -1)
+      }
+      guard let first = found.first else { continue }
+      for (_, owner) in problem.message == nil ? found.dropFirst() : found[...] {
+        guard let owner, !rejected[owner.table].contains(owner.number) else { continue }
+        let plan = job.plans[owner.table]
+        let message = problem.message ?? Self.message(problem, first, plan, job)
+        try? add(
+          ImportProblem(
+            kind: .rule, file: plan.name, line: owner.line, entity: plan.entity.name,
+            key: keys[owner.table][owner.number], property: problem.property,
+            value: String(problem.value.prefix(200)), message: message), table: owner.table, number: owner.number)
+      }
+    }
+    if job.importer.rejectsBadRecords, !list.isEmpty { rejectDependents(knownLinks, job) }
+  }
+
+  private static func message(
+    _ problem: GraphProblem, _ first: (ObjectReference, Owner?), _ plan: TablePlan, _ job: ImportJob
+  ) -> String {
+    let start = "'\(problem.value.prefix(60))' is not unique, as the model requires: "
+    guard let owner = first.1 else { return start + "\(first.0) in the store has it already" }
+    let file = owner.table == plan.source ? "" : job.plans[owner.table].name + ", "
+    return start + "\(file)line \(owner.line) has it as well"
+  }
+
   func key(of number: Int, table: Int) -> String? { keys[table][number] }
 
   /// The records that links name must exist; where bad ones are left out, they must not be among those.
   func checkLinks(_ job: ImportJob) {
     // What names a record that does not exist is bad.
-    var open: [(link: Link, owner: Owner)] = []
     let roots = Set(job.plans.map(\.entity.root.index))
     var reported: Set<String> = []
     for link in links {
@@ -84,7 +121,7 @@ final class ImportDiagnosis {
         let entity = job.plans[owner.table].entity
         let destination = job.model.entity(at: link.destination)
         if entity.isKindOf(entity: destination) {
-          open.append((link, owner))
+          knownLinks.append((link, owner))
         } else {
           note(link, "\(link.key) is a \(entity.name), not a \(destination.name)", job)
         }
@@ -98,7 +135,7 @@ final class ImportDiagnosis {
         note(link, "there is no \(job.model.entity(at: link.destination).name) with the key '\(link.key)'", job)
       }
     }
-    if job.importer.rejectsBadRecords { rejectDependents(open, job) }
+    if job.importer.rejectsBadRecords { rejectDependents(knownLinks, job) }
   }
 
   /// Rejects what names a record that is left out, what names that, and so on. Each link is visited once: records may

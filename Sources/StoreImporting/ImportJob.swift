@@ -33,6 +33,7 @@ struct ImportJob {
         try SourceReading.withReader(texts[index], importer.conventions, source.name) { reader in reader.columns })
     }
     var formats: [[String: DateFormat]] = Array(repeating: [:], count: sources.count)
+    var names = sources.map(\.entityName)
     if let known = importer.existing?.model ?? importer.model {
       model = known
       inference = []
@@ -41,8 +42,9 @@ struct ImportJob {
       model = try inferring.model()
       formats = inferring.formats
       inference = inferring.notes
+      names = inferring.names
     }
-    plans = try Self.plans(importer, sources, headers, formats, model)
+    plans = try Self.plans(importer, sources, headers, formats, model, names)
     try checkEntities()
     for plan in plans {
       let root = plan.entity.root.index
@@ -56,11 +58,11 @@ struct ImportJob {
 
   private static func plans(
     _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]], _ formats: [[String: DateFormat]],
-    _ model: ManagedObjectModel
+    _ model: ManagedObjectModel, _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
     for (index, source) in sources.enumerated() {
-      let entity = try entity(of: source, in: model, isInferred: importer.existing == nil && importer.model == nil)
+      let entity = try entity(named: names[index], of: source, in: model)
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index], formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
@@ -72,11 +74,10 @@ struct ImportJob {
   }
 
   private static func entity(
-    of source: ImportSource, in model: ManagedObjectModel, isInferred: Bool
+    named wanted: String?, of source: ImportSource, in model: ManagedObjectModel
   ) throws(PersistentStoreError) -> Entity {
     let place = StoreLocation(file: source.name)
     let names = model.entities.filter { !$0.isAbstract }.map(\.name)
-    let wanted = source.entityName ?? (isInferred ? NameMatching.entityName(forFile: source.stem) : nil)
     if let wanted {
       if let found = model.entity(named: wanted), !found.isAbstract { return found }
       throw PersistentStoreError(

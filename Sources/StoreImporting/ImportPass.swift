@@ -180,6 +180,9 @@ final class ImportPass {
     } else {
       try nodes.beginNode(entity: plan.entity.index, reference: key, line: record.line)
     }
+    diagnosis?.note(
+      ObjectReference(entityName: plan.entity.name, reference: key),
+      .init(table: plan.source, number: number, line: record.line))
     for index in joins.indices where joins[index].table == plan.source {
       let join = joins[index]
       guard let others = join.keys[fileKey] else { continue }
@@ -199,15 +202,20 @@ final class ImportPass {
   ) throws(ImportStop) -> ReferenceObject? {
     if columns.count == 1 {
       let kind = record.fields[columns[0]].kind
+      // A JSON Boolean has no text in the source.
+      if kind == .yes || kind == .no {
+        let word = kind == .yes ? ValueReader.yes : ValueReader.no
+        return try key(word.span, .text, root)
+      }
       return try record.withText(of: columns[0], bytes) { text throws(ImportStop) in
-        values.isNull(text, kind, .integer) ? nil : try key(text, kind, root)
+        values.isNoKey(text, kind) ? nil : try key(text, kind, root)
       }
     }
     var parts: [String] = []
     for column in columns {
       let kind = record.fields[column].kind
       let part = record.withText(of: column, bytes) { text in
-        values.isNull(text, kind, .integer) ? nil : ValueReader.text(ValueReader.trimmed(text))
+        values.isNoKey(text, kind) ? nil : ValueReader.keyText(text, kind)
       }
       guard let part else { return nil }
       parts.append(part.replacing("|", with: "||"))
@@ -228,7 +236,9 @@ final class ImportPass {
   ) throws {
     let column = plan.columns[index]
     let field = record.fields[index]
-    let isNull = record.withText(of: index, bytes) { values.isNull($0, field.kind, column.kind) }
+    let isNull = record.withText(of: index, bytes) {
+      column.kind == .toOne ? values.isNoKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
+    }
     if isNull {
       if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       guard column.isMandatory else { return }

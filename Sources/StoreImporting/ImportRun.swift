@@ -13,11 +13,13 @@ struct ImportRun {
   mutating func result() throws -> StoreImporter.Result {
     while true {
       do {
-        return try build(skipping: nil, problems: [])
+        return try build(nil)
       } catch ImportStop.textKeys(let root) {
         job.textKeyRoots.insert(root)
       } catch ImportStop.problem {
         return try diagnosed(nil)
+      } catch ImportStop.graph(let problems) {
+        return try diagnosed(nil, problems)
       } catch let error as PersistentStoreError where Self.mayBeOfRecords(error) {
         return try diagnosed(error)
       }
@@ -31,8 +33,12 @@ struct ImportRun {
 
   /// Looks for all problems.
   ///
-  /// - Parameter cause: What led here; thrown where no record is bad.
-  private mutating func diagnosed(_ cause: PersistentStoreError?) throws -> StoreImporter.Result {
+  /// - Parameters:
+  ///   - cause: What led here; thrown where no record is bad.
+  ///   - graph: What is wrong with the finished graph, if it could be finished.
+  private mutating func diagnosed(
+    _ cause: PersistentStoreError?, _ graph: [GraphProblem] = []
+  ) throws -> StoreImporter.Result {
     while true {
       let pass = ImportPass(job, diagnosis: ImportDiagnosis(job.importer.maximumProblemCount), skipping: nil)
       do {
@@ -44,24 +50,41 @@ struct ImportRun {
       }
       guard let diagnosis = pass.diagnosis else { throw ImportStop.problem }
       diagnosis.checkLinks(job)
-      let problems = diagnosis.sorted
-      guard !problems.isEmpty else { throw cause ?? ImportStop.problem }
-      guard job.importer.rejectsBadRecords, !diagnosis.isCut, !problems.contains(where: { $0.line == nil }) else {
-        throw ImportError(problems: problems, isCut: diagnosis.isCut)
+      diagnosis.add(graph, job)
+      let mayReject = job.importer.rejectsBadRecords
+      // The other records may be wrong together. If they cannot be read without the bad ones, that is not known.
+      if !mayReject, graph.isEmpty,
+        case .failure(ImportStop.graph(let more)) = Result(catching: { try build(diagnosis) })
+      {
+        diagnosis.add(more, job)
       }
-      var result = try build(skipping: diagnosis, problems: problems)
-      for (index, numbers) in diagnosis.rejected.enumerated() where !numbers.isEmpty {
-        result.tables[index].rejectedCount = numbers.count
-        result.tables[index].rejected = diagnosis.text(of: numbers, table: index, job.texts[index])
+      while true {
+        let problems = diagnosis.sorted
+        guard !problems.isEmpty else { throw cause ?? ImportStop.problem }
+        guard mayReject, !diagnosis.isCut, !problems.contains(where: { $0.line == nil }) else {
+          throw ImportError(problems: problems, isCut: diagnosis.isCut)
+        }
+        do {
+          var result = try build(diagnosis, problems: problems)
+          for (index, numbers) in diagnosis.rejected.enumerated() where !numbers.isEmpty {
+            result.tables[index].rejectedCount = numbers.count
+            result.tables[index].rejected = diagnosis.text(of: numbers, table: index, job.texts[index])
+          }
+          return result
+        } catch ImportStop.graph(let more) {
+          let count = problems.count
+          diagnosis.add(more, job)
+          guard diagnosis.problems.count > count || diagnosis.isCut else { throw ImportStop.graph(more) }
+        }
       }
-      return result
     }
   }
 
-  private func build(skipping: ImportDiagnosis?, problems: [ImportProblem]) throws -> StoreImporter.Result {
+  private func build(_ skipping: ImportDiagnosis?, problems: [ImportProblem] = []) throws -> StoreImporter.Result {
     let pass = ImportPass(job, diagnosis: nil, skipping: skipping)
     try pass.readAll()
-    let nodes = try pass.finish()
+    var check = ImportGraphCheck(job, try pass.finish().canonical())
+    let nodes = try check.run()
     var tables: [StoreImporter.Table] = []
     for (index, plan) in job.plans.enumerated() {
       tables.append(
@@ -71,6 +94,6 @@ struct ImportRun {
           rejectedCount: 0, rejected: []))
     }
     return StoreImporter.Result(
-      nodes: try nodes.canonical(), tables: tables, notes: job.inference + pass.nodes.notes, problems: problems)
+      nodes: nodes, tables: tables, notes: job.inference + pass.nodes.notes, problems: problems)
   }
 }

@@ -6,4 +6,6 @@ enum ImportStop: Error {
   case problem
   /// There are more problems than are asked for.
   case enough
+  /// Records that are sound one by one break rules together.
+  case graph([GraphProblem])
 }

@@ -8,6 +8,8 @@ struct ModelInference {
   private let sources: [ImportSource]
   private let texts: [StoreBytes]
   private let headers: [[String]]
+  /// The names of the entities, by table.
+  let names: [String]
   /// The patterns of dates by column, by table.
   private(set) var formats: [[String: DateFormat]]
   private(set) var notes: [SelectionNote] = []
@@ -19,13 +21,14 @@ struct ModelInference {
     self.sources = sources
     self.texts = texts
     self.headers = headers
+    let columns = Set(headers.joined().map { NameMatching.folded($0) })
+    names = sources.map { $0.entityName ?? NameMatching.entityName(forFile: $0.stem, columns: columns) }
     formats = Array(repeating: [:], count: sources.count)
     unusedTypes = Set(importer.types.keys)
   }
 
   /// - Throws: `.invalidOption` for what was asked of columns that do not exist, `.invalidModel`.
   mutating func model() throws -> ManagedObjectModel {
-    let names = sources.map { $0.entityName ?? NameMatching.entityName(forFile: $0.stem) }
     var files: [ScalarString: String] = [:]
     for (name, source) in zip(names, sources) {
       guard let other = files.updateValue(source.name, forKey: ScalarString(name)) else { continue }
@@ -188,7 +191,7 @@ struct ModelInference {
     let own = names[table].prefix(1).lowercased() + names[table].dropFirst()
     for key in keys {
       let isOnly = keys.filter { $0.destination == key.destination }.count == 1 && key.destination != table
-      let plural = NameMatching.plural(own)
+      let plural = EnglishPlural.plural(own)
       let inverse = isOnly ? plural : plural + "By" + key.name.prefix(1).uppercased() + key.name.dropFirst()
       result.append(
         (
@@ -260,7 +263,7 @@ struct ColumnFacts {
     guard ExactText.integer(bytes) == nil, case .integer = values.value(text, kind, .integer64, format: nil) else {
       return false
     }
-    return !has(bytes, UInt8(ascii: ".")) && !has(bytes, UInt8(ascii: "e"))
+    return ![UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E")].contains { has(bytes, $0) }
   }
 
   /// Digits of a 64-bit integer as it would be written.

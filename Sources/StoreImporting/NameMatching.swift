@@ -9,28 +9,6 @@ enum NameMatching {
         name.lowercased().unicodeScalars.filter { $0.properties.isAlphabetic || $0.properties.numericType != nil }))
   }
 
-  /// Singular forms that an English plural may have, the word itself first.
-  static func singulars(_ word: String) -> [String] {
-    var forms = [word]
-    if word.hasSuffix("ies") { forms.append(word.dropLast(3) + "y") }
-    if word.hasSuffix("es") { forms.append(String(word.dropLast(2))) }
-    if word.hasSuffix("s"), !word.hasSuffix("ss") { forms.append(String(word.dropLast())) }
-    if let irregular = irregular[word] { forms.append(irregular) }
-    return forms
-  }
-  private static let irregular = [
-    "people": "person", "children": "child", "men": "man", "women": "woman", "mice": "mouse",
-  ]
-
-  /// The plural that a to-many relationship to a table's records is called.
-  static func plural(_ word: String) -> String {
-    let lower = word.lowercased()
-    if lower.hasSuffix("y"), let before = lower.dropLast().last, !"aeiou".contains(before) {
-      return word.dropLast() + "ies"
-    }
-    return word + (["s", "x", "z", "ch", "sh"].contains { lower.hasSuffix($0) } ? "es" : "s")
-  }
-
   /// The entity that a file is named after, in the singular or plural, without regard to case. Words behind the name
   /// are passed over: `loans-2026.csv` holds loans.
   static func entity(forFile stem: String, in model: ManagedObjectModel) -> Entity? {
@@ -38,10 +16,10 @@ enum NameMatching {
     if let exact = concrete.first(where: { ScalarString($0.name) == ScalarString(stem) }) { return exact }
     var words = stem.split { !($0.isLetter || $0.isNumber) }.map(String.init)
     while !words.isEmpty {
-      let forms = singulars(folded(words.joined()))
+      let forms = EnglishPlural.singulars(folded(words.joined()))
       let found = concrete.filter { entity in
         let name = folded(entity.name)
-        return forms.contains(name) || singulars(name).contains { forms.contains($0) }
+        return forms.contains(name) || EnglishPlural.singulars(name).contains { forms.contains($0) }
       }
       if found.count == 1 { return found[0] }
       words.removeLast()
@@ -50,11 +28,18 @@ enum NameMatching {
   }
 
   /// The name of an entity for a file, where there is no model: `book_loans` is BookLoan.
-  static func entityName(forFile stem: String) -> String {
+  ///
+  /// - Parameter columns: The folded names of the columns of all tables. Of several singular forms, the one that a
+  ///   column of keys is called after is taken: with `cache_id`, `caches` is Cache.
+  static func entityName(forFile stem: String, columns: Set<String> = []) -> String {
     var words = stem.split { !($0.isLetter || $0.isNumber) }.map(String.init)
     if let last = words.popLast() {
-      let forms = singulars(last.lowercased())
-      let singular = forms.count > 1 ? (irregular[last.lowercased()] ?? forms[1]) : forms[0]
+      let forms = EnglishPlural.singulars(last.lowercased())
+      let before = folded(words.joined())
+      let named = forms.first { form in
+        ["id", "key", "fk"].contains { columns.contains(before + form + $0) || columns.contains(form + $0) }
+      }
+      let singular = named ?? forms[0]
       words.append(singular == last.lowercased() ? last : singular)
     }
     let name = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()

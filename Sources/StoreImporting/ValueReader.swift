@@ -57,6 +57,21 @@ final class ValueReader {
     return conventions.nullWords.contains(Self.text(bytes))
   }
 
+  /// Whether a field stands for no key: it has no value, or nothing but blanks.
+  func isNoKey(_ bytes: Span<UInt8>, _ kind: ImportField.Kind) -> Bool {
+    if kind == .yes || kind == .no { return false }
+    return isNull(bytes, kind, .integer) || Self.trimmed(bytes).isEmpty
+  }
+
+  /// The text of a key, without blanks around it.
+  static func keyText(_ bytes: Span<UInt8>, _ kind: ImportField.Kind) -> String {
+    switch kind {
+    case .yes: "true"
+    case .no: "false"
+    default: text(trimmed(bytes))
+    }
+  }
+
   /// Sets a slot of the node begun last.
   ///
   /// - Throws: `.invalidValue`, with a message for the field; its location is not known here.
@@ -127,8 +142,8 @@ final class ValueReader {
     }
   }
 
-  private static let yes = Array("true".utf8)
-  private static let no = Array("false".utf8)
+  static let yes = Array("true".utf8)
+  static let no = Array("false".utf8)
 
   // MARK: Numbers
 
@@ -157,6 +172,7 @@ final class ValueReader {
   }
 
   /// An integer, which may have separators and a fraction of zeros: programs that know one kind of number write `3.0`.
+  /// A JSON number may have an exponent: `1e2` is 100.
   func integer(_ given: Span<UInt8>, _ kind: ImportField.Kind) -> Int64? {
     var bytes = Self.trimmed(given)
     if !hasPlainNumbers, kind != .number {
@@ -165,7 +181,8 @@ final class ValueReader {
       return ExactText.integer(Self.withoutZeroFraction(number.span))
     }
     bytes = Self.withoutZeroFraction(bytes)
-    return ExactText.integer(bytes)
+    if let integer = ExactText.integer(bytes) { return integer }
+    return kind == .number ? DecimalNumber(utf8: bytes)?.integer : nil
   }
 
   @_lifetime(copy bytes)

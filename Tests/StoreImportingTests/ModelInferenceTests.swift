@@ -25,6 +25,33 @@ import Testing
     ])
   func types(_ cells: [String], _ expected: AttributeType) throws { #expect(try Self.type(of: cells) == expected) }
 
+  @Test(
+    "entities are named in the singular",
+    arguments: [
+      "houses House", "movies Movie", "prices Price", "images Image", "types Type", "cases Case", "status Status",
+      "news News", "bus Bus", "series Series", "courses Course", "buses Bus", "statuses Status", "addresses Address",
+      "categories Category", "boxes Box", "classes Class", "people Person", "warehouses Warehouse", "analyses Analysis",
+      "heroes Hero", "shoes Shoe", "database Database", "book_loans BookLoan", "caches Cache", "branches Branch",
+    ])
+  func singular(_ names: String) throws {
+    let words = names.split(separator: " ").map(String.init)
+    let model = try StoreImporter().read([LibrarySample.source("n\n1\n", words[0] + ".csv")]).nodes.model
+    #expect(model.entities.map(\.name) == [words[1]])
+  }
+
+  @Test("of several singular forms the one is taken that a column of keys is called after, and it is a relationship")
+  func singularByColumn() throws {
+    for (table, column, name) in [
+      ("axes", "axe_id", "Axe"), ("tallies", "tallie_id", "Tallie"), ("houses", "house_id", "House"),
+    ] {
+      let nodes = try StoreImporter().read([
+        LibrarySample.source("id,n\n1,1\n", table + ".csv"), LibrarySample.source("id,\(column)\n1,1\n", "things.csv"),
+      ]).nodes
+      let slot = name.prefix(1).lowercased() + name.dropFirst()
+      #expect(try nodes.value("Thing", 1, slot) == .toOne(ObjectReference(entityName: name, reference: .integer(1))))
+    }
+  }
+
   @Test("dates in a recognised form are read by it")
   func dates() throws {
     let result = try StoreImporter().read([

@@ -39,7 +39,7 @@ extension ManagedObjectContext {
       } catch {
         throw failure("cannot be computed", error)
       }
-      guard case .value(let stored) = value, let fitting = Self.fitting(stored, type) else {
+      guard case .value(let stored) = value, let fitting = type.fitting(stored) else {
         throw failure("has a result that \(type.modelName) cannot hold", nil)
       }
       if property.slot < 0 {
@@ -51,35 +51,6 @@ extension ManagedObjectContext {
       }
     }
     return isChanged
-  }
-
-  /// Converts a computed value to the attribute's type: numbers are converted, and rounded if the type is less precise.
-  private static func fitting(_ value: StoredValue, _ type: AttributeType) -> StoredValue? {
-    if type.accepts(value) { return value }
-    guard let number = NumberOrder.Number(value) else { return nil }
-    let converted: StoredValue
-    switch type {
-    case .integer16, .integer32, .integer64:
-      let rounded: Int64? =
-        if case .decimal(let decimal) = number {
-          decimal.rounded(.toNearestOrAwayFromZero).integer
-        } else {
-          Int64(exactly: number.asDouble.rounded())
-        }
-      guard let rounded else { return nil }
-      converted = .integer(rounded)
-    case .double: converted = .double(number.asDouble)
-    case .float: converted = .float(Float(number.asDouble))
-    case .decimal:
-      switch number {
-      case .integer(let whole): converted = .decimal(DecimalNumber(whole))
-      default:
-        guard let decimal = DecimalNumber("\(number.asDouble)") else { return nil }
-        converted = .decimal(decimal)
-      }
-    default: return nil
-    }
-    return type.accepts(converted) ? converted : nil
   }
 
   /// Computes the derived attributes of objects that did not change themselves but are derived from objects that did.

@@ -37,10 +37,12 @@ public struct StoreAnonymizer: Sendable {
   /// - Parameter salt: A text that is kept secret. The same one gives the same hashes in another store.
   public init(salt: String) { self.salt = salt }
 
-  /// Replaces the values.
+  /// Replaces the values, and computes all derived attributes: none keeps a text that was replaced.
   ///
   /// - Returns: The new objects, and how many values were replaced, by `Entity.property`.
-  /// - Throws: `.invalidOption` for an entity or property that does not exist, or a rule that its type does not take.
+  /// - Throws: `.invalidOption` for an entity or property that does not exist, a derived attribute, a rule that its
+  ///   type does not take, and a new value that breaks a rule of the model; `.invalidValue` or `.invalidModel` for a
+  ///   derived attribute that cannot be computed.
   public func anonymize(
     _ nodes: NodeTable
   ) throws(PersistentStoreError) -> (nodes: NodeTable, counts: [(property: String, count: Int)]) {
@@ -54,6 +56,8 @@ public struct StoreAnonymizer: Sendable {
         counts.append(("\(entityName).\(name)", count))
       }
     }
+    try DerivedAttributes(result.model).update(&result)
+    try AnonymizedValueCheck(old: nodes, new: result).run()
     return (result, counts)
   }
 
@@ -66,6 +70,12 @@ public struct StoreAnonymizer: Sendable {
         .invalidOption,
         "\(entity.name) has no attribute '\(name)'"
           + Suggestion.text(for: name, among: entity.slots.filter { !$0.isRelationship }.map(\.name)), at: place)
+    }
+    if let derivation = entity.slots[slot].attribute?.derivationExpression {
+      throw PersistentStoreError(
+        .invalidOption,
+        "the attribute is derived from \(derivation) and follows from it: give rules for what it is derived from",
+        at: place)
     }
     var count = 0
     for (number, node) in nodes.handles(of: entity.index).enumerated() {

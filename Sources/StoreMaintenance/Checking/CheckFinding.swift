@@ -20,6 +20,8 @@ public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
     case dangling
     /// Two objects have the same values of a uniqueness constraint.
     case unique
+    /// A derived attribute does not have the value that its derivation gives. It is a warning.
+    case derived
   }
   /// The kind of finding.
   public var kind: Kind
@@ -31,7 +33,7 @@ public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
   public var value: String?
   /// What is wrong, in one sentence.
   public var message: String
-  /// Whether nothing fails because of it: a warning about the model.
+  /// Whether nothing fails because of it: a warning about the model, or about a derived attribute.
   public var isWarning = false
 
   public var description: String {

@@ -94,33 +94,38 @@ struct UniquenessCheck {
   init(_ nodes: NodeTable) { self.nodes = nodes }
 
   func run(_ list: inout FindingList) {
-    for entity in nodes.model.entities {
-      // A sub-entity has its parent's constraints, which hold for both together: each is looked at where it is
-      // declared.
-      for constraint in entity.declaration.uniquenessConstraints { check(constraint, of: entity, &list) }
-    }
-  }
-
-  private func check(_ constraint: [String], of declarer: Entity, _ list: inout FindingList) {
-    let slots = constraint.compactMap { declarer.slot(named: $0) }
-    guard slots.count == constraint.count, !slots.isEmpty else { return }
-    var known: [[StoredValue]: ObjectReference] = [:]
-    for entity in declarer.hierarchy {
-      for node in nodes.handles(of: entity.index) {
-        let key = slots.map { nodes.value(slot: $0, of: node) }
-        // Null is equal to nothing.
-        if key.contains(where: \.isNull) { continue }
-        let object = nodes.objectReference(of: node)
-        guard let other = known[key] else {
-          known[key] = object
-          continue
-        }
-        let value = String(key.map(\.shownText).joined(separator: ", ").prefix(200))
+    for group in UniquenessGroup.all(in: nodes) {
+      guard let first = group.nodes.first.map({ nodes.objectReference(of: $0) }) else { continue }
+      let value = String(group.key.map(\.shownText).joined(separator: ", ").prefix(200))
+      for node in group.nodes.dropFirst() {
         list.add(
           CheckFinding(
-            kind: .unique, object: object, property: constraint.joined(separator: ", "), value: value,
-            message: "\(value) is also that of \(other)"), kind: .unique)
+            kind: .unique, object: nodes.objectReference(of: node), property: group.constraint.joined(separator: ", "),
+            value: value, message: "\(value) is also that of \(first)"), kind: .unique)
       }
+    }
+  }
+}
+
+/// Derived attributes that are not what their derivation gives: they were written by a program that does not derive, or
+/// derives differently. The next save of the objects sets them.
+struct DerivationCheck {
+  private let nodes: NodeTable
+
+  init(_ nodes: NodeTable) { self.nodes = nodes }
+
+  func run(_ list: inout FindingList) {
+    for difference in DerivedAttributes(nodes.model).differences(in: nodes) {
+      if nodes.isDeferred(slot: difference.slot.index, of: difference.node) { continue }
+      let value = nodes.value(slot: difference.slot.index, of: difference.node)
+      let (text, expected) = (String(value.shownText.prefix(200)), String(difference.expected.shownText.prefix(200)))
+      let derivation = difference.slot.attribute?.derivationExpression ?? ""
+      list.add(
+        CheckFinding(
+          kind: .derived, object: nodes.objectReference(of: difference.node), property: difference.slot.name,
+          value: value.isNull ? nil : text,
+          message: "is \(value.isNull ? "null" : text), but \(derivation) gives \(expected)", isWarning: true),
+        kind: .derived)
     }
   }
 }

@@ -112,6 +112,7 @@ public struct StoreCheck: Sendable {
           message: "names \(disagreement.other), whose '\(disagreement.inverse)' does not name it back"))
     }
     UniquenessCheck(nodes).run(&list)
+    DerivationCheck(nodes).run(&list)
   }
 
   // MARK: Opening

@@ -1,5 +1,7 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import StoreCoordination
+import StorePredicates
 
 /// A patch on its way into a graph: first everything is compared, and only then changed.
 struct PatchApplication {
@@ -17,6 +19,7 @@ struct PatchApplication {
   }
 
   mutating func run(_ changes: [PatchChange]) throws -> StoreSnapshot {
+    let old = nodes
     for case .deleted(let object, _) in changes { gone.insert(object) }
     for change in changes { check(change) }
     checkReplaced(changes)
@@ -30,6 +33,7 @@ struct PatchApplication {
     try stop()
     if changes.contains(where: concernsRelationships) { nodes = try nodes.withBothEnds() }
     nodes = try nodes.canonical()
+    try DerivedAttributes(nodes.model).update(&nodes, since: old, time: Date())
     for change in changes { verify(change) }
     try stop()
     metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
@@ -251,6 +255,12 @@ struct PatchApplication {
     else { return }
     let found = nodes.value(slot: slot.index, of: node)
     guard !Self.same(found, value, slot) else { return }
+    if let derivation = slot.attribute?.derivationExpression {
+      return add(
+        object, property,
+        "is derived: \(derivation) gives \(GraphComparison.text(found)), not \(GraphComparison.text(value))",
+        expected: GraphComparison.text(value), found: GraphComparison.text(found))
+    }
     add(
       object, property,
       "is \(GraphComparison.text(found)) by the other end of the relationship, not "

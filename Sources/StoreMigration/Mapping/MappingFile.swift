@@ -1,5 +1,6 @@
 public import AtomicStoreSPI
 import FoundationEssentials
+import StoreJSON
 import StorePredicates
 
 /// What a file says of entities and properties that inference does not find out, or finds out differently.
@@ -84,8 +85,10 @@ public struct MappingFile: Sendable, Equatable {
   /// - Parameters:
   ///   - bytes: The JSON text.
   ///   - name: The file's name for errors.
-  /// - Throws: `.malformed` for what is no JSON, or has other keys.
+  /// - Throws: `.malformed` with the line for what is not JSON, and with the path of keys for other keys and values.
   public init(json bytes: [UInt8], name: String) throws(PersistentStoreError) {
+    // It says in which line the text is not JSON.
+    _ = try JSONReader.read(bytes, name: name)
     let file: File
     do {
       file = try JSONDecoder().decode(File.self, from: Data(bytes))

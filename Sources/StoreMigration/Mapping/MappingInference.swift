@@ -22,6 +22,7 @@ struct MappingInference {
   }
 
   mutating func run() {
+    if let file = options.file { checkNames(file) }
     matchEntities()
     checkHierarchies()
     for entity in destination.entities { mappings.append(mapping(of: entity)) }
@@ -31,6 +32,43 @@ struct MappingInference {
 
   private mutating func note(_ entity: Entity, _ property: String?, _ reason: String) {
     obstacles.append(MappingObstacle(entityName: entity.name, propertyName: property, reason: reason))
+  }
+
+  /// Refuses names in a mapping file that neither model has: they would have no effect.
+  private mutating func checkNames(_ file: MappingFile) {
+    func note(_ entity: String, _ property: String?, _ what: String, _ name: String, _ known: [String]) {
+      let reason = "the mapping file \(what), which does not exist" + Suggestion.text(for: name, among: known)
+      obstacles.append(MappingObstacle(entityName: entity, propertyName: property, reason: reason))
+    }
+    for name in file.drop where source.entity(named: name) == nil {
+      note(name, nil, "drops this entity of the source", name, source.entities.map(\.name))
+    }
+    for (name, rules) in file.entities.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+      guard let entity = destination.entity(named: name) else {
+        note(name, nil, "names this entity of the destination", name, destination.entities.map(\.name))
+        continue
+      }
+      for property in rules.properties.keys.sorted() where entity.slot(named: property) == nil {
+        note(name, property, "names this property of the destination", property, entity.slots.map(\.name))
+      }
+      let old = rules.from.map { source.entity(named: $0) } ?? Self.former(of: entity, in: source)
+      for property in rules.drop {
+        guard let old else {
+          note(name, property, "drops this property of an entity of the source", property, [])
+          continue
+        }
+        if old.slot(named: property) == nil {
+          note(name, property, "drops this property of the source", property, old.slots.map(\.name))
+        }
+      }
+    }
+  }
+
+  /// The entity of the source that an entity was, by its name or renaming identifier.
+  private static func former(of entity: Entity, in source: ManagedObjectModel) -> Entity? {
+    let identifier = entity.declaration.renamingIdentifier ?? entity.name
+    return source.entities.first { $0.declaration.renamingIdentifier == identifier } ?? source.entity(named: identifier)
+      ?? source.entity(named: entity.name)
   }
 
   // MARK: Entities

@@ -31,6 +31,12 @@ struct PredicateFunction: Sendable {
     .init("objectFrom:withIndex:", 2), .init("first:", 1), .init("last:", 1),
   ]
 
+  /// What other languages call functions, for suggestions.
+  static let otherNames = [
+    "avg": "average:", "mean": "average:", "upper": "uppercase:", "lower": "lowercase:", "len": "length:",
+    "ceil": "ceiling:", "pow": "raise:toPower:", "mod": "modulus:by:", "total": "sum:",
+  ]
+
   private static let byName: [String: PredicateFunction] = {
     var table: [String: PredicateFunction] = [:]
     for function in all where table[function.name.lowercased()] == nil { table[function.name.lowercased()] = function }

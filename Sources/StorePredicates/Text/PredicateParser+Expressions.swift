@@ -300,6 +300,9 @@ extension PredicateParser {
       if let known = PredicateFunction.named(name) {
         throw error(column, "\(name) requires \(known.argumentText), not \(parts.count)")
       }
+      if let known = PredicateFunction.otherNames[name.lowercased().filter { $0 != ":" }] {
+        throw error(column, "unknown function '\(name)'", "did you mean '\(known)'?")
+      }
       let near = Suggestion.text(for: name, among: PredicateFunction.all.map(\.shortName))
       throw error(column, "unknown function '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
     }

@@ -1,0 +1,55 @@
+import AtomicStoreKit
+import CommandSupport
+import FoundationEssentials
+import Glibc
+import StoreCodecs
+
+/// Files that appear together with a store, and only with it: they are written beside their paths at once, so that what
+/// prevents it is known before the store is written, and moved there after the store is.
+final class PendingFiles {
+  private final class Staged {
+    private var store: StagedStore?
+    init(_ store: consuming StagedStore) { self.store = consume store }
+    func commit() throws { try store.take()?.commit() }
+    func discard() { store = nil }
+  }
+  private var staged: [Staged] = []
+  private var texts: [String] = []
+  private var madeDirectories: [String] = []
+  private var isCommitted = false
+
+  deinit { discard() }
+
+  /// Adds a file; `-` is standard output.
+  ///
+  /// - Parameter force: Whether a file that exists is replaced.
+  func add(_ bytes: [UInt8], to path: String, force: Bool) throws {
+    guard path != "-" else { return texts.append(String(decoding: bytes, as: UTF8.self)) }
+    guard force || !FileManager.default.fileExists(atPath: path) else {
+      throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
+    }
+    let store = try StagedStore(target: path, layout: .file, policy: force ? .replaceAny : .createNew)
+    try store.files.file().write(bytes)
+    try store.finish()
+    staged.append(Staged(store))
+  }
+
+  /// Makes a directory for files, unless there is one. It is removed again if nothing is committed.
+  func makeDirectory(_ path: String) {
+    let isNew = mkdir(path, 0o777) == 0
+    if isNew { madeDirectories.append(path) }
+  }
+
+  /// Puts everything in its place.
+  func commit() throws {
+    isCommitted = true
+    for file in staged { try file.commit() }
+    for text in texts { try Diagnostics.put(text) }
+  }
+
+  private func discard() {
+    for file in staged { file.discard() }
+    guard !isCommitted else { return }
+    for directory in madeDirectories { rmdir(directory) }
+  }
+}

@@ -1,0 +1,12 @@
+import AtomicStoreSPI
+
+/// Something that is wrong with records together, or with what is computed from them: it is found in the finished
+/// graph.
+struct GraphProblem {
+  /// The objects that have it: all but the one that was first are wrong, or the only one.
+  var objects: [ObjectReference]
+  var property: String
+  var value: String
+  /// For a uniqueness constraint nil: the record that has the value is named.
+  var message: String?
+}

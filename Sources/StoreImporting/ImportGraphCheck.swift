@@ -1,0 +1,82 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+/// Computes derived attributes and looks for objects that break uniqueness constraints.
+struct ImportGraphCheck {
+  private let job: ImportJob
+  /// As the tables have the values.
+  private let given: NodeTable
+  private var nodes: NodeTable
+
+  init(_ job: ImportJob, _ nodes: NodeTable) {
+    self.job = job
+    given = nodes
+    self.nodes = nodes
+  }
+
+  /// - Returns: The nodes with their derived attributes.
+  /// - Throws: `ImportStop.graph`; `PersistentStoreError` for derived attributes that cannot be computed.
+  mutating func run() throws -> NodeTable {
+    var problems: [GraphProblem] = []
+    let derived = DerivedAttributes(job.model)
+    if !derived.isEmpty {
+      try derived.update(&nodes, since: job.importer.existing, time: Date())
+      for plan in job.plans { checkDerived(derived, plan, &problems) }
+    }
+    checkUniqueness(&problems)
+    guard problems.isEmpty else { throw ImportStop.graph(problems) }
+    return nodes
+  }
+
+  /// A column of a derived attribute is passed over where it has the derived value, or the store's old one. Any other
+  /// value is a problem: it would be replaced.
+  private func checkDerived(_ derived: DerivedAttributes, _ plan: TablePlan, _ problems: inout [GraphProblem]) {
+    let columns = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
+    for derivation in derived.derivations(of: plan.entity.index) {
+      let slot = derivation.slot
+      let rule = slot.attribute.flatMap { ValidationRule($0, isStored: true) }
+      for node in nodes.handles(of: plan.entity.index) {
+        let value = nodes.value(slot: slot.index, of: node)
+        let object = nodes.objectReference(of: node)
+        let old = existingValue(slot.index, of: object)
+        if old?.isIdentical(to: value) ?? false { continue }
+        if columns.contains(slot.index), !derivation.isTime,
+          let text = given.handle(for: object).map({ given.value(slot: slot.index, of: $0) }), !text.isNull,
+          !text.isIdentical(to: value), !(old?.isIdentical(to: text) ?? false)
+        {
+          problems.append(
+            GraphProblem(
+              objects: [object], property: slot.name, value: text.displayText,
+              message: "\(text.displayText) is given, but the attribute is derived: \(derivation.text) gives "
+                + value.displayText))
+        }
+        for violation in rule?.violations(value) ?? [] {
+          problems.append(
+            GraphProblem(
+              objects: [object], property: slot.name, value: value.displayText,
+              message: "\(value.displayText), which \(derivation.text) gives, breaks the rule: \(violation.rule)"))
+        }
+      }
+    }
+  }
+
+  private func existingValue(_ slot: Int, of object: ObjectReference) -> StoredValue? {
+    guard let existing = job.importer.existing else { return nil }
+    return existing.handle(for: object).map { existing.value(slot: slot, of: $0) }
+  }
+
+  private func checkUniqueness(_ problems: inout [GraphProblem]) {
+    for group in UniquenessGroup.all(in: nodes) {
+      let objects = group.nodes.map { nodes.objectReference(of: $0) }
+      // What the store has already is not the tables' fault.
+      let isOld = objects.allSatisfy { object in
+        group.slots.indices.allSatisfy { existingValue(group.slots[$0], of: object) == group.key[$0] }
+      }
+      if isOld { continue }
+      problems.append(
+        GraphProblem(
+          objects: objects, property: group.constraint.joined(separator: ", "), value: group.keyText, message: nil))
+    }
+  }
+}

@@ -1,0 +1,165 @@
+package import AtomicStoreSPI
+package import FoundationEssentials
+
+/// Computes the derived attributes of nodes, as a save of an object graph does, for what changes nodes without one.
+package struct DerivedAttributes {
+  /// A derived attribute of an entity.
+  package struct Derivation {
+    package let slot: Slot
+    /// The expression as the model has it.
+    package let text: String
+    /// Whether it is the time of the last change, which is not computed from values.
+    package let isTime: Bool
+    fileprivate let expression: Result<FetchExpression, PredicateFormatError>
+
+    fileprivate init?(_ slot: Slot) {
+      guard let text = slot.attribute?.derivationExpression else { return nil }
+      self.slot = slot
+      self.text = text
+      isTime = text.filter { $0 != " " } == "now()"
+      do throws(PredicateFormatError) { expression = .success(try FetchExpression(format: text)) } catch {
+        expression = .failure(error)
+      }
+    }
+  }
+
+  /// A derived attribute whose value is not what its derivation gives.
+  package struct Difference {
+    package let node: NodeHandle
+    package let slot: Slot
+    package let expected: StoredValue
+  }
+
+  /// The derived attributes by the index of their entity, inherited ones included, in the order of slots.
+  private let derivations: [[Derivation]]
+  /// How often values are computed at most: a derived attribute may be computed from others.
+  private let passCount: Int
+  private let store = UUID()
+
+  package init(_ model: ManagedObjectModel) {
+    let derivations = model.entities.map { $0.slots.compactMap { Derivation($0) } }
+    let names = Set(derivations.joined().map { ScalarString($0.slot.name) })
+    let readsDerived = derivations.joined().contains { derivation in
+      DerivationExpression(derivation.text).paths.contains { $0.contains { names.contains(ScalarString($0)) } }
+    }
+    self.derivations = derivations
+    passCount = readsDerived ? names.count + 1 : 1
+  }
+
+  /// Whether the model has none.
+  package var isEmpty: Bool { derivations.allSatisfy(\.isEmpty) }
+
+  /// The derived attributes of an entity.
+  package func derivations(of entity: Int) -> [Derivation] { derivations[entity] }
+
+  /// Computes the derived attributes of nodes that changed, and those that follow from nodes that did.
+  ///
+  /// A time of the last change (`now()`) is set where something else of the node changed and no other time was set.
+  ///
+  /// - Parameters:
+  ///   - nodes: The nodes after the change.
+  ///   - old: The nodes before it, of the same model; nil to compute the attributes of all nodes.
+  ///   - time: The time of the change; nil to leave times as they are.
+  /// - Throws: `.invalidModel` for an expression that cannot be parsed, `.invalidValue` for one that cannot be
+  ///   computed.
+  package func update(
+    _ nodes: inout NodeTable, since old: NodeTable? = nil, time: Date? = nil
+  ) throws(PersistentStoreError) {
+    guard !isEmpty else { return }
+    for _ in 0..<passCount {
+      var changes: [Difference] = []
+      for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
+        for node in nodes.handles(of: entity.index) { try collect(&changes, node, entity, nodes, old, time) }
+      }
+      // Times are set once: then they differ from the old ones.
+      for change in changes { try nodes.set(change.expected, slot: change.slot.index, of: change.node) }
+      if changes.isEmpty { return }
+    }
+  }
+
+  /// The derived attributes whose values are not what the derivation gives. Times, and what cannot be computed, are
+  /// passed over.
+  package func differences(in nodes: NodeTable) -> [Difference] {
+    var found: [Difference] = []
+    for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
+      for node in nodes.handles(of: entity.index) {
+        for derivation in derivations[entity.index] where !derivation.isTime {
+          guard let value = try? value(of: derivation, node, nodes),
+            !value.isIdentical(to: nodes.value(slot: derivation.slot.index, of: node))
+          else { continue }
+          found.append(Difference(node: node, slot: derivation.slot, expected: value))
+        }
+      }
+    }
+    return found
+  }
+
+  // MARK: One node
+
+  private func collect(
+    _ changes: inout [Difference], _ node: NodeHandle, _ entity: Entity, _ nodes: NodeTable, _ old: NodeTable?,
+    _ time: Date?
+  ) throws(PersistentStoreError) {
+    let object = nodes.objectReference(of: node)
+    let before = old?.handle(for: object).flatMap { $0.entity == node.entity ? $0 : nil }
+    let isChanged = before.map { hasChanged(node, since: $0, entity, nodes, old) } ?? true
+    for derivation in derivations[entity.index] {
+      let slot = derivation.slot
+      let current = nodes.value(slot: slot.index, of: node)
+      let former = before.flatMap { old?.value(slot: slot.index, of: $0) }
+      if derivation.isTime {
+        guard let time, isChanged, former.map({ $0.isIdentical(to: current) }) ?? current.isNull else { continue }
+        let value = slot.attributeType?.fitting(.date(time)) ?? .null
+        changes.append(Difference(node: node, slot: slot, expected: value))
+        continue
+      }
+      let value = try value(of: derivation, node, nodes)
+      if value.isIdentical(to: current) { continue }
+      // What neither changed nor follows from a change stays as it is, right or wrong.
+      if !isChanged, let before, let old, former?.isIdentical(to: current) ?? false,
+        let last = try? self.value(of: derivation, before, old), last.isIdentical(to: value)
+      {
+        continue
+      }
+      changes.append(Difference(node: node, slot: slot, expected: value))
+    }
+  }
+
+  /// Whether a value changed that is not derived.
+  private func hasChanged(
+    _ node: NodeHandle, since before: NodeHandle, _ entity: Entity, _ nodes: NodeTable, _ old: NodeTable?
+  ) -> Bool {
+    guard let old else { return true }
+    return entity.slots.contains { slot in
+      slot.attribute?.derivationExpression == nil
+        && !nodes.value(slot: slot.index, of: node).isIdentical(to: old.value(slot: slot.index, of: before))
+    }
+  }
+
+  private func value(
+    of derivation: Derivation, _ node: NodeHandle, _ nodes: NodeTable
+  ) throws(PersistentStoreError) -> StoredValue {
+    func failure(_ code: PersistentStoreError.Code, _ message: String) -> PersistentStoreError {
+      PersistentStoreError(
+        code, "the derived attribute \(message): \(derivation.text)",
+        at: StoreLocation(
+          entity: nodes.model.entity(at: node.entity).name, reference: nodes.reference(of: node).description,
+          property: derivation.slot.name))
+    }
+    let expression: FetchExpression
+    switch derivation.expression {
+    case .success(let parsed): expression = parsed
+    case .failure(let error): throw failure(.invalidModel, "has an expression that cannot be parsed (\(error.message))")
+    }
+    let value: PredicateValue
+    do throws(PredicateEvaluationError) {
+      value = try PredicateEvaluator(NodeSubject(nodes, node, store: store)).value(of: expression)
+    } catch {
+      throw failure(.invalidValue, "cannot be computed (\(error.message))")
+    }
+    guard case .value(let stored) = value, let fitting = derivation.slot.attributeType?.fitting(stored) else {
+      throw failure(.invalidValue, "has a result that its type cannot hold")
+    }
+    return fitting
+  }
+}

@@ -1,0 +1,59 @@
+package import AtomicStoreSPI
+
+/// Nodes that have the same values of a uniqueness constraint.
+package struct UniquenessGroup {
+  /// The entity that declares the constraint, which holds for its sub-entities too.
+  package let entity: Entity
+  /// The names of the properties.
+  package let constraint: [String]
+  /// The properties by the slots of the entity, and its sub-entities.
+  package let slots: [Int]
+  /// The values that the nodes share.
+  package let key: [StoredValue]
+  /// The nodes, at least two, in the order of the table.
+  package let nodes: [NodeHandle]
+
+  /// The values as a text, cut after 200 characters.
+  package var keyText: String {
+    let texts = key.map { value in
+      switch value {
+      case .string(let text), .uri(let text): text
+      default: value.displayText
+      }
+    }
+    return String(texts.joined(separator: ", ").prefix(200))
+  }
+
+  /// The groups of a table. Null is equal to nothing.
+  ///
+  /// - Parameter isIncluded: Called with the declaring entity and the slots of a constraint; false to pass over it.
+  package static func all(
+    in nodes: NodeTable, where isIncluded: (Entity, [Int]) -> Bool = { _, _ in true }
+  ) -> [UniquenessGroup] {
+    var groups: [UniquenessGroup] = []
+    for entity in nodes.model.entities {
+      // A sub-entity has its parent's constraints, which hold for both together: each is looked at where it is
+      // declared.
+      for constraint in entity.declaration.uniquenessConstraints {
+        let slots = constraint.compactMap { entity.slot(named: $0) }
+        guard slots.count == constraint.count, !slots.isEmpty, isIncluded(entity, slots) else { continue }
+        var known: [[StoredValue]: [NodeHandle]] = [:]
+        var shared: [[StoredValue]] = []
+        for member in entity.hierarchy {
+          for node in nodes.handles(of: member.index) {
+            let key = slots.map { nodes.value(slot: $0, of: node) }
+            if key.contains(where: \.isNull) { continue }
+            known[key, default: []].append(node)
+            if known[key]?.count == 2 { shared.append(key) }
+          }
+        }
+        for key in shared {
+          groups.append(
+            UniquenessGroup(
+              entity: entity, constraint: constraint, slots: slots, key: key, nodes: known[key] ?? []))
+        }
+      }
+    }
+    return groups
+  }
+}
