@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4f113f5eaf5eb5d696892711d1b9e3f890e19c4eb2203c8a48106fa125f6ce19"
+#define ASP_INTERFACE "bba6ec0c5d2fb18e63ec86406d3883c30df92bc2c1683b61812fa26cd2283883"
