@@ -18,6 +18,9 @@ struct Migrate: ParsableCommand {
         atomicstore migrate lib.xml --model Library.xcdatamodeld -o lib3.xml
         atomicstore migrate lib.xml --model Library.xcdatamodeld --in-place
 
+      --in-place changes a database in one transaction. Programs that have it open with the previous model cannot save
+      any more, and are told to open it again.
+
       Through the versions of a .xcdatamodeld or .momd the store goes step by step, from its own, which is found by
       its version hashes or by the model that it carries, to the current one.
 
@@ -63,6 +66,9 @@ struct Migrate: ParsableCommand {
       if let fromModel { plan.sources.append(try ModelChoice(fromModel).model()) }
       let input = try Input.path(for: store)
       defer { Input.discard() }
+      if inPlace, let database = try InstalledFormats.registry.incrementalType(from, at: input) {
+        return try migrate(database, at: input, plan)
+      }
       let (coordinator, opened) = try open(input, plan)
       defer { withExtendedLifetime(coordinator) {} }
       let migrated = try StoreMigrator(plan).migrate(
@@ -72,8 +78,23 @@ struct Migrate: ParsableCommand {
       let written = try result.write(
         StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
         madeOf: [opened], replacing: inPlace ? opened : nil)
-      try tell(migrated, written)
+      try tell(migrated.steps, written)
     }
+  }
+
+  /// Changes a database where it is, in one transaction.
+  private func migrate(_ type: any IncrementalStore.Type, at input: String, _ plan: MigrationPlan) throws {
+    guard result.to == nil || result.to == type.storeType, result.writeOptions.isEmpty else {
+      throw CommandFailure(
+        "a database that is changed in place keeps its type and form: -o names another store", exitCode: 64)
+    }
+    var converter = try result.converter()
+    converter.readOptions = try parseOptions(readOptions)
+    let bar = ProgressBar()
+    converter.progress = { bar.show($0) }
+    defer { bar.clear() }
+    let (steps, report) = try PersistentStoreCoordinator.migrateDatabase(type, at: input, by: plan, converter)
+    try tell(steps, report)
   }
 
   private func open(_ input: String, _ plan: MigrationPlan) throws -> (PersistentStoreCoordinator, PersistentStore) {
@@ -88,13 +109,13 @@ struct Migrate: ParsableCommand {
       type: from, at: input, options: options, by: plan, registry: InstalledFormats.registry)
   }
 
-  private func tell(_ migrated: StoreMigrator.Result, _ report: StoreConverter.Report) throws {
+  private func tell(_ taken: [StoreMigrator.Step], _ report: StoreConverter.Report) throws {
     if !common.json {
-      for step in migrated.steps {
+      for step in taken {
         for loss in step.losses { Diagnostics.say("lost: \(loss)") }
       }
     }
-    let steps = migrated.steps.map { step -> JSONValue in
+    let steps = taken.map { step -> JSONValue in
       .object([
         ("model", step.name.map { .string($0) } ?? .null),
         (

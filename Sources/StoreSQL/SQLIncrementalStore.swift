@@ -17,20 +17,35 @@ extension SQLIncrementalStore {
     try sql.prepare(for: model)
   }
   public mutating func fetch(_ request: StoreFetch) throws(PersistentStoreError) -> StoreFetchResult {
-    try sql.fetch(request)
+    // References that are texts are looked up by a second query.
+    try sql.answering(isDoubtful: { $0.rows.isEmpty || $0.rows.contains(where: \.hasTexts) }) {
+      () throws(PersistentStoreError) in try sql.fetch(request)
+    }
   }
-  public mutating func count(_ request: StoreFetch) throws(PersistentStoreError) -> Int? { try sql.count(request) }
+  public mutating func count(_ request: StoreFetch) throws(PersistentStoreError) -> Int? {
+    try sql.answering(isDoubtful: { $0 == 0 }) { () throws(PersistentStoreError) in try sql.count(request) }
+  }
   public func answer(to request: StoreFetch) -> FetchAnswer { sql.answer(to: request) }
   public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? {
-    try sql.groups(request)
+    try sql.answering(isDoubtful: { $0?.isEmpty ?? false }) { () throws(PersistentStoreError) in
+      try sql.groups(request)
+    }
   }
   public func answer(to request: StoreGrouping) -> FetchAnswer { sql.answer(to: request) }
   public mutating func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
-    try sql.rows(references, root: root)
+    try sql.answering(isDoubtful: { $0.count < references.count || $0.contains(where: \.hasTexts) }) {
+      () throws(PersistentStoreError) in try sql.rows(references, root: root)
+    }
   }
   public mutating func related(
     _ owners: [ReferenceObject], slot: Int, entity: Int
-  ) throws(PersistentStoreError) -> [[ObjectReference]] { try sql.related(owners, slot: slot, entity: entity) }
+  ) throws(PersistentStoreError) -> [[ObjectReference]] {
+    // Many owners take more than one query.
+    let isLong = owners.count > Database.dialect.listLimit
+    return try sql.answering(isDoubtful: { isLong || $0.allSatisfy(\.isEmpty) }) {
+      () throws(PersistentStoreError) in try sql.related(owners, slot: slot, entity: entity)
+    }
+  }
   public mutating func newReferences(_ count: Int, entity: Int) throws(PersistentStoreError) -> [ReferenceObject] {
     try sql.newReferences(count, entity: entity)
   }
@@ -53,6 +68,14 @@ extension SQLIncrementalStore {
   ) throws(PersistentStoreError) -> [Int: Int] {
     try sql.replaceAll(with: other.sql, metadata, mayReplace: mayReplace, willVerify: willVerify)
   }
+  public mutating func rewrite(
+    _ change: (StoreMetadata, (NodeTableBuilder) throws(PersistentStoreError) -> Void) throws(PersistentStoreError)
+      -> StoreSnapshot?,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool {
+    try sql.rewrite(change, verify: verify)
+    return true
+  }
   public mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError) {
     let store = sql
     try store.transaction { () throws(PersistentStoreError) in try store.writeMetadata(metadata) }
@@ -68,4 +91,15 @@ extension SQLIncrementalStore {
   }
   public mutating func destroy() throws(PersistentStoreError) { try sql.destroy() }
   public mutating func close() { sql.database.close() }
+}
+
+extension StoreRow {
+  /// Whether it, or what it leads to, has a text as its reference.
+  fileprivate var hasTexts: Bool {
+    if case .string = reference { return true }
+    return values.contains { entry in
+      if case .toOne(let other) = entry.value, case .string = other.reference { return true }
+      return false
+    }
+  }
 }

@@ -17,7 +17,7 @@ extension SQLStore {
     guard predicates.reason == nil, groups.reason == nil else { return nil }
     let entity = schema.model.entity(at: request.rows.entity)
     let sql =
-      "SELECT \(groups.selected.joined(separator: ", ")) FROM \(schema.table(of: entity).name.quoted) t\(groups.joins) WHERE \(condition) GROUP BY \(groups.grouped.map(String.init).joined(separator: ", "))"
+      "SELECT \(groups.selected.joined(separator: ", ")) FROM \(schema.table(of: entity).name.quoted) t\(groups.joins) WHERE \(sameTables) \(condition) GROUP BY \(groups.grouped.map(String.init).joined(separator: ", "))"
     var found: [StoreGroup] = []
     var texts: [ReferenceText] = []
     var isOrdered = true

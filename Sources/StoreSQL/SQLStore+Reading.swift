@@ -194,7 +194,7 @@ extension SQLStore {
       case .string(let text): texts.append(text)
       }
     }
-    let head = "SELECT \(columns.sql) FROM \(table.name.quoted) t WHERE"
+    let head = "SELECT \(columns.sql) FROM \(table.name.quoted) t WHERE \(sameTables)"
     for part in integers.parts(of: Self.dialect.listLimit) {
       rows += try storeRows("\(head) t.id IN (\(Self.list(part)))", [], columns, schema)
     }
@@ -226,12 +226,12 @@ extension SQLStore {
         let kinds = Self.list(destination.hierarchy.map { Int64($0.index) })
         let order = keepsSequence ? (column.positionName.map { ", d.\($0.quoted)" } ?? "") : ""
         sql =
-          "SELECT \(name), d.id, d.ent, d.ref FROM \(there) d WHERE \(name) IN (\(Self.list(part))) AND d.ent IN (\(kinds)) ORDER BY \(name)\(order), d.id"
+          "SELECT \(name), d.id, d.ent, d.ref FROM \(there) d WHERE \(sameTables) \(name) IN (\(Self.list(part))) AND d.ent IN (\(kinds)) ORDER BY \(name)\(order), d.id"
       case .pairs(let join, let isTurned):
         let (own, other, position) = isTurned ? ("b", "a", "pos_b") : ("a", "b", "pos_a")
         let order = keepsSequence ? ", j.\(position)" : ""
         sql =
-          "SELECT j.\(own), d.id, d.ent, d.ref FROM \(join.name.quoted) j JOIN \(there) d ON d.id = j.\(other) WHERE j.\(own) IN (\(Self.list(part))) ORDER BY j.\(own)\(order), d.id"
+          "SELECT j.\(own), d.id, d.ent, d.ref FROM \(join.name.quoted) j JOIN \(there) d ON d.id = j.\(other) WHERE \(sameTables) j.\(own) IN (\(Self.list(part))) ORDER BY j.\(own)\(order), d.id"
       }
       try database.query(sql, []) { row throws(PersistentStoreError) in
         guard let entity = Self.entity(row.integer(2), below: destination) else {
@@ -268,7 +268,7 @@ extension SQLStore {
     let entity = schema.model.entity(at: request.entities[0])
     let columns = columns(of: [entity], schema, table: "t")
     let sql =
-      "SELECT \(columns.sql) FROM \(schema.table(of: entity).name.quoted) t WHERE t.ent = \(entity.index) AND t.id > ?1 ORDER BY t.id LIMIT ?2 OFFSET ?3"
+      "SELECT \(columns.sql) FROM \(schema.table(of: entity).name.quoted) t WHERE \(sameTables) t.ent = \(entity.index) AND t.id > ?1 ORDER BY t.id LIMIT ?2 OFFSET ?3"
     // The numbers are parameters: the pages of a long list are one statement.
     let values = [SQLKeys.lastText, Int64(limit), Int64(request.offset)].map { SQLValue.integer($0) }
     let rows = try storeRows(sql, values, columns, schema)
@@ -287,7 +287,8 @@ extension SQLStore {
     guard compiler.reason == nil else { return nil }
     let table = schema.table(of: schema.model.entity(at: request.entity))
     var count = 0
-    try database.query("SELECT COUNT(*) FROM \(table.name.quoted) t WHERE \(condition)", compiler.values) { row in
+    try database.query("SELECT COUNT(*) FROM \(table.name.quoted) t WHERE \(sameTables) \(condition)", compiler.values)
+    { row in
       count = Int(row.integer(0))
     }
     let left = max(0, count - request.offset)
@@ -322,7 +323,7 @@ extension SQLStore {
     }
     order += ["t.ent", "(CASE WHEN t.ref IS NULL THEN 0 ELSE 1 END)", "t.ref", "t.id"]
     var sql =
-      "SELECT \(columns.sql) FROM \(schema.table(of: entity).name.quoted) t WHERE \(condition) ORDER BY \(order.joined(separator: ", "))"
+      "SELECT \(columns.sql) FROM \(schema.table(of: entity).name.quoted) t WHERE \(sameTables) \(condition) ORDER BY \(order.joined(separator: ", "))"
     if case .exact = answer {
       if let limit = request.limit {
         sql += " LIMIT \(limit)"

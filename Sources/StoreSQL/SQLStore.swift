@@ -76,7 +76,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     return try PropertyList.decodeBinary(bytes, maximumDepth: StoreLimits().depth)
   }
 
-  private func put(_ key: String, _ value: Data) throws(PersistentStoreError) {
+  func put(_ key: String, _ value: Data) throws(PersistentStoreError) {
     try database.run("DELETE FROM \(Self.metadataTable) WHERE key = ?1", [.text(key)])
     try database.run("INSERT INTO \(Self.metadataTable) (key, value) VALUES (?1, ?2)", [.text(key), .blob(value)])
   }
@@ -210,8 +210,9 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
   ///
   /// - Parameter wasSaved: Whether a transaction is in the database whose end is not known because the connection was
   ///   lost; nil for one that may be repeated in any case.
+  /// - Parameter retries: How often it is repeated; nil for as often as the dialect says.
   func transaction<Result>(
-    wasSaved: ((Database) throws(PersistentStoreError) -> Bool)? = nil,
+    wasSaved: ((Database) throws(PersistentStoreError) -> Bool)? = nil, retries: Int? = nil,
     _ body: () throws(PersistentStoreError) -> Result
   ) throws(PersistentStoreError) -> Result {
     var attempt = 0
@@ -228,7 +229,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
         database.rollBack()
         // Of an earlier attempt it may have become known only now that it was carried out.
         if attempt > 1, error.code != .retry, let wasSaved, let last, try wasSaved(database) { return last }
-        guard error.code == .retry, attempt <= Self.dialect.retries else { throw error }
+        guard error.code == .retry, attempt <= retries ?? Self.dialect.retries else { throw error }
         // A little longer each time, and not the same for two that are in each other's way.
         var pause = timespec(tv_sec: 0, tv_nsec: Int.random(in: 0..<min(200_000 << min(attempt, 10), 100_000_000)))
         nanosleep(&pause, nil)

@@ -8,7 +8,7 @@ extension ScriptRun {
   func checkFile() throws -> NodeTable {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: ScriptModel.model, registry: .builtIn)
     let store = try coordinator.addPersistentStore(type: script.setup.type, at: path, isReadOnly: true)
-    let nodes = store.nodes
+    let nodes = try store.nodesWithDeferredValues()
     for entity in ScriptModel.model.entities where !entity.isAbstract {
       for node in nodes.handles(of: entity.index) {
         for relationship in relationships(of: entity.name) {

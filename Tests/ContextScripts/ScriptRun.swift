@@ -33,9 +33,8 @@ final class ScriptRun {
   init(_ script: ContextScript) throws {
     self.script = script
     folder = try ScriptFolder()
-    path =
-      folder.path + "/store"
-      + (script.setup.type == "XML" ? ".xml" : script.setup.type == "CSV" ? ".csvstore" : ".plist")
+    let extensions = ["XML": ".xml", "CSV": ".csvstore", "SQLiteGraph": ".sqlgraph"]
+    path = folder.path + "/store" + (extensions[script.setup.type] ?? ".plist")
     let main = PersistentStoreCoordinator(managedObjectModel: ScriptModel.model, registry: .builtIn)
     try main.addPersistentStore(type: script.setup.type, at: path)
     coordinators = [main]
@@ -269,8 +268,9 @@ final class ScriptRun {
 
   private func save(_ scene: Scene, _ index: Int) throws {
     log.append("\(index): save")
-    // What another process saved is seen at the save only.
-    let promise = scene.isChild || script.setup.hasForeigner ? nil : SavePromise(scene.context)
+    // What another process saved, and all that others saved to a database, is seen at the save only.
+    let isSeen = !script.setup.hasForeigner && script.setup.type != "SQLiteGraph"
+    let promise = scene.isChild || !isSeen ? nil : SavePromise(scene.context)
     do throws(ManagedObjectError) { try scene.context.save() } catch {
       try checkRefusal(error, scene)
       log.append("   refused: \(error.code)")

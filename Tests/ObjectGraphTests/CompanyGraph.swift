@@ -131,6 +131,9 @@ struct Stack {
   static let standardType =
     ProcessInfo.processInfo.environment["ATOMICSTORE_TEST_EXTENSION"] == "sqlgraph" ? "SQLiteGraph" : "InMemory"
 
+  /// Whether stacks that name no type use a store that is loaded: some tests look at what only these have.
+  static let isLoaded = standardType == "InMemory"
+
   /// By default in memory, which other stacks of the process can open: see ``reopened()``.
   init(
     _ type: String = standardType, model: ManagedObjectModel = CompanyGraph.model, folder: TestFolder? = nil,
@@ -161,6 +164,9 @@ struct Stack {
     self.store = store
     self.context = context
   }
+
+  /// What the store holds, also if it is a database, which is not loaded.
+  func storedNodes() throws -> NodeTable { try store.nodesWithDeferredValues() }
 
   func insert(_ entity: String, _ values: [String: Any] = [:]) throws -> ManagedObject {
     let object = try context.insertNewObject(forEntityName: entity)

@@ -105,7 +105,7 @@ import Testing
     try stack.context.save()
     #expect(ada["department"] == nil)
     #expect(room.unavailableReason == .deletedHere)
-    #expect(stack.store.nodes.count == 1)
+    #expect(try stack.storedNodes().count == 1)
   }
 
   @Test("a new object that is deleted leaves nothing behind, and its partners are released")
@@ -168,7 +168,7 @@ import Testing
     try stack.context.save()
     stack.context.delete(ada)
     #expect(try stack.fetch("Person").isEmpty)
-    #expect(stack.store.nodes.count == 1)
+    #expect(try stack.storedNodes().count == 1)
     let other = ManagedObjectContext(stack.coordinator)
     #expect(try other.fetch(FetchRequest<ManagedObject>(entityName: "Person")).count == 1)
     stack.context.rollback()

@@ -2,7 +2,8 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import Testing
 
-@Suite("How a fetch is executed") struct FetchPlanTests {
+@Suite("How a fetch is executed", .enabled(if: Stack.isLoaded, "a database executes fetches itself"))
+struct FetchPlanTests {
   let stack: Stack
 
   init() throws {

@@ -21,7 +21,7 @@ import Testing
     // The same save can be tried again.
     employee.behaviour = [:]
     try context.save()
-    #expect(try stack.reopened().store.nodes.count == 1)
+    #expect(try stack.reopened().storedNodes().count == 1)
   }
 
   @Test("validation that changes its object endlessly is limited as well, and so is a hook that inserts endlessly")

@@ -190,7 +190,7 @@ import Testing
     #expect(error.code == .endlessChanges && error.message.contains("Person/new"))
     observation.cancel()
     try stack.context.save()
-    #expect(stack.store.nodes.count == 1)
+    #expect(try stack.storedNodes().count == 1)
   }
 
   @Test("an observer is notified as long as its registration is retained and not cancelled")

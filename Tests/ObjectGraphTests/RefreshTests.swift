@@ -48,9 +48,9 @@ import Testing
     #expect(try ada.count(forRelationshipNamed: "cousins") == 2)
     #expect(ada.isUpdated)
     try stack.context.save()
-    let again = try #require(try stack.reopened().store.node(for: ada.objectID))
-    #expect(stack.store.nodes.value(forKey: "age", of: again) == .integer(2))
-    #expect(stack.store.nodes.value(forKey: "name", of: again) == .string("Bob"))
+    let again = try stack.reopened().context.existingObject(with: ada.objectID)
+    #expect(again["age"] as? Int == 2)
+    #expect(again["name"] as? String == "Bob")
   }
 
   @Test("a fault that is refreshed with merging remains one, a new object is not changed")

@@ -185,6 +185,6 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     #expect(ada.isInserted)
     stack.context.discardAccessErrors()
     try stack.context.save()
-    #expect(try stack.reopened().store.nodes.count == 2)
+    #expect(try stack.reopened().storedNodes().count == 2)
   }
 }

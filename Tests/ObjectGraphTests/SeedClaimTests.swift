@@ -136,11 +136,11 @@ private final class Wall: ManagedObject {
     _ = try stack.insert("Task", ["title": "two"])
     #expect(stack.store.nodes.count(of: entity) == 0)
     try stack.context.save()
-    #expect(stack.store.nodes.count(of: entity) == 2)
+    #expect(try stack.storedNodes().count(of: entity) == 2)
     stack.context.delete(one)
-    #expect(stack.store.nodes.count(of: entity) == 2)
+    #expect(try stack.storedNodes().count(of: entity) == 2)
     try stack.context.save()
-    #expect(stack.store.nodes.count(of: entity) == 1)
+    #expect(try stack.storedNodes().count(of: entity) == 1)
   }
 
   @Test("an object does not keep its context alive, nor its context it")

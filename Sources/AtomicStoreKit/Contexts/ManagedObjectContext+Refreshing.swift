@@ -269,11 +269,12 @@ extension ManagedObjectContext {
       let object = object(with: id)
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
     }
-    let returned = returnedObjects(among: changes.deleted)
+    // Rows of a database that were read before would make deleted objects look like restored ones.
     if caches.contains(where: \.isIncremental) {
       forgetRows(of: changes.inserted + changes.updated + changes.deleted)
       renewWindows(for: (changes.updated + changes.deleted).compactMap { registeredObject(for: $0) } + deleted.elements)
     }
+    let returned = returnedObjects(among: changes.deleted)
     // Objects deleted here may have further destinations now, which must be released.
     let behind = deleted.filter { $0.base !== $0.cache?.currentVersion() }
     mergeNewer(

@@ -44,8 +44,8 @@ public final class PersistentDocument {
     model: ManagedObjectModel, registry: StoreRegistry, classes: [String: ManagedObject.Type] = [:]
   ) throws(PersistentStoreError) {
     self.init(model: model, registry: registry, classes: classes)
-    guard try StorePath.inspect(path).holdsContent else {
-      throw PersistentStoreError(.notFound, "the document does not exist", at: StoreLocation(file: path))
+    guard try persistentStoreCoordinator.holdsContent(at: path, type: type, options: options) else {
+      throw PersistentStoreError(.notFound, "the document does not exist", at: StoreLocation(file: Self.shown(path)))
     }
     store = try persistentStoreCoordinator.addPersistentStore(
       type: type, at: path, options: options, isReadOnly: isReadOnly)
@@ -79,22 +79,31 @@ public final class PersistentDocument {
   /// remain valid.
   ///
   /// - Parameters:
-  ///   - path: The path of the new file.
-  ///   - type: A registered name; nil chooses the type by the extension of `path`.
+  ///   - path: The path of the new file, or the path or URL of a database.
+  ///   - type: A registered name; nil chooses the type by the scheme or the extension of `path`.
   ///   - options: Options of the new format, by name.
-  ///   - replaces: Whether a file at `path` may be replaced. A store that is reached by a URL is never replaced.
+  ///   - replaces: Whether a file or database at `path` may be replaced.
   /// - Throws: `.alreadyExists`, and the errors of saving. The document then keeps its file, with changes still
   ///   pending.
   public func save(to path: String, type: String? = nil, options: StoreOptions = [:], replaces: Bool = false) throws {
-    let place = try StorePath.inspect(path)
-    if let store, options.isEmpty, type ?? store.type == store.type, StorePath.isSame(place, path: store.path) {
+    let coordinator = persistentStoreCoordinator
+    if let store, options.isEmpty, type ?? store.type == store.type,
+      try coordinator.isSame(path, type: type, as: store)
+    {
       return try save()
     }
-    guard !place.holdsContent || replaces else {
+    guard try replaces || !coordinator.holdsContent(at: path, type: type, options: options) else {
       throw PersistentStoreError(
-        .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
+        .alreadyExists,
+        "there already is a file, directory or database: name another place, or pass replaces: true",
+        at: StoreLocation(file: Self.shown(path)))
     }
-    guard let store else { return try saveNew(to: place, type: type, options: options) }
+    guard let store else {
+      if try coordinator.isDatabase(path, type: type) {
+        return try saveNew(toDatabase: path, type: type, options: options, replaces: replaces)
+      }
+      return try saveNew(to: try StorePath.inspect(path), type: type, options: options)
+    }
     do {
       self.store = try persistentStoreCoordinator.migratePersistentStore(
         store, to: path, type: type, options: options, replaces: replaces
@@ -126,6 +135,24 @@ public final class PersistentDocument {
       throw error
     }
   }
+
+  /// Saves a new document as a database, in one transaction: from a store in memory, so that nothing is left of a save
+  /// that fails.
+  private func saveNew(toDatabase path: String, type: String?, options: StoreOptions, replaces: Bool) throws {
+    let made = try persistentStoreCoordinator.addStoreInMemory()
+    do {
+      store = try persistentStoreCoordinator.migratePersistentStore(
+        made, to: path, type: type, options: options, replaces: replaces
+      ) { try managedObjectContext.save() }
+    } catch {
+      managedObjectContext.readPresentStores()
+      try? persistentStoreCoordinator.remove(made)
+      throw error
+    }
+  }
+
+  /// A path, or a URL without a password.
+  private static func shown(_ path: String) -> String { StoreAddress.withoutPassword(path) }
 
   private func typeName(for place: StorePath) throws(PersistentStoreError) -> String {
     let types = persistentStoreCoordinator.registry.storeTypes(forFileExtension: place.fileExtension)

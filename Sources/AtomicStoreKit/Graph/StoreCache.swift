@@ -23,6 +23,11 @@ final class StoreCache {
   private var serial: UInt64?
   /// For an incremental store: the rows that the context has read.
   private(set) var heldWindow: NodeVersion?
+  /// The store that a Save As left, to which one that fails comes back; with the rows that were read of it, and the
+  /// number of the first version of the store that it left for.
+  private weak var leftStore: PersistentStore?
+  private weak var leftWindow: NodeVersion?
+  private var firstSerial: UInt64 = 0
   /// The last error of reading such a row.
   var failure: PersistentStoreError?
   /// How often reading rows has failed.
@@ -55,20 +60,23 @@ final class StoreCache {
     guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else {
       return nil
     }
+    let isBack = again === leftStore
+    (leftStore, leftWindow, heldWindow) = (isBack ? nil : store, heldWindow, isBack ? leftWindow : nil)
     store = again
     let (moved, isMovedOpen) = again.versionIfOpen
     guard isMovedOpen else { return nil }
-    if isIncremental { return noted(openWindow()) }
-    if heldWindow != nil { leaveWindow(for: moved) }
-    return noted(moved)
+    // Objects keep the values that they have read of the store that was left; whether they still hold is found when
+    // they are saved.
+    let present = isIncremental ? openWindow() : moved
+    if isBack { comeBack(to: present) } else { firstSerial = present.serial }
+    return noted(present)
   }
 
-  /// Has objects that read rows of a database read a version of the store again that has taken its place: a Save As to
-  /// the database failed.
-  private func leaveWindow(for version: NodeVersion) {
-    heldWindow = nil
+  /// Has objects that read the store which a Save As made read the previous one again: the Save As failed.
+  private func comeBack(to version: NodeVersion) {
     visit { object in
-      guard object.base?.isWindow ?? false else { return }
+      guard let base = object.base, base.serial >= firstSerial, base !== version, base.isWindow || version.isWindow
+      else { return }
       if let reference = object.reference, let node = version.handle(for: reference, root: object.plan.root),
         node.entity == object.plan.index
       {

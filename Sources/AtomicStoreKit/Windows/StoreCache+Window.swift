@@ -6,6 +6,18 @@ extension StoreCache: NodeWindowSource {
   var isIncremental: Bool { store.connection != nil }
 
   func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
+    if let version = versionInstead() {
+      var rows: [StoreRow] = []
+      for reference in references {
+        guard let node = version.handle(for: reference, root: root) else { continue }
+        var values = SlotValues()
+        for slot in store.model.entity(at: node.entity).slots where !slot.isToMany {
+          values[slot.index] = try value(slot: slot.index, of: node, in: version)
+        }
+        rows.append(StoreRow(entity: node.entity, reference: reference, version: 0, values: values))
+      }
+      return rows
+    }
     let connection = try openConnection()
     return try connection.use { store throws(PersistentStoreError) in try store.rows(references, root: root) }
   }
@@ -13,10 +25,38 @@ extension StoreCache: NodeWindowSource {
   func related(
     _ owners: [ReferenceObject], slot: Int, entity: Int
   ) throws(PersistentStoreError) -> [[ObjectReference]] {
+    if let version = versionInstead() {
+      let root = store.model.entity(at: entity).root.index
+      var lists: [[ObjectReference]] = []
+      for owner in owners {
+        guard let node = version.handle(for: owner, root: root), node.entity == entity,
+          case .toMany(let list) = try value(slot: slot, of: node, in: version)
+        else {
+          lists.append([])
+          continue
+        }
+        lists.append(list)
+      }
+      return lists
+    }
     let connection = try openConnection()
     return try connection.use { store throws(PersistentStoreError) in
       try store.related(owners, slot: slot, entity: entity)
     }
+  }
+
+  /// What is read instead of a database that a Save As has left for a file: nil for a database.
+  private func versionInstead() -> NodeVersion? {
+    if !store.isOpen { _ = presentVersion() }
+    let (version, isOpen) = store.versionIfOpen
+    return isIncremental || !isOpen ? nil : version
+  }
+
+  private func value(
+    slot: Int, of node: NodeHandle, in version: NodeVersion
+  ) throws(PersistentStoreError) -> StoredValue {
+    version.isDeferred(slot: slot, of: node)
+      ? try store.value(slot: slot, of: node) : version.value(slot: slot, of: node)
   }
 
   private func openConnection() throws(PersistentStoreError) -> IncrementalConnection {
@@ -38,11 +78,17 @@ extension StoreCache: NodeWindowSource {
   /// changed read that one from now on.
   func renew(_ objects: [ManagedObject]) throws(PersistentStoreError) {
     guard isIncremental, let window = currentVersion() else { return }
-    let nodes = objects.compactMap { object in
-      object.cache === self
-        ? object.reference.flatMap { window.knownHandle(for: $0, root: object.plan.root) } : nil
-    }
-    guard let fresh = try window.renewed(nodes) else { return }
+    try renew(
+      objects.compactMap { object in
+        object.cache === self
+          ? object.reference.flatMap { window.knownHandle(for: $0, root: object.plan.root) } : nil
+      }, in: window)
+    guard let now = currentVersion() else { return }
+    try renew(partners(of: objects, in: now), in: now)
+  }
+
+  private func renew(_ nodes: [NodeHandle], in window: NodeVersion) throws(PersistentStoreError) {
+    guard !nodes.isEmpty, let fresh = try window.renewed(nodes) else { return }
     replaceWindow(by: fresh)
     _ = currentVersion()
     visit { object in
@@ -57,6 +103,27 @@ extension StoreCache: NodeWindowSource {
         object.base = fresh
       }
     }
+  }
+
+  /// The other ends of one-to-ones as the store has them now: whoever takes an object away from its partner has to
+  /// change both, though the context may have read the partner before they were joined.
+  private func partners(of objects: [ManagedObject], in window: NodeVersion) -> [NodeHandle] {
+    var found: [NodeHandle] = []
+    var known: Set<NodeHandle> = []
+    for object in objects where object.cache === self {
+      guard let reference = object.reference, let node = window.knownHandle(for: reference, root: object.plan.root),
+        window.isFilled(node)
+      else { continue }
+      known.insert(node)
+      for slot in store.model.entity(at: node.entity).slots {
+        guard case .toOne = slot.kind, let destination = slot.destination, let inverse = slot.inverseSlot,
+          !store.model.entity(at: destination).slots[inverse].isToMany,
+          let partner = window.toOne(slot: slot.index, of: node), window.isFilled(partner)
+        else { continue }
+        found.append(partner)
+      }
+    }
+    return found.filter { known.insert($0).inserted }
   }
 
   /// Takes over rows of a fetch. Objects that were read keep the values that they have.

@@ -105,6 +105,20 @@ public protocol IncrementalStore: Sendable {
     with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int]?
 
+  /// Replaces everything by what a function makes of it, in one transaction: a save of another process comes wholly
+  /// before it or after it, and one that is based on the previous model is refused after it. The default is `false`.
+  ///
+  /// - Parameters:
+  ///   - change: Called with the metadata and a function that reads everything. Returns what takes its place, or nil to
+  ///     leave the store as it is. It is called again if the database repeats the transaction.
+  ///   - verify: As for ``replaceAll(with:mayReplace:verify:)``.
+  /// - Returns: Whether the store can do that; otherwise neither function was called.
+  mutating func rewrite(
+    _ change: (StoreMetadata, (NodeTableBuilder) throws(PersistentStoreError) -> Void) throws(PersistentStoreError)
+      -> StoreSnapshot?,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool
+
   /// Writes the metadata, without the objects.
   mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError)
 
@@ -130,6 +144,11 @@ extension IncrementalStore {
   public mutating func replaceAll(
     with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int]? { nil }
+  public mutating func rewrite(
+    _ change: (StoreMetadata, (NodeTableBuilder) throws(PersistentStoreError) -> Void) throws(PersistentStoreError)
+      -> StoreSnapshot?,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool { false }
   public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? { nil }
   public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }

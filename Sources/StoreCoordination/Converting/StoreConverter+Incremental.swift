@@ -27,8 +27,8 @@ extension StoreConverter {
     var published: PublishedStore?
     do {
       let report = try write(source, at: address, as: type) { fill in
-        try OpenDatabases.refuseOpen(address.full)
         let place = try refuseTaken(address.full, sources: source.paths)
+        try OpenDatabases.refuseOpen(address.full)
         published = try staged(source, at: address, place, fill).publish()
       }
       guard let published = published.take() else {

@@ -2,6 +2,28 @@ import AtomicStoreSPI
 import Synchronization
 
 extension StoreConverter {
+  /// The objects of a database that is open, as they are in it now.
+  func graph(of store: PersistentStore, _ connection: IncrementalConnection) throws(PersistentStoreError) -> SourceGraph
+  {
+    guard subset == nil else {
+      throw PersistentStoreError(
+        .notSupported, "of a database that is open in a coordinator no part is converted: convert it by its path",
+        at: StoreLocation(file: store.path))
+    }
+    let builder = NodeTableBuilder(model: store.model, file: store.path)
+    builder.inverseHandling = .enforce
+    let (nodes, found) = try connection.readWithMetadata(into: builder)
+    guard found.uuid == store.identifier else {
+      throw PersistentStoreError(
+        .unavailable, "the store was replaced since it was opened: open it again", at: StoreLocation(file: store.path))
+    }
+    var graph = SourceGraph(store, nodes, leftOut: [])
+    // Numbers of objects that are gone stay used up. Other processes may have set entries; unsaved ones move.
+    graph.metadata.lastReference = max(graph.metadata.lastReference, found.lastReference)
+    if !store.hasUnsavedMetadata { graph.metadata.entries = found.entries }
+    return graph
+  }
+
   /// What is written.
   struct SourceGraph {
     var nodes: NodeTable

@@ -198,11 +198,7 @@ public struct StoreConverter: Sendable {
 
   /// A store's objects, or the part that is asked for, with deferred values supplied.
   func graph(of store: PersistentStore) throws -> SourceGraph {
-    if store.connection != nil {
-      throw PersistentStoreError(
-        .notSupported, "an incremental store that is open in a coordinator is not converted: convert it by its path",
-        at: StoreLocation(file: store.path))
-    }
+    if let connection = store.connection { return try graph(of: store, connection) }
     let (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
     return SourceGraph(store, try store.supplyingDeferredValues(of: nodes), leftOut: left)
   }

@@ -182,6 +182,22 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         try opening.open(place), path: path, configurationName: opening.configurationName,
         isReadOnly: opening.isReadOnly)
     }
+    try register(store)
+    return store
+  }
+
+  /// Adds a private store in memory, which a Save As then replaces: what a new document has before it is anywhere.
+  package func addStoreInMemory() throws(PersistentStoreError) -> PersistentStore {
+    let opening = StoreOpening(
+      registry: registry, type: InMemoryStore.storeType, path: "memory:", configurationName: nil, options: [:],
+      isReadOnly: false, model: managedObjectModel)
+    let store = try opening.openInProcess(InMemoryStore.self)
+    try register(store)
+    return store
+  }
+
+  /// Adds a store that was opened.
+  private func register(_ store: PersistentStore) throws(PersistentStoreError) {
     let identifier = store.identifier
     let clash = state.withLock { state -> PersistentStore? in
       if let other = state.stores.first(where: { $0.identifier == identifier }) { return other }
@@ -204,7 +220,6 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier {
       post(.foundMixedSave(mixed))
     }
-    return store
   }
 
   /// As ``addPersistentStore(type:configurationName:at:options:isReadOnly:model:)``, for a file URL, or `memory:NAME`.

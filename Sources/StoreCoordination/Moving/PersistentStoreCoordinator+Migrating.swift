@@ -5,15 +5,15 @@ extension PersistentStoreCoordinator {
   /// Saves an open store to another path, optionally as another type, and continues with the new store (Save As).
   ///
   /// UUID and all reference objects are kept, so that object IDs and their URIs refer to the same objects. The old file
-  /// keeps its last saved state; unsaved metadata moves to the new one.
+  /// or database keeps its last saved state; unsaved metadata moves to the new one. Of a database, everything is read
+  /// as it is at that moment, with what other processes saved.
   ///
   /// - Parameters:
   ///   - store: A store of this coordinator.
   ///   - path: The path of the new store.
   ///   - type: A registered name; nil chooses the type by the extension of `path`.
   ///   - options: The new format's options, by name.
-  ///   - replaces: Whether an existing file or directory at `path` may be replaced. A store that is reached by a URL is
-  ///     never replaced, as it could not be restored.
+  ///   - replaces: Whether what is at `path` may be replaced: a file, a directory that is a store, or a database.
   /// - Returns: The new store, which replaces the old one in the coordinator.
   /// - Throws: `.unsupportedByFormat` if the target does not store references, identity or metadata;
   ///   ``StoreConverter/LossError`` for values that it cannot store. The old store then remains open, and nothing was
@@ -60,13 +60,19 @@ extension PersistentStoreCoordinator {
         throw error
       }
       result.store.conclude()
-      store.state.withLock { $0.endClosing(from: self) }
+      leave(store)
       return migrated
     } catch {
       // If something cannot be restored, the original error is still the one to report.
       try? result.store.rollBack()
       throw error
     }
+  }
+
+  /// Closes a store that another one has replaced for good.
+  func leave(_ store: PersistentStore) {
+    store.state.withLock { $0.endClosing(from: self) }
+    store.connection?.close()
   }
 
   /// Replaces a store by another one, which is no longer open but can be reopened.

@@ -8,7 +8,7 @@ extension PersistentStoreCoordinator {
   /// on: unchanged objects keep the values that they have read, changed ones are saved to the new store.
   ///
   /// If the last step fails, a file is again what it was, and a new database that is reached by a URL is removed. One
-  /// that is there already is not replaced: nothing could restore it.
+  /// that was replaced gets its objects and metadata back, which are in memory until then: its history begins anew.
   func migrate(
     _ store: PersistentStore, to path: String, as type: any IncrementalStore.Type, _ converter: StoreConverter,
     finish: () throws -> Void
@@ -35,16 +35,10 @@ extension PersistentStoreCoordinator {
     _ converter: StoreConverter, _ opening: StoreOpening, _ finish: () throws -> Void
   ) throws -> PersistentStore {
     let configuration = StoreConfiguration(path: address.full, options: converter.writeOptions, isReadOnly: false)
+    let replaced: ReplacedDatabase?
     do throws(PersistentStoreError) {
-      var present = try type.init(configuration)
-      defer { present.close() }
-      if try present.metadata() != nil {
-        throw PersistentStoreError(
-          .alreadyExists,
-          converter.replacesTarget
-            ? "there already is a store, which Save As does not replace, as it could not restore it: name another place, or remove it first"
-            : "there already is a store at this place")
-      }
+      replaced = try ReplacedDatabase(
+        type, configuration, shown: address.shown, by: store, mayReplace: converter.replacesTarget)
     } catch {
       throw error.located(StoreLocation(file: address.shown))
     }
@@ -54,7 +48,16 @@ extension PersistentStoreCoordinator {
       token = try Self.history(of: type, configuration)
       return try goOn(from: store, opening, type, finish)
     } catch {
-      Self.destroy(type, configuration, written, token)
+      guard let replaced else {
+        Self.destroy(type, configuration, written, token)
+        throw error
+      }
+      try replaced.restore(to: address.full, after: error, converter) { () throws(PersistentStoreError) in
+        var made = try type.init(configuration)
+        defer { made.close() }
+        guard try made.metadata()?.uuid == written else { return false }
+        return try made.currentHistoryToken() == token
+      }
       throw error
     }
   }
@@ -98,7 +101,7 @@ extension PersistentStoreCoordinator {
       migrated.connection?.beginNoticing()
       watcher.poke()
     }
-    store.state.withLock { $0.endClosing(from: self) }
+    leave(store)
     return migrated
   }
 }

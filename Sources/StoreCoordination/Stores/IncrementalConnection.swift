@@ -38,6 +38,22 @@ package final class IncrementalConnection: Sendable {
     return try result.get()
   }
 
+  /// Reads everything, and the metadata as it is now.
+  func readWithMetadata(
+    into builder: NodeTableBuilder
+  ) throws(PersistentStoreError) -> (nodes: NodeTable, metadata: StoreMetadata) {
+    let nodes = try read(into: builder)
+    let metadata = try use { store throws(PersistentStoreError) in
+      // A copy: what the store has noted of the tables that it opened must stay.
+      var copy = store
+      return try copy.metadata()
+    }
+    guard let metadata else {
+      throw PersistentStoreError(.notFound, "the store does not exist any more", at: StoreLocation(file: name))
+    }
+    return (nodes, metadata)
+  }
+
   /// Reads everything.
   func read(into builder: NodeTableBuilder) throws(PersistentStoreError) -> NodeTable {
     let result = state.withLock { state -> Swift.Result<NodeTable, PersistentStoreError> in

@@ -4,13 +4,13 @@ public import StoreCoordination
 extension PersistentStoreCoordinator {
   /// Opens a store, and migrates it first if it was written with another model.
   ///
-  /// The migrated store is written beside the old one, read back, compared, and takes its place with one rename: on any
-  /// error the old one is as it was. UUID, references and metadata are kept, so that object IDs go on naming the same
-  /// objects.
+  /// The migrated store is written beside the old one, read back, compared, and takes its place with one rename; a
+  /// database is changed in one transaction. On any error the old one is as it was. UUID, references and metadata are
+  /// kept, so that object IDs go on naming the same objects. The history of a database begins anew.
   ///
   /// - Parameters:
   ///   - type: A registered name; nil finds the type from the content.
-  ///   - path: The path of a file or directory.
+  ///   - path: The path of a file or directory, or the URL of a database.
   ///   - options: The format's options, by name.
   ///   - plan: The steps. The last model must be the coordinator's, where that has one.
   /// - Throws: ``MigrationError`` where a step cannot be done; `PersistentStoreError`; what a handler throws.
@@ -25,7 +25,7 @@ extension PersistentStoreCoordinator {
       throw PersistentStoreError(
         .invalidModel, "the plan does not lead to the coordinator's model", at: StoreLocation(file: path))
     }
-    if try StorePath.inspect(path).holdsContent {
+    if try holdsContent(at: path, type: type, options: options) {
       try Self.migrateStore(type: type, at: path, options: options, by: plan, registry: registry)
     }
     return try addPersistentStore(
@@ -34,12 +34,19 @@ extension PersistentStoreCoordinator {
 
   /// Migrates the store at a path in place.
   ///
+  /// Programs that have a database open with the previous model cannot save any more: they are told to open it again.
+  ///
   /// - Returns: The steps that were taken; none, and nothing was written, where it has the last model already.
   /// - Throws: as ``addPersistentStore(type:at:options:migration:)``.
   @discardableResult
   public static func migrateStore(
     type: String? = nil, at path: String, options: StoreOptions = [:], by plan: MigrationPlan, registry: StoreRegistry
   ) throws -> [StoreMigrator.Step] {
+    if let database = try registry.incrementalType(type, at: path) {
+      var converter = StoreConverter(registry: registry)
+      converter.readOptions = options
+      return try migrateDatabase(database, at: path, by: plan, converter).steps
+    }
     let (coordinator, store) = try openForMigration(
       type: type, at: path, options: options, by: plan, registry: registry)
     defer { withExtendedLifetime(coordinator) {} }
@@ -55,6 +62,21 @@ extension PersistentStoreCoordinator {
       StoreSnapshot(nodes: result.nodes, metadata: metadata), to: store.path, describedAs: store.type,
       madeOf: [store], replacing: store)
     return result.steps
+  }
+
+  /// Migrates a database in one transaction, by a converter's options.
+  ///
+  /// - Returns: The steps that were taken, and what the store has now.
+  package static func migrateDatabase(
+    _ type: any IncrementalStore.Type, at path: String, by plan: MigrationPlan, _ converter: StoreConverter
+  ) throws -> (steps: [StoreMigrator.Step], report: StoreConverter.Report) {
+    var steps: [StoreMigrator.Step] = []
+    let report = try converter.rewrite(path, as: type) { nodes, metadata in
+      let result = try StoreMigrator(plan).migrate(nodes, store: metadata.uuid)
+      steps = result.steps
+      return steps.isEmpty ? nil : StoreSnapshot(nodes: result.nodes, metadata: metadata)
+    }
+    return (steps, report)
   }
 
   /// Opens a store for reading, and brings its objects to the last model of a plan in memory. The file is not changed.

@@ -31,16 +31,63 @@ extension SQLStore {
   ) throws(PersistentStoreError) {
     let new = SQLSchema(snapshot.nodes.model, Self.dialect)
     try replaceAll(with: new, mayReplace: mayReplace) { store throws(PersistentStoreError) in
-      try SQLWholeSave(store, new, snapshot).run()
-      var reader = store
-      guard let metadata = try reader.metadata() else {
-        throw PersistentStoreError(.internalInconsistency, "the store that was written is not there")
-      }
-      try verify { nodes throws(PersistentStoreError) in
-        try store.read(new, into: nodes)
-        return metadata
-      }
+      try store.write(snapshot, new, verify: verify)
     }
+  }
+
+  /// Creates the tables and fills them, and reads back what was written.
+  private func write(
+    _ snapshot: StoreSnapshot, _ schema: SQLSchema,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    try SQLWholeSave(self, schema, snapshot).run()
+    var reader = self
+    guard let metadata = try reader.metadata() else {
+      throw PersistentStoreError(.internalInconsistency, "the store that was written is not there")
+    }
+    try verify { nodes throws(PersistentStoreError) in
+      try read(schema, into: nodes)
+      return metadata
+    }
+  }
+
+  /// Replaces everything by what a function makes of it.
+  mutating func rewrite(
+    _ change: (StoreMetadata, (NodeTableBuilder) throws(PersistentStoreError) -> Void) throws(PersistentStoreError)
+      -> StoreSnapshot?,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    guard try database.connect(mayCreate: false) else {
+      throw PersistentStoreError(.notFound, "the store does not exist")
+    }
+    let store = self
+    func body(_ written: inout Set<String>) throws(PersistentStoreError) -> SQLSchema? {
+      var reader = store
+      guard let old = try reader.metadata() else { throw PersistentStoreError(.notFound, "there is no store") }
+      let schema = SQLSchema(try Self.model(of: old), Self.dialect)
+      let present = reader
+      let read = { (nodes: NodeTableBuilder) throws(PersistentStoreError) in try present.read(schema, into: nodes) }
+      guard let snapshot = try change(old, read) else { return nil }
+      let transactions = try reader.currentHistoryToken()?.number ?? 0
+      try store.dropTables(schema)
+      let new = SQLSchema(snapshot.nodes.model, Self.dialect)
+      try store.write(snapshot, new, verify: verify)
+      try store.beginHistory(after: transactions)
+      written.insert(try Self.stamp(in: store.database))
+      return new
+    }
+    let new: SQLSchema?
+    do throws(PersistentStoreError) { new = try replacing(retries: min(2, Self.dialect.retries), body) } catch {
+      guard error.code == .retry else { throw error }
+      // Others save all the time. The change is possible, so they get now what they will get after it: whoever has the
+      // store open has to open it again.
+      try transaction { () throws(PersistentStoreError) in try put("stamp", Data(UUID().uuidString.utf8)) }
+      new = try replacing(body)
+    }
+    guard let new else { return }
+    _ = try metadata()
+    schema = new
+    spare = [:]
   }
 
   mutating func destroy() throws(PersistentStoreError) {

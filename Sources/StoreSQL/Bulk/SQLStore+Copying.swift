@@ -54,15 +54,7 @@ extension SQLStore {
       throw PersistentStoreError(.cannotCreate, "the database cannot be created")
     }
     let store = self
-    // One for each attempt.
-    var written: Set<String> = []
-    let wasSaved: (Database) throws(PersistentStoreError) -> Bool = { database throws(PersistentStoreError) in
-      guard try database.hasTable(Self.metadataTable) else { return false }
-      return written.contains(try Self.stamp(in: database))
-    }
-    try transaction(wasSaved: wasSaved) { () throws(PersistentStoreError) in
-      // Better an error than to wait for ever for somebody who reads what is to be replaced.
-      if !Self.dialect.isSQLite { try store.database.run("SET LOCAL lock_timeout = '30s'", []) }
+    try replacing { written throws(PersistentStoreError) in
       var reader = store
       var transactions: Int64 = 0
       if let old = try reader.metadata() {
@@ -79,5 +71,25 @@ extension SQLStore {
     _ = try metadata()
     schema = new
     spare = [:]
+  }
+
+  /// Runs a transaction that replaces all tables.
+  ///
+  /// - Parameter body: Adds the name of the new tables to the set: where the connection is lost, it says whether the
+  ///   transaction was carried out.
+  func replacing<Result>(
+    retries: Int? = nil, _ body: (inout Set<String>) throws(PersistentStoreError) -> Result
+  ) throws(PersistentStoreError) -> Result {
+    // One for each attempt.
+    var written: Set<String> = []
+    let wasSaved: (Database) throws(PersistentStoreError) -> Bool = { database throws(PersistentStoreError) in
+      guard try database.hasTable(Self.metadataTable) else { return false }
+      return written.contains(try Self.stamp(in: database))
+    }
+    return try transaction(wasSaved: wasSaved, retries: retries) { () throws(PersistentStoreError) in
+      // Better an error than to wait for ever for somebody who reads what is to be replaced.
+      if !Self.dialect.isSQLite { try database.run("SET LOCAL lock_timeout = '30s'", []) }
+      return try body(&written)
+    }
   }
 }

@@ -3,7 +3,8 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Query generations") struct QueryGenerationTests {
+@Suite("Query generations", .enabled(if: Stack.isLoaded, "contexts are not pinned to a state of a database"))
+struct QueryGenerationTests {
   private func pinned() throws -> (stack: Stack, ada: ManagedObject, reader: ManagedObjectContext) {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

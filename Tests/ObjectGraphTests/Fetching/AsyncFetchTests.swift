@@ -14,7 +14,9 @@ import Testing
     return (stack, request)
   }
 
-  @Test("it finds what a plain fetch finds, and progress grows to the end")
+  @Test(
+    "it finds what a plain fetch finds, and progress grows to the end",
+    .enabled(if: Stack.isLoaded, "the parts are those of rows in memory"))
   @MainActor func progress() async throws {
     let (stack, request) = try stack(2500)
     #expect(try stack.context.explain(request).method == .objects)
@@ -26,7 +28,9 @@ import Testing
     #expect(seen.allSatisfy { $0.total == 2500 } && seen.last?.fraction == 1)
   }
 
-  @Test("a request that columns answer is done in one part")
+  @Test(
+    "a request that columns answer is done in one part",
+    .enabled(if: Stack.isLoaded, "the parts are those of rows in memory"))
   @MainActor func columns() async throws {
     let (stack, request) = try stack(20)
     try stack.context.save()
@@ -51,7 +55,9 @@ import Testing
     #expect(parts == 1)
   }
 
-  @Test("other tasks of the isolation run in between; what they delete is left out, and limits hold")
+  @Test(
+    "other tasks of the isolation run in between; what they delete is left out, and limits hold",
+    .enabled(if: Stack.isLoaded, "the parts are those of rows in memory"))
   @MainActor func changes() async throws {
     let (stack, request) = try stack(2500)
     var limited = request

@@ -141,7 +141,10 @@ import Testing
       page.fetchLimit = 20
       #expect(try columns.context.fetchObjectIDs(page) == Array(right.dropFirst(3).prefix(20)), "\(keys)")
       let isByColumn = !keys.contains { $0.keyPath == "next.next.name" }
-      #expect(try columns.context.explain(request).method == (isByColumn ? .columns : .objects))
+      // A database sorts itself, or has the kit sort objects.
+      if Stack.isLoaded {
+        #expect(try columns.context.explain(request).method == (isByColumn ? .columns : .objects))
+      }
     }
   }
 
