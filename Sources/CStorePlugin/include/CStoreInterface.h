@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4f113f5eaf5eb5d696892711d1b9e3f890e19c4eb2203c8a48106fa125f6ce19"
+#define ASP_INTERFACE "31c98b62dbc6b490135512c9b099781c44a1f4d105f85c9c6e3abc198e04c8d4"
