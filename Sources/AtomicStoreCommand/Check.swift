@@ -71,7 +71,7 @@ struct Check: ParsableCommand {
     }
     let stores = try fleet.list(besides: path)
     let model = try source.loadCommonModel()
-    try FleetRun(stores, workers: fleet.workerCount(), json: common.json).run { _, store in
+    try FleetRun(stores, json: common.json).run { _, store in
       let check = try source.storeCheck(of: store, commonModel: model, maximumFindingCount: maximum)
       let report = check.check(try Input.path(for: store))
       return FleetAnswer(report.json, exitCode: report.isSound ? 0 : 1)

@@ -18,7 +18,7 @@ extension Convert {
     let targets = FleetTargets(
       stores.entries.map(\.path), below: output, type: try InstalledFormats.registry.storeType(named: to),
       in: InstalledFormats.registry, mayReplace: force)
-    try FleetRun(stores, workers: fleet.workerCount(), json: common.json).run { index, source in
+    try FleetRun(stores, json: common.json).run { index, source in
       let target = try targets.target(index)
       var converter = prepared
       converter.model = try model ?? reading.loadModel(for: source)

@@ -12,7 +12,7 @@ extension Fetch {
     try checkArguments()
     let stores = try fleet.list(besides: path)
     let model = try source.loadCommonModel()
-    try FleetRun(stores, workers: fleet.workerCount(), json: common.json).run { _, store in
+    try FleetRun(stores, json: common.json).run { _, store in
       let (coordinator, opened) = try source.open(store, commonModel: model)
       return FleetAnswer(.object([try answer(ManagedObjectContext(coordinator), opened.model)]))
     }

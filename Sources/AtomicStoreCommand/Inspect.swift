@@ -68,7 +68,7 @@ struct Inspect: ParsableCommand {
   private func inspectAll() throws {
     let stores = try fleet.list(besides: path)
     let model = try source.loadCommonModel()
-    try FleetRun(stores, workers: fleet.workerCount(), json: common.json).run { _, store in
+    try FleetRun(stores, json: common.json).run { _, store in
       let (coordinator, opened) = try source.open(store, checksInverses: false, commonModel: model)
       defer { withExtendedLifetime(coordinator) {} }
       return FleetAnswer(try json(store, opened, Self.size(store)))

@@ -42,27 +42,79 @@ struct RowPrinter {
   }
 
   private static func csv(_ row: borrowing ColumnRows.Row, to writer: ByteWriter) throws {
-    for column in 0..<row.count {
+    let cells = row.cells
+    for column in cells.indices {
       if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
-      switch row.cell(column) {
+      switch cells[column] {
       case .null: break
       case .integer(let number): writer.append(integer: number)
-      case .boolean(let flag): writer.append(flag ? "true" : "false")
+      case .boolean(let flag): writer.append(flag ? "true" as StaticString : "false")
+      // Of numbers that are not, typed text has all bits.
+      case .double(let number) where !number.isNaN: writer.append(double: number)
       case .date(let seconds): writer.append(dateSeconds: seconds)
       case .text(let bytes): cell(bytes, to: writer)
       case .decimal(let bytes): cell(bytes, to: writer)
-      case .value(let value): cell(value, to: writer)
+      case .object(let object):
+        let name = row.name(of: object)
+        guard isPlain(name) else {
+          cell(row[column], to: writer)
+          continue
+        }
+        append(name, to: writer)
+      case .objects(let list): if !append(list, row, to: writer) { cell(row[column], to: writer) }
+      case .data, .double, .other: cell(row[column], to: writer)
       }
     }
     writer.append(byte: UInt8(ascii: "\n"))
     try writer.flushIfNeeded()
   }
 
+  /// Appends a list of objects as a cell with a JSON array. False, with nothing appended, if a name has characters that
+  /// JSON or CSV escapes.
+  private static func append(
+    _ list: UnsafeBufferPointer<NodeHandle>, _ row: borrowing ColumnRows.Row, to writer: ByteWriter
+  ) -> Bool {
+    for object in list where !isPlain(row.name(of: object)) { return false }
+    guard !list.isEmpty else {
+      writer.append("[]")
+      return true
+    }
+    var isFirst = true
+    for object in list {
+      writer.append(isFirst ? "\"[\"\"" as StaticString : "\"\",\"\"")
+      isFirst = false
+      append(row.name(of: object), to: writer)
+    }
+    writer.append("\"\"]\"")
+    return true
+  }
+
+  private static func append(_ name: RowObjectName, to writer: ByteWriter) {
+    writer.append(UnsafeRawBufferPointer(name.entity))
+    writer.append(byte: UInt8(ascii: "/"))
+    if let text = name.text { writer.append(UnsafeRawBufferPointer(text)) } else { writer.append(integer: name.number) }
+  }
+
+  /// Whether an object's name is the same in CSV and in JSON.
+  private static func isPlain(_ name: RowObjectName) -> Bool {
+    isPlain(name.entity) && (name.text.map { isPlain($0) } ?? true)
+  }
+
+  private static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    for byte in bytes
+    where byte <= UInt8(ascii: " ") || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: ",")
+      || byte == UInt8(ascii: "\\")
+    {
+      return false
+    }
+    return true
+  }
+
   private static func cell(_ value: FetchedRow.Value, to writer: ByteWriter) {
     switch value {
     case .value(.null): break
     case .value(.integer(let number)): writer.append(integer: number)
-    case .value(.boolean(let flag)): writer.append(flag ? "true" : "false")
+    case .value(.boolean(let flag)): writer.append(flag ? "true" as StaticString : "false")
     case .value(.uuid(let uuid)): writer.append(uuid: uuid)
     case .value(.date(let date)): writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
     case .value(.string(let text)): cell(text, to: writer)

@@ -14,8 +14,22 @@ package struct CommonOptions: ParsableArguments {
   package var ignoresInstalledPlugins = false
   @Option(help: "Colours: auto, always or never. auto is a terminal, unless NO_COLOR is set.")
   package var color = ColourMode.auto
+  @Option(
+    help:
+      "The maximum number of threads; with --files-from that many stores are treated at the same time, each by one thread. Default: one for each core."
+  )
+  package var jobs: Int?
 
   package init() {}
+
+  /// - Throws: A usage error for an invalid number of threads.
+  func useJobs() throws {
+    guard let jobs else { return }
+    guard (1...256).contains(jobs) else {
+      throw CommandFailure("--jobs must be 1 to 256, not \(jobs)", exitCode: 64)
+    }
+    ParallelWork.jobs = jobs
+  }
 }
 
 /// The value of `--color`.

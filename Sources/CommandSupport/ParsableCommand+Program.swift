@@ -60,6 +60,7 @@ extension ParsableCommand {
   package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
     Diagnostics.use(common.color)
     try guarded(json: common.json) {
+      try common.useJobs()
       try InstalledFormats.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       try body()
     }

@@ -18,39 +18,16 @@ extension BinaryPropertyListStore {
 
   /// Refuses a file with unreachable objects: with one damaged count, everything in a dictionary would be skipped.
   private static func checkNothingIsLost(_ reader: BinaryPropertyListReader) throws(PersistentStoreError) {
-    var isReached = [Bool](repeating: false, count: reader.objectCount)
-    var reached = 1
-    var waiting = [reader.top]
-    isReached[reader.top.index] = true
-    func reach(_ object: BinaryPropertyListReader.Object) {
-      guard !isReached[object.index] else { return }
-      isReached[object.index] = true
-      reached += 1
-      waiting.append(object)
-    }
-    while let object = waiting.popLast() {
-      switch try reader.kind(of: object) {
-      case .array: try reader.forEachElement(of: object, reach)
-      case .dictionary:
-        for position in 0..<(try reader.count(of: object)) {
-          let (key, value) = try reader.entry(position, of: object)
-          reach(key)
-          reach(value)
-        }
-      default: break
-      }
-    }
-    guard reached == reader.objectCount else {
-      let first = isReached.firstIndex(of: false).flatMap { reader.object(at: $0) }
-      throw PersistentStoreError(
-        .malformed, "\(reader.objectCount - reached) objects of the property list are not in any of its containers",
-        at: StoreLocation(
-          offset: try first.map { (object) throws(PersistentStoreError) in try reader.offset(of: object) }))
-    }
+    guard let lost = try reader.unreachable() else { return }
+    throw PersistentStoreError(
+      .malformed, "\(lost.count) objects of the property list are not in any of its containers",
+      at: StoreLocation(offset: try reader.offset(of: lost.first)))
   }
 
   private static func load(_ entities: PropertyListNode, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     var seen: Set<Int> = []
+    var names = ReferenceNames(entities.reader)
+    var columns: [StoredColumn] = []
     let count = try entities.count()
     for position in 0..<count {
       let (key, value) = try entities.reader.entry(position, of: entities.object)
@@ -63,16 +40,45 @@ extension BinaryPropertyListStore {
       guard seen.insert(entity.index).inserted else { throw entities.malformed("names \(name) twice") }
       let node = PropertyListNode(entities.reader, value, "entities.\(name)")
       do throws(PersistentStoreError) {
-        try loadRows(entity, node, into: nodes)
+        columns += try loadRows(entity, node, &names, into: nodes)
       } catch {
         throw error.located(StoreLocation(entity: name))
       }
     }
+    try load(columns, &names, into: nodes)
   }
 
-  private static func loadRows(
-    _ entity: Entity, _ node: PropertyListNode, into nodes: NodeTableBuilder
+  /// Fills columns: those of packed numbers and bytes at the same time, if the file is large.
+  private static func load(
+    _ columns: [StoredColumn], _ names: inout ReferenceNames, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
+    var packed: [StoredColumn] = []
+    var others: [StoredColumn] = []
+    for column in columns {
+      if try column.isPacked { packed.append(column) } else { others.append(column) }
+    }
+    let shared = PackedColumns(all: packed)
+    let size = columns.first?.node.reader.byteCount ?? 0
+    let areFilled = nodes.fillColumns(packed.map { ($0.entity.index, $0.slot.index) }, fromInput: size) {
+      number, part in
+      let column = shared.all[number]
+      var names = ReferenceNames(column.node.reader)
+      return (try? loadColumn(column, &names, into: part)) != nil
+    }
+    let rest = areFilled ? others : columns
+    for column in rest {
+      do throws(PersistentStoreError) {
+        try loadColumn(column, &names, into: nodes)
+      } catch {
+        throw error.located(StoreLocation(entity: column.entity.name, property: column.slot.name))
+      }
+    }
+  }
+
+  /// Reads the references of an entity's rows, and returns its columns.
+  private static func loadRows(
+    _ entity: Entity, _ node: PropertyListNode, _ names: inout ReferenceNames, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) -> [StoredColumn] {
     try node.allow(["count", "references", "referenceTexts", "columns"])
     let references = try node.require("references").numbers(Int64.self)
     guard try node.require("count").integer() == Int128(references.count) else {
@@ -80,22 +86,10 @@ extension BinaryPropertyListStore {
     }
     try nodes.appendRows(entity: entity.index, references: references.span)
     if let texts = try node.optional("referenceTexts") {
-      // One string may be referenced often: the expanded size of the names is limited, not only their size in the file.
-      var room = unfoldedTextLimit(texts.reader)
-      var previous = -1
-      for index in 0..<(try texts.count()) {
-        let pair = try texts.element(index)
-        guard try pair.count() == 2, let row = Int(exactly: try pair.element(0).integer()), row > previous,
-          row < references.count
-        else { throw pair.malformed("is not a pair of a row, greater than the previous one, and a string") }
-        let text = try pair.element(1).string()
-        room -= text.utf8.count
-        guard room >= 0 else { throw texts.tooLong() }
-        nodes.setReference(text, entity: entity.index, row: row)
-        previous = row
-      }
+      try loadReferenceTexts(texts, of: entity, rows: references.count, &names, into: nodes)
     }
     let columns = try node.require("columns")
+    var found: [StoredColumn] = []
     var seen: Set<Int> = []
     let count = try columns.count()
     for position in 0..<count {
@@ -107,38 +101,25 @@ extension BinaryPropertyListStore {
           at: StoreLocation(property: name))
       }
       guard seen.insert(slot).inserted else { throw columns.malformed("names '\(name)' twice") }
-      let column = PropertyListNode(columns.reader, value, columns.path + "." + name)
-      do throws(PersistentStoreError) {
-        try loadColumn(entity.slots[slot], of: entity.index, column, rows: references.count, into: nodes)
-      } catch {
-        throw error.located(StoreLocation(property: name))
-      }
+      found.append(
+        StoredColumn(
+          entity: entity, slot: entity.slots[slot], rows: references.count,
+          node: PropertyListNode(columns.reader, value, columns.path + "." + name)))
     }
     for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
       nodes.markAbsent(slot: slot.index, entity: entity.index)
     }
+    return found
   }
 
   private static func loadColumn(
-    _ slot: Slot, of entity: Int, _ column: PropertyListNode, rows: Int, into nodes: NodeTableBuilder
+    _ stored: StoredColumn, _ names: inout ReferenceNames, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
-    let presence = try column.optional("presence")?.data()
-    let presenceBytes = presence.map { Array($0) }
+    let (column, slot, entity, rows) = (stored.node, stored.slot, stored.entity.index, stored.rows)
+    let presence = try column.optional("presence").map { (node) throws(PersistentStoreError) in Array(try node.bytes())
+    }
     switch slot.kind {
-    case .attribute(.undefined):
-      try column.allow(["values"])
-      let texts = try column.require("values")
-      let count = try texts.count()
-      guard count == rows else { throw column.malformed("has \(count) values for \(rows) rows") }
-      var room = unfoldedTextLimit(texts.reader)
-      for row in 0..<rows {
-        let text = try texts.element(row)
-        let string = try text.string()
-        room -= string.utf8.count
-        guard room >= 0 else { throw texts.tooLong() }
-        guard let value = StoredValue(typedText: string) else { throw text.malformed("is not a typed value") }
-        if !value.isNull { try nodes.set(value, entity: entity, row: row, slot: slot.index) }
-      }
+    case .attribute(.undefined): try loadTexts(stored, into: nodes)
     case .attribute(let type):
       switch type {
       case .string, .uri, .binaryData, .transformable, .decimal:
@@ -151,12 +132,12 @@ extension BinaryPropertyListStore {
         try column.allow(["cells", "presence"])
         let cells = try column.require("cells").bytes()
         try nodes.fillFixed(
-          entity: entity, slot: slot.index, cells: Span(_unsafeElements: cells), presence: presenceBytes?.span)
+          entity: entity, slot: slot.index, cells: Span(_unsafeElements: cells), presence: presence?.span)
       }
     case .toOne, .toMany:
       if let objects = try column.optional("objects") {
         try column.allow(["objects"])
-        return try loadObjects(slot, of: entity, objects, rows: rows, into: nodes)
+        return try loadObjects(slot, of: entity, objects, rows: rows, &names, into: nodes)
       }
       try column.allow(slot.isToMany ? ["counts", "references"] : ["presence", "references"])
       let references = try column.require("references").numbers(Int64.self)
@@ -164,9 +145,28 @@ extension BinaryPropertyListStore {
         let counts = try column.require("counts").numbers(UInt32.self)
         try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, references: references.span)
       } else {
-        try nodes.fillToOne(
-          entity: entity, slot: slot.index, references: references.span, presence: presenceBytes?.span)
+        try nodes.fillToOne(entity: entity, slot: slot.index, references: references.span, presence: presence?.span)
       }
+    }
+  }
+
+  /// Fills the column of an attribute without a type: a text for each row, that begins with the type.
+  private static func loadTexts(
+    _ stored: StoredColumn, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let (column, rows) = (stored.node, stored.rows)
+    try column.allow(["values"])
+    let texts = try column.require("values")
+    let count = try texts.count()
+    guard count == rows else { throw column.malformed("has \(count) values for \(rows) rows") }
+    var room = unfoldedTextLimit(texts.reader)
+    for row in 0..<rows {
+      let text = try texts.element(row)
+      let string = try text.string()
+      room -= string.utf8.count
+      guard room >= 0 else { throw texts.tooLong() }
+      guard let value = StoredValue(typedText: string) else { throw text.malformed("is not a typed value") }
+      if !value.isNull { try nodes.set(value, entity: stored.entity.index, row: row, slot: stored.slot.index) }
     }
   }
 
@@ -177,61 +177,50 @@ extension BinaryPropertyListStore {
     return overflow ? .max : max(product, 1 << 25)
   }
 
+  /// Reads the string references: pairs of a row and a string.
+  private static func loadReferenceTexts(
+    _ texts: PropertyListNode, of entity: Entity, rows: Int, _ names: inout ReferenceNames, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let reader = texts.reader
+    guard let (counts, elements) = try reader.elements(ofArraysIn: texts.object, limit: reader.byteCount) else {
+      throw texts.tooLong()
+    }
+    // One string may be referenced often: the expanded size of the names is limited, not only their size in the file.
+    names.begin(entity.root.index, room: unfoldedTextLimit(reader))
+    var previous = -1
+    for index in counts.indices {
+      guard counts[index] == 2, elements.count > index * 2 + 1,
+        let row = Int(exactly: try reader.integer(of: elements[index * 2])), row > previous, row < rows
+      else {
+        throw try texts.element(index).malformed(
+          "is not a pair of a row, greater than the previous one, and a string")
+      }
+      guard let name = try names.text(elements[index * 2 + 1], nodes) else { throw texts.tooLong() }
+      try nodes.setReference(name, entity: entity.index, row: row)
+      previous = row
+    }
+  }
+
   /// Reads relationships to objects with string references: a list for each row.
   private static func loadObjects(
-    _ slot: Slot, of entity: Int, _ objects: PropertyListNode, rows: Int, into nodes: NodeTableBuilder
+    _ slot: Slot, of entity: Int, _ objects: PropertyListNode, rows: Int, _ names: inout ReferenceNames,
+    into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     let count = try objects.count()
     guard count == rows else { throw objects.malformed("has \(count) lists for \(rows) rows") }
     let reader = objects.reader
     // Each element takes at least a byte of the file, unless rows share lists, which could expand beyond its size.
-    var room = reader.byteCount
-    var names = ReferenceNames(reader, objects.path)
-    var counts: [UInt32] = []
-    var indexes: [UInt32] = []
-    counts.reserveCapacity(rows)
-    for row in 0..<rows {
-      let list = try objects.element(row)
-      let before = indexes.count
-      try reader.forEachElement(of: list.object) { (item) throws(PersistentStoreError) in
-        room -= 1
-        guard room >= 0 else { throw objects.tooLong() }
-        indexes.append(try names.index(of: item))
-      }
-      let length = indexes.count - before
-      guard slot.isToMany || length <= 1 else { throw list.malformed("has \(length) objects for a to-one") }
-      counts.append(UInt32(truncatingIfNeeded: length))
+    guard let (counts, elements) = try reader.elements(ofArraysIn: objects.object, limit: reader.byteCount) else {
+      throw objects.tooLong()
     }
+    if !slot.isToMany, let row = counts.firstIndex(where: { $0 > 1 }) {
+      throw try objects.element(row).malformed("has \(counts[row]) objects for a to-one")
+    }
+    names.begin(slot.destination.map { nodes.model.entity(at: $0).root.index } ?? 0, room: .max)
+    var references: [NumberedReference] = []
+    references.reserveCapacity(elements.count)
+    for element in elements { references.append(try names.reference(element, objects.path, nodes)) }
     try nodes.fillRelationship(
-      entity: entity, slot: slot.index, counts: counts.span, indexes: indexes.span, references: names.references)
-  }
-}
-
-/// The references that lists mention, each once: the file has each string once, however often it is mentioned.
-private struct ReferenceNames {
-  private(set) var references: [ReferenceObject] = []
-  private let reader: BinaryPropertyListReader
-  private let path: String
-  /// By the index of an object in the file, the index of its reference plus 1; 0 if it has none yet.
-  private var known: [UInt32]
-
-  init(_ reader: BinaryPropertyListReader, _ path: String) {
-    self.reader = reader
-    self.path = path
-    known = Array(repeating: 0, count: reader.objectCount)
-  }
-
-  mutating func index(of object: BinaryPropertyListReader.Object) throws(PersistentStoreError) -> UInt32 {
-    if known[object.index] != 0 { return known[object.index] - 1 }
-    if case .string = try reader.kind(of: object) {
-      references.append(.string(try reader.string(of: object)))
-    } else {
-      guard let number = Int64(exactly: try reader.integer(of: object)) else {
-        throw PropertyListNode(reader, object, path).malformed("does not fit in 64 bits")
-      }
-      references.append(.integer(number))
-    }
-    known[object.index] = UInt32(truncatingIfNeeded: references.count)
-    return known[object.index] - 1
+      entity: entity, slot: slot.index, counts: counts.span, references: references.span)
   }
 }

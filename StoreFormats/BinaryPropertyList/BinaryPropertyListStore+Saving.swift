@@ -83,7 +83,7 @@ extension BinaryPropertyListStore {
       for row in 0..<reader.count {
         guard reader.integerReference(row: row) == nil else { continue }
         let number = try writer.integer(Int128(row))
-        let string = try names.reference(of: entity.index, row, nodes, &writer)
+        let string = try names.reference(of: NodeHandle(entity: entity.index, row: row), &writer)
         texts.append(try writer.array([number, string]))
       }
       entries.append((try writer.string("referenceTexts"), try writer.array(texts)))
@@ -142,7 +142,7 @@ extension BinaryPropertyListStore {
       }
     case .toOne, .toMany:
       if namesTexts(slot, nodes) {
-        entries.append((try writer.string("objects"), try writeObjects(slot, reader, nodes, &names, &writer)))
+        entries.append((try writer.string("objects"), try writeObjects(slot, reader, &names, &writer)))
       } else {
         try writeReferences(slot, reader, numbers, &writer, &entries)
       }
@@ -187,19 +187,18 @@ extension BinaryPropertyListStore {
   }
 
   private static func writeObjects(
-    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ names: inout WrittenReferences,
-    _ writer: inout BinaryPropertyListWriter
+    _ slot: Slot, _ reader: EntityReader, _ names: inout WrittenReferences, _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     var lists: [BinaryPropertyListWriter.Reference] = []
+    lists.reserveCapacity(reader.count)
+    var items: [BinaryPropertyListWriter.Reference] = []
     for row in 0..<reader.count {
-      var items: [BinaryPropertyListWriter.Reference] = []
+      items.removeAll(keepingCapacity: true)
       if slot.isToMany {
         let list = reader.toMany(slot: slot.index, row: row)
-        for place in 0..<list.count {
-          items.append(try names.reference(of: list[place].entity, list[place].row, nodes, &writer))
-        }
+        for place in 0..<list.count { items.append(try names.reference(of: list[place], &writer)) }
       } else if let node = reader.toOne(slot: slot.index, row: row) {
-        items.append(try names.reference(of: node.entity, node.row, nodes, &writer))
+        items.append(try names.reference(of: node, &writer))
       }
       lists.append(try writer.array(items))
     }
@@ -236,22 +235,29 @@ extension BinaryPropertyListWriter {
 
 /// The references of nodes that were written as objects of the file, so that each text is searched for once.
 private struct WrittenReferences {
+  private let readers: [EntityReader]
   /// By entity and row; an entity's array is empty until it is needed.
   private var written: [[BinaryPropertyListWriter.Reference?]]
 
-  init(_ nodes: NodeTable) { written = Array(repeating: [], count: nodes.model.entities.count) }
+  init(_ nodes: NodeTable) {
+    readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
+    written = Array(repeating: [], count: readers.count)
+  }
 
   mutating func reference(
-    of entity: Int, _ row: Int, _ nodes: NodeTable, _ writer: inout BinaryPropertyListWriter
+    of node: NodeHandle, _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
-    if written[entity].isEmpty { written[entity] = Array(repeating: nil, count: nodes.count(of: entity)) }
-    if let known = written[entity][row] { return known }
-    let reference =
-      switch nodes.reader(of: entity).reference(row: row) {
-      case .integer(let number): try writer.integer(Int128(number))
-      case .string(let text): try writer.string(text)
-      }
-    written[entity][row] = reference
+    let entity = node.entity
+    if written[entity].isEmpty { written[entity] = Array(repeating: nil, count: readers[entity].count) }
+    if let known = written[entity][node.row] { return known }
+    let reader = readers[entity]
+    let reference: BinaryPropertyListWriter.Reference
+    if let text = reader.textReference(row: node.row) {
+      reference = try writer.string(utf8: text)
+    } else {
+      reference = try writer.integer(Int128(reader.integerReference(row: node.row) ?? 0))
+    }
+    written[entity][node.row] = reference
     return reference
   }
 }

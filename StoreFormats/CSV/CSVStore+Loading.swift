@@ -82,9 +82,9 @@ extension CSVStore {
   // MARK: Our own files
 
   /// How a column is read and written.
-  struct Column {
+  struct Column: Sendable {
     /// Without strings, so that copying one for each cell does not retain anything.
-    enum Kind: UInt8 {
+    enum Kind: UInt8, Sendable {
       case skipped, reference, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne,
         toMany
     }

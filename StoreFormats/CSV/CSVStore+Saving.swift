@@ -90,9 +90,7 @@ extension CSVStore {
       try file.write(bytes)
     }
     var cells = CellWriter(writer, dialect: dialect)
-    cells.defusesFormulas = style.isDefused
-    cells.hasDecimalComma = style.hasDecimalComma
-    cells.hasSheetDates = style.hasSheetDates
+    cells.use(style)
     if style.hasByteOrderMark { writer.append(SheetStyle.byteOrderMark) }
     if style.hasPlainHeaders {
       // The delimiter is detected from the first record: no other delimiter may occur in it unquoted.
@@ -110,21 +108,10 @@ extension CSVStore {
       }
     }
     writer.append(byte: UInt8(ascii: "\n"))
-    let reader = nodes.reader(of: entity.index)
-    let columns = entity.slots.map { column($0) }
-    for row in 0..<reader.count {
-      if let number = reader.integerReference(row: row) {
-        writer.append(integer: number)
-      } else if let text = reader.textReference(row: row) {
-        cells.append(reference: text)
-      }
-      for column in columns {
-        writer.append(byte: dialect.delimiter)
-        cells.append(column, row, reader, references)
-      }
-      writer.append(byte: UInt8(ascii: "\n"))
-      try writer.flushIfNeeded()
-    }
+    let rows = RowEncoder(
+      reader: nodes.reader(of: entity.index), columns: entity.slots.map { column($0) }, references: references,
+      dialect: dialect, style: style)
+    try rows.write(to: writer)
     try writer.finish()
     return digest
   }

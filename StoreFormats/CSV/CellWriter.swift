@@ -18,6 +18,12 @@ struct CellWriter {
     delimiter = dialect.delimiter
   }
 
+  mutating func use(_ style: SheetStyle) {
+    defusesFormulas = style.isDefused
+    hasDecimalComma = style.hasDecimalComma
+    hasSheetDates = style.hasSheetDates
+  }
+
   func append(text: String) {
     var text = text
     text.withUTF8 { append(utf8: Span(_unsafeElements: $0)) }

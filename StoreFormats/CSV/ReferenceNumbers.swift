@@ -3,7 +3,7 @@ import StoreCodecs
 
 /// The integer references of all nodes in one array: relationships access them in random order, and using an entity's
 /// reader would retain and release for each.
-struct ReferenceNumbers {
+struct ReferenceNumbers: Sendable {
   private var numbers: [Int64] = []
   /// The start of each entity's part.
   private var starts: [Int] = []

@@ -45,6 +45,13 @@ import Testing
       right[text] = number
       #expect(numbers.withBytes(of: number) { Array($0) } == text && numbers.length(of: number) == text.count)
     }
+    // So long that the length is not beside the start.
+    for length in [0xFF_FFFE, 0xFF_FFFF, 0x100_0000] {
+      let text = [UInt8](repeating: 98, count: length)
+      let number = text.withUnsafeBufferPointer { numbers.add($0) }
+      #expect(number == right.count && text.withUnsafeBufferPointer { numbers.number(of: $0) } == number)
+      right[text] = number
+    }
     #expect(numbers.count == right.count)
   }
 
@@ -107,5 +114,32 @@ import Testing
         entity: 0, slot: slot, counts: counts.span, indexes: indexes.span,
         references: [.integer(1), .integer(3), .string("b")])
     }
+  }
+
+  @Test("references that have numbers fill rows and relationships like the references themselves")
+  func numbered() throws {
+    let builder = NodeTableBuilder(model: try Self.model())
+    try builder.appendRows(entity: 0, references: ([7, 0] as [Int64]).span)
+    let text = try builder.numbered(utf8: Array("b".utf8).span, entity: 0)
+    try builder.setReference(text, entity: 0, row: 1)
+    let far = builder.numbered(.max)
+    let one = try #require(try Self.model().entities[0].slot(named: "one"))
+    try builder.fillRelationship(
+      entity: 0, slot: one, counts: ([1, 1] as [UInt32]).span, references: [text, builder.numbered(7)].span)
+    #expect(throws: PersistentStoreError.self, "an integer is not a text") {
+      try builder.setReference(far, entity: 0, row: 0)
+    }
+    #expect(throws: PersistentStoreError.self, "not UTF-8") {
+      _ = try builder.numbered(utf8: ([0xFF] as [UInt8]).span, entity: 0)
+    }
+    #expect(throws: PersistentStoreError.self, "another builder does not have the texts of this one") {
+      let other = NodeTableBuilder(model: try Self.model())
+      try other.appendRows(entity: 0, references: ([1] as [Int64]).span)
+      try other.fillRelationship(entity: 0, slot: one, counts: ([1] as [UInt32]).span, references: [text].span)
+    }
+    let table = try builder.finish()
+    func value(_ row: Int) -> StoredValue { table.value(slot: one, of: NodeHandle(entity: 0, row: row)) }
+    #expect(value(0) == .toOne(ObjectReference(entityName: "Node", reference: .string("b"))))
+    #expect(value(1) == .toOne(ObjectReference(entityName: "Node", reference: .integer(7))))
   }
 }

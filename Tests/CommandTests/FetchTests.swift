@@ -66,6 +66,39 @@ import Testing
     #expect(result.output == "objectID,first.name,age\npeople/1,Ada,36\n")
   }
 
+  @Test(
+    "CSV has the same cells whether rows are read from columns or computed from objects",
+    arguments: [
+      (Command.company, "Employee"), (Command.company, "Department"),
+      (Command.samples + "/Company/Company.plist", "Project"),
+    ])
+  func sameCells(_ store: String, _ entity: String) throws {
+    try expectSameCells(["fetch", store, "--entity", entity])
+  }
+
+  @Test("CSV has the same cells also for objects whose references need quotes")
+  func sameReferences() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appending(path: "codes.csv").path(percentEncoded: false)
+    let codes = ["plain", "\"a, b\"", "\"x\"\"y\"", "é", "\"ends \"", "back\\slash"]
+    let text = "code,n\n" + codes.enumerated().map { "\($1),\($0)\n" }.joined()
+    try Data(text.utf8).write(to: URL(filePath: file))
+    try expectSameCells(["fetch", file, "--entity", "codes", "--read-option", "key=code"])
+  }
+
+  private func expectSameCells(_ arguments: [String]) throws {
+    let plain = try Command.run(arguments: arguments + ["--columns", "*", "--format", "csv"])
+    // What is not a property is computed, and with it the whole row.
+    let computed = try Command.run(arguments: arguments + ["--columns", "*,1 + 1 AS two", "--format", "csv"])
+    #expect(plain.code == 0 && computed.code == 0)
+    let header = computed.output.prefix { $0 != "\n" }
+    #expect(header.hasSuffix(",two"))
+    let rows = computed.output.dropFirst(header.count).replacingOccurrences(of: ",2\n", with: "\n")
+    #expect(plain.output == header.dropLast(4) + rows)
+  }
+
   static let longPath = String(repeating: "manager.", count: 400) + "name"
 
   @Test(

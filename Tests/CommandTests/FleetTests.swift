@@ -27,6 +27,21 @@ import Testing
     Data((paths.joined(separator: separator) + separator).utf8)
   }
 
+  @Test("--jobs limits the threads that treat one store, and changes no byte of the result")
+  func oneStore() throws {
+    let folder = try Folder()
+    var results: [Data] = []
+    for jobs in ["1", "2"] {
+      let target = folder("company\(jobs).plist")
+      let result = try Command.run("convert", Command.company, target, "--jobs", jobs)
+      #expect(result.code == 0)
+      results.append(try Data(contentsOf: URL(filePath: target)))
+    }
+    #expect(results[0] == results[1])
+    let refused = try Command.run("convert", Command.company, folder("none.plist"), "--jobs", "0")
+    #expect(refused.code == 64 && refused.errors.contains("--jobs must be 1 to 256, not 0"))
+  }
+
   @Test(
     "each store is a line in the order of the list, whatever the number of workers, and a bad one stops nothing",
     arguments: [
@@ -110,7 +125,7 @@ import Testing
     "what is wrong for every store is a usage error, before a store is read",
     arguments: [
       (["inspect", "--files-from", "-", Command.company], 64, "one store too many"),
-      (["inspect", Command.company, "--jobs", "2"], 64, "--jobs needs --files-from"),
+      (["inspect", Command.company, "--jobs", "257"], 64, "--jobs must be 1 to 256, not 257"),
       (["inspect"], 64, "missing argument"), (["convert", Command.company], 64, "missing argument"),
       (["inspect", "--files-from", "-", "--jobs", "0"], 64, "1 to 256"),
       (["inspect", "--files-from", "-", "--from", "Nonsense"], 64, "Nonsense"),

@@ -115,6 +115,59 @@ import Testing
     #expect(!stack.context.registeredObjects.isEmpty)
   }
 
+  @Test("the cells of a row are its values", arguments: 0..<4)
+  func cells(_ seed: Int) throws {
+    var generator = SeededGenerator(seed: UInt64(seed) + 50)
+    let stack = try Self.stack(&generator).reopened()
+    var request = FetchRequest<ManagedObject>(entityName: "Thing")
+    request.propertiesToFetch = Self.paths.map { FetchColumn(keyPath: $0) } + [FetchColumn("self", .evaluatedObject)]
+    request.sortKeys = [SortKey("title")]
+    guard case .columns(let rows) = try stack.context.fetchedRows(request) else {
+      Issue.record("the rows are not read from columns")
+      return
+    }
+    var kinds: Set<String> = []
+    rows.forEachRow { row in
+      #expect(row.cells.count == row.count)
+      for index in 0..<row.count {
+        if let value = Self.value(of: row.cells[index], row) {
+          #expect(Self.bits(value) == Self.bits(row[index]), "\(Self.paths)[\(index)]")
+          kinds.insert("\(row.cells[index])".prefix { $0 != "(" }.description)
+        }
+      }
+    }
+    #expect(
+      kinds.isSuperset(of: ["null", "boolean", "integer", "double", "date", "text", "decimal", "object", "objects"]))
+  }
+
+  /// What a cell stands for; nil if the row must be asked.
+  private static func value(of cell: RowCell, _ row: borrowing ColumnRows.Row) -> FetchedRow.Value? {
+    func id(_ node: NodeHandle, _ identifier: UUID) -> FetchedRow.Value {
+      let name = row.name(of: node)
+      return .object(
+        ManagedObjectID(
+          storeIdentifier: identifier, entityName: String(decoding: name.entity, as: UTF8.self),
+          reference: name.text.map { .string(String(decoding: $0, as: UTF8.self)) } ?? .integer(name.number)))
+    }
+    guard case .object(let own) = row[row.count - 1], let store = own.storeIdentifier else { return nil }
+    switch cell {
+    case .null: return .value(.null)
+    case .boolean(let flag): return .value(.boolean(flag))
+    case .integer(let number): return .value(.integer(number))
+    case .double(let number): return .value(.double(number))
+    case .date(let seconds): return .value(.date(Date(timeIntervalSinceReferenceDate: seconds)))
+    case .text(let bytes):
+      let text = String(decoding: bytes, as: UTF8.self)
+      return text.hasPrefix("http:") ? .value(.uri(text)) : .value(.string(text))
+    case .decimal(let bytes):
+      return DecimalNumber(utf8: Span(_unsafeElements: bytes)).map { .value(.decimal($0)) }
+    case .data(let bytes): return .value(.data(Data(bytes)))
+    case .object(let node): return id(node, store)
+    case .objects(let list): return .list(list.map { id($0, store) })
+    case .other: return nil
+    }
+  }
+
   /// To the bit, where `==` takes two numbers or spellings for one.
   private static func bits(_ value: FetchedRow.Value) -> String {
     switch value {

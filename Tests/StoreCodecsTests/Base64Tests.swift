@@ -70,12 +70,12 @@ import Testing
     #expect(decode(text) == .fault(offset: offset))
   }
 
-  @Test("sixteen digits at a time are decoded as one by one, with every byte at every place", arguments: 1...8)
-  func wide(_ seed: UInt64) {
+  @Test("four digits at a time are decoded as one by one, with every byte at every place", arguments: 1...8)
+  func fours(_ seed: UInt64) {
     var random = SeededGenerator(state: seed)
-    func decoded(_ text: [UInt8], isWide: Bool) -> Decoded {
+    func decoded(_ text: [UInt8], inFours: Bool) -> Decoded {
       var bytes = [UInt8](repeating: 7, count: 3)
-      do throws(Base64.DecodingError) { try Base64.decode(text.span, into: &bytes, isWide: isWide) } catch {
+      do throws(Base64.DecodingError) { try Base64.decode(text.span, into: &bytes, inFours: inFours) } catch {
         return .fault(offset: error.offset)
       }
       return .bytes(bytes)
@@ -84,7 +84,7 @@ import Testing
       let count = Int.random(in: 0...120, using: &random)
       let data = Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
       var text = Array(data.base64EncodedData())
-      #expect(decoded(text, isWide: true) == .bytes(Array(data)))
+      #expect(decoded(text, inFours: true) == .bytes(Array(data)))
       if !text.isEmpty {
         let place = Int.random(in: 0..<text.count, using: &random)
         switch round % 3 {
@@ -93,7 +93,7 @@ import Testing
         default: text.remove(at: place)
         }
       }
-      #expect(decoded(text, isWide: true) == decoded(text, isWide: false))
+      #expect(decoded(text, inFours: true) == decoded(text, inFours: false))
     }
   }
 }

@@ -45,6 +45,24 @@ import Testing
     }
   }
 
+  @Test("pieces are passed on in order, up to the first error", arguments: [0, 1, 5, 100], [1, 2, 7])
+  func inOrder(_ count: Int, jobs: Int) {
+    struct Stop: Error {}
+    var seen: [Int] = []
+    ParallelWork.inOrder(count, jobs: jobs, make: { $0 * 3 }, use: { seen.append($0) })
+    #expect(seen == (0..<count).map { $0 * 3 })
+    seen = []
+    var isStopped = false
+    do throws(Stop) {
+      try ParallelWork.inOrder(count, jobs: jobs, make: { $0 }) { (piece) throws(Stop) in
+        if piece == 4 { throw Stop() }
+        seen.append(piece)
+      }
+    } catch { isStopped = true }
+    #expect(isStopped == (count > 4))
+    #expect(seen == Array((0..<count).prefix(4)))
+  }
+
   @Test("a file is read at any offset, by several threads at once")
   func reader() throws {
     let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }

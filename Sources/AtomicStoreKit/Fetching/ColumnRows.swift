@@ -46,7 +46,7 @@ package struct ColumnRows {
     for part in parts {
       var row = part.row
       for node in part.nodes {
-        row.node = node
+        row.begin(node)
         try body(row)
       }
     }
@@ -70,8 +70,8 @@ package struct ColumnRows {
       var row = parts[index].row
       var kept: [NodeHandle] = []
       for node in parts[index].nodes where limit == 0 || taken < limit {
-        row.node = node
-        guard seen.insert(row) else { continue }
+        row.begin(node)
+        guard seen.insert(row.cells, row.values) else { continue }
         if skipped < offset {
           skipped += 1
         } else {
@@ -90,6 +90,8 @@ package struct ColumnRows {
     fileprivate let plan: ModelPlan
     fileprivate let version: NodeVersion
     fileprivate let columns: [RowColumn]
+    /// The memory of the columns, and the values of the row in them.
+    fileprivate let memory: RowMemory
     fileprivate var node = NodeHandle(entity: 0, row: 0)
 
     fileprivate init(identifier: UUID, plan: ModelPlan, version: NodeVersion, columns: [RowColumn]) {
@@ -97,6 +99,12 @@ package struct ColumnRows {
       self.plan = plan
       self.version = version
       self.columns = columns
+      memory = RowMemory(columns, plan, version)
+    }
+
+    fileprivate mutating func begin(_ node: NodeHandle) {
+      self.node = node
+      memory.read(node, columns, version)
     }
 
     /// The number of columns.
@@ -120,96 +128,16 @@ package struct ColumnRows {
       }
     }
 
-    /// The value in a column, without making one that has memory of its own.
-    package func cell(_ index: Int) -> Cell {
-      guard let node = columns[index].node(from: node, version) else { return .null }
-      guard case .attribute(let slot, let type) = columns[index].source else { return .value(self[index]) }
-      let view = version.column(entity: node.entity, slot: slot)
-      switch view.layout {
-      case .bytes:
-        guard let bytes = view.bytes(node.row) else { return .null }
-        switch type {
-        case .string, .uri: return .text(bytes)
-        case .decimal: return .decimal(bytes)
-        default: return .value(self[index])
-        }
-      case .toOne, .toMany: return .value(self[index])
-      default: break
-      }
-      guard view.isPresent(node.row) else { return .null }
-      switch type {
-      case .integer16: return .integer(Int64(view.cells.load(fromByteOffset: node.row &* 2, as: Int16.self)))
-      case .integer32: return .integer(Int64(view.cells.load(fromByteOffset: node.row &* 4, as: Int32.self)))
-      case .integer64: return .integer(view.cells.load(fromByteOffset: node.row &* 8, as: Int64.self))
-      case .boolean: return .boolean(view.cells.load(fromByteOffset: node.row, as: UInt8.self) != 0)
-      case .date: return .date(view.cells.load(fromByteOffset: node.row &* 8, as: Double.self))
-      default: return .value(self[index])
-      }
-    }
+    /// The values without any that has memory of its own, one for each column. Valid as long as the row.
+    package var cells: UnsafeBufferPointer<RowCell> { memory.cells }
+
+    /// What an object is named by.
+    package func name(of object: NodeHandle) -> RowObjectName { memory.name(of: object) }
 
     private func id(_ node: NodeHandle) -> ManagedObjectID {
       ManagedObjectID(
         storeIdentifier: identifier, entityName: plan.entities[node.entity].name, reference: version.reference(of: node)
       )
     }
-  }
-
-  /// A value as the column has it. Bytes are valid as long as the row.
-  package enum Cell {
-    case null
-    case boolean(Bool)
-    case integer(Int64)
-    /// In seconds since 2001-01-01T00:00:00Z.
-    case date(Double)
-    /// The UTF-8 of a string or URI.
-    case text(UnsafeBufferPointer<UInt8>)
-    /// The exact text of a decimal number.
-    case decimal(UnsafeBufferPointer<UInt8>)
-    case value(FetchedRow.Value)
-  }
-}
-
-/// Which rows there have been. Values are equal as ``/AtomicStoreSPI/StoredValue`` compares them.
-private struct SeenRows {
-  private var keys: Set<[UInt8]> = []
-  /// Rows with values that have no key.
-  private var others: Set<[FetchedRow.Value]> = []
-  private var key: [UInt8] = []
-
-  /// Returns false for a row that is equal to an earlier one.
-  mutating func insert(_ row: ColumnRows.Row) -> Bool {
-    key.removeAll(keepingCapacity: true)
-    for index in 0..<row.count {
-      guard append(row.cell(index)) else { return others.insert(row.values).inserted }
-    }
-    return keys.insert(key).inserted
-  }
-
-  /// Appends bytes that are the same for equal values only. False for values without such bytes.
-  private mutating func append(_ cell: ColumnRows.Cell) -> Bool {
-    switch cell {
-    case .null: key.append(0)
-    case .boolean(let flag): key += [1, flag ? 1 : 0]
-    case .integer(let number): append(2, UInt64(bitPattern: number))
-    case .date(let seconds): append(3, seconds.isNaN ? .max : (seconds + 0).bitPattern)
-    case .text(let bytes):
-      append(4, UInt64(truncatingIfNeeded: bytes.count))
-      key.append(contentsOf: bytes)
-    case .decimal(let bytes):
-      guard let number = DecimalNumber(utf8: Span(_unsafeElements: bytes)) else { return false }
-      let text = number.normalized.description
-      append(5, UInt64(truncatingIfNeeded: text.utf8.count))
-      key.append(contentsOf: text.utf8)
-    case .value(.value(.double(let number))): append(6, number.isNaN ? .max : (number + 0).bitPattern)
-    case .value(.value(.float(let number))):
-      append(7, number.isNaN ? .max : UInt64(truncatingIfNeeded: (number + 0).bitPattern))
-    case .value: return false
-    }
-    return true
-  }
-
-  private mutating func append(_ kind: UInt8, _ number: UInt64) {
-    key.append(kind)
-    withUnsafeBytes(of: number.littleEndian) { key.append(contentsOf: $0) }
   }
 }

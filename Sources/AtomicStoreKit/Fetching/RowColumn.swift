@@ -12,6 +12,8 @@ struct RowColumn {
   /// The to-one relationships that lead to the object with the value.
   private let steps: [Int]
   let source: Source
+  /// Whether the value is in the row's own object.
+  var isDirect: Bool { steps.isEmpty }
 
   /// Returns nil for what is not stored in a column, and for values that the format supplies later.
   init?(_ expression: FetchExpression, _ start: EntityPlan, _ plan: ModelPlan, _ version: NodeVersion) {

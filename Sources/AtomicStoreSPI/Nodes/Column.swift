@@ -149,6 +149,22 @@ struct ColumnHeader {
     }
   }
 
+  /// Makes null cells of fixed width zero in memory, whatever is there.
+  func clearNulls(_ rows: Int) {
+    for word in 0..<(rows + 63) / 64 where presence[word] != .max {
+      let first = word * 64
+      let end = min(first + 64, rows)
+      guard presence[word] != 0 else {
+        (cells + first * width).initializeMemory(as: UInt8.self, repeating: 0, count: (end - first) * width)
+        continue
+      }
+      let present = presence[word]
+      for row in first..<end where present & (1 << UInt64(row & 63)) == 0 {
+        (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0, count: width)
+      }
+    }
+  }
+
   @inline(__always) func cell<Value: BitwiseCopyable>(_ row: Int, as type: Value.Type) -> Value {
     cells.load(fromByteOffset: row &* MemoryLayout<Value>.size, as: type)
   }

@@ -68,6 +68,12 @@ package struct ReferenceView {
   let numbers: UnsafePointer<Int64>
   let texts: ColumnView?
 
+  init(_ table: EntityTable) {
+    rows = table.count
+    numbers = UnsafePointer(table.referenceNumbers.header.pointee.cells.assumingMemoryBound(to: Int64.self))
+    texts = table.referenceTexts.map { ColumnView($0.header, rows: min($0.header.pointee.capacity, table.count)) }
+  }
+
   /// Whether there may be string references.
   package var hasTexts: Bool { texts != nil }
   /// The integer reference of a row whose reference is not a string.

@@ -202,14 +202,7 @@ extension EntityReader {
   package var isCanonical: Bool { content.table.isCanonical }
 
   /// The references as raw memory. Valid while the reader is retained.
-  package var references: ReferenceView {
-    let texts = content.table.referenceTexts?.header
-    return ReferenceView(
-      rows: content.table.count,
-      numbers: UnsafePointer(
-        content.table.referenceNumbers.header.pointee.cells.assumingMemoryBound(to: Int64.self)),
-      texts: texts.map { ColumnView($0, rows: min($0.pointee.capacity, content.table.count)) })
-  }
+  package var references: ReferenceView { ReferenceView(content.table) }
 }
 
 extension NodeTable {

@@ -9,26 +9,11 @@ extension NodeTable {
   /// - Throws: `.danglingReference` if a relationship names a node that was removed.
   public func canonical() throws(PersistentStoreError) -> NodeTable {
     if isCanonical { return self }
-    // The new row for each old row; all bits set for deleted rows.
-    var newRows: [[UInt32]] = []
-    var orders: [[Int]] = []
-    for table in entities {
-      var rows = (0..<table.count).filter { !table.isDeleted($0) }
-      if table.referenceTexts == nil {
-        let numbers = table.referenceNumbers.header
-        rows.sort { numbers.pointee.cell($0, as: Int64.self) < numbers.pointee.cell($1, as: Int64.self) }
-      } else {
-        rows.sort { table.precedes($0, table, $1) }
-      }
-      var target = [UInt32](repeating: .max, count: table.count)
-      for (new, old) in rows.enumerated() { target[old] = UInt32(truncatingIfNeeded: new) }
-      newRows.append(target)
-      orders.append(rows)
-    }
-
+    let orders = entities.map { $0.rowsInOrder() }
+    let moves = RowMoves(orders, counts: entities.map(\.count))
     var result = NodeTable(model: model)
     for index in entities.indices {
-      result.entities[index] = try reordered(index, orders[index], newRows)
+      result.entities[index] = try reordered(index, orders[index], moves)
     }
     result.fillLookups()
     return result
@@ -65,24 +50,24 @@ extension NodeTable {
   }
 
   /// The table of an entity with its rows in another order, and its handles to their new rows.
-  private func reordered(_ index: Int, _ order: [Int], _ newRows: [[UInt32]]) throws(PersistentStoreError)
-    -> EntityTable
-  {
+  private func reordered(
+    _ index: Int, _ order: [UInt32], _ moves: RowMoves
+  ) throws(PersistentStoreError) -> EntityTable {
     let old = entities[index]
     var new = EntityTable(slots: model.records[index].slots)
     new.count = order.count
     new.referenceNumbers = Column(.integer64, rows: order.count)
-    for (row, oldRow) in order.enumerated() {
-      new.referenceNumbers.header.pointee.setCell(
-        row, old.referenceNumbers.header.pointee.cell(oldRow, as: Int64.self))
-      new.referenceNumbers.header.pointee.markPresent(row)
+    let numbers = new.referenceNumbers.header
+    for row in order.indices {
+      numbers.pointee.setCell(row, old.referenceNumber(Int(order[row])))
+      numbers.pointee.markPresent(row)
     }
     if old.referenceTexts != nil {
       let texts = Column(.bytes)
       texts.header.pointee.grow(to: order.count)
-      for (row, oldRow) in order.enumerated() {
+      for row in order.indices {
         // No longer in all than in the old column, so there is room.
-        if let text = old.referenceText(oldRow) {
+        if let text = old.referenceText(Int(order[row])) {
           _ = texts.header.pointee.setBytes(row, text.baseAddress, count: text.count)
         }
       }
@@ -94,61 +79,21 @@ extension NodeTable {
       guard old.hasValues(slot.index) else { continue }
       new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
       let into = new.columns[slot.index].header
-      for (row, oldRow) in order.enumerated() {
-        guard let removed = try copyCell(from: from, oldRow: oldRow, into: into, row: row, newRows: newRows) else {
-          continue
-        }
-        let location = StoreLocation(
-          entity: model.records[index].description.name, reference: old.reference(oldRow).description,
-          property: slot.name)
-        throw PersistentStoreError(.danglingReference, "\(objectReference(of: removed)) was removed", at: location)
-      }
+      guard let (oldRow, removed) = try into.pointee.fill(from: from, order, moves) else { continue }
+      let location = StoreLocation(
+        entity: model.records[index].description.name, reference: old.reference(oldRow).description,
+        property: slot.name)
+      throw PersistentStoreError(.danglingReference, "\(objectReference(of: removed)) was removed", at: location)
     }
     new.fillUnused()
-    for (row, payload) in old.payloads where newRows[index][row] != .max {
-      new.payloads[Int(newRows[index][row])] = payload
+    for (row, payload) in old.payloads {
+      if let row = moves.row(entity: index, row) { new.payloads[row] = payload }
     }
     for key in old.deferred {
-      let row = newRows[index][Int(key & 0xFFFF_FFFF)]
-      if row != .max { new.deferred.insert(EntityTable.deferredKey(slot: Int(key >> 32), row: Int(row))) }
+      guard let row = moves.row(entity: index, Int(key & 0xFFFF_FFFF)) else { continue }
+      new.deferred.insert(EntityTable.deferredKey(slot: Int(key >> 32), row: row))
     }
     return new
-  }
-
-  /// Copies one cell, handles translated. Gives back a handle whose node is gone, if there is one.
-  private func copyCell(
-    from: UnsafeMutablePointer<ColumnHeader>, oldRow: Int, into: UnsafeMutablePointer<ColumnHeader>, row: Int,
-    newRows: [[UInt32]]
-  ) throws(PersistentStoreError) -> NodeHandle? {
-    guard from.pointee.isPresent(oldRow) else { return nil }
-    func translate(_ bits: UInt64) -> UInt64? {
-      let node = NodeHandle(bits: bits)
-      let target = newRows[node.entity][node.row]
-      return target == .max ? nil : NodeHandle(entity: node.entity, row: Int(target)).bits
-    }
-    let width = from.pointee.width
-    switch from.pointee.layout {
-    case .toOne:
-      let bits = from.pointee.cell(oldRow, as: UInt64.self)
-      guard let target = translate(bits) else { return NodeHandle(bits: bits) }
-      into.pointee.setCell(row, target)
-    case .toMany:
-      var list: [UInt64] = []
-      for bits in from.pointee.handles(oldRow) {
-        guard let target = translate(bits) else { return NodeHandle(bits: bits) }
-        list.append(target)
-      }
-      guard into.pointee.setHandles(row, list) else { throw .columnFull(StoreLocation()) }
-    case .bytes:
-      let bytes = from.pointee.bytes(oldRow)
-      guard into.pointee.setBytes(row, bytes.baseAddress, count: bytes.count) else {
-        throw .columnFull(StoreLocation())
-      }
-    default:
-      (into.pointee.cells + row * width).copyMemory(from: from.pointee.cells + oldRow * width, byteCount: width)
-      into.pointee.markPresent(row)
-    }
-    return nil
   }
 }
 

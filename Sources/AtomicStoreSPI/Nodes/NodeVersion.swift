@@ -106,6 +106,9 @@ package final class NodeVersion: @unchecked Sendable {
     ColumnView(columns[starts[entity] + slot].header, rows: fixed.entities[entity].count)
   }
 
+  /// The references of an entity's rows as raw memory. Valid while the version is retained. Not for windows.
+  package func references(entity: Int) -> ReferenceView { ReferenceView(fixed.entities[entity]) }
+
   /// Whether the format has yet to supply values of a column.
   package func hasDeferredValues(entity: Int, slot: Int) -> Bool {
     !deferredColumns.isEmpty && deferredColumns[entity].contains(slot)

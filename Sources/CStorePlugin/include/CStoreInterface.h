@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "73f94c7b6b56a53ce98ac93808c1f41740bd03b21ce67c72a95b58a8a6631f4c"
+#define ASP_INTERFACE "745f3c5fbd15ac0d6e072bc26fff55711b1e1ca6a12d7979d51d088f0b687115"

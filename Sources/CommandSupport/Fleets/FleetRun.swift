@@ -1,4 +1,5 @@
 import ArgumentParser
+import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
@@ -19,17 +20,15 @@ package struct FleetAnswer: Sendable {
 /// a summary on standard error.
 package struct FleetRun {
   private let list: StoreList
-  private let workers: Int
   private let json: Bool
 
   /// - Parameter json: Whether the summary is JSON.
-  package init(_ list: StoreList, workers: Int, json: Bool) {
+  package init(_ list: StoreList, json: Bool) {
     self.list = list
-    self.workers = workers
     self.json = json
   }
 
-  /// Runs `work` for each store, in several threads.
+  /// Runs `work` for each store, in several threads. Each store is then treated by one of them alone.
   ///
   /// - Parameter work: Receives the index in the list and the path. An error it throws is the result of this store
   ///   only.
@@ -37,6 +36,8 @@ package struct FleetRun {
   package func run(_ work: @escaping @Sendable (Int, String) throws -> FleetAnswer) throws {
     var summary = FleetSummary()
     let entries = list.entries
+    let workers = ParallelWork.jobs
+    ParallelWork.jobs = 1
     try Diagnostics.stream { writer in
       try OrderedWorkers.run(count: entries.count, workers: workers) { index in
         FleetLine(entries[index]) { try work(index, $0) }

@@ -55,7 +55,7 @@ public struct BinaryPropertyListReader {
   /// The range of the bytes that were not read from the file.
   private let gap: Range<Int>
   private let offsetSize: Int
-  private let referenceSize: Int
+  let referenceSize: Int
   private let tableOffset: Int
 
   static let headerSize = 8
@@ -238,54 +238,6 @@ extension BinaryPropertyListReader {
   public func dataBytes(of object: Object) throws(PersistentStoreError) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: bytes[try dataRange(of: object)])
   }
-
-  /// Returns a string's value.
-  ///
-  /// - Throws: `.malformed` for a byte above 0x7F in an ASCII string and for an unpaired surrogate, with its offset.
-  public func string(of object: Object) throws(PersistentStoreError) -> String {
-    let offset = try expect(.string, object)
-    let isWide = bytes[offset] >= 0x60
-    let range = try counted(offset, unit: isWide ? 2 : 1)
-    if isWide { return try wideString(range) }
-    for place in range where bytes[place] > 0x7F {
-      throw malformed("an ASCII string contains the byte 0x\(String(bytes[place], radix: 16))", place)
-    }
-    return String(decoding: bytes[range], as: UTF8.self)
-  }
-
-  private func wideString(_ range: Range<Int>) throws(PersistentStoreError) -> String {
-    var text: [UInt8] = []
-    text.reserveCapacity(range.count + range.count / 2)
-    var place = range.lowerBound
-    while place < range.upperBound {
-      var scalar = UInt32(bytes[place]) << 8 | UInt32(bytes[place + 1])
-      place += 2
-      if scalar & 0xF800 == 0xD800 {
-        guard scalar < 0xDC00, place < range.upperBound, bytes[place] & 0xFC == 0xDC else {
-          throw malformed("a string contains an unpaired surrogate, 0x\(String(scalar, radix: 16))", place - 2)
-        }
-        let low = UInt32(bytes[place]) << 8 | UInt32(bytes[place + 1])
-        place += 2
-        scalar = 0x10000 + (scalar - 0xD800) << 10 + (low - 0xDC00)
-      }
-      switch scalar {
-      case 0..<0x80: text.append(UInt8(scalar))
-      case 0x80..<0x800:
-        text.append(UInt8(0xC0 | scalar >> 6))
-        text.append(UInt8(0x80 | scalar & 0x3F))
-      case 0x800..<0x10000:
-        text.append(UInt8(0xE0 | scalar >> 12))
-        text.append(UInt8(0x80 | scalar >> 6 & 0x3F))
-        text.append(UInt8(0x80 | scalar & 0x3F))
-      default:
-        text.append(UInt8(0xF0 | scalar >> 18))
-        text.append(UInt8(0x80 | scalar >> 12 & 0x3F))
-        text.append(UInt8(0x80 | scalar >> 6 & 0x3F))
-        text.append(UInt8(0x80 | scalar & 0x3F))
-      }
-    }
-    return String(decoding: text, as: UTF8.self)
-  }
 }
 
 extension BinaryPropertyListReader {
@@ -308,7 +260,7 @@ extension BinaryPropertyListReader {
     guard list.isDictionary else { throw mismatch(.dictionary, .array, at: list.offset) }
     let key = try reference(position, list)
     // `position` is less than `count` here, and twice the count fits in the file.
-    return (key, try object(at: list.start + (list.count + position) * referenceSize))
+    return (key, try objectReferenced(at: list.start + (list.count + position) * referenceSize))
   }
 
   /// Returns the value for a key, compared by UTF-8 bytes, or nil. It searches linearly: keep the result.
@@ -357,15 +309,15 @@ extension BinaryPropertyListReader {
       throw PersistentStoreError(
         .missingObject, "element \(position), but there are \(list.count)", at: StoreLocation(offset: list.offset))
     }
-    return try object(at: list.start + position * referenceSize)
+    return try objectReferenced(at: list.start + position * referenceSize)
   }
 
   /// The reference to the value of an entry whose position was checked.
   func valueReference(_ position: Int, _ list: References) throws(PersistentStoreError) -> Object {
-    try object(at: list.start + (list.count + position) * referenceSize)
+    try objectReferenced(at: list.start + (list.count + position) * referenceSize)
   }
 
-  private func object(at place: Int) throws(PersistentStoreError) -> Object {
+  func objectReferenced(at place: Int) throws(PersistentStoreError) -> Object {
     let index = Self.unsigned(bytes, at: place, size: referenceSize)
     guard index < UInt64(objectCount) else {
       throw malformed("a reference to object \(index), but there are \(objectCount)", place)
@@ -387,7 +339,7 @@ extension BinaryPropertyListReader {
 }
 
 extension BinaryPropertyListReader {
-  private func expect(_ kind: Kind, _ object: Object) throws(PersistentStoreError) -> Int {
+  func expect(_ kind: Kind, _ object: Object) throws(PersistentStoreError) -> Int {
     let offset = try offset(of: object)
     let actual = try self.kind(at: offset)
     guard actual == kind else { throw mismatch(kind, actual, at: offset) }
@@ -399,7 +351,7 @@ extension BinaryPropertyListReader {
   }
 
   /// The range of the payload of an object with a count: the low nibble, or after 15 an integer object.
-  private func counted(_ offset: Int, unit: Int) throws(PersistentStoreError) -> Range<Int> {
+  func counted(_ offset: Int, unit: Int) throws(PersistentStoreError) -> Range<Int> {
     let nibble = Int(bytes[offset] & 0x0F)
     if nibble < 15 { return try payload(offset + 1, count: nibble, unit: unit, of: offset) }
     let place = offset + 1
@@ -434,11 +386,18 @@ extension BinaryPropertyListReader {
   }
 
   /// A big-endian number of 1 to 8 bytes, which must be within the bytes.
+  @inline(__always)
   private static func unsigned(_ bytes: UnsafeRawBufferPointer, at place: Int, size: Int) -> UInt64 {
-    if size == 8 { return UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) }
-    var value: UInt64 = 0
-    for index in place..<(place + size) { value = value << 8 | UInt64(bytes[index]) }
-    return value
+    switch size {
+    case 1: return UInt64(bytes[place])
+    case 2: return UInt64(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt16.self)))
+    case 4: return UInt64(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
+    case 8: return UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+    default:
+      var value: UInt64 = 0
+      for index in place..<(place + size) { value = value << 8 | UInt64(bytes[index]) }
+      return value
+    }
   }
 }
 

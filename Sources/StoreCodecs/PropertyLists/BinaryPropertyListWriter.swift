@@ -32,7 +32,9 @@ public struct BinaryPropertyListWriter: ~Copyable {
   private var buffer: [UInt8] = []
   private var flushedCount = 0
   private var offsets: [Int] = []
-  private var strings: [PropertyListText: Reference] = [:]
+  /// The strings written so far, and the reference of each by its number.
+  private var texts = TextNumbers()
+  private var textReferences: [Reference] = []
   /// The number of missing bytes of the open data object.
   private var missingCount = 0
 
@@ -104,18 +106,45 @@ public struct BinaryPropertyListWriter: ~Copyable {
 
   /// Writes a string, or returns the reference of an equal one written before.
   public mutating func string(_ value: String) throws(PersistentStoreError) -> Reference {
-    let key = PropertyListText(value)
-    if let known = strings[key] { return known }
+    var text = value
+    let number = text.withUTF8 { texts.add($0) }
+    if number < textReferences.count { return textReferences[number] }
     let reference = try begin()
-    if value.utf8.allSatisfy({ $0 < 0x80 }) {
-      appendMarker(0x50, count: value.utf8.count)
-      buffer.append(contentsOf: value.utf8)
+    textReferences.append(reference)
+    if text.utf8.allSatisfy({ $0 < 0x80 }) {
+      appendMarker(0x50, count: text.utf8.count)
+      buffer.append(contentsOf: text.utf8)
     } else {
-      appendMarker(0x60, count: value.utf16.count)
-      for unit in value.utf16 { appendNumber(UInt64(unit), size: 2) }
+      appendWide(text)
     }
-    strings[key] = reference
     return reference
+  }
+
+  /// Writes a string from its UTF-8, or returns the reference of an equal one written before.
+  ///
+  /// - Throws: `.invalidValue` if the bytes are not UTF-8.
+  public mutating func string(utf8: Span<UInt8>) throws(PersistentStoreError) -> Reference {
+    let number = utf8.withUnsafeBufferPointer { texts.add($0) }
+    if number < textReferences.count { return textReferences[number] }
+    let reference = try begin()
+    textReferences.append(reference)
+    var bits: UInt8 = 0
+    for index in 0..<utf8.count { bits |= utf8[index] }
+    if bits < 0x80 {
+      appendMarker(0x50, count: utf8.count)
+      utf8.withUnsafeBufferPointer { buffer.append(contentsOf: $0) }
+      return reference
+    }
+    guard let text = utf8.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) }) else {
+      throw PersistentStoreError(.invalidValue, "the string for a property list is not UTF-8")
+    }
+    appendWide(text)
+    return reference
+  }
+
+  private mutating func appendWide(_ text: String) {
+    appendMarker(0x60, count: text.utf16.count)
+    for unit in text.utf16 { appendNumber(UInt64(unit), size: 2) }
   }
 
   /// Writes a data object.
@@ -293,11 +322,13 @@ extension BinaryPropertyListWriter {
     appendNumber(bits, size: size)
   }
 
-  private mutating func appendNumber(_ value: UInt64, size: Int) {
-    var shift = size * 8
-    while shift > 0 {
-      shift -= 8
-      buffer.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+  /// Appends a big-endian number of 1, 2, 4 or 8 bytes.
+  @inline(__always) private mutating func appendNumber(_ value: UInt64, size: Int) {
+    switch size {
+    case 1: buffer.append(UInt8(truncatingIfNeeded: value))
+    case 2: withUnsafeBytes(of: UInt16(truncatingIfNeeded: value).bigEndian) { buffer.append(contentsOf: $0) }
+    case 4: withUnsafeBytes(of: UInt32(truncatingIfNeeded: value).bigEndian) { buffer.append(contentsOf: $0) }
+    default: withUnsafeBytes(of: value.bigEndian) { buffer.append(contentsOf: $0) }
     }
   }
 

@@ -71,16 +71,11 @@ public enum Base64 {
   /// - Throws: ``DecodingError`` for a character outside the alphabet, padding that is missing, misplaced or too much,
   ///   and remaining bits that are not zero. `output` is then empty.
   public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) throws(DecodingError) {
-    // Unoptimised, vectors are slower than bytes.
-    #if DEBUG
-      try decode(text, into: &output, isWide: false)
-    #else
-      try decode(text, into: &output, isWide: true)
-    #endif
+    try decode(text, into: &output, inFours: true)
   }
 
-  /// - Parameter isWide: Whether sixteen digits at a time are decoded, where there are as many.
-  static func decode(_ text: Span<UInt8>, into output: inout [UInt8], isWide: Bool) throws(DecodingError) {
+  /// - Parameter inFours: Whether four digits at a time are decoded, where there are as many.
+  static func decode(_ text: Span<UInt8>, into output: inout [UInt8], inFours: Bool) throws(DecodingError) {
     let room = text.count / 4 * 3 + 3
     if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
     var count = 0
@@ -89,14 +84,14 @@ public enum Base64 {
       try text.withUnsafeBufferPointer { source throws(DecodingError) in
         // There is room for three bytes at least.
         guard let base = target.baseAddress else { return 0 }
-        return try decode(source, to: base, isWide: isWide)
+        return try decode(source, to: base, inFours: inFours)
       }
     }
   }
 
   /// Writes at most three bytes for every four of `source`; returns how many.
   private static func decode(
-    _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>, isWide: Bool
+    _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>, inFours: Bool
   ) throws(DecodingError) -> Int {
     try values.withUnsafeBufferPointer { values throws(DecodingError) in
       let end = source.count
@@ -107,20 +102,7 @@ public enum Base64 {
       var digits = 0
       while index < end {
         if digits == 0 {
-          if isWide { decodeSixteens(source, &index, to: target, &written) }
-          while index + 4 <= end {
-            let a = values[Int(source[index])]
-            let b = values[Int(source[index + 1])]
-            let c = values[Int(source[index + 2])]
-            let d = values[Int(source[index + 3])]
-            if (a | b | c | d) >= 64 { break }
-            let word = UInt32(a) << 18 | UInt32(b) << 12 | UInt32(c) << 6 | UInt32(d)
-            target[written] = UInt8(truncatingIfNeeded: word >> 16)
-            target[written + 1] = UInt8(truncatingIfNeeded: word >> 8)
-            target[written + 2] = UInt8(truncatingIfNeeded: word)
-            written += 3
-            index += 4
-          }
+          if inFours { decodeFours(source, &index, to: target, &written) }
           if index == end { break }
         }
         let byte = source[index]
@@ -148,40 +130,29 @@ public enum Base64 {
     }
   }
 
-  /// Decodes sixteen digits at a time, until one of them is not a digit. Needs room for a byte more than it writes, and
-  /// four digits that follow have room for three.
-  private static func decodeSixteens(
+  /// Decodes four digits at a time, until one of them is not a digit. Writes a byte more than it decodes: there is room
+  /// for three more.
+  private static func decodeFours(
     _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, to target: UnsafeMutablePointer<UInt8>,
     _ written: inout Int
   ) {
     guard let base = source.baseAddress else { return }
-    let from = UnsafeRawPointer(base)
     let to = UnsafeMutableRawPointer(target)
-    while index &+ 16 <= source.count {
-      let bytes = from.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
-      let isUpper = bytes &- UInt8(ascii: "A") .< 26
-      let isLower = bytes &- UInt8(ascii: "a") .< 26
-      let isNumber = bytes &- UInt8(ascii: "0") .< 10
-      let isPlus = bytes .== UInt8(ascii: "+")
-      let isSlash = bytes .== UInt8(ascii: "/")
-      guard all(isUpper .| isLower .| isNumber .| isPlus .| isSlash) else { return }
-      var values = bytes &- UInt8(ascii: "A")
-      values.replace(with: bytes &- (UInt8(ascii: "a") - 26), where: isLower)
-      values.replace(with: bytes &+ (52 - UInt8(ascii: "0")), where: isNumber)
-      values.replace(with: 62, where: isPlus)
-      values.replace(with: 63, where: isSlash)
-      // In each word of four digits, the first is the lowest byte; so is the first of the three bytes.
-      let words = unsafeBitCast(values, to: SIMD4<UInt32>.self)
-      let first = (words & 0x3F) &<< 2 | (words &>> 12) & 0x03
-      let second = (words & 0x0F00) &<< 4 | (words &>> 10) & 0x0F00
-      let third = (words & 0x03_0000) &<< 6 | (words &>> 8) & 0x3F_0000
-      let result = first | second | third
-      to.storeBytes(of: result[0], toByteOffset: written, as: UInt32.self)
-      to.storeBytes(of: result[1], toByteOffset: written &+ 3, as: UInt32.self)
-      to.storeBytes(of: result[2], toByteOffset: written &+ 6, as: UInt32.self)
-      to.storeBytes(of: result[3], toByteOffset: written &+ 9, as: UInt32.self)
-      index &+= 16
-      written &+= 12
+    placedValues.withUnsafeBufferPointer { table in
+      guard let table = table.baseAddress else { return }
+      var place = index
+      var count = written
+      while place &+ 4 <= source.count {
+        let word =
+          table[Int(base[place])] | table[256 &+ Int(base[place &+ 1])] | table[512 &+ Int(base[place &+ 2])]
+          | table[768 &+ Int(base[place &+ 3])]
+        if word > 0xFF_FFFF { break }
+        to.storeBytes(of: word, toByteOffset: count, as: UInt32.self)
+        place &+= 4
+        count &+= 3
+      }
+      index = place
+      written = count
     }
   }
 
@@ -219,6 +190,15 @@ public enum Base64 {
     for byte in "\t\n\r ".utf8 { table[Int(byte)] = space }
     return table
   }()
+
+  /// For each of the four digits of a quantum the value of each byte, at its place in the three bytes, of which the
+  /// first is the lowest; all bits set for bytes that are not digits.
+  private static let placedValues: [UInt32] = (0..<4).flatMap { digit in
+    values.map { value -> UInt32 in
+      guard value < 64 else { return .max }
+      return (UInt32(value) << UInt32(26 - digit * 6)).byteSwapped
+    }
+  }
 
   private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 }

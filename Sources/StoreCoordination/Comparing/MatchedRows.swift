@@ -73,11 +73,17 @@ struct MatchedRows {
 
   /// The rows of a table in the order of references.
   private static func rows(_ reader: EntityReader) -> [UInt32] {
-    let all = (0..<reader.count).lazy.map { UInt32(truncatingIfNeeded: $0) }
+    let all = (0..<UInt32(truncatingIfNeeded: reader.count))
     if reader.isCanonical { return Array(all) }
     let references = reader.references
     return withExtendedLifetime(reader) {
-      all.filter { !reader.isDeleted(row: Int($0)) }.sorted { references.order(Int($0), references, Int($1)) < 0 }
+      var rows = all.filter { !reader.isDeleted(row: Int($0)) }
+      if references.hasTexts {
+        rows.sort { references.order(Int($0), references, Int($1)) < 0 }
+      } else {
+        NumberSort.sort(&rows) { references.number(Int($0)) }
+      }
+      return rows
     }
   }
 }

@@ -42,6 +42,9 @@ extension PersistentStoreCoordinator {
     } catch {
       throw error.located(StoreLocation(file: address.shown))
     }
+    // What appears at the place from now on could not be restored.
+    var converter = converter
+    converter.replacesTarget = replaced != nil
     let written = try converter.convert(store, to: address.full).identifier
     var token: HistoryToken?
     do {

@@ -163,13 +163,10 @@ final class ObjectLoader: DocumentReader {
     // The kit leaves out the second of two objects with one reference; Core Data's rule for other hierarchies is
     // relaxed.
     guard !numbersAscend, !skipsDamagedObjects else { return }
-    let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
-    for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
-      duplicate = sorted[index]
-      throw PersistentStoreError(
-        .duplicateReference, "two objects have the id z\(sorted[index])",
-        at: StoreLocation(reference: "z\(sorted[index])"))
-    }
+    guard let least = Duplicates.least(in: UnsafeBufferPointer(start: numbers, count: numberCount)) else { return }
+    duplicate = least
+    throw PersistentStoreError(
+      .duplicateReference, "two objects have the id z\(least)", at: StoreLocation(reference: "z\(least)"))
   }
 
   /// The kit detects duplicates within a hierarchy; across hierarchies they are detected here.

@@ -51,8 +51,7 @@ extension NodeTableBuilder {
     }
     if rows & 63 != 0, words > 0 { header.pointee.presence[words - 1] &= (1 << UInt64(rows & 63)) - 1 }
     guard presence != nil else { return }
-    // A null cell is zero in memory, whatever the file contains.
-    for row in 0..<rows where !header.pointee.isPresent(row) { header.pointee.setNull(row) }
+    header.pointee.clearNulls(rows)
   }
 
   /// Fills a slot of variable-length values (string, URI, data, transformable, decimal text): a length for each row,
@@ -81,7 +80,7 @@ extension NodeTableBuilder {
     for row in 0..<rows {
       let length = lengths[row]
       if length == Extent.nullLength {
-        header.pointee.setNull(row)
+        header.pointee.setCell(row, UInt64.max)
         continue
       }
       guard Int(length) <= heap.count - start else {

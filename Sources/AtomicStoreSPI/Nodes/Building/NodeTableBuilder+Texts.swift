@@ -23,8 +23,11 @@ extension NodeTableBuilder {
   }
 
   private func encode(_ text: UnsafeBufferPointer<UInt8>, _ slot: Int) -> UInt64 {
-    let root = Int(current.pointee.roots[slot])
-    return RawReference.textTag | UInt64(truncatingIfNeeded: texts[root].add(text))
+    encode(text, root: Int(current.pointee.roots[slot]))
+  }
+
+  func encode(_ text: UnsafeBufferPointer<UInt8>, root: Int) -> UInt64 {
+    RawReference.textTag | UInt64(truncatingIfNeeded: texts[root].add(text))
   }
 
   /// Notes the string reference of a row.
@@ -49,8 +52,14 @@ extension NodeTableBuilder {
 
   private func setReference(_ text: UnsafeBufferPointer<UInt8>, _ entity: Int, _ row: Int) {
     precondition(row >= 0 && row < building[entity].count, "the row does not exist")
+    noteNumber(texts[model.records[entity].root].add(text), entity, row)
+  }
+
+  /// Notes the string reference of a row, in any order of rows.
+  func noteNumber(_ number: Int, _ entity: Int, _ row: Int) {
     if let last = textRows[entity].last, Int(last.row) > row { unsortedTexts.insert(entity) }
-    noteText(text, entity, row)
+    textRows[entity].append(
+      TextRow(row: UInt32(truncatingIfNeeded: row), number: UInt32(truncatingIfNeeded: number)))
   }
 
   static func notUTF8(_ location: StoreLocation) -> PersistentStoreError {

@@ -18,7 +18,7 @@ public final class NodeTableBuilder {
   package let limits: StoreLimits
   /// How many bytes of columns may still be allocated.
   var room: Int
-  private let roomAtFirst: Int
+  let roomAtFirst: Int
   /// The number of rows that there is room for, of all entities: a load cannot have more.
   var roomForRows = 0
   /// What happens to inconsistent relationships.

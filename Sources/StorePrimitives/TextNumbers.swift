@@ -5,56 +5,63 @@ import Glibc
 ///
 /// All bytes are in one array and the hash table contains numbers only, so that a million texts take a handful of
 /// allocations, and none is counted as a reference.
-struct TextNumbers: Sendable {
-  private var bytes: [UInt8] = []
+package struct TextNumbers: Sendable {
+  @usableFromInline var bytes: [UInt8] = []
   /// Where each text ends in ``bytes``; it begins where the one before ends.
-  private var ends: [Int] = []
-  /// What is at a place of the hash table: all that a comparison needs but the text's end and bytes, which are read at
-  /// the same time. The memory is too large for caches, so what counts is how many reads wait for others.
+  @usableFromInline var ends: [Int] = []
+  /// What is at a place of the hash table: all that a comparison needs but the text's bytes. The memory is too large
+  /// for caches, so what counts is how many reads wait for others.
   private struct Entry {
     /// Half of the hash, so that few texts need to be compared, and none when the table grows.
     var hash: UInt32
     /// The number plus one; 0 where nothing is.
     var number: UInt32
-    var start: Int
+    /// Where the text begins, in the lower 40 bits, and its length in the others; see ``longLength``.
+    var extent: UInt64
   }
+  /// What stands for a length that does not fit beside the start: it follows from ``ends``.
+  private static let longLength = 0xFF_FFFF
+  private static let startBits: UInt64 = 40
   /// A text at the place of its hash or behind it. The size is a power of two.
   private var places: [Entry] = []
   /// Differs from process to process, so that no file can be made whose texts all have the same hash.
   private let seed = Self.seed
   private static let seed = UInt64.random(in: .min ... .max)
 
-  init() {}
+  package init() {}
 
   /// The number of texts.
-  var count: Int { ends.count }
+  package var count: Int { ends.count }
 
   /// The text with that number.
-  subscript(number: Int) -> String { withBytes(of: number) { String(decoding: $0, as: UTF8.self) } }
+  package subscript(number: Int) -> String { withBytes(of: number) { String(decoding: $0, as: UTF8.self) } }
 
   /// Calls `body` with the bytes of a text, which are valid inside `body` only.
-  func withBytes<Result>(of number: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+  @inlinable package func withBytes<Result>(of number: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
     let start = number > 0 ? ends[number - 1] : 0
     return bytes.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[start..<ends[number]])) }
   }
 
   /// How many bytes a text has.
-  func length(of number: Int) -> Int { ends[number] - (number > 0 ? ends[number - 1] : 0) }
+  package func length(of number: Int) -> Int { ends[number] - (number > 0 ? ends[number - 1] : 0) }
 
   /// The number of a text; nil if it has none.
-  func number(of text: UnsafeBufferPointer<UInt8>) -> Int? {
+  package func number(of text: UnsafeBufferPointer<UInt8>) -> Int? {
     guard !places.isEmpty else { return nil }
     return find(text, hash(text)).number
   }
 
   /// The number of a text, which gets the next one if it has none.
-  mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+  package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
     // At most three quarters of the places are taken.
     if (ends.count + 1) * 4 > places.count * 3 { grow() }
     let hash = hash(text)
     let (found, place) = find(text, hash)
     if let found { return found }
-    places[place] = Entry(hash: hash, number: UInt32(truncatingIfNeeded: ends.count + 1), start: bytes.count)
+    let length = UInt64(truncatingIfNeeded: min(text.count, Self.longLength))
+    places[place] = Entry(
+      hash: hash, number: UInt32(truncatingIfNeeded: ends.count + 1),
+      extent: UInt64(truncatingIfNeeded: bytes.count) | length << Self.startBits)
     bytes.append(contentsOf: text)
     ends.append(bytes.count)
     return ends.count - 1
@@ -73,17 +80,20 @@ struct TextNumbers: Sendable {
   }
 
   private func isEqual(_ text: UnsafeBufferPointer<UInt8>, _ entry: Entry) -> Bool {
-    guard ends[Int(entry.number) - 1] - entry.start == text.count else { return false }
+    var length = Int(entry.extent >> Self.startBits)
+    if length == Self.longLength { length = self.length(of: Int(entry.number) - 1) }
+    guard length == text.count else { return false }
+    let start = Int(entry.extent & (1 << Self.startBits - 1))
     return bytes.withUnsafeBufferPointer { all in
       guard let one = text.baseAddress, let two = all.baseAddress else { return true }
-      return memcmp(one, two + entry.start, text.count) == 0
+      return memcmp(one, two + start, text.count) == 0
     }
   }
 
   private mutating func grow() {
     let size = max(16, places.count * 2)
     let before = places
-    places = Array(repeating: Entry(hash: 0, number: 0, start: 0), count: size)
+    places = Array(repeating: Entry(hash: 0, number: 0, extent: 0), count: size)
     for entry in before where entry.number != 0 {
       var place = Int(entry.hash) & (size - 1)
       while places[place].number != 0 { place = (place + 1) & (size - 1) }
@@ -112,13 +122,5 @@ struct TextNumbers: Sendable {
     }
     result = fold(result ^ rest, factor ^ seed)
     return UInt32(truncatingIfNeeded: result ^ result >> 32)
-  }
-}
-
-extension String {
-  /// Calls `body` with the UTF-8 of the string, without copying it where it is contiguous.
-  func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-    if let result = utf8.withContiguousStorageIfAvailable(body) { return result }
-    return Array(utf8).withUnsafeBufferPointer(body)
   }
 }

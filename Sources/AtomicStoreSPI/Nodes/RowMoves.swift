@@ -1,0 +1,96 @@
+/// Where the rows of a table are in another order of its rows.
+final class RowMoves {
+  /// Of all entities, one after the other; all bits set for rows that are not there.
+  private let rows: UnsafeMutablePointer<UInt32>
+  /// Where the rows of each entity begin in ``rows``.
+  private let starts: UnsafeMutablePointer<Int>
+
+  /// - Parameters:
+  ///   - orders: The rows of each entity in their new order.
+  ///   - counts: The number of rows of each entity before.
+  init(_ orders: [[UInt32]], counts: [Int]) {
+    let total = counts.reduce(0, +)
+    rows = .allocate(capacity: max(total, 1))
+    rows.initialize(repeating: .max, count: total)
+    starts = .allocate(capacity: max(counts.count, 1))
+    var start = 0
+    for (entity, order) in orders.enumerated() {
+      (starts + entity).initialize(to: start)
+      for new in order.indices { rows[start + Int(order[new])] = UInt32(truncatingIfNeeded: new) }
+      start += counts[entity]
+    }
+  }
+
+  deinit {
+    rows.deallocate()
+    starts.deallocate()
+  }
+
+  /// The new row of an old one; nil if it is not there.
+  func row(entity: Int, _ row: Int) -> Int? {
+    let target = rows[starts[entity] + row]
+    return target == .max ? nil : Int(target)
+  }
+
+  /// The new handle of a node; nil if it is not there.
+  @inline(__always) func handle(_ bits: UInt64) -> UInt64? {
+    let row = rows[starts[Int(truncatingIfNeeded: bits >> 32)] + Int(truncatingIfNeeded: bits & 0xFFFF_FFFF)]
+    return row == .max ? nil : bits & 0xFFFF_FFFF_0000_0000 | UInt64(row)
+  }
+}
+
+extension EntityTable {
+  /// The rows in ascending order of reference, without deleted ones.
+  func rowsInOrder() -> [UInt32] {
+    let all = (0..<UInt32(truncatingIfNeeded: count))
+    var rows = deletedCount == 0 ? Array(all) : all.filter { !isDeleted(Int($0)) }
+    guard referenceTexts == nil else {
+      rows.sort { precedes(Int($0), self, Int($1)) }
+      return rows
+    }
+    let numbers = referenceNumbers.header
+    NumberSort.sort(&rows) { numbers.pointee.cell(Int($0), as: Int64.self) }
+    return rows
+  }
+}
+
+extension ColumnHeader {
+  /// Fills a new column with the rows of another one in another order, handles translated.
+  ///
+  /// - Returns: The first old row that leads to a node that is not there, and that node; nil if there is none.
+  mutating func fill(
+    from: UnsafeMutablePointer<ColumnHeader>, _ order: [UInt32], _ moves: RowMoves
+  ) throws(PersistentStoreError) -> (row: Int, removed: NodeHandle)? {
+    switch layout {
+    case .toOne:
+      for row in order.indices {
+        let bits = from.pointee.cell(Int(order[row]), as: UInt64.self)
+        if bits == NodeHandle.nullBits { continue }
+        guard let target = moves.handle(bits) else { return (Int(order[row]), NodeHandle(bits: bits)) }
+        setCell(row, target)
+      }
+    case .toMany:
+      for row in order.indices where from.pointee.isPresent(Int(order[row])) {
+        let list = from.pointee.handles(Int(order[row]))
+        guard reserveHeap(list.count) else { throw .columnFull(StoreLocation()) }
+        for place in list.indices {
+          guard let target = moves.handle(list[place]) else { return (Int(order[row]), NodeHandle(bits: list[place])) }
+          (heap + (heapCount + place) * 8).storeBytes(of: target, as: UInt64.self)
+        }
+        setExtent(row, start: heapCount, length: list.count)
+        heapCount += list.count
+      }
+    case .bytes:
+      for row in order.indices where from.pointee.isPresent(Int(order[row])) {
+        let bytes = from.pointee.bytes(Int(order[row]))
+        guard setBytes(row, bytes.baseAddress, count: bytes.count) else { throw .columnFull(StoreLocation()) }
+      }
+    default:
+      for row in order.indices where from.pointee.isPresent(Int(order[row])) {
+        (cells + row * width).copyMemory(from: from.pointee.cells + Int(order[row]) * width, byteCount: width)
+        markPresent(row)
+      }
+    }
+    return nil
+  }
+}
