@@ -19,7 +19,8 @@ extension StoreConverter {
     // A stream is one file: select that layout if the format supports both.
     if type.traits.layout == .folder {
       guard type.traits.writeOptions.contains(where: { $0.name == "layout" }) else {
-        throw CommandFailure("a store of type \(to) is a directory and cannot be written to standard output", exitCode: 64)
+        throw CommandFailure(
+          "a store of type \(to) is a directory and cannot be written to standard output", exitCode: 64)
       }
       converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
     }
