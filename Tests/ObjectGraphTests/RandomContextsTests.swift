@@ -10,7 +10,7 @@ import Testing
 
   @Test(
     "after every save both ends of all relationships agree in the file, and values are as the merge policy specifies",
-    arguments: [("BinaryPropertyList", 1), ("BinaryPropertyList", 2), ("XML", 3), ("CSV", 4)])
+    arguments: [("BinaryPropertyList", 1), ("BinaryPropertyList", 2), ("XML", 3), ("CSV", 4), ("SQLiteGraph", 5)])
   func agree(_ type: String, _ part: UInt64) {
     for index in 0..<UInt64(Self.scripts) {
       let script = ContextScript(seed: part << 32 | index, type: type)

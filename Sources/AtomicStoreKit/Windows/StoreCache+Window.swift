@@ -124,11 +124,11 @@ extension StoreCache: NodeWindowSource {
     }
   }
 
-  /// The other ends of a row's one-to-ones that the context has read.
+  /// The other ends of a row's one-to-ones. One that was not read before leads to others that were.
   private func partners(of node: NodeHandle, in window: NodeVersion) -> [NodeHandle] {
     guard window.isFilled(node) else { return [] }
     return oneToOnes(of: node.entity).compactMap { slot in
-      window.toOne(slot: slot.index, of: node).flatMap { window.isFilled($0) ? $0 : nil }
+      window.toOne(slot: slot.index, of: node).flatMap { window.fill($0) ? $0 : nil }
     }
   }
 
@@ -139,7 +139,7 @@ extension StoreCache: NodeWindowSource {
       return oneToOnes(of: object.plan.index).compactMap { slot in
         guard let partner = base.toOne(slot: slot.index, of: object.node), let destination = slot.destination,
           let known = window.knownHandle(for: base.reference(of: partner), root: roots[destination]),
-          window.isFilled(known)
+          window.fill(known)
         else { return nil }
         return known
       }
