@@ -120,7 +120,8 @@ struct ResultOptions: ParsableArguments {
     let total = report.counts.reduce(0) { $0 + $1.count }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
     Diagnostics.say(
-      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Diagnostics.count(total, "object"))"
+      "\(report.isDryRun ? verb.conditional : verb.past) \(Input.shown(source)) to \(Input.shown(target)) "
+        + "(\(report.targetType)): \(Diagnostics.count(total, "object"))"
         + (list.isEmpty ? "" : " (\(list))") + ", read back equal")
   }
 }

@@ -48,7 +48,8 @@ import Testing
     #expect(try ada.count(forRelationshipNamed: "cousins") == 2)
     #expect(ada.isUpdated)
     try stack.context.save()
-    let again = try stack.reopened().context.existingObject(with: ada.objectID)
+    let reopened = try stack.reopened()
+    let again = try reopened.context.existingObject(with: ada.objectID)
     #expect(again["age"] as? Int == 2)
     #expect(again["name"] as? String == "Bob")
   }

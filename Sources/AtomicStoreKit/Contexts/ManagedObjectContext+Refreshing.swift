@@ -272,7 +272,10 @@ extension ManagedObjectContext {
     // Rows of a database that were read before would make deleted objects look like restored ones.
     if caches.contains(where: \.isIncremental) {
       forgetRows(of: changes.inserted + changes.updated + changes.deleted)
-      renewWindows(for: (changes.updated + changes.deleted).compactMap { registeredObject(for: $0) } + deleted.elements)
+      // A database clears what leads to deleted rows, which no save reports.
+      renewWindows(
+        for: (changes.updated + changes.deleted).compactMap { registeredObject(for: $0) } + deleted.elements
+          + (changes.deleted.isEmpty ? [] : updated.elements))
     }
     let returned = returnedObjects(among: changes.deleted)
     // Objects deleted here may have further destinations now, which must be released.

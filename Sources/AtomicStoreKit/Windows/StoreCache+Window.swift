@@ -76,15 +76,24 @@ extension StoreCache: NodeWindowSource {
 
   /// Reads objects again that the context has read before. What has changed is in another window; objects that have not
   /// changed read that one from now on.
+  ///
+  /// So are the other ends of their one-to-ones, those that the objects read and those that the store has now: whoever
+  /// takes an object away from its partner has to change both, though the context may have read the partner before the
+  /// two were joined.
   func renew(_ objects: [ManagedObject]) throws(PersistentStoreError) {
     guard isIncremental, let window = currentVersion() else { return }
-    try renew(
-      objects.compactMap { object in
-        object.cache === self
-          ? object.reference.flatMap { window.knownHandle(for: $0, root: object.plan.root) } : nil
-      }, in: window)
-    guard let now = currentVersion() else { return }
-    try renew(partners(of: objects, in: now), in: now)
+    let mine = objects.filter { $0.cache === self }
+    var next = mine.compactMap { object in
+      object.reference.flatMap { window.knownHandle(for: $0, root: object.plan.root) }
+    }
+    next += readPartners(of: mine, in: window)
+    var known = Set(next)
+    while !next.isEmpty {
+      guard let window = currentVersion() else { return }
+      try renew(next, in: window)
+      guard let now = currentVersion() else { return }
+      next = next.flatMap { partners(of: $0, in: now) }.filter { known.insert($0).inserted }
+    }
   }
 
   private func renew(_ nodes: [NodeHandle], in window: NodeVersion) throws(PersistentStoreError) {
@@ -105,25 +114,36 @@ extension StoreCache: NodeWindowSource {
     }
   }
 
-  /// The other ends of one-to-ones as the store has them now: whoever takes an object away from its partner has to
-  /// change both, though the context may have read the partner before they were joined.
-  private func partners(of objects: [ManagedObject], in window: NodeVersion) -> [NodeHandle] {
-    var found: [NodeHandle] = []
-    var known: Set<NodeHandle> = []
-    for object in objects where object.cache === self {
-      guard let reference = object.reference, let node = window.knownHandle(for: reference, root: object.plan.root),
-        window.isFilled(node)
-      else { continue }
-      known.insert(node)
-      for slot in store.model.entity(at: node.entity).slots {
-        guard case .toOne = slot.kind, let destination = slot.destination, let inverse = slot.inverseSlot,
-          !store.model.entity(at: destination).slots[inverse].isToMany,
-          let partner = window.toOne(slot: slot.index, of: node), window.isFilled(partner)
-        else { continue }
-        found.append(partner)
+  /// The one-to-ones of an entity.
+  private func oneToOnes(of entity: Int) -> [Slot] {
+    store.model.entity(at: entity).slots.filter { slot in
+      guard case .toOne = slot.kind, let destination = slot.destination, let inverse = slot.inverseSlot else {
+        return false
+      }
+      return !store.model.entity(at: destination).slots[inverse].isToMany
+    }
+  }
+
+  /// The other ends of a row's one-to-ones. One that was not read before leads to others that were.
+  private func partners(of node: NodeHandle, in window: NodeVersion) -> [NodeHandle] {
+    guard window.isFilled(node) else { return [] }
+    return oneToOnes(of: node.entity).compactMap { slot in
+      window.toOne(slot: slot.index, of: node).flatMap { window.fill($0) ? $0 : nil }
+    }
+  }
+
+  /// The other ends of one-to-ones as objects read them, which may be from another version.
+  private func readPartners(of objects: [ManagedObject], in window: NodeVersion) -> [NodeHandle] {
+    objects.flatMap { object -> [NodeHandle] in
+      guard let base = object.base, object.flags.contains(.realized), base.isFilled(object.node) else { return [] }
+      return oneToOnes(of: object.plan.index).compactMap { slot in
+        guard let partner = base.toOne(slot: slot.index, of: object.node), let destination = slot.destination,
+          let known = window.knownHandle(for: base.reference(of: partner), root: roots[destination]),
+          window.fill(known)
+        else { return nil }
+        return known
       }
     }
-    return found.filter { known.insert($0).inserted }
   }
 
   /// Takes over rows of a fetch. Objects that were read keep the values that they have.
