@@ -29,7 +29,10 @@ enum LockList {
     guard numbers.count == 3, numbers[2] == "\(status.st_ino)", let major = Int(numbers[0], radix: 16) else {
       return false
     }
-    let (device, part) = (gnu_dev_major(status.st_dev), gnu_dev_minor(status.st_dev))
-    return major == 0 || device == 0 || (major == Int(device) && Int(numbers[1], radix: 16) == Int(part))
+    // As glibc packs them (makedev(3)).
+    let device = UInt64(status.st_dev)
+    let ownMajor = Int(device >> 8 & 0xFFF | device >> 32 & 0xFFFF_F000)
+    let ownMinor = Int(device & 0xFF | device >> 12 & 0xFFFF_FF00)
+    return major == 0 || ownMajor == 0 || (major == ownMajor && Int(numbers[1], radix: 16) == ownMinor)
   }
 }
