@@ -50,6 +50,6 @@ final class PendingFiles {
   private func discard() {
     for file in staged { file.discard() }
     guard !isCommitted else { return }
-    for directory in madeDirectories { rmdir(directory) }
+    for directory in madeDirectories { SystemCall.removeEmptyFolder(directory) }
   }
 }

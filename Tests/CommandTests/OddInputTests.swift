@@ -1,5 +1,9 @@
+import AtomicStoreKit
+import CommandSupport
 import Foundation
 import Testing
+
+@testable import AtomicStoreCommand
 
 /// What people give to commands by mistake: it is refused with what is wrong, or understood, and nothing is lost.
 @Suite("Unusual input") struct OddInputTests {
@@ -295,9 +299,12 @@ import Testing
       let result = try Command.run(arguments: arguments, in: folder.path)
       #expect(result.code == 65 && result.errors.contains("was changed since"), "\(arguments[0]) \(result.code)")
     }
-    try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: folder("c.xml"))
-    let set = try Command.run("set", "c.xml", "--entity", "Department", "floor=7", in: folder.path)
-    #expect(set.code == 77 && set.errors.contains("write-protected"), "\(set.code) \(set.errors)")
+    // Of a save, its store's error decides.
+    for (code, exitCode) in [(PersistentStoreError.Code.permissionDenied, 77), (.noSpace, 74), (.malformed, 65)] {
+      let error = ManagedObjectError(
+        .persistentStoreSave, "the save failed", underlying: PersistentStoreError(code, "write-protected"))
+      #expect(error.failure.exitCode == Int32(exitCode))
+    }
     for key in ["NSStoreModelVersionHashes", "NSStoreModelVersionIdentifiers"] {
       let metadata = try Command.run("metadata", "set", "c.csvstore", key, "hello", in: folder.path)
       #expect(metadata.code == 65 && metadata.errors.contains("the kit manages"), "\(metadata.errors)")

@@ -259,20 +259,6 @@ import Testing
     #expect(try Fixture.names(place) == ["old"])
   }
 
-  @Test("a database that the program has open without a coordinator is not replaced, and keeps its locks")
-  func openBesides() throws {
-    let fixture = try Fixture()
-    let place = fixture.folder.path + "/besides.sqlgraph"
-    try fixture.makeDatabase(place)
-    let type = try #require(StoreRegistry.builtIn.incrementalTypes.first { $0.storeType == "SQLiteGraph" })
-    var connection = try type.init(StoreConfiguration(path: place, options: [:], isReadOnly: false))
-    #expect(try connection.metadata() != nil)
-    // Looking at the locks for the first time must not end them.
-    for _ in 0..<2 { #expect(fixture.code(place, replaces: true) == .unavailable) }
-    connection.close()
-    #expect(fixture.code(place, replaces: true) == nil)
-  }
-
   @Test(
     "a store on a server is replaced with permission, and restored, or removed if it is new, if the last step fails",
     .enabled(if: TestServer.url != nil))

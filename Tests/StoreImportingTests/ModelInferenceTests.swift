@@ -107,7 +107,7 @@ import Testing
 
   @Test(
     "names of entities",
-    arguments: [("book_loans", "BookLoan"), ("people", "Person"), ("2026", "Table2026"), ("news", "New")])
+    arguments: [("book_loans", "BookLoan"), ("people", "Person"), ("2026", "Table2026"), ("news", "News")])
   func names(_ stem: String, _ expected: String) throws {
     let result = try StoreImporter().read([LibrarySample.source("a\n1\n", stem + ".csv")])
     #expect(result.tables[0].entityName == expected)

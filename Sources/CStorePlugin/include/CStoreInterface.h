@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "745f3c5fbd15ac0d6e072bc26fff55711b1e1ca6a12d7979d51d088f0b687115"
+#define ASP_INTERFACE "ac543a8f916e2bbe99c7d45db3fe8de9ef72aef0f7455c7a89e2b2487fc21d4a"

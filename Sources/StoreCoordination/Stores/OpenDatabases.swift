@@ -38,12 +38,6 @@ enum OpenDatabases {
         at: StoreLocation(file: path))
     }
     // Who has a database with a write-ahead log open holds a lock on this file (https://www.sqlite.org/walformat.html).
-    // Locks of this process, as those of a conversion, would be lost by opening it, and are not told by its own query.
-    guard !LockList.hasOwnLock(on: path + "-shm") else {
-      throw PersistentStoreError(
-        .unavailable, "this program has the database open: close it before it is replaced",
-        at: StoreLocation(file: path))
-    }
     let descriptor = open(path + "-shm", O_RDWR | O_CLOEXEC)
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }

@@ -131,6 +131,9 @@ package enum SystemCall {
     throw PersistentStoreError(.changedOnDisk, "the directory keeps being replaced", at: StoreLocation(file: path))
   }
 
+  /// Removes a directory that has nothing in it; others, and what is not there, stay as they are.
+  package static func removeEmptyFolder(_ path: String) { rmdir(path) }
+
   /// Removes a file, or a directory with its content. Links are removed, not followed. What cannot be removed is left.
   package static func removeTree(_ path: String) {
     var value = stat()
