@@ -102,7 +102,8 @@ struct RowPrinter {
 
   private static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     for byte in bytes
-    where byte <= UInt8(ascii: " ") || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: ",")
+    where byte <= UInt8(ascii: " ") || byte > UInt8(ascii: "~") || byte == UInt8(ascii: "\"")
+      || byte == UInt8(ascii: ",")
       || byte == UInt8(ascii: "\\")
     {
       return false

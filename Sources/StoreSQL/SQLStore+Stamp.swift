@@ -3,8 +3,8 @@ import AtomicStoreSPI
 /// Requests of a store whose tables another process may replace, or migrate, at any time.
 ///
 /// Numbers of entities and names of columns are those of the model that the store was opened with. So each query has
-/// the condition that the tables are still the same, which costs no round trip: by others it finds nothing, and who
-/// finds nothing looks at the name of the tables.
+/// the condition that the tables are still the same, which costs no round trip: of other tables it finds nothing, and
+/// after an empty answer the name of the tables is read.
 extension SQLStore {
   /// The condition of a query, with the `AND` behind it.
   var sameTables: String {

@@ -29,7 +29,7 @@ struct ReferenceNames {
     self.room = room
   }
 
-  /// The reference that is the text of an object of the file; nil if there is no room for it.
+  /// The number of a string in the file as a reference; nil if the expanded size of all of them is exceeded.
   mutating func text(
     _ object: BinaryPropertyListReader.Object, _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) -> NumberedReference? {

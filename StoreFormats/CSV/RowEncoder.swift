@@ -9,8 +9,10 @@ struct RowEncoder: Sendable {
   let dialect: CSVDialect
   let style: SheetStyle
 
-  /// How many rows are encoded at a time if several threads do it.
-  private static let pieceRows = 16_384
+  /// How many rows a thread encodes at a time if several do it, and how many bytes at most: the rows of a piece that do
+  /// not fit are written directly. So the memory does not depend on the size of values.
+  private static let pieceRows = 8_192
+  private static let pieceBytes = 8 << 20
   /// How many cells are worth encoding on several threads.
   private static let manyCells = 1 << 20
 
@@ -18,33 +20,52 @@ struct RowEncoder: Sendable {
   ///
   /// - Parameters:
   ///   - writer: Receives the bytes.
-  ///   - pieceRows: How many rows are encoded at a time, for tests; nil for a number that fits the size of the table.
-  func write(to writer: ByteWriter, pieceRows: Int? = nil) throws(PersistentStoreError) {
+  ///   - pieceRows: How many rows a piece has, for tests; nil for the standard, and for one thread if the table is
+  ///     small.
+  ///   - pieceBytes: How many bytes a piece has at most, except for its last row.
+  func write(
+    to writer: ByteWriter, pieceRows: Int? = nil, pieceBytes: Int = RowEncoder.pieceBytes
+  ) throws(PersistentStoreError) {
     let isLarge = reader.count * (columns.count + 1) >= Self.manyCells
     guard ParallelWork.jobs > 1, isLarge || pieceRows != nil else {
-      return try write(0..<reader.count, to: writer)
+      _ = try write(0..<reader.count, to: writer)
+      return
     }
     let size = pieceRows ?? Self.pieceRows
     let count = reader.count
     let encoder = self
-    try ParallelWork.inOrder((count + size - 1) / size) { number -> Result<[UInt8], PersistentStoreError> in
+    try ParallelWork.inOrder((count + size - 1) / size) { number -> Result<Piece, PersistentStoreError> in
+      let rows = number * size..<min((number + 1) * size, count)
       let piece = ByteWriter()
       do throws(PersistentStoreError) {
-        try encoder.write(number * size..<min((number + 1) * size, count), to: piece)
-        return .success(piece.takeBytes())
+        let end = try encoder.write(rows, to: piece, limit: pieceBytes)
+        return .success(Piece(bytes: piece.takeBytes(), rest: end..<rows.upperBound))
       } catch {
         return .failure(error)
       }
-    } use: { (piece) throws(PersistentStoreError) in
-      writer.append(try piece.get())
+    } use: { (result) throws(PersistentStoreError) in
+      let piece = try result.get()
+      writer.append(piece.bytes)
       try writer.flushIfNeeded()
+      _ = try write(piece.rest, to: writer)
     }
   }
 
-  private func write(_ rows: Range<Int>, to writer: ByteWriter) throws(PersistentStoreError) {
+  /// Encoded rows, and those that did not fit.
+  private struct Piece: Sendable {
+    let bytes: [UInt8]
+    let rest: Range<Int>
+  }
+
+  /// - Parameter limit: The number of bytes after which no other row begins.
+  /// - Returns: The row before which it ended.
+  private func write(
+    _ rows: Range<Int>, to writer: ByteWriter, limit: Int = .max
+  ) throws(PersistentStoreError) -> Int {
     var cells = CellWriter(writer, dialect: dialect)
     cells.use(style)
     for row in rows {
+      if writer.byteCount >= limit { return row }
       if let number = reader.integerReference(row: row) {
         writer.append(integer: number)
       } else if let text = reader.textReference(row: row) {
@@ -57,5 +78,6 @@ struct RowEncoder: Sendable {
       writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
+    return rows.upperBound
   }
 }

@@ -103,4 +103,27 @@ import Testing
     #expect(result.code == code, "\(result.code): \(result.errors)")
     for message in messages { #expect(result.errors.contains(message), "\(result.errors)") }
   }
+
+  @Test("a database is migrated where it is; a dry run leaves every byte, also where nothing can be written")
+  func databaseInPlace() throws {
+    let folder = try Folder()
+    let models = Command.samples + "/Library/Library.xcdatamodeld/"
+    let tables = ["authors.csv", "books.csv"].map { Command.samples + "/Library/" + $0 }
+    let made = try Command.run(
+      arguments: ["import"] + tables + ["-o", "d.sqlgraph", "--model", models + "Library.xcdatamodel"],
+      in: folder.path)
+    try #require(made.code == 0, "\(made.errors)")
+    let before = try Data(contentsOf: URL(filePath: folder("d.sqlgraph")))
+    let migrate = ["migrate", "d.sqlgraph", "--in-place", "--model", models + "Library 2.xcdatamodel"]
+    let rehearsed = try Command.run(arguments: migrate + ["--dry-run"], in: folder.path)
+    #expect(rehearsed.code == 0, "\(rehearsed.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("d.sqlgraph"))) == before)
+    let done = try Command.run(arguments: migrate, in: folder.path)
+    #expect(done.code == 0, "\(done.errors)")
+    #expect(try Command.run(arguments: migrate, in: folder.path).code == 0)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    #expect(names == ["d.sqlgraph"])
+    let model = try Command.run("model", "diff", "d.sqlgraph", models + "Library 2.xcdatamodel", in: folder.path)
+    #expect(model.code == 0, "\(model.output) \(model.errors)")
+  }
 }

@@ -96,16 +96,24 @@ import Testing
           + [EntityDescription(name: "Counter", properties: names.map { .attribute($0, .integer64) })]))
   }
 
-  @Test("what cannot be inferred is refused by name, and nothing is changed", arguments: kinds)
-  func refused(_ kind: String) throws {
-    let folder = try TemporaryDirectory("migration-in-place")
-    let place = Self.place(kind, folder, "refused")
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try Self.counters("value"), registry: .builtIn)
-    let store = try coordinator.addPersistentStore(at: place)
+  /// A program that made a store with one object, and has it open.
+  private static func openWithCounter(
+    _ place: String
+  ) throws -> (PersistentStoreCoordinator, ManagedObjectContext, ManagedObject) {
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: try counters("value"), registry: .builtIn)
+    try coordinator.addPersistentStore(at: place)
     let context = ManagedObjectContext(coordinator)
     let counter = try context.insertNewObject(forEntityName: "Counter")
     try counter.setValue(1, forKey: "value")
     try context.save()
+    return (coordinator, context, counter)
+  }
+
+  @Test("what cannot be inferred is refused by name, and nothing is changed", arguments: kinds)
+  func refused(_ kind: String) throws {
+    let folder = try TemporaryDirectory("migration-in-place")
+    let place = Self.place(kind, folder, "refused")
+    let (coordinator, context, counter) = try Self.openWithCounter(place)
     let broken = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
@@ -120,7 +128,7 @@ import Testing
     // Who has it open goes on.
     try counter.setValue(2, forKey: "value")
     try context.save()
-    try coordinator.remove(store)
+    for store in coordinator.persistentStores { try coordinator.remove(store) }
     #expect(try Self.content(place).nodes.count == 1)
   }
 
@@ -130,12 +138,7 @@ import Testing
   func previousVersion(_ kind: String) throws {
     let folder = try TemporaryDirectory("migration-in-place")
     let place = Self.place(kind, folder, "previous")
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try Self.counters("value"), registry: .builtIn)
-    let store = try coordinator.addPersistentStore(at: place)
-    let context = ManagedObjectContext(coordinator)
-    let counter = try context.insertNewObject(forEntityName: "Counter")
-    try counter.setValue(1, forKey: "value")
-    try context.save()
+    let (coordinator, context, counter) = try Self.openWithCounter(place)
     let plan = MigrationPlan([.inferred(to: try Self.counters("value", "other"))])
     #expect(try PersistentStoreCoordinator.migrateStore(at: place, by: plan, registry: .builtIn).count == 1)
     try counter.setValue(2, forKey: "value")
@@ -145,7 +148,7 @@ import Testing
     // Numbers of entities are others now: nothing is read by the previous ones.
     let reader = ManagedObjectContext(coordinator)
     #expect(throws: (any Error).self) { try reader.fetch(FetchRequest<ManagedObject>(entityName: "Counter")) }
-    try coordinator.remove(store)
+    for store in coordinator.persistentStores { try coordinator.remove(store) }
     let nodes = try Self.content(place).nodes
     let node = try #require(nodes.handles(ofEntity: "Counter").first)
     #expect(nodes.value(forKey: "value", of: node) == .integer(1))

@@ -95,13 +95,17 @@ import Testing
       let encoder = RowEncoder(
         reader: nodes.reader(of: entity.index), columns: entity.slots.map { CSVStore.column($0) },
         references: references, dialect: .comma, style: style)
-      func bytes(_ pieceRows: Int?) throws -> [UInt8] {
+      func bytes(_ pieceRows: Int?, pieceBytes: Int = .max) throws -> [UInt8] {
         let writer = ByteWriter()
-        try encoder.write(to: writer, pieceRows: pieceRows)
+        try encoder.write(to: writer, pieceRows: pieceRows, pieceBytes: pieceBytes)
         return writer.takeBytes()
       }
       let whole = try bytes(nil)
-      for size in [1, 3, 1000] { #expect(try bytes(size) == whole) }
+      for size in [1, 3, 1000] {
+        #expect(try bytes(size) == whole)
+        // Rows that do not fit in a piece are written after it.
+        for limit in [0, 1, 100] { #expect(try bytes(size, pieceBytes: limit) == whole) }
+      }
     }
   }
 }

@@ -3,8 +3,8 @@ import StorePredicates
 
 /// The memory of the columns of rows, and the values of one row at a time.
 ///
-/// It belongs to one loop over rows: whoever reads them looks at values of columns millions of times, where each search
-/// for a column and each counted reference would take longer than the value.
+/// It belongs to one loop over rows. Such a loop reads millions of values, and searching for a column or counting a
+/// reference for each would take longer than reading the value.
 final class RowMemory {
   private let version: NodeVersion
   private let values: UnsafeMutableBufferPointer<RowCell>

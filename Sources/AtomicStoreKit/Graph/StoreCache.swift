@@ -28,6 +28,15 @@ final class StoreCache {
   private weak var leftStore: PersistentStore?
   private weak var leftWindow: NodeVersion?
   private var firstSerial: UInt64 = 0
+  /// The one-to-ones of each entity.
+  private(set) lazy var oneToOnes: [[Slot]] = store.model.entities.map { entity in
+    entity.slots.filter { slot in
+      guard case .toOne = slot.kind, let destination = slot.destination, let inverse = slot.inverseSlot else {
+        return false
+      }
+      return !store.model.entity(at: destination).slots[inverse].isToMany
+    }
+  }
   /// The last error of reading such a row.
   var failure: PersistentStoreError?
   /// How often reading rows has failed.

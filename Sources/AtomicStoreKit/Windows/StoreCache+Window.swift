@@ -77,9 +77,9 @@ extension StoreCache: NodeWindowSource {
   /// Reads objects again that the context has read before. What has changed is in another window; objects that have not
   /// changed read that one from now on.
   ///
-  /// So are the other ends of their one-to-ones, those that the objects read and those that the store has now: whoever
-  /// takes an object away from its partner has to change both, though the context may have read the partner before the
-  /// two were joined.
+  /// The other ends of their one-to-ones are read again, too: those that the objects read, and those that the store has
+  /// now. A save that takes an object away from its partner has to change both, though the context may have read the
+  /// partner before the two were joined.
   func renew(_ objects: [ManagedObject]) throws(PersistentStoreError) {
     guard isIncremental, let window = currentVersion() else { return }
     let mine = objects.filter { $0.cache === self }
@@ -114,20 +114,10 @@ extension StoreCache: NodeWindowSource {
     }
   }
 
-  /// The one-to-ones of an entity.
-  private func oneToOnes(of entity: Int) -> [Slot] {
-    store.model.entity(at: entity).slots.filter { slot in
-      guard case .toOne = slot.kind, let destination = slot.destination, let inverse = slot.inverseSlot else {
-        return false
-      }
-      return !store.model.entity(at: destination).slots[inverse].isToMany
-    }
-  }
-
   /// The other ends of a row's one-to-ones. One that was not read before leads to others that were.
   private func partners(of node: NodeHandle, in window: NodeVersion) -> [NodeHandle] {
     guard window.isFilled(node) else { return [] }
-    return oneToOnes(of: node.entity).compactMap { slot in
+    return oneToOnes[node.entity].compactMap { slot in
       window.toOne(slot: slot.index, of: node).flatMap { window.fill($0) ? $0 : nil }
     }
   }
@@ -136,7 +126,7 @@ extension StoreCache: NodeWindowSource {
   private func readPartners(of objects: [ManagedObject], in window: NodeVersion) -> [NodeHandle] {
     objects.flatMap { object -> [NodeHandle] in
       guard let base = object.base, object.flags.contains(.realized), base.isFilled(object.node) else { return [] }
-      return oneToOnes(of: object.plan.index).compactMap { slot in
+      return oneToOnes[object.plan.index].compactMap { slot in
         guard let partner = base.toOne(slot: slot.index, of: object.node), let destination = slot.destination,
           let known = window.knownHandle(for: base.reference(of: partner), root: roots[destination]),
           window.fill(known)

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "ac543a8f916e2bbe99c7d45db3fe8de9ef72aef0f7455c7a89e2b2487fc21d4a"
+#define ASP_INTERFACE "3f4ee39e9562e101f57a32a47001d3a3a68b50b18ee303a20baaaf1e63003c56"

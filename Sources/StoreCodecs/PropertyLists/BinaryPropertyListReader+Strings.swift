@@ -23,10 +23,15 @@ extension BinaryPropertyListReader {
     text.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[range]))
   }
 
+  /// Whether a string is UTF-16: its marker has another upper half than that of an ASCII string.
+  func isWideString(at offset: Int) -> Bool { bytes[offset] >> 4 == Self.wideStringMarker }
+  /// The upper half of the marker of UTF-16 strings.
+  private static let wideStringMarker: UInt8 = 6
+
   /// The range of a string's bytes in the file. Those of one that is not wide are ASCII.
   private func textRange(of object: Object) throws(PersistentStoreError) -> (Range<Int>, isWide: Bool) {
     let offset = try expect(.string, object)
-    let isWide = bytes[offset] >= 0x60
+    let isWide = isWideString(at: offset)
     let range = try counted(offset, unit: isWide ? 2 : 1)
     if !isWide {
       for place in range where bytes[place] > 0x7F {

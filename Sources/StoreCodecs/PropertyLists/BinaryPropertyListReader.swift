@@ -280,7 +280,7 @@ extension BinaryPropertyListReader {
   /// Whether a string equals another one. Compares lengths first: a file may use one long string as a million keys.
   public func isString(_ object: Object, _ text: String) throws(PersistentStoreError) -> Bool {
     let offset = try expect(.string, object)
-    let isWide = bytes[offset] >= 0x60
+    let isWide = isWideString(at: offset)
     let range = try counted(offset, unit: isWide ? 2 : 1)
     guard isWide ? range.count == text.utf16.count * 2 : range.count == text.utf8.count else { return false }
     return try string(of: object).utf8.elementsEqual(text.utf8)
@@ -330,7 +330,7 @@ extension BinaryPropertyListReader {
     let offset = try offset(of: object)
     switch try kind(at: offset) {
     case .data: return try counted(offset, unit: 1).upperBound - offset
-    case .string: return try counted(offset, unit: bytes[offset] >= 0x60 ? 2 : 1).upperBound - offset
+    case .string: return try counted(offset, unit: isWideString(at: offset) ? 2 : 1).upperBound - offset
     case .array: return try counted(offset, unit: referenceSize).upperBound - offset
     case .dictionary: return try counted(offset, unit: referenceSize * 2).upperBound - offset
     default: return 9

@@ -31,8 +31,10 @@ extension StoreConverter {
     // Nobody else in this process may look into the file meanwhile: see OpenDatabases.
     let file = address.isFile ? OpenDatabases.add(address.full, type) : nil
     defer { if let file { OpenDatabases.remove(file) } }
-    var store = try type.init(StoreConfiguration(path: address.full, options: readOptions, isReadOnly: isDryRun))
+    var store: any IncrementalStore = try type.init(
+      StoreConfiguration(path: address.full, options: readOptions, isReadOnly: isDryRun))
     defer { store.close() }
+    if isDryRun { return try rehearse(&store, address, type, change) }
     var report: Report?
     var wanted: StoreSnapshot?
     var failure: (any Error)?
@@ -44,7 +46,7 @@ extension StoreConverter {
           let changed = try change(nodes, found)
           let result = try prepared(changed ?? StoreSnapshot(nodes: nodes, metadata: found), found, type)
           (report, wanted) = (result.report, result.snapshot)
-          guard changed != nil, !isDryRun else { return nil }
+          guard changed != nil else { return nil }
           progress?(.writing)
           return result.snapshot
         } catch {
@@ -75,6 +77,21 @@ extension StoreConverter {
     }
     guard let report else { throw PersistentStoreError(.internalInconsistency, "the store was not read") }
     return report
+  }
+
+  /// Does everything but the transaction, which a connection that only reads does not have.
+  private func rehearse(
+    _ store: inout any IncrementalStore, _ address: StoreAddress, _ type: any IncrementalStore.Type,
+    _ change: (NodeTable, StoreMetadata) throws -> StoreSnapshot?
+  ) throws -> Report {
+    guard let found = try store.metadata() else { throw PersistentStoreError(.notFound, "the store does not exist") }
+    progress?(.loading)
+    let nodes = try Self.nodes(of: found, address) { (builder) throws(PersistentStoreError) in
+      try store.prepare(for: builder.model)
+      try store.load(into: builder)
+    }
+    let changed = try change(nodes, found) ?? StoreSnapshot(nodes: nodes, metadata: found)
+    return try prepared(changed, found, type).report
   }
 
   /// An error as the store gets it, which repeats the transaction if the database asks for that.

@@ -6,7 +6,7 @@ struct ReplacedDatabase {
   private let content: StoreSnapshot
   private let type: String
 
-  /// Reads what is there; nil if there is no store.
+  /// Reads the store at the target; nil if it does not exist.
   ///
   /// - Parameter store: The store that is saved as another one.
   /// - Throws: `.alreadyExists` if it may not be replaced, or is the store itself.

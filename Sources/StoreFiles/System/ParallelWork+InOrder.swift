@@ -15,31 +15,10 @@ extension ParallelWork {
     var start = 0
     while start < count {
       let first = start
-      let pieces = Pieces<Piece>(min(max(jobs, 1), count - first))
-      forEach(pieces.count, jobs: jobs) { pieces.set($0, make(first + $0)) }
+      let pieces = ParallelResults<Piece>(min(max(jobs, 1), count - first))
+      forEach(pieces.count, jobs: jobs) { pieces[$0] = make(first + $0) }
       for piece in pieces.all { try use(piece) }
       start += pieces.count
     }
-  }
-
-  /// `@unchecked Sendable`: each element is written by the one call that makes it, and read after all have returned.
-  private final class Pieces<Piece: Sendable>: @unchecked Sendable {
-    let count: Int
-    private let pieces: UnsafeMutablePointer<Piece?>
-
-    init(_ count: Int) {
-      self.count = count
-      pieces = .allocate(capacity: count)
-      pieces.initialize(repeating: nil, count: count)
-    }
-
-    deinit {
-      pieces.deinitialize(count: count)
-      pieces.deallocate()
-    }
-
-    func set(_ number: Int, _ piece: Piece) { pieces[number] = piece }
-
-    var all: [Piece] { (0..<count).compactMap { pieces[$0] } }
   }
 }

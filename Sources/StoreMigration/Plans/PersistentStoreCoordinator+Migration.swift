@@ -35,6 +35,8 @@ extension PersistentStoreCoordinator {
   /// Migrates the store at a path in place.
   ///
   /// Programs that have a database open with the previous model cannot save any more: they are told to open it again.
+  /// If they save without a pause, they are told so before the migration, even if an error then leaves the model as it
+  /// was.
   ///
   /// - Returns: The steps that were taken; none, and nothing was written, where it has the last model already.
   /// - Throws: as ``addPersistentStore(type:at:options:migration:)``.

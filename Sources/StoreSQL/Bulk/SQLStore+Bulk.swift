@@ -63,7 +63,7 @@ extension SQLStore {
     let store = self
     func body(_ written: inout Set<String>) throws(PersistentStoreError) -> SQLSchema? {
       var reader = store
-      guard let old = try reader.metadata() else { throw PersistentStoreError(.notFound, "there is no store") }
+      guard let old = try reader.metadata() else { throw PersistentStoreError(.notFound, "the store does not exist") }
       let schema = SQLSchema(try Self.model(of: old), Self.dialect)
       let present = reader
       let read = { (nodes: NodeTableBuilder) throws(PersistentStoreError) in try present.read(schema, into: nodes) }
@@ -79,8 +79,8 @@ extension SQLStore {
     let new: SQLSchema?
     do throws(PersistentStoreError) { new = try replacing(retries: min(2, Self.dialect.retries), body) } catch {
       guard error.code == .retry else { throw error }
-      // Others save all the time. The change is possible, so they get now what they will get after it: whoever has the
-      // store open has to open it again.
+      // Other connections save without a pause. The change is possible, so they are refused from now on, as they will
+      // be after it: they have to open the store again.
       try transaction { () throws(PersistentStoreError) in try put("stamp", Data(UUID().uuidString.utf8)) }
       new = try replacing(body)
     }

@@ -87,7 +87,7 @@ extension SQLStore {
       return written.contains(try Self.stamp(in: database))
     }
     return try transaction(wasSaved: wasSaved, retries: retries) { () throws(PersistentStoreError) in
-      // Better an error than to wait for ever for somebody who reads what is to be replaced.
+      // A transaction that reads the tables to be replaced could last forever: then an error is better than waiting.
       if !Self.dialect.isSQLite { try database.run("SET LOCAL lock_timeout = '30s'", []) }
       return try body(&written)
     }

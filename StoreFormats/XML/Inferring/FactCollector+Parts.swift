@@ -18,12 +18,12 @@ extension FactCollector {
     guard count > 1 else { return .undivided }
     return try source.withReader { (file) throws(PersistentStoreError) in
       guard let parts = try DocumentParts(file, count: count) else { return .undivided }
-      let readers = PartReaders<FactCollector>(parts.ranges.count)
+      let readers = ParallelResults<FactCollector>(parts.ranges.count)
       let name = source.name
       let isRead = ParallelWork.allSatisfy(parts.ranges.count, jobs: count) { part in
         let collector = FactCollector(file: name)
         guard collector.readCanonical(part: part, of: parts, file) != nil else { return false }
-        readers.set(part, collector)
+        readers[part] = collector
         return true
       }
       guard isRead, let first = readers.all.first else { return .unexpected }

@@ -70,26 +70,3 @@ struct DocumentParts: Sendable {
     return nil
   }
 }
-
-/// What the readers of the parts of a document found.
-///
-/// `@unchecked Sendable`: each element is written by the thread that reads its part, and read after all parts were.
-final class PartReaders<Reader: DocumentReader>: @unchecked Sendable {
-  private let readers: UnsafeMutablePointer<Reader?>
-  private let count: Int
-
-  init(_ count: Int) {
-    self.count = count
-    readers = .allocate(capacity: count)
-    readers.initialize(repeating: nil, count: count)
-  }
-
-  deinit {
-    readers.deinitialize(count: count)
-    readers.deallocate()
-  }
-
-  func set(_ part: Int, _ reader: Reader) { readers[part] = reader }
-  /// In the order of the parts.
-  var all: [Reader] { (0..<count).compactMap { readers[$0] } }
-}

@@ -20,13 +20,13 @@ extension ObjectLoader {
     guard count > 1 else { return .undivided }
     return try source.withReader { (file) throws(PersistentStoreError) in
       guard let parts = try DocumentParts(file, count: count) else { return .undivided }
-      let readers = PartReaders<ObjectLoader>(parts.ranges.count)
+      let readers = ParallelResults<ObjectLoader>(parts.ranges.count)
       let name = source.name
       let isLoaded = nodes.loadParts(parts.ranges.count) { part, nodes in
         guard let loader = try? ObjectLoader(nodes, file: name),
           let lines = loader.readCanonical(part: part, of: parts, file)
         else { return nil }
-        readers.set(part, loader)
+        readers[part] = loader
         return lines
       }
       guard isLoaded else { return .unexpected }

@@ -54,25 +54,18 @@ extension NodeTableBuilder {
 /// The builders that fill columns: as many as there are threads.
 ///
 /// `@unchecked Sendable`: a builder is used by the thread that took it from the list, which is guarded by the lock, and
-/// which builder filled a column is written by the one call for this column; both are read after all have returned.
+/// and is read after all have returned.
 private final class ColumnBuilders: @unchecked Sendable {
   private let lock = Mutex(())
   private var free: [NodeTableBuilder]
-  private let owners: UnsafeMutablePointer<NodeTableBuilder?>
-  private let count: Int
+  /// Which of them filled each column.
+  private let owners: ParallelResults<NodeTableBuilder>
   let all: [NodeTableBuilder]
 
   init(_ nodes: NodeTableBuilder, _ columns: [(entity: Int, slot: Int)]) {
-    count = columns.count
     all = (0..<min(nodes.jobs, columns.count)).map { _ in nodes.columnBuilder() }
     free = all
-    owners = .allocate(capacity: count)
-    owners.initialize(repeating: nil, count: count)
-  }
-
-  deinit {
-    owners.deinitialize(count: count)
-    owners.deallocate()
+    owners = ParallelResults(columns.count)
   }
 
   func fill(_ number: Int, _ body: (Int, NodeTableBuilder) -> Bool) -> Bool {

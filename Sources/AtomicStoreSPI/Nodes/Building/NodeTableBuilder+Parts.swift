@@ -27,7 +27,7 @@ extension NodeTableBuilder {
     _ body: @escaping @Sendable (_ part: Int, _ nodes: NodeTableBuilder) -> Int?
   ) -> Bool {
     guard !skipsDamagedObjects, count > 0 else { return false }
-    let parts = LoadedParts(count)
+    let parts = ParallelResults<Part>(count)
     let model = model
     let file = file
     var partLimits = limits
@@ -38,37 +38,10 @@ extension NodeTableBuilder {
     let isLoaded = ParallelWork.allSatisfy(count, jobs: jobs) { number in
       let part = NodeTableBuilder(model: model, file: file, limits: limits, inputBytes: inputBytes)
       guard let lines = body(number, part) else { return false }
-      parts.set(number, part, lines: lines)
+      parts[number] = Part(nodes: part, lines: lines)
       return true
     }
     guard isLoaded else { return false }
     return append(parts.all, numberingRowsOf: entity)
   }
-}
-
-/// The builders of the parts of a file.
-///
-/// `@unchecked Sendable`: each element is written by the one call that loads its part, and read after all have
-/// returned.
-private final class LoadedParts: @unchecked Sendable {
-  private let parts: UnsafeMutablePointer<NodeTableBuilder.Part?>
-  private let count: Int
-
-  init(_ count: Int) {
-    self.count = count
-    parts = .allocate(capacity: count)
-    parts.initialize(repeating: nil, count: count)
-  }
-
-  deinit {
-    parts.deinitialize(count: count)
-    parts.deallocate()
-  }
-
-  func set(_ number: Int, _ nodes: NodeTableBuilder, lines: Int) {
-    precondition(number >= 0 && number < count, "the part does not exist")
-    parts[number] = NodeTableBuilder.Part(nodes: nodes, lines: lines)
-  }
-
-  var all: [NodeTableBuilder.Part] { (0..<count).compactMap { parts[$0] } }
 }

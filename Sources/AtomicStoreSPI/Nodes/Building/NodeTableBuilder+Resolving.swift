@@ -154,25 +154,18 @@ extension NodeTableBuilder {
   /// Resolving several columns at the same time.
   ///
   /// `@unchecked Sendable`: without repairs, resolving a column writes to the memory of this column only and reads the
-  /// rest of the builder, to which nothing is written meanwhile. Each error is written by one thread, and read after
-  /// all have ended.
+  /// rest of the builder, to which nothing is written meanwhile.
   private final class Resolution: @unchecked Sendable {
     private let nodes: NodeTableBuilder
     private let columns: [(index: Int, slot: Slot)]
     private let lookups: [ReferenceLookup]
-    private let errors: UnsafeMutablePointer<PersistentStoreError?>
+    private let errors: ParallelResults<PersistentStoreError>
 
     init(_ nodes: NodeTableBuilder, _ columns: [(index: Int, slot: Slot)], _ lookups: [ReferenceLookup]) {
       self.nodes = nodes
       self.columns = columns
       self.lookups = lookups
-      errors = .allocate(capacity: columns.count)
-      errors.initialize(repeating: nil, count: columns.count)
-    }
-
-    deinit {
-      errors.deinitialize(count: columns.count)
-      errors.deallocate()
+      errors = ParallelResults(columns.count)
     }
 
     func resolve(_ number: Int) -> Bool {
@@ -185,8 +178,8 @@ extension NodeTableBuilder {
       }
     }
 
-    /// The error of the first column that has one. Columns are started in order, so all before it were resolved.
-    var firstError: PersistentStoreError? { columns.indices.lazy.compactMap { self.errors[$0] }.first }
+    /// The error of the first column that has one: all before it were resolved.
+    var firstError: PersistentStoreError? { errors.all.first }
   }
 
   private func resolve(_ index: Int, _ slot: Slot, _ lookups: [ReferenceLookup]) throws(PersistentStoreError) {
