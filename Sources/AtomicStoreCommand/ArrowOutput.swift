@@ -32,9 +32,9 @@ struct ArrowOutput {
 
   /// Returns nil, and has written nothing, if a column is not a property, or rows are not found in the columns.
   private func writeColumns(_ form: ArrowWriter.Form, to sink: @escaping ArrowWriter.Sink) throws -> Int? {
-    guard request.propertiesToGroupBy.isEmpty, request.havingPredicate == nil, !request.returnsDistinctResults else {
-      return nil
-    }
+    guard request.propertiesToGroupBy.isEmpty, request.havingPredicate == nil, request.rowSortKeys.isEmpty,
+      !request.returnsDistinctResults
+    else { return nil }
     var slots: [Slot?] = []
     for column in request.propertiesToFetch {
       switch column.expression {

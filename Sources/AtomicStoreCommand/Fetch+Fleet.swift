@@ -21,7 +21,9 @@ extension Fetch {
   /// - Throws: A usage error for what is wrong for every store: it is reported once, before a store is read.
   private func checkArguments() throws {
     _ = try predicate.map { try Self.parse($0, "--where") }
-    for (name, text) in [("--sort", sort), ("--group", group), ("--columns", columns)] { _ = try Self.list(text, name) }
+    for (name, text) in [("--sort", sort), ("--group", group), ("--columns", columns), ("--reference", reference)] {
+      _ = try Self.list(text, name)
+    }
     for (name, value) in [("--limit", limit), ("--offset", offset)] {
       if let value, value < 0 { throw CommandFailure("\(name) must be 0 or more, not \(value)", exitCode: 64) }
     }
@@ -30,6 +32,7 @@ extension Fetch {
   /// The rows of one store, or with `--count` their number.
   private func answer(_ context: ManagedObjectContext, _ model: ManagedObjectModel) throws -> (String, JSONValue) {
     var request = try request(model)
+    try select(&request, in: context.persistentStoreCoordinator, model)
     if count { return ("count", .integer(try countedRows(context, request, model))) }
     request.propertiesToFetch = try fetchColumns(model)
     let names = request.propertiesToFetch.map(\.name)

@@ -13,6 +13,8 @@ struct Fetch: ParsableCommand {
         atomicstore fetch Company.xml --entity Employee --where "salary > 5000 AND department.name == 'Sales'" --sort -salary
         atomicstore fetch Company.xml --entity Employee --columns "name,department.name" --format csv
         atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary),@count"
+        atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary) AS total" \
+          --sort -total --limit 3
         atomicstore fetch Company.xml --entity Employee --count
 
       Without --columns all properties are printed, and first the object itself, as objectID. '*' among the columns
@@ -34,8 +36,12 @@ struct Fetch: ParsableCommand {
   @Flag(name: .customLong("no-subentities"), help: "Exclude sub-entities.") var excludesSubentities = false
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Option(
+    name: .customLong("reference"),
+    help: "Only objects with these references, separated by commas, as check and diff print them: 12 or Employee/12.")
+  var reference: String?
+  @Option(
     name: .customLong("sort"), parsing: .unconditional,
-    help: "Key paths to sort by, separated by commas; prefix - for descending order.",
+    help: "Key paths to sort by, or names of columns, separated by commas; prefix - for descending order.",
     completion: Completions.keyPaths) var sort: String?
   @Option(parsing: .unconditional, help: "The maximum number of rows to print; 0 for none.") var limit: Int?
   @Option(parsing: .unconditional, help: "The number of rows to skip at the beginning.") var offset: Int?
@@ -76,6 +82,7 @@ struct Fetch: ParsableCommand {
       let (coordinator, opened) = try source.open(store, inParts: true)
       let context = ManagedObjectContext(coordinator)
       var request = try request(opened.model)
+      try select(&request, in: coordinator, opened.model)
       if explain {
         if !count { request.propertiesToFetch = try fetchColumns(opened.model) }
         let explanation = try context.explain(request)
@@ -170,9 +177,6 @@ struct Fetch: ParsableCommand {
       }
       request.stepLimit = stepLimit
     }
-    request.sortKeys = try Self.list(sort, "--sort").map {
-      $0.hasPrefix("-") ? SortKey(String($0.dropFirst()), isAscending: false) : SortKey($0)
-    }
     for (name, value) in [("--limit", limit), ("--offset", offset)] {
       if let value, value < 0 { throw CommandFailure("\(name) must be 0 or more, not \(value)", exitCode: 64) }
     }
@@ -187,10 +191,37 @@ struct Fetch: ParsableCommand {
     guard having == nil || group != nil else {
       throw CommandFailure("--having selects groups: it needs --group", exitCode: 64)
     }
-    try Self.check(request.sortKeys.map(\.keyPath), "--sort", known)
     try Self.check(request.propertiesToGroupBy, "--group", known)
+    try sort(&request, model, known)
     request.returnsDistinctResults = distinct
     return request
+  }
+
+  /// Sorts the rows if a key is the name of a computed column, as SQL does, and the objects otherwise.
+  private func sort(_ request: inout FetchRequest<ManagedObject>, _ model: ManagedObjectModel, _ entity: Entity) throws
+  {
+    let keys = try Self.list(sort, "--sort").map {
+      $0.hasPrefix("-") ? SortKey(String($0.dropFirst()), isAscending: false) : SortKey($0)
+    }
+    guard !keys.isEmpty else { return }
+    let columns = try fetchColumns(model)
+    let computed = columns.filter {
+      ![.keyPath(of: $0.name), .keyPath([$0.name]), .evaluatedObject].contains($0.expression)
+    }
+    func has(_ columns: [FetchColumn], _ key: SortKey) -> Bool {
+      columns.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) }
+    }
+    guard let key = keys.first(where: { has(computed, $0) }) else {
+      request.sortKeys = keys
+      return try Self.check(keys.map(\.keyPath), "--sort", entity)
+    }
+    if let other = keys.first(where: { !has(columns, $0) }) {
+      throw CommandFailure(
+        "--sort: '\(other.keyPath)' is not a column: beside '\(key.keyPath)', which is computed, all keys must be "
+          + "columns",
+        exitCode: 64)
+    }
+    request.rowSortKeys = keys
   }
 
   /// Refuses keys that the entity does not have, by the name of the option.

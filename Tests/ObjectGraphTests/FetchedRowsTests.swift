@@ -229,6 +229,49 @@ import Testing
     #expect(stack.context.registeredObjects.count <= 2)
   }
 
+  @Test(
+    "rows that are sorted by columns are in the order of objects that are sorted by the same keys", arguments: 0..<8)
+  func sortedRows(_ seed: Int) throws {
+    var generator = SeededGenerator(seed: UInt64(seed) + 80)
+    let stack = try Self.stack(&generator).reopened()
+    for distinct in [false, true] {
+      for (limit, offset) in [(0, 0), (7, 0), (5, 9), (3, 100)] {
+        let names = ["medium", "title", "price", "ratio", "blob", "day"].shuffled(using: &generator)
+        var request = FetchRequest<ManagedObject>(entityName: "Thing")
+        request.propertiesToFetch = names.map { FetchColumn($0.uppercased(), .keyPath([$0])) }
+        request.returnsDistinctResults = distinct
+        request.fetchLimit = limit
+        request.fetchOffset = offset
+        let keys = names.prefix(3).map { SortKey($0, isAscending: Bool.random(using: &generator)) }
+        var sortedObjects = request
+        sortedObjects.sortKeys = keys
+        var sortedRows = request
+        sortedRows.rowSortKeys = keys.map { SortKey($0.keyPath.uppercased(), isAscending: $0.isAscending) }
+        let wanted = try stack.context.fetchRows(sortedObjects)
+        let found = try stack.context.fetchRows(sortedRows)
+        #expect(found == wanted, "\(keys)")
+        // Of equal rows, either may be the one that stays.
+        guard !distinct else { continue }
+        #expect(found.map { $0.values.map(Self.bits) } == wanted.map { $0.values.map(Self.bits) }, "\(keys)")
+        #expect(wanted.isEmpty == (offset == 100))
+      }
+    }
+  }
+
+  @Test("rows cannot be sorted by what is not a column, or by objects and lists")
+  func rowSortErrors() throws {
+    var generator = SeededGenerator(seed: 9)
+    let stack = try Self.stack(&generator).reopened()
+    for (key, message) in [("small", "not the name of a column"), ("all", "no order"), ("me", "no order")] {
+      var request = FetchRequest<ManagedObject>(entityName: "Thing")
+      request.propertiesToFetch = ["all", FetchColumn("me", .evaluatedObject)]
+      request.rowSortKeys = [SortKey(key)]
+      let error = graphError { _ = try stack.context.fetchRows(request) }
+      #expect(
+        error?.code == .invalidFetch && error?.description.contains(message) == true, "\(String(describing: error))")
+    }
+  }
+
   @Test("a path that leads nowhere is refused whether or not there is a row")
   func errors() throws {
     let stack = try Stack(model: try Self.model())

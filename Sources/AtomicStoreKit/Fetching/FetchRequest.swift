@@ -45,6 +45,10 @@ public struct FetchRequest<Result: ManagedObject> {
   /// The condition that groups must fulfil. It is evaluated on each group as a list, so `sum:(salary) > 100` or
   /// `@count > 2`; a key that is grouped by has the value of the group.
   public var havingPredicate: FetchPredicate?
+  /// For ``ManagedObjectContext/fetchRows(_:)``: the order of the rows, by the names of columns, such as that of a sum.
+  /// The columns must be values, not objects or lists. Rows that are equal by these keys, and all rows if there are
+  /// none, are in the order of ``sortKeys``.
+  public var rowSortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: whether equal rows are returned only once.
   public var returnsDistinctResults = false
   /// The maximum number of steps that the fetch may perform on objects: one for each comparison, and for each value

@@ -45,7 +45,8 @@ extension ManagedObjectContext {
       default: false
       }
     }
-    guard areStored, !columns.isEmpty, request.propertiesToGroupBy.isEmpty, !request.shouldRefreshRefetchedObjects
+    guard areStored, !columns.isEmpty, request.propertiesToGroupBy.isEmpty, request.rowSortKeys.isEmpty,
+      !request.shouldRefreshRefetchedObjects
     else {
       return nil
     }
@@ -68,10 +69,12 @@ extension ManagedObjectContext {
   }
 
   private func computedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
-    if let rows = try storeGroupRows(request) { return Self.finished(rows, request) }
     let columns = columnsAsked(request)
+    let order = try RowSorter(request.rowSortKeys, columns.map(\.name), request.entityName)
+    if let rows = try storeGroupRows(request) { return try Self.finished(rows, request, order) }
     let isOneGroup = isOneGroup(request, columns)
-    let isRowPerObject = request.propertiesToGroupBy.isEmpty && !isOneGroup && !request.returnsDistinctResults
+    let isRowPerObject =
+      request.propertiesToGroupBy.isEmpty && !isOneGroup && !request.returnsDistinctResults && order == nil
     var plain = request
     if !isRowPerObject {
       plain.fetchLimit = 0
@@ -117,7 +120,7 @@ extension ManagedObjectContext {
           FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
       }
     }
-    guard isRowPerObject else { return Self.finished(rows, request) }
+    guard isRowPerObject else { return try Self.finished(rows, request, order) }
     return rows
   }
 
@@ -127,12 +130,15 @@ extension ManagedObjectContext {
   }
 
   /// Applies what a request says of rows rather than of objects.
-  private static func finished<Result>(_ found: [FetchedRow], _ request: FetchRequest<Result>) -> [FetchedRow] {
+  private static func finished<Result>(
+    _ found: [FetchedRow], _ request: FetchRequest<Result>, _ order: RowSorter?
+  ) throws(ManagedObjectError) -> [FetchedRow] {
     var rows = found
     if request.returnsDistinctResults {
       var seen: Set<[FetchedRow.Value]> = []
       rows = rows.filter { seen.insert($0.values).inserted }
     }
+    if let order { rows = try order.sorted(rows) }
     if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
     if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }
     return rows

@@ -1,7 +1,9 @@
 import AtomicStoreSPI
+import StorePredicates
 
 /// Graphs put together one after the other.
 struct GraphUnion {
+  private let first: NodeTable
   private var nodes: NodeTable
   private let matching: StoreMerge.Matching
   private var decision: ConflictDecision
@@ -9,6 +11,7 @@ struct GraphUnion {
   private var lastNumber: Int64
 
   init(_ first: NodeTable, _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule) {
+    self.first = first
     nodes = first
     self.matching = matching
     decision = ConflictDecision(rule)
@@ -65,6 +68,11 @@ struct GraphUnion {
         try nodes.set(.toMany(list + more.filter { !known.contains($0) }), slot: slot.index, of: target)
         continue
       }
+      if slot.isDerived {
+        // Values follow from the merged ones: see ``result()``.
+        if old.isEarlier(than: value) { try nodes.set(value, slot: slot.index, of: target) }
+        continue
+      }
       let conflict = StoreMerge.Conflict(
         object: nodes.objectReference(of: target), property: slot.name, first: old.shownText,
         second: value.shownText)
@@ -84,8 +92,9 @@ struct GraphUnion {
 
   mutating func result() throws -> StoreMerge.Result {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
-    return StoreMerge.Result(
-      nodes: try nodes.withBothEnds().canonical(), renumbered: renumbered, settled: decision.settled)
+    var merged = try nodes.withBothEnds().canonical()
+    try DerivedAttributes(merged.model).update(&merged, since: first)
+    return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 }
 

@@ -97,7 +97,17 @@ extension NodeTable {
   }
 }
 
+extension StoredValue {
+  /// Whether both are dates, and this one is the earlier: of two times of a last change, the later one stays.
+  func isEarlier(than other: StoredValue) -> Bool {
+    if case .date(let one) = self, case .date(let other) = other { one < other } else { false }
+  }
+}
+
 extension Slot {
+  /// Whether its value is computed from others, so that it can neither be in conflict nor be a change of its own.
+  var isDerived: Bool { attribute?.derivationExpression != nil }
+
   /// Whether a to-many follows from the to-one at its other end.
   func followsFromInverse(in model: ManagedObjectModel) -> Bool {
     guard isToMany, let destination, let inverseSlot else { return false }

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 /// The changes that two graphs made to a common base, put together.
 struct ThreeWayMerge {
@@ -32,8 +33,9 @@ struct ThreeWayMerge {
     try nodes.removeWithLinks(gone)
     try mergeValues()
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
-    return StoreMerge.Result(
-      nodes: try nodes.withBothEnds().canonical(), renumbered: renumbered, settled: decision.settled)
+    var merged = try nodes.withBothEnds().canonical()
+    try DerivedAttributes(merged.model).update(&merged, since: first)
+    return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 
   /// Objects that only the second graph has, and the base does not; then the values of all that were added.
@@ -67,7 +69,7 @@ struct ThreeWayMerge {
   private func isSame(_ node: NodeHandle, _ other: NodeHandle, _ entity: Entity) -> Bool {
     guard nodes.model.entity(at: node.entity).name == second.model.entity(at: other.entity).name else { return false }
     return entity.slots.allSatisfy { slot in
-      slot.isToMany
+      slot.isToMany || slot.isDerived
         || nodes.value(slot: slot.index, of: node).isIdentical(to: second.value(slot: slot.index, of: other))
     }
   }
@@ -152,7 +154,7 @@ struct ThreeWayMerge {
   /// Whether an object has other values than in the base, but for to-manys that follow from their other end.
   private func isChanged(_ node: NodeHandle, _ graph: NodeTable, _ original: NodeHandle) -> Bool {
     base.model.entity(at: original.entity).slots.contains { slot in
-      !slot.followsFromInverse(in: base.model)
+      !slot.followsFromInverse(in: base.model) && !slot.isDerived
         && !graph.value(slot: slot.index, of: node).isIdentical(to: base.value(slot: slot.index, of: original))
     }
   }
@@ -191,6 +193,11 @@ struct ThreeWayMerge {
       let known = Set(kept)
       let merged = kept + new.filter { !inBase.contains($0) && !known.contains($0) }
       return try setKnown(.toMany(merged), slot, here)
+    }
+    if slot.isDerived {
+      // Values follow from the merged ones: see ``result()``.
+      if one.isEarlier(than: other) { try nodes.set(other, slot: slot.index, of: here) }
+      return
     }
     let conflict = StoreMerge.Conflict(
       object: object, property: slot.name, first: one.shownText, second: other.shownText)

@@ -1,6 +1,7 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
 public import StoreCoordination
+import StorePredicates
 
 /// Carries out a ``MigrationPlan``.
 public struct StoreMigrator: Sendable {
@@ -71,6 +72,8 @@ public struct StoreMigrator: Sendable {
       try Self.refuseGaps(mapping, new, stage.name)
       new = try new.canonical()
     }
+    // New derivations, other ones than before, and those of converted values.
+    try DerivedAttributes(new.model).recompute(&new)
     result.nodes = new
     result.steps.append(Step(name: stage.name, mapping: mapping, losses: losses))
   }

@@ -77,6 +77,17 @@ package struct DerivedAttributes {
     }
   }
 
+  /// Computes the derived attributes of all nodes, but for times, and for what cannot be computed, which both stay as
+  /// they are.
+  package func recompute(_ nodes: inout NodeTable) throws(PersistentStoreError) {
+    guard !isEmpty else { return }
+    for _ in 0..<passCount {
+      let changes = differences(in: nodes)
+      for change in changes { try nodes.set(change.expected, slot: change.slot.index, of: change.node) }
+      if changes.isEmpty { return }
+    }
+  }
+
   /// The derived attributes whose values are not what the derivation gives. Times, and what cannot be computed, are
   /// passed over.
   package func differences(in nodes: NodeTable) -> [Difference] {

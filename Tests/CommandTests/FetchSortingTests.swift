@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+@Suite("atomicstore fetch: the order of rows, and objects by reference") struct FetchSortingTests {
+  private static func rows(_ arguments: String...) throws -> [Substring] {
+    let result = try Command.run(
+      arguments: ["fetch", Command.company, "--entity", "Employee", "--format", "csv"] + arguments)
+    #expect(result.code == 0, "\(result.errors)")
+    return result.output.split(separator: "\n").dropFirst().map { $0 }
+  }
+
+  @Test("rows are sorted by a computed column's name, with or without AS, and cut after that")
+  func computed() throws {
+    let columns = "department.name,@count AS members,max:(badge)"
+    let all = try Self.rows("--group", "department.name", "--columns", columns)
+    #expect(all.count > 1)
+    func members(_ row: Substring) -> Int { Int(row.split(separator: ",", omittingEmptySubsequences: false)[1]) ?? -1 }
+    func badge(_ row: Substring) -> Int { Int(row.split(separator: ",", omittingEmptySubsequences: false)[2]) ?? -1 }
+    let up = try Self.rows("--group", "department.name", "--columns", columns, "--sort", "members")
+    #expect(up.map(members) == all.map(members).sorted() && Set(up) == Set(all))
+    let down = try Self.rows("--group", "department.name", "--columns", columns, "--sort", "-max:(badge)")
+    #expect(down.map(badge) == all.map(badge).sorted().reversed())
+    #expect(
+      try Self.rows("--group", "department.name", "--columns", columns, "--sort", "-max:(badge)", "--limit", "1")
+        == Array(down.prefix(1)))
+    #expect(
+      try Self.rows("--group", "department.name", "--columns", columns, "--sort", "-max:(badge)", "--offset", "1")
+        == Array(down.dropFirst()))
+    let counted = try Self.rows("--group", "department.name", "--sort", "-count,department.name")
+    #expect(counted.map { Int($0.split(separator: ",").last ?? "") ?? -1 } == all.map(members).sorted().reversed())
+    let objects = try Self.rows("--columns", "badge,0 - badge AS negative", "--sort", "negative")
+    #expect(
+      objects.map { Int($0.split(separator: ",")[0]) ?? 0 } == objects.map { -(Int($0.split(separator: ",")[1]) ?? 0) })
+    #expect(objects.map { Int($0.split(separator: ",")[1]) ?? 0 }.isAscending && objects.count == 6)
+  }
+
+  @Test("a key that is neither a property nor a column is refused, and so is one beside a computed column")
+  func refused() throws {
+    for (sort, message) in [("total,badge", "'badge' is not a column"), ("totl", "totl"), ("list", "unknown key")] {
+      let result = try Command.run(
+        "fetch", Command.company, "--entity", "Employee", "--columns", "name,badge * 2 AS total,SELF AS list", "--sort",
+        sort)
+      #expect(result.code != 0 && result.output.isEmpty && result.errors.contains(message), "\(sort): \(result.errors)")
+    }
+  }
+
+  @Test("objects are found by the references that are printed")
+  func references() throws {
+    let printed = try Self.rows("--columns", "SELF,badge")
+    let first = try #require(printed.first)
+    let text = try #require(first.split(separator: ",").first)
+    let number = try #require(text.split(separator: "/").last)
+    #expect(try Self.rows("--columns", "SELF,badge", "--reference", String(text)) == [first])
+    #expect(try Self.rows("--columns", "SELF,badge", "--reference", String(number)).contains(first))
+    #expect(try Self.rows("--columns", "SELF,badge", "--reference", "987654") == [])
+    #expect(try Self.rows("--columns", "SELF,badge", "--reference", String(text), "--where", "badge < 0") == [])
+    let wrong = try Command.run(
+      "fetch", Command.company, "--entity", "Employee", "--reference", "Employe/1")
+    #expect(wrong.code == 64 && wrong.errors.contains("did you mean 'Employee'?"))
+  }
+}
+
+extension [Int] {
+  fileprivate var isAscending: Bool { zip(self, dropFirst()).allSatisfy { $0 <= $1 } }
+}
