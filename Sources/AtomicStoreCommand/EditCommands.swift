@@ -94,7 +94,8 @@ struct InsertCommand: ParsableCommand {
         atomicstore insert Company.xml --entity Employee name:=Ada salary=2000 department:=Department/1
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
-  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String]
+  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String] =
+    []
   @Option(help: "The entity.", completion: Completions.entities) var entity: String
   @OptionGroup var source: SourceOptions
   @OptionGroup var result: ResultOptions

@@ -122,7 +122,8 @@ struct Fetch: ParsableCommand {
       }
       // With JSON, the output shows it.
       if rows.count == 0, limit != 0, offset ?? 0 == 0, !common.json {
-        Diagnostics.say("atomicstore: nothing matched: no \(entity)\(predicate == nil ? "" : " fulfils the predicate")")
+        let missing = predicate == nil ? "no \(entity)" : "no \(entity) fulfils the predicate"
+        Diagnostics.say("atomicstore: nothing matched: \(having == nil ? missing : "no group fulfils --having")")
       }
     }
   }
@@ -213,7 +214,14 @@ struct Fetch: ParsableCommand {
     }
     guard let key = keys.first(where: { has(computed, $0) }) else {
       request.sortKeys = keys
-      return try Self.check(keys.map(\.keyPath), "--sort", entity)
+      try Self.check(keys.map(\.keyPath), "--sort", entity)
+      let groupKeys = request.propertiesToGroupBy
+      if !groupKeys.isEmpty, let other = keys.first(where: { !groupKeys.contains($0.keyPath) }) {
+        throw CommandFailure(
+          "--sort: '\(other.keyPath)' is not one value in a group: sort by keys of --group, or by columns",
+          exitCode: 64)
+      }
+      return
     }
     if let other = keys.first(where: { !has(columns, $0) }) {
       throw CommandFailure(

@@ -59,7 +59,7 @@ import Testing
       try explained(["weight"], ["@count"])
         == "objects: 'weight' is grouped by the kit: equal values of type Double may differ in the database")
     #expect(
-      try explained(["name"], ["median:(big)"]) == "objects: 'big' is evaluated on the objects of each group")
+      try explained(["name"], ["median:(big)"]) == "objects: 'median:(big)' is evaluated on the objects of each group")
     #expect(try explained(["name"], ["name", "tags.name"]).hasPrefix("objects: "))
     var refreshing = try Self.request(["name"], ["@count"])
     refreshing.shouldRefreshRefetchedObjects = true
@@ -70,7 +70,7 @@ import Testing
     withExtendedLifetime(pair) {}
   }
 
-  @Test("a function of a key gets the one value that the group has, in a database as in memory")
+  @Test("a key has one value in its group, and an aggregate of it is one of its objects, in a database as in memory")
   func functionsOfKeys() throws {
     let pair = try GraphPair(seed: 2, count: 30)
     let requests = try [

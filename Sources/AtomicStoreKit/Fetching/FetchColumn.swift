@@ -29,10 +29,7 @@ extension FetchExpression {
   /// Whether the expression computes one value from many objects.
   var addsUp: Bool {
     switch self {
-    case .function(let name, let arguments):
-      ["sum:", "count:", "average:", "min:", "max:", "median:", "mode:", "stddev:"].contains(name)
-        && arguments.count == 1
-        || !arguments.isEmpty && arguments.contains { $0.addsUp }
+    case .function(_, let arguments): isAggregate || arguments.contains { $0.addsUp }
     case .keyPath(let path): path.first?.hasPrefix("@") ?? false
     case .cast(let inner, _): inner.addsUp
     default: false

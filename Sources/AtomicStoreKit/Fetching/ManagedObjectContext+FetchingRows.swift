@@ -72,6 +72,7 @@ extension ManagedObjectContext {
     let columns = columnsAsked(request)
     let order = try RowSorter(request.rowSortKeys, columns.map(\.name), request.entityName)
     if let rows = try storeGroupRows(request) { return try Self.finished(rows, request, order) }
+    if let rows = try columnGroupRows(request) { return try Self.finished(rows, request, order) }
     let isOneGroup = isOneGroup(request, columns)
     let isRowPerObject =
       request.propertiesToGroupBy.isEmpty && !isOneGroup && !request.returnsDistinctResults && order == nil

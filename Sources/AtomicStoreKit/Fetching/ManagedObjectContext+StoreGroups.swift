@@ -37,7 +37,8 @@ struct StoreGroupPlan {
         return
       }
       switch expression {
-      case .constant, .objectID, .function, .aggregate, .cast, .conditional, .set: break
+      case .constant, .objectID, .aggregate, .cast, .conditional, .set: break
+      case .function where !expression.isAggregate: break
       default:
         reason = "'\(expression)' is evaluated on the objects of each group"
         return
@@ -62,14 +63,7 @@ struct StoreGroupPlan {
     switch expression {
     case .keyPath(["@count"]): .count
     case .function(let name, let arguments):
-      // Of a key, a group has one value, and a function is called with that.
-      if arguments.count == 1, case .keyPath(let path) = arguments[0],
-        !values.contains(where: { $0.expression == arguments[0] })
-      {
-        value(name, path)
-      } else {
-        nil
-      }
+      if arguments.count == 1, case .keyPath(let path) = arguments[0] { value(name, path) } else { nil }
     case .keyPath(let path) where path.count > 1:
       if let first = path.first, let name = Self.operators[first] {
         value(name, Array(path.dropFirst()))
@@ -119,7 +113,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private func isGrouped<Result>(_ request: FetchRequest<Result>) -> Bool {
+  func isGrouped<Result>(_ request: FetchRequest<Result>) -> Bool {
     !request.propertiesToGroupBy.isEmpty || isOneGroup(request, request.propertiesToFetch)
   }
 

@@ -45,8 +45,9 @@ extension SortKey {
       case .composite(let composite):
         throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
       case .object, .id, .list:
+        let reason = if case .list = value { "several values" } else { "an object, which has no order" }
         throw ManagedObjectError(
-          .invalidFetch, "cannot sort by '\(keys[index].keyPath)': it leads to objects, which have no order",
+          .invalidFetch, "cannot sort by '\(keys[index].keyPath)': it leads to \(reason)",
           entityName: object.plan.name, key: keys[index].keyPath)
       }
     }

@@ -121,7 +121,7 @@ extension PredicateChecker {
       } else if left.group == .text, other.group == .number {
         suggestion = "write a string in quotes"
         if case .keyPath = comparison.left {
-          suggestion? += "; use CAST(\(comparison.left), \"NSNumber\") to convert a string to a number"
+          suggestion? += "; where all strings are numbers, CAST(\(comparison.left), \"NSNumber\") converts them"
         }
       } else if left.group == .boolean, other.group == .text {
         suggestion = "write YES or NO"

@@ -144,7 +144,13 @@ struct PredicateChecker {
       if case .size = element { return .number }
       if case .list(let inner) = list { return inner }
       return list
-    case .function(let name, let arguments): return try function(name, arguments, subject)
+    case .function(let name, let arguments):
+      guard expression.isAggregate else { return try function(name, arguments, subject) }
+      // An aggregate of a group is one of its objects, of its keys too.
+      let keys = groupKeys
+      groupKeys = []
+      defer { groupKeys = keys }
+      return try function(name, arguments, subject)
     case .custom(let target, _, let arguments):
       _ = try wholeKind(of: target, subject)
       for argument in arguments { _ = try wholeKind(of: argument, subject) }

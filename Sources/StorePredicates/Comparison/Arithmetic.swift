@@ -21,7 +21,17 @@ package enum Arithmetic {
     }
   }
 
+  /// A result as a value. Which bits not-a-number has depends on the processor and on the order of its operands, which
+  /// compilers choose, so that all are replaced by those of `Double.nan`.
+  private static func value(_ result: Double) -> StoredValue { .double(result.isNaN ? .nan : result) }
+
   package static func calculate(_ name: String, _ values: [StoredValue]) -> StoredValue? {
+    let result = result(name, values)
+    if case .double(let number)? = result { return value(number) }
+    return result
+  }
+
+  private static func result(_ name: String, _ values: [StoredValue]) -> StoredValue? {
     let numbers = values.compactMap { NumberOrder.Number($0) }
     guard numbers.count == values.count, let first = numbers.first else { return nil }
     if case .integer(let a) = first {
@@ -138,21 +148,24 @@ package enum Arithmetic {
     if let exact = decimals(numbers), let result = decimal(name, of: exact.sorted { $0.isLess(than: $1) }) {
       return .decimal(result)
     }
-    return .double(double(name, of: numbers.map(\.asDouble).sorted()))
+    return value(double(name, of: numbers.map(\.asDouble).sorted()))
   }
 
   package static func sum(_ numbers: [NumberOrder.Number]) -> StoredValue {
     if let whole = wholeSum(numbers) { return sum(whole) }
     if let exact = decimals(numbers), let total = DecimalNumber.sum(exact) { return .decimal(total) }
-    return .double(numbers.reduce(0) { $0 + $1.asDouble })
+    return sum(numbers.reduce(0) { $0 + $1.asDouble })
   }
+
+  /// The sum of floating-point numbers as a value.
+  package static func sum(_ total: Double) -> StoredValue { value(total) }
 
   /// The average of integers is a double, the nearest to the exact result, since it rarely is an integer.
   package static func average(_ numbers: [NumberOrder.Number]) -> StoredValue {
     if let whole = wholeSum(numbers) { return average(whole, of: numbers.count) }
     let count = DecimalNumber(Int64(numbers.count))
     if let exact = decimals(numbers), let mean = DecimalNumber.sum(exact)?.divided(by: count) { return .decimal(mean) }
-    return .double(numbers.map(\.asDouble).sorted().reduce(0, +) / Double(numbers.count))
+    return value(numbers.map(\.asDouble).sorted().reduce(0, +) / Double(numbers.count))
   }
 
   /// The sum of integers as a value.

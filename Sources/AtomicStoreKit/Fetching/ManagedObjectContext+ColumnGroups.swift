@@ -1,0 +1,58 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+extension ManagedObjectContext {
+  /// The rows of groups that were formed of columns, in order, before limits; nil if objects must be evaluated.
+  func columnGroupRows<Result>(_ request: FetchRequest<Result>) throws -> [FetchedRow]? {
+    guard isGrouped(request), !request.shouldRefreshRefetchedObjects, !hasPendingChanges else { return nil }
+    let columns = columnsAsked(request)
+    let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
+    let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: request.havingPredicate)
+    guard plan.reason == nil, let groups = try columnGroups(request, keys, plan) else { return nil }
+    let names = columns.map(\.name)
+    let now = Date()
+    var rows: [FetchedRow] = []
+    rows.reserveCapacity(groups.count)
+    for group in 0..<groups.count {
+      var evaluator = PredicateEvaluator(list: [], now: now, entityName: request.entityName)
+      for (expression, value) in plan.values {
+        guard let value = groups.value(value, of: group) else { return nil }
+        evaluator.groupKeys.append((expression, value))
+      }
+      if let having = request.havingPredicate, try !Self.holds(having, evaluator) { continue }
+      rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
+    }
+    return rows
+  }
+
+  private func columnGroups<Result>(
+    _ request: FetchRequest<Result>, _ keys: [FetchExpression], _ plan: StoreGroupPlan
+  ) throws -> ColumnGroups? {
+    var read = keys
+    var aggregates: [ColumnAggregate] = []
+    for (index, aggregate) in plan.aggregates.enumerated() {
+      let column = FetchExpression.keyPath(aggregate.path)
+      let needsNumbers = plan.values.contains { if case .average(index, _) = $0.value { true } else { false } }
+      aggregates.append(
+        ColumnAggregate(
+          aggregate.function, column: read.firstIndex(of: column) ?? read.count, needsNumbers: needsNumbers))
+      if !read.contains(column) { read.append(column) }
+    }
+    // Whatever the columns are, the rows that are counted have to be found.
+    if read.isEmpty { read = [.evaluatedObject] }
+    var plain = request
+    plain.fetchLimit = 0
+    plain.fetchOffset = 0
+    try check(plain)
+    guard case .columns(let searches) = try self.plan(plain, for: .ids), searches.count == 1,
+      let found = try rows(of: plain, by: .columns(searches)), found.objects.isEmpty,
+      let rows = ColumnRows(
+        found, columns: read.map { FetchColumn("", $0) }, entityName: request.entityName)
+    else { return nil }
+    var groups = ColumnGroups(keyCount: keys.count, aggregates: aggregates)
+    var isComplete = true
+    rows.forEachRow { row in isComplete = isComplete && groups.add(row) }
+    return isComplete ? groups : nil
+  }
+}
