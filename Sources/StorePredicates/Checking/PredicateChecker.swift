@@ -144,13 +144,7 @@ struct PredicateChecker {
       if case .size = element { return .number }
       if case .list(let inner) = list { return inner }
       return list
-    case .function(let name, let arguments):
-      guard expression.isAggregate else { return try function(name, arguments, subject) }
-      // An aggregate of a group is one of its objects, of its keys too.
-      let keys = groupKeys
-      groupKeys = []
-      defer { groupKeys = keys }
-      return try function(name, arguments, subject)
+    case .function(let name, let arguments): return try call(name, arguments, subject, expression.isAggregate)
     case .custom(let target, _, let arguments):
       _ = try wholeKind(of: target, subject)
       for argument in arguments { _ = try wholeKind(of: argument, subject) }
@@ -203,6 +197,16 @@ struct PredicateChecker {
     let kind = try kind(of: expression, subject)
     try refuseComposite(kind, expression, start < marks.count ? marks[start] : 1)
     return kind
+  }
+
+  /// An aggregate of a group is one of its objects, of its keys too.
+  private mutating func call(
+    _ name: String, _ arguments: [FetchExpression], _ subject: Kind, _ isAggregate: Bool
+  ) throws(PredicateFormatError) -> Kind {
+    let keys = groupKeys
+    if isAggregate { groupKeys = [] }
+    defer { groupKeys = keys }
+    return try function(name, arguments, subject)
   }
 
   private mutating func function(

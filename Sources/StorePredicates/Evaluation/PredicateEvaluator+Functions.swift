@@ -2,6 +2,20 @@ import AtomicStoreSPI
 import FoundationEssentials
 
 extension PredicateEvaluator {
+  /// Calls a function of the language on expressions.
+  func call(
+    _ name: String, of arguments: [FetchExpression], isAggregate: Bool
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    let isDistinct = name == "min:" || name == "max:"
+    guard isAggregate, !groupKeys.isEmpty else {
+      return try call(name, try values(of: arguments, isDistinct: isDistinct))
+    }
+    // An aggregate of a group is one of its objects, of its keys too: the sum of a key counts each object's.
+    var objects = self
+    objects.groupKeys = []
+    return try objects.call(name, try objects.values(of: arguments, isDistinct: isDistinct))
+  }
+
   /// Calls a function of the language on values. Null in a calculation results in null; in a collection it is skipped.
   func call(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
     for argument in arguments {

@@ -305,8 +305,7 @@ package struct PredicateEvaluator {
       return try value(at: path[...], of: try value(of: base, isDistinct: isDistinct), isDistinct: isDistinct)
     case .aggregate(let parts): return .list(try values(of: parts))
     case .function(let name, let arguments):
-      if !groupKeys.isEmpty, expression.isAggregate { return try aggregateOfGroup(name, arguments) }
-      return try call(name, try values(of: arguments, isDistinct: name == "min:" || name == "max:"))
+      return try call(name, of: arguments, isAggregate: expression.isAggregate)
     case .subquery(let source, let variable, let predicate):
       return try subquery(source, variable, predicate, isDistinct: isDistinct)
     case .set(let operation, let one, let other):
@@ -322,16 +321,7 @@ package struct PredicateEvaluator {
     }
   }
 
-  /// An aggregate of a group is one of its objects, of its keys too: the sum of a key counts each object's.
-  private func aggregateOfGroup(
-    _ name: String, _ arguments: [FetchExpression]
-  ) throws(PredicateEvaluationError) -> PredicateValue {
-    var objects = self
-    objects.groupKeys = []
-    return try objects.call(name, try objects.values(of: arguments, isDistinct: name == "min:" || name == "max:"))
-  }
-
-  private func values(
+  func values(
     of expressions: [FetchExpression], isDistinct: Bool = false
   ) throws(PredicateEvaluationError) -> [PredicateValue] {
     var values: [PredicateValue] = []
