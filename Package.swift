@@ -331,6 +331,15 @@ let package = Package(
       dependencies: ["CAllocationCount", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
       path: "Benchmarks/AllocationGuard/Command", swiftSettings: strict),
 
+    // What Benchmarks/guard runs: operations whose instructions are counted at several sizes.
+    .target(name: "CInstructionMark", path: "Benchmarks/GrowthGuard/CInstructionMark"),
+    .executableTarget(
+      name: "growth-guard",
+      dependencies: [
+        "CInstructionMark", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats",
+      ],
+      path: "Benchmarks/GrowthGuard/Command", swiftSettings: strict),
+
     // Several contexts that change one store at random: for a test, and as a program for the long run.
     .target(
       name: "ContextScripts", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],

@@ -109,8 +109,10 @@ def plain(names):
   return rows
 
 
-MANY = [f"Entity{number:03}" for number in range(500)]
-ENTITIES = Shape([(name, None, [("name", "String"), ("number", "Integer 64")], []) for name in MANY], plain(MANY))
+def entities(count):
+  """So many entities, with an equal share of the objects each."""
+  names = [f"Entity{number:03}" for number in range(count)]
+  return Shape([(name, None, [("name", "String"), ("number", "Integer 64")], []) for name in names], plain(names))
 
 
 def deep_rows(count, randoms):
@@ -166,17 +168,17 @@ def linked_rows(form):
   return rows
 
 
-def many_rows(count, randoms):
-  lefts = max(count // 2, 21)
-  for side, other, start, to in [("Left", "rights", 1, lefts + 1), ("Right", "lefts", lefts + 1, 1)]:
-    for number in range(lefts):
-      sign = 1 if side == "Left" else -1
-      found = sorted((number + sign * n * 17) % lefts + to for n in range(20))
-      yield side, f"z{start + number}", {"name": named(number), other: " ".join(f"z{n}" for n in dict.fromkeys(found))}
-
-
-MANYMANY = Shape([("Left", None, [("name", "String")], [("rights", "Right", 0, False, "lefts")]),
-                  ("Right", None, [("name", "String")], [("lefts", "Left", 0, False, "rights")])], many_rows)
+def many(members):
+  """Two sides, each object of which has so many of the other side."""
+  def rows(count, randoms):
+    lefts = max(count // 2, members + 1)
+    for side, other, start, to in [("Left", "rights", 1, lefts + 1), ("Right", "lefts", lefts + 1, 1)]:
+      for number in range(lefts):
+        sign = 1 if side == "Left" else -1
+        found = sorted((number + sign * n * 17) % lefts + to for n in range(members))
+        yield side, f"z{start + number}", {"name": named(number), other: " ".join(f"z{n}" for n in dict.fromkeys(found))}
+  return Shape([("Left", None, [("name", "String")], [("rights", "Right", 0, False, "lefts")]),
+                ("Right", None, [("name", "String")], [("lefts", "Left", 0, False, "rights")])], rows)
 
 
 def text_rows(count, randoms):
@@ -185,19 +187,22 @@ def text_rows(count, randoms):
     yield "Note", f"z{number + 1}", {"text": escaped((accent + named(number) + " ") * (2000 // (len(accent) + 20)))}
 
 
-def binary_rows(count, randoms):
-  for number in range(max(count // 500, 1)):
-    yield "Picture", f"z{number + 1}", {"data": blob(250_000, randoms), "name": named(number)}
+def pictures(size, share):
+  """One picture of so many bytes for each so many objects."""
+  def rows(count, randoms):
+    for number in range(max(count // share, 1)):
+      yield "Picture", f"z{number + 1}", {"data": blob(size, randoms), "name": named(number)}
+  return Shape([("Picture", None, [("data", "Binary"), ("name", "String")], [])], rows)
 
 
 SHAPES = {
-  "company": COMPANY, "entities": ENTITIES, "deep": DEEP, "wide": Shape([("Row", None, COLUMNS, [])], wide_rows(100)),
+  "company": COMPANY, "entities": entities(500), "deep": DEEP, "wide": Shape([("Row", None, COLUMNS, [])], wide_rows(100)),
   "nulls": Shape([("Row", None, COLUMNS, [])], wide_rows(5)), "hub": HUB, "shuffled": Shape(LINKED, shuffled_rows),
   # The same graph twice: only the references differ.
   "integers": Shape(LINKED, linked_rows(lambda n: f"z{n + 1}")),
   "strings": Shape(LINKED, linked_rows(lambda n: f"skey-{n:09}")),
-  "manymany": MANYMANY, "texts": Shape([("Note", None, [("text", "String")], [])], text_rows),
-  "binaries": Shape([("Picture", None, [("data", "Binary"), ("name", "String")], [])], binary_rows), "foreign": None,
+  "manymany": many(20), "texts": Shape([("Note", None, [("text", "String")], [])], text_rows),
+  "binaries": pictures(250_000, 500), "foreign": None,
 }
 
 

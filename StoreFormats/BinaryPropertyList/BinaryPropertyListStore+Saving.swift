@@ -20,12 +20,12 @@ extension BinaryPropertyListStore {
     top.append((try writer.string("lastReference"), try writer.integer(Int128(metadata.lastReference))))
     top.append((try writer.string("metadata"), try writer.value(entries)))
     top.append((try writer.string("model"), try writer.value(model)))
-    let numbers = ReferenceNumbers(of: snapshot.nodes)
+    let numbers = ReferenceNumbers(of: snapshot.nodes, in: pieces)
     var names = WrittenReferences(snapshot.nodes)
     var entities: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
       entities.append(
-        (try writer.string(entity.name), try Self.write(entity, snapshot.nodes, numbers, &names, &writer)))
+        (try writer.string(entity.name), try write(entity, snapshot.nodes, numbers, &names, &writer)))
     }
     top.append((try writer.string("entities"), try writer.dictionary(entities)))
     let reference = try writer.dictionary(top)
@@ -69,7 +69,7 @@ extension BinaryPropertyListStore {
 
   private typealias Entry = (key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)
 
-  private static func write(
+  private func write(
     _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ names: inout WrittenReferences,
     _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
@@ -77,7 +77,11 @@ extension BinaryPropertyListStore {
     var entries: [Entry] = []
     entries.append((try writer.string("count"), try writer.integer(Int128(reader.count))))
     // In rows with string references, this column contains 0.
-    entries.append((try writer.string("references"), try writer.numbers(numbers[entity: entity.index])))
+    let references = numbers.numbers(ofEntity: entity.index)
+    let key = try writer.string("references")
+    let value = try writer.beginColumn(count: references.count)
+    try writer.append(references)
+    entries.append((key, value))
     if reader.hasStringReferences {
       var texts: [BinaryPropertyListWriter.Reference] = []
       for row in 0..<reader.count {
@@ -96,7 +100,7 @@ extension BinaryPropertyListStore {
     return try writer.dictionary(entries)
   }
 
-  private static func write(
+  private func write(
     _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ numbers: ReferenceNumbers,
     _ names: inout WrittenReferences, _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
@@ -110,22 +114,7 @@ extension BinaryPropertyListStore {
     case .attribute(let type):
       switch type {
       case .string, .uri, .binaryData, .transformable, .decimal:
-        var lengths = [UInt32](repeating: .max, count: rows)
-        var total = 0
-        for row in 0..<rows where !reader.isNull(slot: slot.index, row: row) {
-          let count = reader.bytes(slot: slot.index, row: row).count
-          lengths[row] = UInt32(truncatingIfNeeded: count)
-          total += count
-        }
-        entries.append((try writer.string("lengths"), try writer.numbers(lengths)))
-        let key = try writer.string("bytes")
-        let value = try writer.beginColumn(count: total)
-        if let packed = reader.packedBytes(slot: slot.index) {
-          try writer.append(span: packed)
-        } else {
-          for row in 0..<rows { try writer.append(span: reader.bytes(slot: slot.index, row: row)) }
-        }
-        entries.append((key, value))
+        try writeBytes(slot.index, reader, &writer, &entries)
       default:
         let cells = reader.fixedCells(slot: slot.index)
         let key = try writer.string("cells")
@@ -133,7 +122,7 @@ extension BinaryPropertyListStore {
         try writer.append(span: cells)
         entries.append((key, value))
         let bits = reader.presenceBits(slot: slot.index)
-        if !isFull(bits, rows) {
+        if !Self.isFull(bits, rows) {
           let key = try writer.string("presence")
           let value = try writer.beginColumn(count: bits.count)
           try writer.append(span: bits)
@@ -141,8 +130,8 @@ extension BinaryPropertyListStore {
         }
       }
     case .toOne, .toMany:
-      if namesTexts(slot, nodes) {
-        entries.append((try writer.string("objects"), try writeObjects(slot, reader, &names, &writer)))
+      if Self.namesTexts(slot, nodes) {
+        entries.append((try writer.string("objects"), try Self.writeObjects(slot, reader, &names, &writer)))
       } else {
         try writeReferences(slot, reader, numbers, &writer, &entries)
       }
@@ -156,34 +145,88 @@ extension BinaryPropertyListStore {
     return rows % 8 == 0 || bits[rows / 8] == UInt8(1 << (rows % 8)) - 1
   }
 
-  private static func writeReferences(
+  /// Writes values of variable length: a length for each row, all bits set for null, and all bytes.
+  private func writeBytes(
+    _ slot: Int, _ reader: EntityReader, _ writer: inout BinaryPropertyListWriter, _ entries: inout [Entry]
+  ) throws(PersistentStoreError) {
+    let lengths = { @Sendable (rows: Range<Int>) -> [UInt32] in
+      rows.map {
+        reader.isNull(slot: slot, row: $0)
+          ? .max : UInt32(truncatingIfNeeded: reader.bytes(slot: slot, row: $0).count)
+      }
+    }
+    var key = try writer.string("lengths")
+    var value = try writer.beginColumn(count: reader.count * MemoryLayout<UInt32>.size)
+    try writer.append(rows: reader.count, in: pieces, lengths)
+    entries.append((key, value))
+    key = try writer.string("bytes")
+    if let packed = reader.packedBytes(slot: slot) {
+      value = try writer.beginColumn(count: packed.count)
+      try writer.append(span: packed)
+    } else {
+      let total = pieces.map(reader.count) { rows in
+        rows.reduce(0) { $0 + reader.bytes(slot: slot, row: $1).count }
+      }.reduce(0, +)
+      value = try writer.beginColumn(count: total)
+      for row in 0..<reader.count { try writer.append(span: reader.bytes(slot: slot, row: row)) }
+    }
+    entries.append((key, value))
+  }
+
+  private func writeReferences(
     _ slot: Slot, _ reader: EntityReader, _ numbers: ReferenceNumbers, _ writer: inout BinaryPropertyListWriter,
     _ entries: inout [Entry]
   ) throws(PersistentStoreError) {
-    var references: [Int64] = []
+    let index = slot.index
     if slot.isToMany {
-      var counts = [UInt32](repeating: 0, count: reader.count)
-      for row in 0..<reader.count {
-        let list = reader.toMany(slot: slot.index, row: row)
-        counts[row] = UInt32(truncatingIfNeeded: list.count)
-        for place in 0..<list.count {
-          references.append(numbers[list[place]])
-        }
+      let key = try writer.string("counts")
+      let value = try writer.beginColumn(count: reader.count * MemoryLayout<UInt32>.size)
+      try writer.append(rows: reader.count, in: pieces) { rows in
+        rows.map { UInt32(truncatingIfNeeded: reader.toMany(slot: index, row: $0).count) }
       }
-      entries.append((try writer.string("counts"), try writer.numbers(counts)))
+      entries.append((key, value))
     } else {
-      references = [Int64](repeating: 0, count: reader.count)
-      var bits = [UInt8](repeating: 0, count: (reader.count + 7) / 8)
-      for row in 0..<reader.count {
-        guard let node = reader.toOne(slot: slot.index, row: row) else { continue }
-        bits[row >> 3] |= 1 << UInt8(row & 7)
-        references[row] = numbers[node]
-      }
-      if !isFull(bits.span, reader.count) {
+      let bits = pieces.map(reader.count) { Self.presence($0, index, reader) }.flatMap { $0 }
+      if !Self.isFull(bits.span, reader.count) {
         entries.append((try writer.string("presence"), try writer.numbers(bits)))
       }
     }
-    entries.append((try writer.string("references"), try writer.numbers(references)))
+    var total = reader.count
+    if slot.isToMany {
+      total = pieces.map(reader.count) { rows in
+        rows.reduce(0) { $0 + reader.toMany(slot: index, row: $1).count }
+      }.reduce(0, +)
+    }
+    let isToMany = slot.isToMany
+    let key = try writer.string("references")
+    let value = try writer.beginColumn(count: total * MemoryLayout<Int64>.size)
+    try writer.append(rows: reader.count, in: pieces) { rows in
+      isToMany
+        ? Self.members(rows, index, reader, numbers)
+        : rows.map { row in reader.toOne(slot: index, row: row).map { numbers[$0] } ?? 0 }
+    }
+    entries.append((key, value))
+  }
+
+  /// A bit for each row that has an object at the other end of a to-one. The first row is a multiple of eight.
+  private static func presence(_ rows: Range<Int>, _ slot: Int, _ reader: EntityReader) -> [UInt8] {
+    var bits = [UInt8](repeating: 0, count: (rows.count + 7) / 8)
+    for row in rows where reader.toOne(slot: slot, row: row) != nil {
+      bits[(row - rows.lowerBound) >> 3] |= 1 << UInt8(row & 7)
+    }
+    return bits
+  }
+
+  /// The references of the objects in the lists of rows, concatenated.
+  private static func members(
+    _ rows: Range<Int>, _ slot: Int, _ reader: EntityReader, _ numbers: ReferenceNumbers
+  ) -> [Int64] {
+    var references: [Int64] = []
+    for row in rows {
+      let list = reader.toMany(slot: slot, row: row)
+      for place in 0..<list.count { references.append(numbers[list[place]]) }
+    }
+    return references
   }
 
   private static func writeObjects(
@@ -231,58 +274,4 @@ extension BinaryPropertyListWriter {
     }
     try result.get()
   }
-}
-
-/// The references of nodes that were written as objects of the file, so that each text is searched for once.
-private struct WrittenReferences {
-  private let readers: [EntityReader]
-  /// By entity and row; an entity's array is empty until it is needed.
-  private var written: [[BinaryPropertyListWriter.Reference?]]
-
-  init(_ nodes: NodeTable) {
-    readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
-    written = Array(repeating: [], count: readers.count)
-  }
-
-  mutating func reference(
-    of node: NodeHandle, _ writer: inout BinaryPropertyListWriter
-  ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
-    let entity = node.entity
-    if written[entity].isEmpty { written[entity] = Array(repeating: nil, count: readers[entity].count) }
-    if let known = written[entity][node.row] { return known }
-    let reader = readers[entity]
-    let reference: BinaryPropertyListWriter.Reference
-    if let text = reader.textReference(row: node.row) {
-      reference = try writer.string(utf8: text)
-    } else {
-      reference = try writer.integer(Int128(reader.integerReference(row: node.row) ?? 0))
-    }
-    written[entity][node.row] = reference
-    return reference
-  }
-}
-
-/// The integer references of all nodes, in one array, 0 for string references: using an entity's reader for each would
-/// retain and release all parts of its table, which took longer than the rest of a save.
-private struct ReferenceNumbers {
-  private var all: [Int64] = []
-  /// The start of each entity's part, with one more at the end.
-  private var starts: [Int] = [0]
-
-  init(of nodes: NodeTable) {
-    let entities = nodes.model.entities
-    all.reserveCapacity(entities.reduce(0) { $0 + nodes.count(of: $1.index) })
-    for entity in entities {
-      let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count { all.append(reader.integerReference(row: row) ?? 0) }
-      starts.append(all.count)
-    }
-  }
-
-  subscript(node: NodeHandle) -> Int64 {
-    let place = starts[node.entity] + node.row
-    return all.indices.contains(place) ? all[place] : 0
-  }
-
-  subscript(entity index: Int) -> [Int64] { Array(all[starts[index]..<starts[index + 1]]) }
 }

@@ -18,6 +18,8 @@ public struct BinaryPropertyListStore: AtomicStore {
   static let version = 1
 
   private let depth: Int
+  /// How columns are taken apart when they are saved; another size only for tests.
+  var pieces = RowPieces.standard
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
 

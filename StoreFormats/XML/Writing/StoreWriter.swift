@@ -6,16 +6,12 @@ import StoreCodecs
 /// bytes before the first row, so that a row is little more than copying.
 final class StoreWriter {
   private let writer: ByteWriter
-  private let nodes: NodeTable
   private let plans: [EntityPlan]
-  /// The entities with rows.
-  private let active: [EntityPlan]
 
   /// - Parameter keepsNames: Whether the schema is written, so that names that differ only in case can be
   ///   distinguished.
   init(_ nodes: NodeTable, to writer: ByteWriter, keepsNames: Bool) throws(PersistentStoreError) {
     self.writer = writer
-    self.nodes = nodes
     let entities = nodes.model.entities
     if !keepsNames { try Self.refuseClashes(entities) }
     let names = NameFolding.entity.written(entities.map(\.name))
@@ -26,7 +22,6 @@ final class StoreWriter {
     var plans: [EntityPlan] = []
     for entity in entities { plans.append(try EntityPlan(entity, nodes.reader(of: entity.index), typeNames)) }
     self.plans = plans
-    active = plans.filter { $0.count > 0 }
     for root in clashingHierarchies() {
       let suffix = [UInt8(ascii: ".")] + ObjectIdentifierText.percentEncoded(names[root])
       for plan in plans where plan.root == root { plan.suffix = suffix }
@@ -55,13 +50,17 @@ final class StoreWriter {
   private func clashingHierarchies() -> [Int] {
     var clashing: Set<Int> = []
     var previous: (number: Int64, root: Int)?
-    merge { plan, row in
-      let number = plan.numbers[row]
-      if let before = previous, before.number == number {
-        clashing.insert(max(before.root, plan.root))
-        previous = (number, min(before.root, plan.root))
-      } else {
-        previous = (number, plan.root)
+    var order = RowOrder(plans)
+    while let run = order.nextNumbers(.max) {
+      let plan = plans[run.entity]
+      for row in run.rows {
+        let number = plan.numbers[row]
+        if let before = previous, before.number == number {
+          clashing.insert(max(before.root, plan.root))
+          previous = (number, min(before.root, plan.root))
+        } else {
+          previous = (number, plan.root)
+        }
       }
     }
     return clashing.sorted()
@@ -69,231 +68,67 @@ final class StoreWriter {
 
   // MARK: Objects
 
-  /// Writes all objects, by ascending identifier over all entities; strings follow numbers.
-  func writeObjects() throws(PersistentStoreError) {
-    try merge { plan, row throws(PersistentStoreError) in try write(plan, row: row) }
-    var rows = active.map(\.numberCount)
-    while let best = leastString(rows, besides: nil) {
-      let next = leastString(rows, besides: best)
-      // As long as the next string of the others is greater, they need not be compared.
-      repeat {
-        try write(active[best], row: rows[best])
-        rows[best] += 1
-      } while rows[best] < active[best].count && next.map { precedes(best, $0, rows) } ?? true
-    }
-  }
+  /// How many rows a thread encodes at a time, and how many bytes at most: the rows of a piece that do not fit are
+  /// written directly. So the memory does not depend on the size of values.
+  private static let pieceRows = 4096
+  private static let pieceBytes = 8 << 20
+  /// How many cells are worth encoding on several threads.
+  private static let manyCells = 1 << 19
 
-  /// Visits the rows with integer references, in ascending order over all entities.
-  private func merge<Failure: Error>(_ visit: (EntityPlan, Int) throws(Failure) -> Void) throws(Failure) {
-    var rows = [Int](repeating: 0, count: active.count)
-    while true {
-      var best = -1
-      var least = Int64.max
-      var next = Int64.max
-      for index in active.indices where rows[index] < active[index].numberCount {
-        let number = active[index].numbers[rows[index]]
-        if best < 0 || number < least {
-          if best >= 0 { next = least }
-          least = number
-          best = index
-        } else {
-          next = min(next, number)
-        }
-      }
-      guard best >= 0 else { return }
-      // As long as the next number of the others is greater, they need not be compared.
-      let plan = active[best]
-      var row = rows[best]
-      repeat {
-        try visit(plan, row)
-        row += 1
-      } while row < plan.numberCount && plan.numbers[row] < next
-      rows[best] = row
-    }
-  }
-
-  /// The entity whose next row has the least string reference.
-  private func leastString(_ rows: [Int], besides other: Int?) -> Int? {
-    var best: Int?
-    for index in active.indices where index != other && rows[index] < active[index].count {
-      if let found = best, !precedes(index, found, rows) { continue }
-      best = index
-    }
-    return best
-  }
-
-  /// Whether the string reference of an entity's next row is less than that of another entity's.
-  private func precedes(_ one: Int, _ other: Int, _ rows: [Int]) -> Bool {
-    let reader = active[one].reader
-    let otherReader = active[other].reader
-    guard let text = reader.textReference(row: rows[one]), let otherText = otherReader.textReference(row: rows[other])
-    else { return false }
-    let count = min(text.count, otherText.count)
-    for index in 0..<count where text[index] != otherText[index] { return text[index] < otherText[index] }
-    return text.count < otherText.count
-  }
-
-  private func write(_ plan: EntityPlan, row: Int) throws(PersistentStoreError) {
-    writer.append(plan.head)
-    appendIdentifier(plan, row: row)
-    // As in Core Data: an object without properties is on one line.
-    guard
-      !plan.relationships.isEmpty || plan.attributes.contains(where: { !plan.reader.isNull(slot: $0.index, row: row) })
-    else {
-      writer.append("\"></object>\n")
-      return try writer.flushIfNeeded()
-    }
-    writer.append("\">\n")
-    for slot in plan.attributes {
-      if plan.reader.isNull(slot: slot.index, row: row) { continue }
-      try writeAttribute(plan, slot, row)
-    }
-    for slot in plan.relationships { writeRelationship(plan, slot, row) }
-    writer.append("    </object>\n")
-    try writer.flushIfNeeded()
-  }
-
-  @inline(__always) private func appendIdentifier(_ plan: EntityPlan, row: Int) {
-    guard row < plan.numberCount else {
-      writer.append(byte: UInt8(ascii: "s"))
-      let reader = plan.reader
-      if let text = reader.textReference(row: row) { ObjectIdentifierText.append(text, to: writer) }
-      return
-    }
-    writer.append(byte: UInt8(ascii: "z"))
-    writer.append(integer: plan.numbers[row])
-    if !plan.suffix.isEmpty { writer.append(plan.suffix) }
-  }
-
-  private func writeAttribute(_ plan: EntityPlan, _ slot: SlotPlan, _ row: Int) throws(PersistentStoreError) {
-    let reader = plan.reader
-    writer.append(slot.head)
-    switch slot.type {
-    case .string, .uri: StoreText.encode(reader.bytes(slot: slot.index, row: row), to: writer)
-    case .boolean:
-      writer.append(byte: reader.boolean(slot: slot.index, row: row) ? UInt8(ascii: "1") : UInt8(ascii: "0"))
-    case .integer16, .integer32, .integer64: writer.append(integer: reader.integer(slot: slot.index, row: row))
-    case .float: writer.append(float: reader.float(slot: slot.index, row: row), dropsPointZero: true)
-    case .double: writer.append(double: reader.double(slot: slot.index, row: row), dropsPointZero: true)
-    case .date: Self.append(date: reader.double(slot: slot.index, row: row), to: writer)
-    case .decimal: writer.append(reader.bytes(slot: slot.index, row: row))
-    case .uuid: writer.append(uuid: reader.uuid(slot: slot.index, row: row))
-    case .binaryData, .transformable:
-      Base64.encode(reader.bytes(slot: slot.index, row: row), to: writer, wrapping: .coreData)
-    case .undefined: try writeUndefined(reader.value(slot: slot.index, row: row))
-    case .composite: break
-    }
-    writer.append("</attribute>\n")
-  }
-
-  private static func append(date seconds: Double, to writer: ByteWriter) {
-    // Twenty decimals if they are exact; otherwise the shortest exact text.
-    if !writer.appendFixed20(seconds) { writer.append(double: seconds) }
-  }
-
-  /// Writes a value whose attribute has no type, with its own type: the element's open tag is completed here.
-  private func writeUndefined(_ value: StoredValue) throws(PersistentStoreError) {
-    guard let type = StoreTypeName.type(of: value) else {
-      throw PersistentStoreError(.internalInconsistency, "\(value.kindDescription) in an attribute")
-    }
-    writer.append(StoreTypeName.name(of: type))
-    writer.append("\">")
-    switch value {
-    case .boolean(let flag): writer.append(byte: flag ? UInt8(ascii: "1") : UInt8(ascii: "0"))
-    case .integer(let number): writer.append(integer: number)
-    case .float(let number): writer.append(float: number, dropsPointZero: true)
-    case .double(let number): writer.append(double: number, dropsPointZero: true)
-    case .decimal(let number): writer.append(number.description)
-    case .string(let text), .uri(let text): StoreText.encode(Array(text.utf8).span, to: writer)
-    case .data(let data): Base64.encode(Array(data).span, to: writer, wrapping: .coreData)
-    case .date(let date): Self.append(date: date.timeIntervalSinceReferenceDate, to: writer)
-    case .uuid(let uuid): writer.append(uuid: uuid)
-    case .null, .toOne, .toMany: break
-    }
-  }
-
-  private func writeRelationship(_ plan: EntityPlan, _ slot: SlotPlan, _ row: Int) {
-    let reader = plan.reader
-    writer.append(slot.head)
-    if slot.isToMany {
-      let nodes = reader.toMany(slot: slot.index, row: row)
-      if nodes.count > 0 {
-        writer.append(" idrefs=\"")
-        for index in 0..<nodes.count {
-          if index > 0 { writer.append(byte: UInt8(ascii: " ")) }
-          appendIdentifier(plans[nodes[index].entity], row: nodes[index].row)
-        }
-        writer.append(byte: UInt8(ascii: "\""))
-      }
-    } else if let node = reader.toOne(slot: slot.index, row: row) {
-      writer.append(" idrefs=\"")
-      appendIdentifier(plans[node.entity], row: node.row)
-      writer.append(byte: UInt8(ascii: "\""))
-    }
-    writer.append("></relationship>\n")
-  }
-}
-
-/// The constant parts of one property's elements.
-private struct SlotPlan {
-  let index: Int
-  let type: AttributeType
-  let isToMany: Bool
-  /// The open tag: complete for most attributes, otherwise up to the first part that varies.
-  let head: [UInt8]
-}
-
-/// One entity's rows and their constant parts.
-private final class EntityPlan {
-  let reader: EntityReader
-  let count: Int
-  let head: [UInt8]
-  let root: Int
-  /// What follows a number in an identifier.
-  var suffix: [UInt8] = []
-  let attributes: [SlotPlan]
-  let relationships: [SlotPlan]
-  /// The integer references: they come first, and relationships access them in random order.
-  let numbers: UnsafeMutablePointer<Int64>
-  let numberCount: Int
-
-  init(
-    _ entity: Entity, _ reader: EntityReader, _ typeNames: [[UInt8]]
+  /// Writes all objects, with the same bytes for any number of threads.
+  ///
+  /// - Parameters:
+  ///   - pieceRows: How many rows a piece has, for tests; nil for the standard, and for one thread if the store is
+  ///     small.
+  ///   - pieceBytes: How many bytes a piece has at most, except for its last row.
+  func writeObjects(
+    pieceRows: Int? = nil, pieceBytes: Int = StoreWriter.pieceBytes
   ) throws(PersistentStoreError) {
-    self.reader = reader
-    root = entity.root.index
-    count = reader.count
-    head = Array("    <object type=\"".utf8) + typeNames[entity.index] + Array("\" id=\"".utf8)
-    let written = NameFolding.property.written(entity.slots.map(\.name))
-    var attributes: [SlotPlan] = []
-    var relationships: [SlotPlan] = []
-    for (slot, name) in zip(entity.slots, written) {
-      let name = try NameText.encode(name, at: StoreLocation(entity: entity.name, property: slot.name))
-      switch slot.kind {
-      case .attribute(let type):
-        let typeName = StoreTypeName.name(of: type)
-        var head = Array("        <attribute name=\"".utf8) + name + Array("\" type=\"".utf8)
-        head += UnsafeBufferPointer(start: typeName.utf8Start, count: typeName.utf8CodeUnitCount)
-        head += Array((type == .undefined ? "\" valuetype=\"" : "\">").utf8)
-        attributes.append(SlotPlan(index: slot.index, type: type, isToMany: false, head: head))
-      case .toOne, .toMany:
-        let counts = "\(slot.relationship?.minimumCount ?? 0)/\(slot.relationship?.maximumCount ?? 0)"
-        let head =
-          Array("        <relationship name=\"".utf8) + name + Array("\" type=\"\(counts)\" destination=\"".utf8)
-          + (slot.destination.map { typeNames[$0] } ?? []) + [UInt8(ascii: "\"")]
-        relationships.append(SlotPlan(index: slot.index, type: .undefined, isToMany: slot.isToMany, head: head))
+    let encoder = ObjectEncoder(plans: plans)
+    let cells = plans.reduce(0) { $0 + $1.count * (1 + $1.attributes.count + $1.relationships.count) }
+    let jobs = cells >= Self.manyCells || pieceRows != nil ? ParallelWork.jobs : 1
+    let size = pieceRows ?? Self.pieceRows
+    var order = RowOrder(plans)
+    while true {
+      let pieces = ParallelResults<[RowRun]>(jobs)
+      let made = ParallelResults<Result<Piece, PersistentStoreError>>(jobs)
+      for number in 0..<jobs {
+        let runs = order.next(rows: size)
+        if !runs.isEmpty { pieces[number] = runs }
+      }
+      let count = pieces.all.count
+      guard count > 0 else { return }
+      guard jobs > 1 else {
+        for runs in pieces.all { _ = try encoder.write(runs[...], to: writer) }
+        continue
+      }
+      ParallelWork.forEach(count, jobs: jobs) { number in
+        made[number] = pieces[number].map { encoder.piece($0, limit: pieceBytes) }
+      }
+      for result in made.all {
+        let piece = try result.get()
+        writer.append(piece.bytes)
+        try writer.flushIfNeeded()
+        _ = try encoder.write(piece.rest, to: writer)
       }
     }
-    self.attributes = attributes
-    self.relationships = relationships
-    numbers = .allocate(capacity: max(count, 1))
-    var numberCount = 0
-    while numberCount < count, let number = reader.integerReference(row: numberCount) {
-      (numbers + numberCount).initialize(to: number)
-      numberCount += 1
-    }
-    self.numberCount = numberCount
   }
+}
 
-  deinit { numbers.deallocate() }
+/// Encoded rows, and those that did not fit.
+private struct Piece: Sendable {
+  let bytes: [UInt8]
+  let rest: ArraySlice<RowRun>
+}
+
+extension ObjectEncoder {
+  fileprivate func piece(_ runs: [RowRun], limit: Int) -> Result<Piece, PersistentStoreError> {
+    let writer = ByteWriter()
+    do throws(PersistentStoreError) {
+      let rest = try write(runs[...], to: writer, limit: limit)
+      return .success(Piece(bytes: writer.takeBytes(), rest: rest))
+    } catch {
+      return .failure(error)
+    }
+  }
 }

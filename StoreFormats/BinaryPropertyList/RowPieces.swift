@@ -1,0 +1,58 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// How the rows of a column are taken apart, to convert them to what the file holds: piece by piece, so that the memory
+/// does not depend on the number of rows, and on all cores if there are many.
+struct RowPieces: Sendable {
+  /// The number of rows of a piece, a multiple of eight, so that bits of a piece are whole bytes.
+  let size: Int
+  /// The number of rows that are worth several threads.
+  let many: Int
+
+  static let standard = RowPieces(size: 1 << 15, many: 1 << 17)
+
+  /// The maximum number of threads for that many rows.
+  func jobs(_ rows: Int) -> Int { rows >= many ? ParallelWork.jobs : 1 }
+
+  /// The pieces of rows, in order.
+  func ranges(_ rows: Range<Int>) -> [Range<Int>] {
+    stride(from: rows.lowerBound, to: rows.upperBound, by: size).map { $0..<min($0 + size, rows.upperBound) }
+  }
+
+  /// Makes something of each piece at the same time, and returns it in order.
+  func map<Result: Sendable>(_ rows: Int, _ make: @escaping @Sendable (Range<Int>) -> Result) -> [Result] {
+    let ranges = ranges(0..<rows)
+    let made = ParallelResults<Result>(ranges.count)
+    ParallelWork.forEach(ranges.count, jobs: jobs(rows)) { made[$0] = make(ranges[$0]) }
+    return made.all
+  }
+}
+
+extension BinaryPropertyListWriter {
+  /// Appends numbers for each row to the open data object, with the same bytes for any number of threads. As many
+  /// pieces as there are threads are in memory at a time.
+  ///
+  /// - Parameter make: Returns the numbers of rows. May be called by several threads at the same time.
+  mutating func append<Number: BitwiseCopyable & Sendable>(
+    rows: Int, in pieces: RowPieces, _ make: @escaping @Sendable (Range<Int>) -> [Number]
+  ) throws(PersistentStoreError) {
+    let jobs = pieces.jobs(rows)
+    var next = 0
+    while next < rows {
+      let ranges = pieces.ranges(next..<min(next + jobs * pieces.size, rows))
+      let made = ParallelResults<[Number]>(ranges.count)
+      ParallelWork.forEach(ranges.count, jobs: jobs) { made[$0] = make(ranges[$0]) }
+      for numbers in made.all { try append(numbers: numbers) }
+      next += ranges.count * pieces.size
+    }
+  }
+
+  /// Appends numbers to the open data object, little-endian like all supported machines.
+  mutating func append<Number: BitwiseCopyable>(numbers: [Number]) throws(PersistentStoreError) {
+    // The closure returns its error as a value: it cannot throw a typed error and use the writer at the same time.
+    let result: Result<Void, PersistentStoreError> = numbers.withUnsafeBytes { raw in
+      do throws(PersistentStoreError) { return .success(try append(raw)) } catch { return .failure(error) }
+    }
+    try result.get()
+  }
+}

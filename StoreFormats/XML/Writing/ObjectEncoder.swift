@@ -1,0 +1,134 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Writes objects: what is the same for all of an entity is in its plan.
+struct ObjectEncoder: Sendable {
+  /// By the index of the entity.
+  let plans: [EntityPlan]
+
+  /// Writes the rows of runs, in their order.
+  ///
+  /// - Parameter limit: The number of bytes after which no other row begins.
+  /// - Returns: The runs that are left.
+  func write(
+    _ runs: ArraySlice<RowRun>, to writer: ByteWriter, limit: Int = .max
+  ) throws(PersistentStoreError) -> ArraySlice<RowRun> {
+    for place in runs.indices {
+      let plan = plans[runs[place].entity]
+      for row in runs[place].rows {
+        if writer.byteCount >= limit {
+          var rest = runs[place...]
+          rest[place].rows = row..<runs[place].rows.upperBound
+          return rest
+        }
+        try write(plan, row: row, to: writer)
+      }
+    }
+    return []
+  }
+
+  private func write(
+    _ plan: EntityPlan, row: Int, to writer: ByteWriter
+  ) throws(PersistentStoreError) {
+    writer.append(plan.head)
+    appendIdentifier(plan, row: row, to: writer)
+    // As in Core Data: an object without properties is on one line.
+    guard
+      !plan.relationships.isEmpty || plan.attributes.contains(where: { !plan.reader.isNull(slot: $0.index, row: row) })
+    else {
+      writer.append("\"></object>\n")
+      return try writer.flushIfNeeded()
+    }
+    writer.append("\">\n")
+    for slot in plan.attributes {
+      if plan.reader.isNull(slot: slot.index, row: row) { continue }
+      try writeAttribute(plan, slot, row, to: writer)
+    }
+    for slot in plan.relationships { writeRelationship(plan, slot, row, to: writer) }
+    writer.append("    </object>\n")
+    try writer.flushIfNeeded()
+  }
+
+  @inline(__always) private func appendIdentifier(_ plan: EntityPlan, row: Int, to writer: ByteWriter) {
+    guard row < plan.numberCount else {
+      writer.append(byte: UInt8(ascii: "s"))
+      let reader = plan.reader
+      if let text = reader.textReference(row: row) { ObjectIdentifierText.append(text, to: writer) }
+      return
+    }
+    writer.append(byte: UInt8(ascii: "z"))
+    writer.append(integer: plan.numbers[row])
+    if !plan.suffix.isEmpty { writer.append(plan.suffix) }
+  }
+
+  private func writeAttribute(
+    _ plan: EntityPlan, _ slot: SlotPlan, _ row: Int, to writer: ByteWriter
+  ) throws(PersistentStoreError) {
+    let reader = plan.reader
+    writer.append(slot.head)
+    switch slot.type {
+    case .string, .uri: StoreText.encode(reader.bytes(slot: slot.index, row: row), to: writer)
+    case .boolean:
+      writer.append(byte: reader.boolean(slot: slot.index, row: row) ? UInt8(ascii: "1") : UInt8(ascii: "0"))
+    case .integer16, .integer32, .integer64: writer.append(integer: reader.integer(slot: slot.index, row: row))
+    case .float: writer.append(float: reader.float(slot: slot.index, row: row), dropsPointZero: true)
+    case .double: writer.append(double: reader.double(slot: slot.index, row: row), dropsPointZero: true)
+    case .date: Self.append(date: reader.double(slot: slot.index, row: row), to: writer)
+    case .decimal: writer.append(reader.bytes(slot: slot.index, row: row))
+    case .uuid: writer.append(uuid: reader.uuid(slot: slot.index, row: row))
+    case .binaryData, .transformable:
+      Base64.encode(reader.bytes(slot: slot.index, row: row), to: writer, wrapping: .coreData)
+    case .undefined: try writeUndefined(reader.value(slot: slot.index, row: row), to: writer)
+    case .composite: break
+    }
+    writer.append("</attribute>\n")
+  }
+
+  private static func append(date seconds: Double, to writer: ByteWriter) {
+    // Twenty decimals if they are exact; otherwise the shortest exact text.
+    if !writer.appendFixed20(seconds) { writer.append(double: seconds) }
+  }
+
+  /// Writes a value whose attribute has no type, with its own type: the element's open tag is completed here.
+  private func writeUndefined(_ value: StoredValue, to writer: ByteWriter) throws(PersistentStoreError) {
+    guard let type = StoreTypeName.type(of: value) else {
+      throw PersistentStoreError(.internalInconsistency, "\(value.kindDescription) in an attribute")
+    }
+    writer.append(StoreTypeName.name(of: type))
+    writer.append("\">")
+    switch value {
+    case .boolean(let flag): writer.append(byte: flag ? UInt8(ascii: "1") : UInt8(ascii: "0"))
+    case .integer(let number): writer.append(integer: number)
+    case .float(let number): writer.append(float: number, dropsPointZero: true)
+    case .double(let number): writer.append(double: number, dropsPointZero: true)
+    case .decimal(let number): writer.append(number.description)
+    case .string(let text), .uri(let text): StoreText.encode(Array(text.utf8).span, to: writer)
+    case .data(let data): Base64.encode(Array(data).span, to: writer, wrapping: .coreData)
+    case .date(let date): Self.append(date: date.timeIntervalSinceReferenceDate, to: writer)
+    case .uuid(let uuid): writer.append(uuid: uuid)
+    case .null, .toOne, .toMany: break
+    }
+  }
+
+  private func writeRelationship(_ plan: EntityPlan, _ slot: SlotPlan, _ row: Int, to writer: ByteWriter) {
+    let reader = plan.reader
+    writer.append(slot.head)
+    if slot.isToMany {
+      let nodes = reader.toMany(slot: slot.index, row: row)
+      if nodes.count > 0 {
+        writer.append(" idrefs=\"")
+        for index in 0..<nodes.count {
+          if index > 0 { writer.append(byte: UInt8(ascii: " ")) }
+          appendIdentifier(plans[nodes[index].entity], row: nodes[index].row, to: writer)
+        }
+        writer.append(byte: UInt8(ascii: "\""))
+      }
+    } else if let node = reader.toOne(slot: slot.index, row: row) {
+      writer.append(" idrefs=\"")
+      appendIdentifier(plans[node.entity], row: node.row, to: writer)
+      writer.append(byte: UInt8(ascii: "\""))
+    }
+    writer.append("></relationship>\n")
+  }
+}
