@@ -116,6 +116,42 @@ import Testing
     Self.expectSame(bytes, try Self.model())
   }
 
+  static let comments = [
+    "<!---->", "<!-- a -->", "<!--- & > \" ' \t -é- 世界 \n\n-->", "<!-->-->", "<!--->-->", "  <!-- a -->\n<!-- b -->",
+    "<!--" + String(repeating: "long - ", count: 40_000) + "-->",
+  ]
+
+  @Test("it takes comments between elements, wherever the file is cut", arguments: comments)
+  func comment(_ comment: String) throws {
+    let objects =
+      Self.title("a") + comment
+      + Self.object("\(comment)<attribute name=\"number\" type=\"int16\">7</attribute>\(comment)")
+      .replacingOccurrences(of: "z102", with: "z103")
+    let bytes = Array(XMLSupport.document(objects + comment).utf8)
+    #expect(try Self.isTaken(bytes, Self.model()))
+    Self.expectSame(bytes, try Self.model())
+    Self.expectSame(bytes, nil)
+    guard bytes.count < 10_000 else { return }
+    for size in [1, 2, 3, 7, 64] {
+      let builder = NodeTableBuilder(model: try Self.model())
+      let scanner = CanonicalScanner(try ObjectLoader(builder, file: "test.xml"))
+      bytes.withUnsafeBytes { all in
+        for start in stride(from: 0, to: all.count, by: size) {
+          #expect(scanner.take(UnsafeRawBufferPointer(rebasing: all[start..<min(start + size, all.count)])))
+        }
+      }
+      #expect(scanner.isComplete())
+      #expect(try builder.finish().count(of: 0) == 2)
+    }
+  }
+
+  @Test("a comment longer than libxml2 allows is left to it")
+  func longComment() throws {
+    let bytes = Array(XMLSupport.document("<!--" + String(repeating: "x", count: 11_000_000) + "-->").utf8)
+    #expect(try !Self.isTaken(bytes, Self.model()))
+    Self.expectSame(bytes, try Self.model())
+  }
+
   // MARK: What it leaves to libxml2
 
   static func model() throws -> ManagedObjectModel {
@@ -143,7 +179,11 @@ import Testing
   static let unusual: [(name: String, objects: String)] = [
     ("a reference to an entity", title("a &amp; b")), ("a reference to a character", title("&#65;&#x42;")),
     ("an unknown entity", title("&nbsp;")), ("a comment", title("a<!-- b -->c")), ("CDATA", title("<![CDATA[a<b]]>")),
-    ("a processing instruction", title("<?x y?>a")), ("a comment between elements", "<!-- a -->" + title("b")),
+    ("a processing instruction", title("<?x y?>a")), ("a comment with an element", "<!-- <object> -->" + title("b")),
+    ("a comment with two hyphens", "<!-- a -- b -->" + title("b")),
+    ("a comment with three", "<!-- a --->" + title("b")),
+    ("a comment with a control", "<!-- \u{1} -->" + title("b")), ("a comment that never ends", "<!-- a " + title("b")),
+    ("a comment with a carriage return", "<!-- \r -->" + title("b")), ("half of a comment", "<!- a -->" + title("b")),
     ("a greater-than", title("a > b")), ("the end of CDATA", title("a ]]> b")), ("a carriage return", title("a\r\nb")),
     ("a carriage return between elements", title("a").replacingOccurrences(of: "\n", with: "\r\n")),
     ("a control", title("a\u{1}b")), ("no character of XML", title("a\u{FFFE}b")), ("a zero", title("a\0b")),

@@ -2,8 +2,8 @@ import AtomicStoreSPI
 import StoreCodecs
 
 /// Reads documents of exactly the form that Core Data and this format write, several times faster than an XML parser.
-/// It does not understand what never occurs in them (comments, entity references, carriage returns, elements or
-/// attributes in another order …), and then gives up.
+/// It does not understand what never occurs in them (entity references, carriage returns, elements or attributes in
+/// another order …), and then gives up. It skips comments between elements, which people add.
 ///
 /// It never reports *what* is wrong: the caller starts again with libxml2, which reports all errors with their
 /// location. So the only requirement is that everything it accepts has the same meaning there; FORMAT.md describes the
@@ -199,7 +199,12 @@ final class CanonicalScanner {
           isInObject = true
           continue
         }
-        guard Self.matches(cursor, "</database>") else { return stuck(cursor) }
+        guard Self.matches(cursor, "</database>") else {
+          guard let end = Self.endOfComment(&cursor, &lines) else { return stuck(cursor) }
+          here = end
+          line = lines
+          continue
+        }
         here = cursor + 11
         line = lines
         phase = .tail
@@ -235,33 +240,19 @@ final class CanonicalScanner {
         continue
       }
       if Self.matches(cursor, "<relationship name=\"") {
-        let name = cursor + 20
-        guard let nameEnd = Self.endOfValue(name, &cursor), Self.matches(nameEnd, "\" type=\"") else {
-          return stuck(cursor)
-        }
-        let type = nameEnd + 8
-        guard let typeEnd = Self.endOfValue(type, &cursor), Self.matches(typeEnd, "\" destination=\"") else {
-          return stuck(cursor)
-        }
-        let destination = typeEnd + 15
-        guard let destinationEnd = Self.endOfValue(destination, &cursor) else { return stuck(cursor) }
-        var references = Bytes(start: nil, count: 0)
-        var tail = destinationEnd + 1
-        if Self.matches(tail, " idrefs=\"") {
-          let start = tail + 9
-          guard let referencesEnd = Self.endOfValue(start, &cursor) else { return stuck(cursor) }
-          references = Self.bytes(start, referencesEnd)
-          tail = referencesEnd + 1
-        }
-        guard Self.matches(tail, "></relationship>") else { return stuck(cursor) }
+        guard let link = Self.link(&cursor) else { return stuck(cursor) }
         try target.relationship(
-          name: Self.bytes(name, nameEnd), type: Self.bytes(type, typeEnd),
-          destination: Self.bytes(destination, destinationEnd), references: references)
-        here = tail + 16
+          name: link.name, type: link.type, destination: link.destination, references: link.references)
+        here = link.end
         line = lines
         continue
       }
-      guard Self.matches(cursor, "</object>") else { return stuck(cursor) }
+      guard Self.matches(cursor, "</object>") else {
+        guard let end = Self.endOfComment(&cursor, &lines) else { return stuck(cursor) }
+        here = end
+        line = lines
+        continue
+      }
       try target.endObject()
       here = cursor + 9
       line = lines
@@ -277,149 +268,5 @@ final class CanonicalScanner {
       position += 1
     }
     if position < count { phase = .surprised }
-  }
-
-  // MARK: Bytes
-
-  @inline(__always)
-  private static func bytes(_ start: UnsafeMutablePointer<UInt8>, _ end: UnsafeMutablePointer<UInt8>) -> Bytes {
-    Bytes(start: start, count: end - start)
-  }
-
-  /// Whether the token is at this position. It is constant, so this takes a few comparisons of eight bytes.
-  @inline(__always)
-  private static func matches(_ place: UnsafeMutablePointer<UInt8>, _ word: StaticString) -> Bool {
-    let count = word.utf8CodeUnitCount
-    let one = UnsafeRawPointer(place)
-    let other = UnsafeRawPointer(word.utf8Start)
-    var index = 0
-    while index + 8 <= count {
-      if one.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-        != other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-      {
-        return false
-      }
-      index += 8
-    }
-    while index < count {
-      if one.load(fromByteOffset: index, as: UInt8.self) != other.load(fromByteOffset: index, as: UInt8.self) {
-        return false
-      }
-      index += 1
-    }
-    return true
-  }
-
-  /// Skips white space between elements; the form has a line break and a multiple of four spaces.
-  @inline(__always)
-  private static func skipBlanks(_ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int) {
-    if UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self).littleEndian == 0x2020_2020_2020_200A {
-      lines += 1
-      cursor += 8
-    }
-    while true {
-      switch cursor.pointee {
-      case UInt8(ascii: " "), UInt8(ascii: "\t"): cursor += 1
-      case UInt8(ascii: "\n"):
-        lines += 1
-        cursor += 1
-      default: return
-      }
-    }
-  }
-
-  private static let ones: UInt64 = 0x0101_0101_0101_0101
-  private static let highs: UInt64 = 0x8080_8080_8080_8080
-  /// High bits where bytes are zero; wrong only above the lowest of them.
-  @inline(__always) private static func zeros(_ word: UInt64) -> UInt64 { (word &- ones) & ~word & highs }
-  /// High bits where bytes are less than a space, or `<`, `>` or not ASCII; wrong only above the lowest of them.
-  @inline(__always) private static func marks(_ word: UInt64) -> UInt64 {
-    (word &- ones &* 0x20) & ~word & highs | zeros((word | ones &* 0x02) ^ ones &* 0x3E) | word & highs
-  }
-
-  /// The closing quote of an attribute value. Returns nil, with the position in `cursor`, for all characters that are
-  /// not literal there: white space other than the space, `&`, `<`, `>`, invalid UTF-8, and characters that XML does
-  /// not allow.
-  @inline(__always)
-  private static func endOfValue(
-    _ start: UnsafeMutablePointer<UInt8>, _ cursor: inout UnsafeMutablePointer<UInt8>
-  ) -> UnsafeMutablePointer<UInt8>? {
-    var place = start
-    while true {
-      let word = UnsafeRawPointer(place).loadUnaligned(as: UInt64.self).littleEndian
-      // A quote and an ampersand differ in one bit.
-      let found = marks(word) | zeros((word | ones &* 0x04) ^ ones &* 0x26)
-      if found == 0 {
-        place += 8
-        continue
-      }
-      place += found.trailingZeroBitCount >> 3
-      if place.pointee == UInt8(ascii: "\"") {
-        // If the following tokens do not match, it is handled here.
-        cursor = place
-        return place
-      }
-      let length = scalarLength(place)
-      guard length > 0 else {
-        cursor = place
-        return nil
-      }
-      place += length
-    }
-  }
-
-  /// The `<` that ends a text, found in the same way; tabs and line feeds are allowed.
-  @inline(__always)
-  private static func endOfText(
-    _ start: UnsafeMutablePointer<UInt8>, _ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int
-  ) -> UnsafeMutablePointer<UInt8>? {
-    var place = start
-    while true {
-      let word = UnsafeRawPointer(place).loadUnaligned(as: UInt64.self).littleEndian
-      let found = marks(word) | zeros(word ^ ones &* 0x26)
-      if found == 0 {
-        place += 8
-        continue
-      }
-      place += found.trailingZeroBitCount >> 3
-      let byte = place.pointee
-      if byte == UInt8(ascii: "<") {
-        cursor = place
-        return place
-      }
-      if byte == UInt8(ascii: "\n") {
-        lines += 1
-        place += 1
-      } else if byte == UInt8(ascii: "\t") {
-        place += 1
-      } else {
-        let length = scalarLength(place)
-        guard length > 0 else {
-          cursor = place
-          return nil
-        }
-        place += length
-      }
-    }
-  }
-
-  /// The length of the non-ASCII scalar at this position if it is well-formed UTF-8 and allowed in XML; otherwise 0.
-  private static func scalarLength(_ place: UnsafeMutablePointer<UInt8>) -> Int {
-    let lead = place[0]
-    guard lead >= 0xC2, lead <= 0xF4, place[1] & 0xC0 == 0x80 else { return 0 }
-    if lead < 0xE0 { return 2 }
-    guard place[2] & 0xC0 == 0x80 else { return 0 }
-    switch lead {
-    case 0xE0: return place[1] >= 0xA0 ? 3 : 0
-    case 0xED: return place[1] < 0xA0 ? 3 : 0
-    // U+FFFE and U+FFFF are not allowed in XML.
-    case 0xEF: return place[1] == 0xBF && place[2] >= 0xBE ? 0 : 3
-    case 0xE1...0xEE: return 3
-    default: break
-    }
-    guard place[3] & 0xC0 == 0x80 else { return 0 }
-    if lead == 0xF0 { return place[1] >= 0x90 ? 4 : 0 }
-    if lead == 0xF4 { return place[1] < 0x90 ? 4 : 0 }
-    return 4
   }
 }
