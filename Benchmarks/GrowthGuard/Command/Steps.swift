@@ -7,11 +7,11 @@ final class Steps {
   /// Size and name of each, with a tab between.
   private(set) var lines: [String] = []
 
-  /// Counts the instructions of `body`: what is between two marks, the first of which ends what came before it.
+  /// Counts the instructions of `body`.
   func count<Result>(_ name: String, _ body: () throws -> Result) rethrows -> Result {
-    aim_mark()
+    aim_begin()
     let result = try body()
-    aim_mark()
+    aim_end()
     lines.append("\(size)\t\(name)\n")
     return result
   }

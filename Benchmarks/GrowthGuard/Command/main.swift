@@ -5,7 +5,7 @@ import Foundation
 //
 //   growth-guard GROUP SIZES FOLDER     GROUP is graph, planted, or a shape; FOLDER holds SHAPE-SIZE.xml
 //
-// Writes FOLDER/GROUP.steps: a line for each count, in the order of the marks.
+// Writes FOLDER/GROUP.steps: a line for each count, in their order.
 
 let arguments = CommandLine.arguments
 guard arguments.count == 4 else {

@@ -1,4 +1,6 @@
 #pragma once
 
-/// Does nothing: valgrind, told to, writes down at each call how many instructions were executed since the last one.
-void aim_mark(void);
+/// Do nothing: valgrind, told to, begins to count at the first, and writes down at the second how many instructions were
+/// executed since.
+void aim_begin(void);
+void aim_end(void);
