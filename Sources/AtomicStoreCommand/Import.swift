@@ -31,7 +31,8 @@ struct Import: ParsableCommand {
       store, and a problem otherwise. --write-model, --report and --reject write their files with the store; with
       --dry-run nothing is written, and problems are printed.
 
-      With --into the tables are added to a store, which is changed in place unless -o names another one. A record
+      With --into the tables are added to a store, which is changed in place unless -o names another one; a database
+      gets the changes in one save. A record
       whose key is the reference of an object is a problem; with --upsert key it updates that object, and with
       --upsert ENTITY.PROPERTY objects are found by that property.
       """)
@@ -66,8 +67,10 @@ struct Import: ParsableCommand {
           "--write-model is not possible with --into: 'model convert' writes a store's model", exitCode: 64)
       }
       let store = try openExisting()
+      let graph = try store.flatMap { try DatabaseGraph($0.1, of: $0.0, at: into ?? result.output ?? "") }
       if let store {
-        importer.existing = try store.1.nodesWithDeferredValues()
+        importer.lastReference = store.1.metadata.lastReference
+        importer.existing = try graph?.nodes ?? store.1.nodesWithDeferredValues()
         importer.existingObjects = try existingObjects()
       } else {
         importer.model = try model.map { try ModelChoice($0).model() }
@@ -88,7 +91,7 @@ struct Import: ParsableCommand {
       let files = PendingFiles()
       try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force)
       if !result.dryRun { try problems.add(imported.tables, to: files, force: result.force) }
-      let written = try write(imported, sources, store?.1)
+      let written = try write(imported, sources, store?.1, graph)
       try files.commit()
       if let modelPath, !result.dryRun { try write(imported.nodes.model, to: modelPath) }
       try tell(imported, written)
@@ -164,7 +167,7 @@ struct Import: ParsableCommand {
   // MARK: Results
 
   private func write(
-    _ imported: StoreImporter.Result, _ sources: [ImportSource], _ store: PersistentStore?
+    _ imported: StoreImporter.Result, _ sources: [ImportSource], _ store: PersistentStore?, _ graph: DatabaseGraph?
   ) throws -> StoreConverter.Report {
     var metadata = store?.metadata ?? StoreMetadata(storeType: result.to ?? "")
     metadata.model = imported.nodes.model.description
@@ -174,7 +177,7 @@ struct Import: ParsableCommand {
     if store != nil, into == nil { result.output = nil }
     return try result.write(
       snapshot, describedAs: "tables", notes: imported.notes, madeOf: store.map { [$0] } ?? [],
-      files: sources.compactMap(\.path), replacing: store)
+      files: sources.compactMap(\.path), replacing: store, read: graph.map { [$0] } ?? [])
   }
 
   /// Refuses a model file that could not be written after the store was.

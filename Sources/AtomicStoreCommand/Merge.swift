@@ -19,6 +19,9 @@ struct Merge: ParsableCommand {
         atomicstore merge north.xml south.xml -o all.xml
         atomicstore merge mine.xml yours.xml -o all.xml --match Person=mail --on-conflict newest:changed
 
+      With --force the result may be one of the stores. A database then gets the difference in one save, and keeps its
+      UUID and its history.
+
       The stores have one model. With --model, those of other versions of it are migrated on the way, as by 'migrate'.
 
         atomicstore merge north.xml south.xml -o all.xml --model App.xcdatamodeld
@@ -51,13 +54,16 @@ struct Merge: ParsableCommand {
       guard result.output != nil else { throw CommandFailure("-o names the store to make", exitCode: 64) }
       let plan = try plan()
       var coordinators: [PersistentStoreCoordinator] = []
+      var databases: [DatabaseGraph] = []
       func open(_ path: String) throws -> (store: PersistentStore, nodes: NodeTable) {
         let input = try Input.path(for: path)
         guard let plan else {
           let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
           coordinators.append(coordinator)
           let store = try coordinator.addPersistentStore(at: input, isReadOnly: true)
-          return (store, try store.nodesWithDeferredValues())
+          let graph = try DatabaseGraph(store, of: coordinator, at: path)
+          if let graph { databases.append(graph) }
+          return (store, try graph?.nodes ?? store.nodesWithDeferredValues())
         }
         let read = try PersistentStoreCoordinator.openMigrated(at: input, by: plan, registry: InstalledFormats.registry)
         coordinators.append(read.coordinator)
@@ -74,6 +80,7 @@ struct Merge: ParsableCommand {
       var merge = StoreMerge()
       merge.conflictRule = try conflictRule()
       merge.matching = try matching(isOne: isOne)
+      merge.lastReference = opened.map(\.metadata.lastReference).max() ?? 0
       let ancestor = try base.map { try open($0) }
       let graphs = sources.map(\.nodes)
       try checkModels(zip(stores, graphs) + (ancestor.map { [(base ?? "", $0.nodes)] } ?? []))
@@ -87,7 +94,7 @@ struct Merge: ParsableCommand {
       if !isOne { metadata.uuid = UUID() }
       let written = try result.write(
         StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
-        mayReplaceSource: true, orType: opened[0].type)
+        mayReplaceSource: true, orType: opened[0].type, read: databases)
       try tell(merged, written)
     }
   }

@@ -12,10 +12,10 @@ final class ExistingObjectTable {
   /// The references of records, by table and number, where objects are found by an attribute.
   private var assigned: [Int: [ReferenceObject]] = [:]
 
-  init(_ nodes: NodeTable, _ rule: StoreImporter.ExistingObjects) {
+  init(_ nodes: NodeTable, _ rule: StoreImporter.ExistingObjects, after last: Int64) {
     self.nodes = nodes
     self.rule = rule
-    lastNumber = max(0, nodes.greatestIntegerReference)
+    lastNumber = max(0, last, nodes.greatestIntegerReference)
   }
 
   /// What becomes of a record.

@@ -32,7 +32,9 @@ final class ImportPass {
   }
 
   func readAll() throws {
-    if let table = job.importer.existing { existing = ExistingObjectTable(table, job.importer.existingObjects) }
+    if let table = job.importer.existing {
+      existing = ExistingObjectTable(table, job.importer.existingObjects, after: job.importer.lastReference)
+    }
     try readJoins()
     for plan in job.plans { try existing?.prepare(plan, job) }
     for plan in job.plans {

@@ -38,6 +38,9 @@ public struct StoreImporter: Sendable {
   /// The objects of a store that the records are added to; nil for a new store. Their model is used, and ``model`` has
   /// no effect.
   public var existing: NodeTable?
+  /// The last reference that the store of ``existing`` has given out, from its metadata: those of new objects follow on
+  /// from it, or from the greatest one that an object has.
+  public var lastReference: Int64 = 0
   /// What happens to a record whose object exists already. Without ``existing`` it has no effect.
   public var existingObjects = ExistingObjects.refuse
 

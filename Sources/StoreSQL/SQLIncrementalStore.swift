@@ -81,10 +81,13 @@ extension SQLIncrementalStore {
     try store.transaction { () throws(PersistentStoreError) in try store.writeMetadata(metadata) }
   }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] {
-    try sql.changes(since: token)
+    try sql.answering(isDoubtful: { _ in true }) { () throws(PersistentStoreError) in try sql.changes(since: token) }
   }
   public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? {
-    try sql.currentHistoryToken()
+    try sql.answering(isDoubtful: { _ in true }) { () throws(PersistentStoreError) in try sql.currentHistoryToken() }
+  }
+  public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
+    try sql.hasHistory(since: token)
   }
   public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {
     try sql.deleteHistory(before: token)

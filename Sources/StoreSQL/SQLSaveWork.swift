@@ -25,6 +25,8 @@ struct SQLSaveWork<Database: SQLDatabase> {
   /// False if rows are not as expected.
   mutating func run() throws(PersistentStoreError) -> Bool {
     try store.checkStamp()
+    if let last = changes.lastTransaction, try last != store.currentHistoryToken()?.number ?? 0 { return false }
+    if let last = changes.lastReference, try last != store.lastReference() { return false }
     try findNumbers()
     guard let present = try presentVersions() else { return false }
     try delete()
@@ -291,6 +293,21 @@ struct SQLSaveWork<Database: SQLDatabase> {
       history.append((entity.index, id, text, .insert, []))
     }
     for object in changes.inserted { try writeLists(of: object) }
+    try noteReferences()
+  }
+
+  /// Sees to it that no new object gets a reference which the store did not give out itself, as that of an import.
+  private func noteReferences() throws(PersistentStoreError) {
+    var greatest: [Int: Int64] = [:]
+    for object in changes.inserted {
+      guard case .integer(let number)? = object.reference else { continue }
+      greatest[model.entity(at: object.entity).root.index, default: 0].raise(to: number)
+    }
+    for (root, number) in greatest.sorted(by: { $0.key < $1.key }) where number > store.given[root] ?? 0 {
+      try database.run(
+        "UPDATE \(SQLStore<Database>.keysTable) SET last = ?1 WHERE root = ?2 AND last < ?1",
+        [.integer(number), .integer(Int64(root))])
+    }
   }
 
   mutating func update(_ present: [RowKey: Int64]) throws(PersistentStoreError) {
@@ -326,4 +343,8 @@ struct SQLSaveWork<Database: SQLDatabase> {
       if let place = places[key] { history[place].slots.insert(change.slot) }
     }
   }
+}
+
+extension Int64 {
+  fileprivate mutating func raise(to other: Int64) { self = Swift.max(self, other) }
 }

@@ -37,6 +37,17 @@ extension SQLStore {
     return found
   }
 
+  /// Whether no transaction after a token was deleted: each has the number after the one before it.
+  func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
+    var first: Int64?
+    try database.query(
+      "SELECT MIN(number) FROM \(Self.transactionsTable) WHERE number > ?1", [.integer(token.number)]
+    ) { row in
+      if !row.isNull(0) { first = row.integer(0) }
+    }
+    return first.map { $0 &- 1 <= token.number } ?? true
+  }
+
   func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? {
     var token: HistoryToken?
     try database.query("SELECT MAX(number) FROM \(Self.transactionsTable)", []) { row in

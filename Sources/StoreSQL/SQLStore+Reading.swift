@@ -96,41 +96,16 @@ extension SQLStore {
     return !entity.isAbstract && entity.isKindOf(entity: declared) ? entity : nil
   }
 
-  static func malformed(_ id: Int64, _ slot: Slot) -> PersistentStoreError {
-    PersistentStoreError(
-      .malformed, "the row \(id) has no valid value in '\(slot.name)'", at: StoreLocation(property: slot.name))
-  }
+  static func malformed(_ id: Int64, _ slot: Slot) -> PersistentStoreError { SQLValues.malformed(id, slot) }
 
-  /// The text of a column.
-  ///
-  /// - Throws: `.malformed` if it is not UTF-8.
   static func text(_ row: some SQLRow, _ at: Int, _ id: Int64) throws(PersistentStoreError) -> String {
-    var text: String?
-    row.withText(at) { bytes in text = bytes.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) } }
-    guard let text else { throw PersistentStoreError(.malformed, "a text of the row \(id) is not UTF-8") }
-    return text
+    try SQLValues.text(row, at, id)
   }
 
   static func value(
     _ row: some SQLRow, _ at: Int, _ type: AttributeType, _ slot: Slot, _ id: Int64
   ) throws(PersistentStoreError) -> StoredValue {
-    let value: StoredValue?
-    switch type {
-    case .integer16, .integer32, .integer64: value = .integer(row.integer(at))
-    case .boolean: value = .boolean(row.boolean(at))
-    case .double: value = .double(row.double(at))
-    case .float: value = .float(row.float(at))
-    case .date: value = .date(Date(timeIntervalSinceReferenceDate: row.double(at)))
-    case .string: value = .string(try text(row, at, id))
-    case .uri: value = .uri(try text(row, at, id))
-    case .binaryData, .transformable: value = .data(row.data(at))
-    case .uuid: value = .uuid(row.uuid(at))
-    case .decimal: value = DecimalNumber(try text(row, at, id)).map { .decimal($0) }
-    case .undefined: value = StoredValue(typedText: try text(row, at, id))
-    case .composite: value = .null
-    }
-    guard let value, type.accepts(value) else { throw malformed(id, slot) }
-    return value
+    try SQLValues.value(row, at, type, slot, id)
   }
 
   /// The references of rows whose numbers stand for texts.

@@ -15,6 +15,9 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
   var stamp = ""
   /// References that were taken from the store and not given to objects yet, by root entity.
   var spare: [Int: ClosedRange<Int64>] = [:]
+  /// The greatest reference that was taken from the store, by root entity: no other is greater than the table of keys
+  /// says.
+  var given: [Int: Int64] = [:]
 
   /// Creates the store of a database that is not connected yet.
   public init(_ database: Database, storeType: String, isReadOnly: Bool) {
@@ -63,12 +66,17 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
       metadata.entries = found
     }
     if let data = entries["model"] { metadata.model = try ModelDescription(propertyList: try Self.propertyList(data)) }
-    if try database.hasTable(Self.keysTable) {
-      try database.query("SELECT MAX(last) FROM \(Self.keysTable)", []) { row in
-        metadata.lastReference = row.isNull(0) ? 0 : max(0, row.integer(0))
-      }
-    }
+    if try database.hasTable(Self.keysTable) { metadata.lastReference = try lastReference() }
     return metadata
+  }
+
+  /// The greatest number that was given out.
+  func lastReference() throws(PersistentStoreError) -> Int64 {
+    var last: Int64 = 0
+    try database.query("SELECT MAX(last) FROM \(Self.keysTable)", []) { row in
+      last = row.isNull(0) ? 0 : max(0, row.integer(0))
+    }
+    return last
   }
 
   private static func propertyList(_ data: Data) throws(PersistentStoreError) -> PropertyListValue {
@@ -259,6 +267,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     guard !overflow, before > SQLKeys.lastText else {
       throw PersistentStoreError(.malformed, "\(Self.keysTable) has \(last) as the last number of entity \(root)")
     }
+    given[root] = max(given[root] ?? 0, last)
     let first = before + 1
     for number in first..<(first + Int64(missing)) { result.append(.integer(number)) }
     if Int64(missing) < block { spare[root] = (first + Int64(missing))...last }

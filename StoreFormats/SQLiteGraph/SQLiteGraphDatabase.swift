@@ -16,6 +16,8 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   private let path: String
   private let isReadOnly: Bool
   private var handle: OpaquePointer?
+  /// Keeps the kit from releasing the locks of this process on the file.
+  private var hold: DatabaseFileHold?
   private var statements: [String: OpaquePointer] = [:]
 
   init(path: String, isReadOnly: Bool) {
@@ -82,6 +84,8 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     let code = sqlite3_open_v2(name, &opened, mode | SQLITE_OPEN_NOMUTEX, nil)
     handle = opened
     guard code == SQLITE_OK else { throw Self.error(code, opened) }
+    // The file is there now, and is locked by the first statement.
+    hold = DatabaseFileHold(path)
     sqlite3_extended_result_codes(handle, 1)
     sqlite3_busy_timeout(handle, 10_000)
     for (option, isOn) in [
@@ -97,6 +101,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     statements = [:]
     sqlite3_close_v2(handle)
     handle = nil
+    hold = nil
   }
 
   /// Removes the file, with those that SQLite has beside it.

@@ -159,6 +159,9 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     return hook(&target, token)
   }
 
+  mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
+    try target.store.hasHistory(since: token)
+  }
   mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {
     guard let hook = hooks.deleteHistory else { return try target.store.deleteHistory(before: token) }
     try hook(&target, token)

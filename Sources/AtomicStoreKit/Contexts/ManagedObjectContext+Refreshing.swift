@@ -265,6 +265,7 @@ extension ManagedObjectContext {
   /// of this can be undone.
   public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
     advanceQueryGeneration()
+    let changes = changes.isComplete ? changes : completed(changes)
     for id in changes.inserted {
       let object = object(with: id)
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
@@ -304,6 +305,32 @@ extension ManagedObjectContext {
     propagateDeletes()
     undoManager?.enableUndoRegistration()
     processPendingChanges()
+  }
+
+  /// Lists all objects of databases that this context has: those that are gone as deleted, the others as updated.
+  private func completed(_ changes: ObjectIDChanges) -> ObjectIDChanges {
+    var changes = changes
+    let known = Set(changes.inserted + changes.updated + changes.deleted)
+    for cache in caches where cache.isIncremental {
+      let objects = cache.registeredObjects.filter {
+        $0.context === self && !$0.flags.contains(.inserted) && $0.reference != nil && !known.contains($0.objectID)
+      }
+      for (root, list) in Dictionary(grouping: objects, by: { $0.plan.root }) {
+        do throws(PersistentStoreError) {
+          let there = Set(try cache.rows(list.compactMap(\.reference), root: root).map(\.reference))
+          for object in list {
+            if let reference = object.reference, there.contains(reference) {
+              changes.updated.append(object.objectID)
+            } else {
+              changes.deleted.append(object.objectID)
+            }
+          }
+        } catch {
+          couldNotRead(error)
+        }
+      }
+    }
+    return changes
   }
 
   /// Objects that one save deleted and a later one restored before this context merged the first: the store contains

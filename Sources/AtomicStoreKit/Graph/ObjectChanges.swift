@@ -56,6 +56,9 @@ public struct ObjectIDChanges: Sendable, Hashable {
   public var invalidated: [ManagedObjectID] = []
   /// Whether the context was reset: none of its objects can be used any more.
   public var isAllInvalidated = false
+  /// Whether everything that was changed is listed. Otherwise merging reads all objects of databases again, and finds
+  /// out which of them are gone: see ``RemoteStoreChange/isComplete``.
+  public var isComplete = true
   /// For a save, the ``ManagedObjectContext/transactionAuthor`` of the context that saved.
   public var transactionAuthor: String?
 
@@ -77,6 +80,7 @@ extension ObjectIDChanges {
   /// What another process saved: the argument of ``ManagedObjectContext/mergeChanges(fromDidSave:)``.
   public init(_ change: RemoteStoreChange) {
     self.init(inserted: change.inserted, updated: change.updated, deleted: change.deleted)
+    isComplete = change.isComplete
     // Several saves may have different authors.
     let authors = Set(change.transactions.map(\.author))
     if authors.count == 1 { transactionAuthor = authors.first ?? nil }

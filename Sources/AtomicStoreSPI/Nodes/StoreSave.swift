@@ -12,6 +12,12 @@ public struct StoreSave: Sendable {
   /// The row versions that the changes are based on; nil where the object must exist in any version. A save whose
   /// expectations do not hold changes nothing.
   public var expected: [(object: ObjectReference, version: Int64?)]
+  /// The number of the last transaction of the history that the changes are based on, 0 for a history without
+  /// transactions: after another one they are not saved. Nil where any may be the last.
+  public var lastTransaction: Int64?
+  /// The greatest reference that the store had given out when the changes were made: after another one they are not
+  /// saved, since new objects may have the same. Nil where the store itself gave the references of new objects.
+  public var lastReference: Int64?
   /// The user's metadata entries to write with the changes; nil if they stay.
   public var metadataEntries: PropertyListDictionary?
   /// Who saves, for the history.

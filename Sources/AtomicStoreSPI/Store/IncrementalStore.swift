@@ -128,6 +128,10 @@ public protocol IncrementalStore: Sendable {
   /// Returns the token of the last save; nil if there is none.
   mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken?
 
+  /// Returns whether ``changes(since:)`` has all transactions after a token: false if some of them were deleted. The
+  /// default is true.
+  mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool
+
   /// Forgets the transactions before a token.
   mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError)
 
@@ -153,6 +157,7 @@ extension IncrementalStore {
   public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }
   public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? { nil }
+  public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool { true }
   public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {}
   public mutating func close() {}
 }

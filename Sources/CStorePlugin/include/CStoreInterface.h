@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3f4ee39e9562e101f57a32a47001d3a3a68b50b18ee303a20baaaf1e63003c56"
+#define ASP_INTERFACE "c5de76bed4f378dcc16f49cbabcf9323733bd824db993e1312edad895f6fc765"

@@ -28,9 +28,6 @@ extension StoreConverter {
     _ address: StoreAddress, _ type: any IncrementalStore.Type,
     _ change: (NodeTable, StoreMetadata) throws -> StoreSnapshot?
   ) throws -> Report {
-    // Nobody else in this process may look into the file meanwhile: see OpenDatabases.
-    let file = address.isFile ? OpenDatabases.add(address.full, type) : nil
-    defer { if let file { OpenDatabases.remove(file) } }
     var store: any IncrementalStore = try type.init(
       StoreConfiguration(path: address.full, options: readOptions, isReadOnly: isDryRun))
     defer { store.close() }

@@ -78,6 +78,9 @@ public struct StoreConverter: Sendable {
     public var bytesWritten: Int
     /// What the source's format reported when it was loaded, apart from losses.
     public var notes: [LoadNote] = []
+    /// Whether the result was read back and compared. Only a database to which another process saved at the same time
+    /// cannot be.
+    public var isVerified = true
     /// Whether nothing was written because ``StoreConverter/isDryRun`` was set.
     public var isDryRun: Bool
   }

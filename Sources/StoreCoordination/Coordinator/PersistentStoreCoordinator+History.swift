@@ -19,11 +19,19 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - token: The token of the last transaction that the caller knows; nil for everything that the store still has.
   ///   - store: A store of this coordinator.
-  /// - Throws: As ``currentHistoryToken(of:)``.
+  /// - Throws: As ``currentHistoryToken(of:)``; `.notFound` if transactions after the token were deleted.
   public func changes(
     since token: HistoryToken?, in store: PersistentStore
   ) throws(PersistentStoreError) -> [HistoryTransaction] {
-    try historyConnection(store).use { store throws(PersistentStoreError) in try store.changes(since: token) }
+    try historyConnection(store).use { store throws(PersistentStoreError) in
+      let found = try store.changes(since: token)
+      guard try token.map({ token throws(PersistentStoreError) in try store.hasHistory(since: token) }) ?? true else {
+        throw PersistentStoreError(
+          .notFound,
+          "transactions after the token were deleted: read the objects again, and continue with the present token")
+      }
+      return found
+    }
   }
 
   /// Deletes the transactions of an incremental store before a token. The last one is kept in any case.

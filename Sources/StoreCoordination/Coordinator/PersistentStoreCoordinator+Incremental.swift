@@ -20,6 +20,7 @@ extension PersistentStoreCoordinator {
       guard let connection = store.connection else { continue }
       let isFirst = !saved.values.contains { !$0.isEmpty }
       do throws(PersistentStoreError) {
+        try connection.checkFile()
         var save = changes.asStoreSave
         try giveReferences(&save, store)
         let metadata = store.hasUnsavedMetadata ? store.metadata : nil

@@ -58,7 +58,8 @@ extension PersistentStoreCoordinator {
 
   /// Looks at all stores now, reads those that were changed, reports the changes as
   /// ``StoreEvent/didChangeRemotely(_:)``, and returns them. A store that cannot be read is reported as
-  /// ``StoreEvent/remoteChangeFailed(_:_:)`` and keeps its content.
+  /// ``StoreEvent/remoteChangeFailed(_:_:)`` and keeps its content; a database that another process replaced as a whole
+  /// is reported so, with the code `.unavailable`, and has to be opened again.
   ///
   /// Use it instead of ``noticesRemoteChanges`` where the program knows when to look.
   @discardableResult
@@ -71,9 +72,13 @@ extension PersistentStoreCoordinator {
     for store in persistentStores {
       do throws(PersistentStoreError) {
         if let connection = store.connection {
-          let transactions = try connection.newTransactions()
-          guard !transactions.isEmpty else { continue }
-          let change = RemoteStoreChange(store, transactions)
+          let (transactions, areAll) = try connection.newTransactions()
+          guard !transactions.isEmpty || !areAll else {
+            store.lastRemoteFailure.withLock { $0 = nil }
+            continue
+          }
+          var change = RemoteStoreChange(store, transactions)
+          change.isComplete = areAll
           found.append(change)
           report(change)
         } else if let change = try reload(store, findsChanges: true) {

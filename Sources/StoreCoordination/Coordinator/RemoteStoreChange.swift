@@ -13,8 +13,12 @@ public struct RemoteStoreChange: Sendable {
   /// For an incremental store: the saves, oldest first. An atomic store does not have a history.
   public internal(set) var transactions: [HistoryTransaction] = []
 
+  /// Whether everything that changed is listed: false if another process deleted history that was not looked at yet.
+  /// Then any object may have changed. Contexts that merge automatically read all their objects again.
+  public internal(set) var isComplete = true
+
   /// Whether no object changed, as when only metadata did.
-  public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+  public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && isComplete }
 
   init(_ store: PersistentStore) { self.store = store }
 

@@ -39,23 +39,28 @@ extension IncrementalConnection {
     }
   }
 
-  /// Returns the transactions of others since the last call, oldest first.
-  func newTransactions() throws(PersistentStoreError) -> [HistoryTransaction] {
-    let result = looking.withLock { _ -> Result<[HistoryTransaction], PersistentStoreError> in
+  /// Returns the transactions of others since the last call, oldest first, and whether all of them are known.
+  ///
+  /// - Throws: `.unavailable` if the store was replaced as a whole.
+  func newTransactions() throws(PersistentStoreError) -> (transactions: [HistoryTransaction], areAll: Bool) {
+    let result = looking.withLock { _ -> Result<([HistoryTransaction], Bool), PersistentStoreError> in
       do throws(PersistentStoreError) { return .success(try lookForTransactions()) } catch { return .failure(error) }
     }
     return try result.get()
   }
 
-  private func lookForTransactions() throws(PersistentStoreError) -> [HistoryTransaction] {
+  private func lookForTransactions() throws(PersistentStoreError) -> ([HistoryTransaction], Bool) {
+    try checkFile()
     try beginToNotice()
     let last = history.withLock { $0.token }
-    let transactions = try use { store throws(PersistentStoreError) -> [HistoryTransaction] in
-      guard let now = try store.currentHistoryToken(), last.map({ $0 < now }) ?? true else { return [] }
-      return try store.changes(since: last)
+    let (transactions, areAll) = try use { store throws(PersistentStoreError) -> ([HistoryTransaction], Bool) in
+      guard let now = try store.currentHistoryToken(), last.map({ $0 < now }) ?? true else { return ([], true) }
+      // Asked after they were read: they may be deleted in between.
+      let found = try store.changes(since: last)
+      return (found, try last.map { last throws(PersistentStoreError) in try store.hasHistory(since: last) } ?? true)
     }
-    guard let newest = transactions.last?.token else { return [] }
-    return history.withLock { history in
+    guard let newest = transactions.last?.token else { return ([], areAll) }
+    let others = history.withLock { history in
       history.token = max(history.token ?? newest, newest)
       return transactions.filter { transaction in
         let objects = Set(transaction.changes.map(\.object))
@@ -65,5 +70,6 @@ extension IncrementalConnection {
         return false
       }
     }
+    return (others, areAll)
   }
 }

@@ -68,6 +68,16 @@ package final class IncrementalConnection: Sendable {
     return try result.get()
   }
 
+  /// Checks that the file is still at its path.
+  ///
+  /// - Throws: `.unavailable` if another program has replaced, moved or removed it: what is saved to it would be lost.
+  func checkFile() throws(PersistentStoreError) {
+    guard let file, OpenDatabases.FileNumber(name) != file else { return }
+    throw PersistentStoreError(
+      .unavailable, "another program has replaced, moved or removed the file since it was opened: open it again",
+      at: StoreLocation(file: name))
+  }
+
   /// What the store says that it would do with a request.
   package func answer(to request: StoreFetch) -> FetchAnswer { state.withLock { $0.store.answer(to: request) } }
 

@@ -4,9 +4,7 @@ import Synchronization
 
 /// The files of incremental stores that this process has open.
 ///
-/// Such a file is not opened besides, not even to look at its first bytes: when a descriptor is closed, the system
-/// releases all locks that the process has on the file, also those of the database's own descriptors
-/// (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+/// Of such a file the type is known without a look at its first bytes. `DatabaseFileHold` sees to its locks.
 enum OpenDatabases {
   struct FileNumber: Hashable, Sendable {
     let device: UInt
@@ -30,21 +28,25 @@ enum OpenDatabases {
     return entries.withLock { $0[file]?.type }
   }
 
-  /// Refuses to replace a file that somebody has open: what they saved afterwards would be lost.
+  /// Refuses to replace a file that a process has open: what it saved afterwards would be lost.
   static func refuseOpen(_ path: String) throws(PersistentStoreError) {
-    guard type(at: path) == nil else {
+    // Who has a database with a write-ahead log open holds a lock on this file (https://www.sqlite.org/walformat.html).
+    // Own locks are not seen, and would be released.
+    let isOpenElsewhere = DatabaseFileHold.unlessHeld(path) {
+      let descriptor = open(path + "-shm", O_RDWR | O_CLOEXEC)
+      guard descriptor >= 0 else { return false }
+      defer { close(descriptor) }
+      var lock = flock()
+      lock.l_type = Int16(F_WRLCK)
+      lock.l_whence = Int16(SEEK_SET)
+      return fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != Int16(F_UNLCK)
+    }
+    guard type(at: path) == nil, let isOpenElsewhere else {
       throw PersistentStoreError(
         .unavailable, "this program has the database open: close it before it is replaced",
         at: StoreLocation(file: path))
     }
-    // Who has a database with a write-ahead log open holds a lock on this file (https://www.sqlite.org/walformat.html).
-    let descriptor = open(path + "-shm", O_RDWR | O_CLOEXEC)
-    guard descriptor >= 0 else { return }
-    defer { close(descriptor) }
-    var lock = flock()
-    lock.l_type = Int16(F_WRLCK)
-    lock.l_whence = Int16(SEEK_SET)
-    guard fcntl(descriptor, F_GETLK, &lock) != 0 || lock.l_type == Int16(F_UNLCK) else {
+    guard !isOpenElsewhere else {
       throw PersistentStoreError(
         .unavailable, "another program has the database open: close it there before it is replaced",
         at: StoreLocation(file: path))

@@ -7,7 +7,7 @@ struct StoreOpening: Sendable {
   var path: String
   let configurationName: String?
   let options: StoreOptions
-  let isReadOnly: Bool
+  var isReadOnly: Bool
   let model: ManagedObjectModel?
   /// False to open a store whose relationships contradict each other.
   var checksInverses = true

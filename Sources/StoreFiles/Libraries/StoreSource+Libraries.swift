@@ -60,7 +60,7 @@ extension StoreSource {
     }
     let path = directory + "/" + StagedFiles.name(forLibraryAt: displayName(ofMember: member))
     let descriptor = try SystemCall.open(path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600, doing: "copy the store")
-    defer { close(descriptor) }
+    defer { DatabaseFileHold.close(descriptor) }
     try readChunks(ofMember: member) { chunk throws(PersistentStoreError) in
       try SystemCall.write(Array(chunk), to: descriptor, path: path)
       return true

@@ -60,7 +60,7 @@ public struct StoreProbe: Sendable {
   /// Reads the first bytes of a file.
   static func read(_ path: String) throws(PersistentStoreError) -> [UInt8] {
     let descriptor = try SystemCall.open(path, O_RDONLY | O_NONBLOCK, doing: "open")
-    defer { close(descriptor) }
+    defer { DatabaseFileHold.close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: prefixLength)
     var filled = 0
     while filled < bytes.count {

@@ -133,7 +133,7 @@ public final class StoreSource: Sendable {
     _ member: String?, _ body: (Int32, stat, String) throws(PersistentStoreError) -> Result
   ) throws(PersistentStoreError) -> Result {
     let (descriptor, path) = try open(member)
-    defer { close(descriptor) }
+    defer { DatabaseFileHold.close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
     guard status.st_mode & S_IFMT == S_IFREG else {
@@ -210,7 +210,7 @@ public final class StoreSource: Sendable {
       return
     }
     let (descriptor, path) = try open(member)
-    defer { close(descriptor) }
+    defer { DatabaseFileHold.close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
     let buffer = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)

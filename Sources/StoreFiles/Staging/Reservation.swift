@@ -30,7 +30,7 @@ package struct Reservation: Sendable {
           .cannotCreate, "the directory \(folder) does not exist", at: StoreLocation(file: place.path))
         : error
     }
-    defer { close(descriptor) }
+    defer { DatabaseFileHold.close(descriptor) }
     var made = stat()
     guard fstat(descriptor, &made) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
     return Reservation(path: path, identity: try FileIdentity(path, made))

@@ -87,7 +87,9 @@ public final class StagedFile: Sendable {
       asf_begin_writing(descriptor, Int64(state.handedOver), Int64(state.written - state.handedOver))
       state.handedOver = state.written
       state.descriptor = nil
-      guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", path) }
+      guard DatabaseFileHold.close(descriptor) == 0 || errno == EINTR else {
+        throw SystemCall.error(errno, "close", path)
+      }
     }
   }
 
@@ -119,11 +121,13 @@ public final class StagedFile: Sendable {
         if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
         guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
       } catch {
-        Glibc.close(descriptor)
+        DatabaseFileHold.close(descriptor)
         throw error
       }
       // Some file systems report only now that a write failed.
-      guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", path) }
+      guard DatabaseFileHold.close(descriptor) == 0 || errno == EINTR else {
+        throw SystemCall.error(errno, "close", path)
+      }
     }
   }
 
@@ -132,7 +136,7 @@ public final class StagedFile: Sendable {
 
   func abandon() {
     state.withLock { state in
-      if let descriptor = state.descriptor { Glibc.close(descriptor) }
+      if let descriptor = state.descriptor { DatabaseFileHold.close(descriptor) }
       state.descriptor = nil
       state.isSealed = true
     }

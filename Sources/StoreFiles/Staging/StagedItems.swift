@@ -21,7 +21,7 @@ enum StagedItems {
     guard descriptor >= 0 else { return nil }
     // Shared: a library that verifies the file may lock it for reading.
     if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return descriptor }
-    close(descriptor)
+    DatabaseFileHold.close(descriptor)
     return nil
   }
 }

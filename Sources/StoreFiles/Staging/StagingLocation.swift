@@ -27,7 +27,7 @@ final class StagedItemUse: Sendable {
 
   func end() {
     descriptor.withLock { descriptor in
-      if let open = descriptor { close(open) }
+      if let open = descriptor { DatabaseFileHold.close(open) }
       descriptor = nil
     }
   }

@@ -67,7 +67,7 @@ enum StaleItems {
     let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return errno }
     // Closing the descriptor releases the lock.
-    defer { close(descriptor) }
+    defer { DatabaseFileHold.close(descriptor) }
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno
   }
 }

@@ -69,9 +69,9 @@ package enum SystemCall {
   /// Copies a file with its mode, its owner if possible, and its modification time.
   static func copy(_ path: String, to other: String) throws(PersistentStoreError) {
     let from = try open(path, O_RDONLY | O_NOFOLLOW, doing: "keep the old store")
-    defer { close(from) }
+    defer { DatabaseFileHold.close(from) }
     let to = try open(other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "keep the old store")
-    defer { close(to) }
+    defer { DatabaseFileHold.close(to) }
     var piece = [UInt8](repeating: 0, count: 1 << 18)
     while true {
       let got = try piece.withUnsafeMutableBufferPointer { raw throws(PersistentStoreError) in

@@ -10,12 +10,12 @@ struct GraphUnion {
   private var renumbered: [String: Int] = [:]
   private var lastNumber: Int64
 
-  init(_ first: NodeTable, _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule) {
+  init(_ first: NodeTable, _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule, after last: Int64) {
     self.first = first
     nodes = first
     self.matching = matching
     decision = ConflictDecision(rule)
-    lastNumber = max(0, first.greatestIntegerReference)
+    lastNumber = max(0, last, first.greatestIntegerReference)
   }
 
   mutating func add(_ graph: NodeTable) throws {

@@ -11,7 +11,7 @@ extension StoreMerge {
       throw PersistentStoreError(.invalidOption, "there is nothing to merge")
     }
     try checkNames(in: first.model)
-    var union = GraphUnion(first, matching, conflictRule)
+    var union = GraphUnion(first, matching, conflictRule, after: lastReference)
     for graph in graphs.dropFirst() { try union.add(graph) }
     return try union.result()
   }
@@ -24,7 +24,7 @@ extension StoreMerge {
   /// - Throws: as ``merge(_:)``.
   public func merge(base: NodeTable, _ first: NodeTable, _ second: NodeTable) throws -> Result {
     try checkNames(in: base.model)
-    var merge = try ThreeWayMerge(base, first, second, conflictRule)
+    var merge = try ThreeWayMerge(base, first, second, conflictRule, after: lastReference)
     return try merge.result()
   }
 

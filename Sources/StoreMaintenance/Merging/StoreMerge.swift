@@ -36,6 +36,9 @@ public struct StoreMerge: Sendable {
   public var matching = Matching.references
   /// What happens where two stores have other values.
   public var conflictRule = ConflictRule.refuse
+  /// The greatest of the last references that the stores have given out, from their metadata: those that objects get
+  /// anew follow on from it, or from the greatest one that an object has.
+  public var lastReference: Int64 = 0
 
   /// Creates a merge that matches by reference and refuses conflicts.
   public init() {}

@@ -16,7 +16,9 @@ struct ThreeWayMerge {
   /// there.
   private var added: [(old: NodeHandle, new: NodeHandle)] = []
 
-  init(_ base: NodeTable, _ first: NodeTable, _ second: NodeTable, _ rule: StoreMerge.ConflictRule) throws {
+  init(
+    _ base: NodeTable, _ first: NodeTable, _ second: NodeTable, _ rule: StoreMerge.ConflictRule, after last: Int64
+  ) throws {
     try base.checkModel(of: first)
     try base.checkModel(of: second)
     self.base = base
@@ -24,7 +26,7 @@ struct ThreeWayMerge {
     self.second = second
     nodes = first
     decision = ConflictDecision(rule)
-    lastNumber = [base, first, second].map(\.greatestIntegerReference).reduce(0, max)
+    lastNumber = [base, first, second].map(\.greatestIntegerReference).reduce(max(0, last), max)
   }
 
   mutating func result() throws -> StoreMerge.Result {

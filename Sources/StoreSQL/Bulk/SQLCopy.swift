@@ -1,5 +1,4 @@
 import AtomicStoreSPI
-import FoundationEssentials
 
 /// Copies everything from one database to another, table by table and a few thousand rows at a time.
 ///
@@ -11,37 +10,7 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
   let from: SQLSchema
   let to: SQLSchema
 
-  /// How many rows are in memory at a time, and about how many bytes of texts and data.
-  private static var partSize: Int { 5000 }
-  private static var partBytes: Int { 4 << 20 }
   private var model: ManagedObjectModel { to.model }
-
-  /// A column that is copied.
-  private struct Column {
-    var name: String
-    var newName: String
-    var type: SQLType
-    /// The attribute whose values it holds; nil for ends of relationships and the like.
-    var slot: Slot?
-  }
-
-  /// A table that is copied: its columns, and its rows in order.
-  private struct Table {
-    var name: String
-    var newName: String
-    var columns: [Column]
-    /// The columns that the rows are ordered by; together they are different in each row.
-    var keys: [String]
-    /// By entity number: the columns that its rows have beyond ``fixed``. Empty for a table of pairs.
-    var own: [Int: Set<String>] = [:]
-    /// How many columns all rows have.
-    var fixed: Int
-
-    var root: Entity?
-    var list: String { columns.map(\.name.quoted).joined(separator: ", ") }
-    var newList: String { columns.map(\.newName.quoted).joined(separator: ", ") }
-    var order: String { keys.joined(separator: ", ") }
-  }
 
   // MARK: Copying
 
@@ -57,25 +26,14 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
     }
     try target.createTables(to, metadata, lasts: lasts, withIndexes: false)
     var counts: [Int: Int] = [:]
-    let version = Int64(Date().timeIntervalSinceReferenceDate * 1_000_000)
     for table in tables {
-      try parts(of: table) { part throws(PersistentStoreError) in
-        if let root = table.root?.index {
-          for row in part.indices {
-            // Whatever the source has counted: numbers that are in use are not given to new objects.
-            if case .integer(let id) = part[row][0] {
-              if id > SQLKeys.lastText {
-                lasts[root] = max(lasts[root] ?? 0, id)
-              } else {
-                texts[root] = max(texts[root] ?? 0, id &- .min)
-              }
-            }
-            if case .integer(let entity) = part[row][1] { counts[Int(entity), default: 0] += 1 }
-            part[row][2] = .integer(version)
-          }
-        }
-        try write(part, table)
+      try parts(of: table, isCounted: true) { part throws(PersistentStoreError) in
+        try target.database.add(part, to: table.newName, columns: table.columns.map { ($0.newName, $0.type) })
       }
+      guard let root = table.root?.index else { continue }
+      lasts[root] = max(lasts[root] ?? 0, table.lastNumber)
+      texts[root] = max(texts[root] ?? 0, table.lastText)
+      for (entity, count) in table.counts.enumerated() where count > 0 { counts[entity] = count }
     }
     for root in to.tables.keys.sorted() {
       try target.database.run(
@@ -86,23 +44,17 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
     return counts
   }
 
-  private func write(_ part: [[SQLValue]], _ table: Table) throws(PersistentStoreError) {
-    try target.database.add(
-      part.count, to: table.newName, columns: table.columns.map { ($0.newName, $0.type) }, PartRows(part: part))
-  }
-
   // MARK: Comparing
 
   /// Compares everything that was written with the source.
   func verify() throws(PersistentStoreError) {
     for table in tables {
       var last: [Int64]?
-      try parts(of: table) { part throws(PersistentStoreError) in
-        guard let end = part.last else { return }
-        let next = table.keys.indices.map { index -> Int64 in
-          if case .integer(let number) = end[index] { number } else { 0 }
-        }
-        try compare(part, table, after: last, through: next)
+      let reader = SQLCopyReader(table.types)
+      let found = SQLCopyPart(table.types)
+      try parts(of: table, isCounted: false) { part throws(PersistentStoreError) in
+        let next = table.keys(of: try reader.row(in: part.bytes(of: part.count - 1)))
+        try compare(part, table, found, after: last, through: next)
         last = next
       }
       let (condition, values) = Self.condition(table.keys, after: last, through: nil)
@@ -115,30 +67,41 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
     try verifyEnds()
   }
 
-  private func different(_ table: Table, _ what: String) -> PersistentStoreError {
+  private func different(_ table: SQLCopyTable, _ what: String) -> PersistentStoreError {
     PersistentStoreError(
       .internalInconsistency, "the result is not what was written: table '\(table.newName)': \(what)")
   }
 
   private func compare(
-    _ part: [[SQLValue]], _ table: Table, after: [Int64]?, through: [Int64]
+    _ part: SQLCopyPart, _ table: SQLCopyTable, _ found: SQLCopyPart, after: [Int64]?, through: [Int64]
   ) throws(PersistentStoreError) {
     let (condition, values) = Self.condition(table.keys, after: after, through: through)
-    var place = 0
+    found.removeAll()
     try target.database.query(
       "SELECT \(table.newList) FROM \(table.newName.quoted) WHERE \(condition) ORDER BY \(table.order)", values
     ) { row throws(PersistentStoreError) in
-      let found = try read(row, table)
-      guard place < part.count else { throw different(table, "there are more rows") }
-      for (index, value) in part[place].enumerated() where index != 2 || table.root == nil {
-        guard Self.isSame(value, found[index]) else {
-          throw different(
-            table, "'\(table.columns[index].newName)' of row \(found[0]) is \(found[index]), not \(value)")
-        }
-      }
-      place += 1
+      try table.add(row, to: found)
     }
-    guard place == part.count else { throw different(table, "\(part.count - place) rows are missing") }
+    guard found.count == part.count else {
+      throw different(table, "there are \(found.count) rows where \(part.count) were written")
+    }
+    guard !found.isSame(as: part) else { return }
+    for row in 0..<part.count where !found.bytes(of: row).elementsEqual(part.bytes(of: row)) {
+      throw try difference(table, found.bytes(of: row), part.bytes(of: row))
+    }
+  }
+
+  /// Says which value of a row is another.
+  private func difference(
+    _ table: SQLCopyTable, _ found: UnsafeRawBufferPointer, _ wanted: UnsafeRawBufferPointer
+  ) throws(PersistentStoreError) -> PersistentStoreError {
+    let (one, other) = (SQLCopyReader(table.types), SQLCopyReader(table.types))
+    let (present, was) = (try one.row(in: found), try other.row(in: wanted))
+    let names = table.columns.indices.filter { at in
+      guard present.isNull(at) == was.isNull(at) else { return true }
+      return !present.isNull(at) && !present.hasSameBytes(at, as: was)
+    }.map { "'\(table.columns[$0].newName)'" }
+    return different(table, "the row \(was.integer(0)) has another value in \(names.joined(separator: ", "))")
   }
 
   /// The rows after one, and up to another, in the order of one or two keys.
@@ -159,16 +122,6 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
     if let after { parts.append(compared(after, ">", ">")) }
     if let through { parts.append(compared(through, "<", "<=")) }
     return (parts.isEmpty ? "\(keys[0]) IS NOT NULL" : parts.joined(separator: " AND "), values)
-  }
-
-  /// Whether two values are the same to the bit and the scalar.
-  private static func isSame(_ one: SQLValue, _ other: SQLValue) -> Bool {
-    switch (one, other) {
-    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
-    case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
-    case (.text(let a), .text(let b)): a.utf8.elementsEqual(b.utf8)
-    default: one == other
-    }
   }
 
   // MARK: Ends of relationships
@@ -237,154 +190,36 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
 
   // MARK: Tables
 
-  private var tables: [Table] {
-    var tables: [Table] = []
+  private var tables: [SQLCopyTable] {
+    var tables: [SQLCopyTable] = []
     for root in to.tables.keys.sorted() {
       guard let old = from.tables[root], let new = to.tables[root] else { continue }
-      let fixed: [(String, SQLType)] = [("id", .integer64), ("ent", .integer64), ("ver", .integer64), ("ref", .text)]
-      var columns = fixed.map { Column(name: $0.0, newName: $0.0, type: $0.1) }
-      let slots = slots(of: model.entity(at: root), old)
-      for (one, other) in zip(old.all, new.all) {
-        columns.append(Column(name: one.name, newName: other.name, type: other.type, slot: slots[one.name]))
-        for (name, newName) in [(one.entityName, other.entityName), (one.positionName, other.positionName)] {
-          if let name, let newName { columns.append(Column(name: name, newName: newName, type: .integer64)) }
-        }
-      }
-      var table = Table(name: old.name, newName: new.name, columns: columns, keys: ["id"], fixed: 4)
-      table.root = model.entity(at: root)
-      for (entity, list) in old.columns {
-        table.own[entity] = Set(
-          list.compactMap { $0 }.flatMap { [$0.name, $0.entityName, $0.positionName].compactMap { $0 } })
-      }
-      tables.append(table)
+      tables.append(SQLCopyTable(model.entity(at: root), old, new))
     }
-    for (old, new) in zip(from.joins, to.joins) {
-      let columns = ["a", "b", "pos_a", "pos_b"].map { Column(name: $0, newName: $0, type: .integer64) }
-      tables.append(Table(name: old.name, newName: new.name, columns: columns, keys: ["a", "b"], fixed: 4))
-    }
+    for (old, new) in zip(from.joins, to.joins) { tables.append(SQLCopyTable(old, new)) }
     return tables
   }
 
-  /// The attributes of a hierarchy by the names of their columns.
-  private func slots(of root: Entity, _ table: SQLSchema.Table) -> [String: Slot] {
-    var found: [String: Slot] = [:]
-    for entity in root.hierarchy {
-      for slot in entity.slots where slot.attributeType != nil {
-        guard let columns = table.columns[entity.index], let column = columns[slot.index] else { continue }
-        found[column.name] = slot
-      }
-    }
-    return found
-  }
-
-  /// Reads a table of the source in parts.
+  /// Reads a table of the source in parts, none of them empty.
   private func parts(
-    of table: Table, _ body: (inout [[SQLValue]]) throws(PersistentStoreError) -> Void
+    of table: SQLCopyTable, isCounted: Bool, _ body: (SQLCopyPart) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
-    var part: [[SQLValue]] = []
-    part.reserveCapacity(Self.partSize)
-    var bytes = 0
-    func add(_ row: some SQLRow) throws(PersistentStoreError) {
-      part.append(try read(row, table))
-      for value in part[part.count - 1] {
-        switch value {
-        case .text(let text): bytes += text.utf8.count
-        case .blob(let data): bytes += data.count
-        default: break
-        }
-      }
-      guard part.count == Self.partSize || bytes >= Self.partBytes else { return }
-      try body(&part)
-      bytes = 0
-      part.removeAll(keepingCapacity: true)
+    let part = SQLCopyPart(table.types)
+    func filled() throws(PersistentStoreError) {
+      try body(part)
+      part.removeAll()
     }
     try source.database.read(
-      "SELECT \(table.list) FROM \(table.name.quoted) ORDER BY \(table.order)", table.columns.map(\.type)
+      "SELECT \(table.list) FROM \(table.name.quoted) ORDER BY \(table.order)", table.types
     ) { row throws(PersistentStoreError) in
-      try add(row)
+      try table.add(row, to: part)
+      if isCounted { table.count(row) }
+      if part.isFull { try filled() }
     } queried: { row throws(PersistentStoreError) in
-      try add(row)
+      try table.add(row, to: part)
+      if isCounted { table.count(row) }
+      if part.isFull { try filled() }
     }
-    if !part.isEmpty { try body(&part) }
-  }
-
-  // MARK: Rows
-
-  private func read(_ row: some SQLRow, _ table: Table) throws(PersistentStoreError) -> [SQLValue] {
-    var values: [SQLValue] = []
-    values.reserveCapacity(table.columns.count)
-    var own: Set<String>?
-    if let root = table.root { own = table.own[try entity(row, below: root)] }
-    for (at, column) in table.columns.enumerated() {
-      // What another entity of the hierarchy has is not a value of this row.
-      let isAbsent = at >= table.fixed && own.map { !$0.contains(column.name) } ?? false
-      values.append(row.isNull(at) || isAbsent ? .null : try value(row, at, column))
-    }
-    return values
-  }
-
-  /// The entity of a row, whose reference is as it has to be.
-  private func entity(_ row: some SQLRow, below root: Entity) throws(PersistentStoreError) -> Int {
-    let id = row.integer(0)
-    guard !row.isNull(0), !row.isNull(1), let entity = SQLStore<Source>.entity(row.integer(1), below: root) else {
-      throw PersistentStoreError(.malformed, "the row \(id) is of entity number \(row.integer(1)), which it cannot be")
-    }
-    guard row.isNull(3) == (id > SQLKeys.lastText) else {
-      throw PersistentStoreError(
-        .malformed, "the row \(id) has \(row.isNull(3) ? "no text" : "a text") as its reference")
-    }
-    return entity.index
-  }
-
-  private func value(_ row: some SQLRow, _ at: Int, _ column: Column) throws(PersistentStoreError) -> SQLValue {
-    guard row.holds(at, column.type) else { throw malformed(row, column) }
-    let value: SQLValue
-    switch column.type {
-    case .integer16, .integer32, .integer64:
-      let number = row.integer(at)
-      guard
-        column.type == .integer64
-          || (column.type == .integer16 ? Int16(exactly: number) != nil : Int32(exactly: number) != nil)
-      else { throw malformed(row, column) }
-      value = .integer(number)
-    case .boolean: value = .boolean(row.boolean(at))
-    case .double: value = .double(row.double(at))
-    case .float: value = .float(row.float(at))
-    case .uuid: value = .uuid(row.uuid(at))
-    case .blob: value = .blob(row.data(at))
-    case .text:
-      let text = try SQLStore<Source>.text(row, at, row.integer(0))
-      switch column.slot?.attributeType {
-      case .decimal: guard DecimalNumber(text) != nil else { throw malformed(row, column) }
-      case .undefined: guard StoredValue(typedText: text) != nil else { throw malformed(row, column) }
-      default: break
-      }
-      value = .text(text)
-    }
-    return value
-  }
-
-  private func malformed(_ row: some SQLRow, _ column: Column) -> PersistentStoreError {
-    PersistentStoreError(.malformed, "the row \(row.integer(0)) has no valid value in '\(column.name)'")
-  }
-}
-
-/// Rows that were read.
-private struct PartRows: SQLRowSource {
-  let part: [[SQLValue]]
-
-  func write<Writer: SQLRowWriter>(_ row: Int, _ writer: Writer) throws(PersistentStoreError) {
-    for value in part[row] {
-      switch value {
-      case .null: writer.null()
-      case .integer(let number): writer.integer(number)
-      case .boolean(let flag): writer.boolean(flag)
-      case .double(let number): writer.double(number)
-      case .float(let number): writer.float(number)
-      case .uuid(let uuid): writer.uuid(uuid)
-      case .text(let text): try writer.text(Array(text.utf8).span)
-      case .blob(let data): try writer.blob([UInt8](data).span)
-      }
-    }
+    if part.count > 0 { try filled() }
   }
 }

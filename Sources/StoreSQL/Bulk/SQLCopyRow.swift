@@ -25,6 +25,11 @@ struct SQLCopyRow: SQLRow {
 
   @inline(__always) func isNull(_ column: Int) -> Bool { places[column].length < 0 }
 
+  /// Whether a column that is not NULL has the bytes that it has in another row.
+  func hasSameBytes(_ column: Int, as other: SQLCopyRow) -> Bool {
+    slice(column).elementsEqual(other.slice(column))
+  }
+
   /// The reader has compared the types of columns, and their widths. Of a text, the escapes may be wrong.
   @inline(__always) func holds(_ column: Int, _ type: SQLType) -> Bool {
     type != .text || SQLEscapes.areValid(slice(column))
@@ -119,6 +124,14 @@ final class SQLCopyReader {
       do throws(PersistentStoreError) { result = .success(try rows(bytes, body)) } catch { result = .failure(error) }
     }
     rest.removeFirst(try result.get())
+  }
+
+  /// The row that some bytes are. Valid until another one is read.
+  func row(in bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) -> SQLCopyRow {
+    guard bytes.count >= 2, let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+      try row(bytes, 2) == bytes.count
+    else { throw Self.malformed("a row is not complete") }
+    return SQLCopyRow(bytes: base, places: places)
   }
 
   /// - Throws: `.malformed` if the end was not read.

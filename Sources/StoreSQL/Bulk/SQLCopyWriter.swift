@@ -13,12 +13,17 @@ final class SQLCopyWriter: SQLRowWriter {
   private let state: UnsafeMutablePointer<State>
   private let types: UnsafeMutableBufferPointer<SQLType>
 
-  init(_ types: [SQLType]) {
+  /// - Parameter hasHeader: Whether the stream begins with its header: false for rows alone.
+  init(_ types: [SQLType], hasHeader: Bool = true) {
     self.types = .allocate(capacity: types.count)
     _ = self.types.initialize(from: types)
     state = .allocate(capacity: 1)
     let capacity = 1 << 19
     state.initialize(to: State(start: .allocate(byteCount: capacity, alignment: 16), capacity: capacity))
+    if hasHeader { writeHeader() }
+  }
+
+  func writeHeader() {
     for byte in SQLCopyForm.signature { append(byte) }
     append(0 as UInt64)
   }
@@ -31,6 +36,11 @@ final class SQLCopyWriter: SQLRowWriter {
 
   /// How many bytes wait to be sent.
   var count: Int { state.pointee.count }
+
+  /// What was written and not sent. Valid until something is written.
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: state.pointee.start, count: state.pointee.count) }
+
+  func removeAll() { state.pointee.count = 0 }
 
   /// Sends what was written.
   func flush(

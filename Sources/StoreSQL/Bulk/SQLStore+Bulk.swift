@@ -88,6 +88,7 @@ extension SQLStore {
     _ = try metadata()
     schema = new
     spare = [:]
+    given = [:]
   }
 
   mutating func destroy() throws(PersistentStoreError) {

@@ -71,6 +71,7 @@ extension SQLStore {
     _ = try metadata()
     schema = new
     spare = [:]
+    given = [:]
   }
 
   /// Runs a transaction that replaces all tables.

@@ -22,8 +22,11 @@ final class SQLWholeLoad<Database: SQLDatabase> {
 
   func run() throws(PersistentStoreError) {
     for root in schema.tables.keys.sorted() { try readRows(of: schema.model.entity(at: root)) }
-    for entity in schema.model.entities where !entity.isAbstract && !numbers[entity.index].isEmpty {
-      for slot in entity.slots where slot.isToMany { try readToMany(slot, entity) }
+    for entity in schema.model.entities {
+      // Each where it is declared: its table has the pairs of all entities below.
+      for slot in entity.slots where slot.isToMany && SQLSchema.owner(of: slot.index, in: entity) == entity {
+        try readToMany(slot, entity)
+      }
     }
   }
 
@@ -49,7 +52,7 @@ final class SQLWholeLoad<Database: SQLDatabase> {
   // MARK: Rows
 
   private func readRows(of root: Entity) throws(PersistentStoreError) {
-    let rows = SQLWholeRows<Database>(schema, root, nodes)
+    let rows = SQLWholeRows(schema, root, nodes)
     try store.database.read(rows.sql, rows.types) { row throws(PersistentStoreError) in
       try rows.add(row)
     } queried: { row throws(PersistentStoreError) in
@@ -71,52 +74,84 @@ final class SQLWholeLoad<Database: SQLDatabase> {
 
   // MARK: To-manys
 
-  private func readToMany(_ slot: Slot, _ entity: Entity) throws(PersistentStoreError) {
-    guard let kept = schema.toMany(slot.index, of: entity), let number = slot.destination else { return }
-    let destination = schema.model.entity(at: number)
-    let owners = numbers[entity.index]
+  private func readToMany(_ slot: Slot, _ declaring: Entity) throws(PersistentStoreError) {
+    guard let kept = schema.toMany(slot.index, of: declaring), let number = slot.destination else { return }
+    let owners = declaring.hierarchy.filter { !$0.isAbstract && !numbers[$0.index].isEmpty }
+    guard !owners.isEmpty else { return }
     switch kept {
     case .inverse(let inverse, _):
-      let parts = destination.hierarchy.compactMap { member in
+      let parts = schema.model.entity(at: number).hierarchy.compactMap { member in
         ends[member.index]?[inverse].map { (ids: numbers[member.index], ends: $0) }
       }
-      let (counts, members) = SQLEnds.members(of: owners, entity.index, parts, inOrder: slot.keepsSequence)
-      try fill(slot, entity, destination, counts, members)
+      for owner in owners {
+        let (counts, members) = SQLEnds.members(
+          of: numbers[owner.index], owner.index, parts, inOrder: slot.keepsSequence)
+        try fill(owner.slots[slot.index], owner, counts, members)
+      }
     case .pairs(let join, let isTurned):
-      let (one, other, position) = isTurned ? ("b", "a", "pos_b") : ("a", "b", "pos_a")
-      let order = slot.keepsSequence ? ", j.\(position)" : ""
-      var counts = [UInt32](repeating: 0, count: owners.count)
-      var members: [Int64] = []
-      var row = 0
-      let all = SQLSchema.owner(of: slot.index, in: entity).hierarchy.map { numbers[$0.index] }
-      func add(_ owner: Int64, _ member: Int64) throws(PersistentStoreError) {
-        while row < owners.count, owners[row] < owner { row += 1 }
-        guard row < owners.count, owners[row] == owner else {
-          // It may be of another entity.
-          guard all.contains(where: { $0.place(ofSorted: owner) != nil }) else { throw Self.dangling(owner, join.name) }
-          return
-        }
-        counts[row] += 1
-        members.append(member)
+      var lists = owners.map { PairList(numbers[$0.index]) }
+      try readPairs(of: slot, join, isTurned: isTurned, &lists)
+      for (owner, list) in zip(owners, lists) {
+        try fill(owner.slots[slot.index], owner, list.counts, list.members)
       }
-      try store.database.read(
-        "SELECT j.\(one), j.\(other) FROM \(join.name.quoted) j ORDER BY j.\(one)\(order), j.\(other)",
-        [.integer64, .integer64]
-      ) { pair throws(PersistentStoreError) in
-        try add(pair.integer(0), pair.integer(1))
-      } queried: { pair throws(PersistentStoreError) in
-        guard pair.holds(0, .integer64), pair.holds(1, .integer64) else {
-          throw SQLStore<Database>.malformed(pair.integer(0), slot)
-        }
-        try add(pair.integer(0), pair.integer(1))
+    }
+  }
+
+  /// The members of one entity's rows, which pairs in the order of owners add.
+  private struct PairList {
+    private let owners: [Int64]
+    private var row = 0
+    var counts: [UInt32]
+    var members: [Int64] = []
+
+    init(_ owners: [Int64]) {
+      self.owners = owners
+      counts = Array(repeating: 0, count: owners.count)
+    }
+
+    /// - Returns: False if the owner is not one of these rows.
+    mutating func add(_ owner: Int64, _ member: Int64) -> Bool {
+      while row < owners.count, owners[row] < owner { row += 1 }
+      guard row < owners.count, owners[row] == owner else { return false }
+      counts[row] += 1
+      members.append(member)
+      return true
+    }
+  }
+
+  /// Reads a table of pairs once, for the rows of all entities that may be owners.
+  private func readPairs(
+    of slot: Slot, _ join: SQLSchema.JoinTable, isTurned: Bool, _ lists: inout [PairList]
+  ) throws(PersistentStoreError) {
+    let (one, other, position) = isTurned ? ("b", "a", "pos_b") : ("a", "b", "pos_a")
+    let order = slot.keepsSequence ? ", j.\(position)" : ""
+    var last = 0
+    func add(_ owner: Int64, _ member: Int64) throws(PersistentStoreError) {
+      // The pairs of an owner follow each other.
+      if lists[last].add(owner, member) { return }
+      for index in lists.indices where index != last && lists[index].add(owner, member) {
+        last = index
+        return
       }
-      try fill(slot, entity, destination, counts, members)
+      throw Self.dangling(owner, join.name)
+    }
+    try store.database.read(
+      "SELECT j.\(one), j.\(other) FROM \(join.name.quoted) j ORDER BY j.\(one)\(order), j.\(other)",
+      [.integer64, .integer64]
+    ) { pair throws(PersistentStoreError) in
+      try add(pair.integer(0), pair.integer(1))
+    } queried: { pair throws(PersistentStoreError) in
+      guard pair.holds(0, .integer64), pair.holds(1, .integer64) else {
+        throw SQLStore<Database>.malformed(pair.integer(0), slot)
+      }
+      try add(pair.integer(0), pair.integer(1))
     }
   }
 
   private func fill(
-    _ slot: Slot, _ entity: Entity, _ destination: Entity, _ counts: [UInt32], _ members: [Int64]
+    _ slot: Slot, _ entity: Entity, _ counts: [UInt32], _ members: [Int64]
   ) throws(PersistentStoreError) {
+    guard let destination = slot.destination.map({ schema.model.entity(at: $0) }) else { return }
     guard members.contains(where: { $0 <= SQLKeys.lastText }) else {
       return try nodes.fillToMany(
         entity: entity.index, slot: slot.index, counts: counts.span, references: members.span)

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Adds the rows of one table to nodes.
-final class SQLWholeRows<Database: SQLDatabase> {
+/// Adds the rows of one table to nodes. Not generic: see ``SQLValues``.
+final class SQLWholeRows {
   /// What an entity's rows have, and what was read of them.
   final class Plan {
     fileprivate let cells: [Cell]
@@ -121,7 +121,7 @@ final class SQLWholeRows<Database: SQLDatabase> {
     if row.isNull(2) {
       try nodes.beginNode(entity: entity, reference: id)
     } else {
-      try nodes.beginNode(entity: entity, reference: .string(try SQLStore<Database>.text(row, 2, id)))
+      try nodes.beginNode(entity: entity, reference: .string(try SQLValues.text(row, 2, id)))
     }
     plan.numbers.append(id)
     for cell in plan.cells {
@@ -136,7 +136,7 @@ final class SQLWholeRows<Database: SQLDatabase> {
   }
 
   private func malformed(_ id: Int64, _ cell: Cell, _ entity: Int) -> PersistentStoreError {
-    SQLStore<Database>.malformed(id, model.entity(at: entity).slots[cell.slot])
+    SQLValues.malformed(id, model.entity(at: entity).slots[cell.slot])
   }
 
   @inline(__always) private func set<Row: SQLRow>(
@@ -166,7 +166,7 @@ final class SQLWholeRows<Database: SQLDatabase> {
   ) throws(PersistentStoreError) {
     let slot = model.entity(at: entity).slots[cell.slot]
     guard let type = slot.attributeType else { return }
-    try nodes.set(try SQLStore<Database>.value(row, cell.at, type, slot, id), slot: cell.slot)
+    try nodes.set(try SQLValues.value(row, cell.at, type, slot, id), slot: cell.slot)
   }
 
   @inline(__always) private func addEnd<Row: SQLRow>(
