@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3f4ee39e9562e101f57a32a47001d3a3a68b50b18ee303a20baaaf1e63003c56"
+#define ASP_INTERFACE "bb4ea8edd5b37fd45594196e4a07bf1aefa4ec4572c40bbc23d2bcf86db0adb3"
