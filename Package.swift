@@ -263,7 +263,7 @@ let package = Package(
       dependencies: [
         "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
         "ArrowTables", "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreReports",
-        "StoreEditing", "ModelClasses",
+        "StoreEditing", "ModelClasses", "StorePredicates",
         argumentParser,
       ], swiftSettings: strict),
     .executableTarget(

@@ -26,6 +26,7 @@ struct AtomicStoreCommand: ParsableCommand {
 
   static func run() {
     Interrupt.watch()
+    for argument in CommandLine.arguments { Input.hidePassword(of: argument) }
     HelpTopic.showIfAsked()
     CommandNames.check()
     runAsProgram()

@@ -18,9 +18,10 @@ struct Check: ParsableCommand {
         find stores -name '*.xml' | atomicstore check --files-from -
 
       With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
-      from-to-many says which end of a relationship is right, dangling=nullify or keep-as-text what becomes of
-      references to objects that do not exist, damaged=skip-object leaves out objects that cannot be read, and lists
-      each. What it cannot mend is listed, and the exit code is 1 all the same.
+      from-to-many says which end of a relationship is right; of two to-many ends, from-to-many keeps the links that
+      either has. dangling=nullify or keep-as-text says what becomes of references to objects that do not exist,
+      damaged=skip-object leaves out objects that cannot be read, and lists each. What it does not mend is copied and
+      listed, and the exit code is 1 all the same.
 
         atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o mended.xml
       """)
@@ -49,6 +50,7 @@ struct Check: ParsableCommand {
       let input = try Input.path(for: store)
       defer { Input.discard() }
       var check = try source.storeCheck(of: store, maximumFindingCount: maximum)
+      try Input.checkPermission(input)
       if fix.isEmpty {
         let report = check.check(input)
         isSound = report.isSound
@@ -73,7 +75,9 @@ struct Check: ParsableCommand {
     let model = try source.loadCommonModel()
     try FleetRun(stores, json: common.json).run { _, store in
       let check = try source.storeCheck(of: store, commonModel: model, maximumFindingCount: maximum)
-      let report = check.check(try Input.path(for: store))
+      let input = try Input.path(for: store)
+      try Input.checkPermission(input)
+      let report = check.check(input)
       return FleetAnswer(report.json, exitCode: report.isSound ? 0 : 1)
     }
   }
@@ -88,7 +92,14 @@ struct Check: ParsableCommand {
     converter.allowsLossOfDamage = check.options["damaged"] != nil
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
-    let written = try converter.convert(from: input, to: target)
+    let written: StoreConverter.Report
+    do {
+      written = try converter.convert(from: input, to: target)
+    } catch let error as PersistentStoreError where error.code == .inverseMismatch {
+      // What the rules do not mend is copied as it is.
+      converter.keepsContradictions = true
+      written = try converter.convert(from: input, to: target)
+    }
     for loss in written.losses { Diagnostics.say("lost: \(loss)") }
     for note in written.selections { Diagnostics.say("mended: \(note)") }
     let report: StoreCheck.Report

@@ -26,7 +26,7 @@ extension Convert {
       if !dryRun {
         try FleetTargets.makeDirectories(of: target)
       } else if FleetTargets.directoryExists(of: target) {
-        try Self.checkPlace(target)
+        try ResultPlace.check(target)
       }
       return try answer(converter, input, target)
     }

@@ -149,7 +149,7 @@ struct Convert: ParsableCommand {
     if target == "-" { converter = try converter.forStandardOutput() }
     let input = try Input.path(for: source)
     defer { Input.discard() }
-    if target != "-", dryRun { try Self.checkPlace(target) }
+    if target != "-", dryRun { try ResultPlace.check(target) }
 
     var findings: StoreCheck.Report?
     let report: StoreConverter.Report
@@ -219,31 +219,6 @@ struct Convert: ParsableCommand {
   private static func isOf(_ input: String, _ error: PersistentStoreError) -> Bool {
     let file = error.location.file ?? ""
     return file == input || file.hasPrefix(input + "/")
-  }
-
-  /// Checks whether the result could be written: a dry run stages it elsewhere, and would not detect it.
-  static func checkPlace(_ target: String) throws(PersistentStoreError) {
-    if Input.isURL(target) { return }
-    let place = StoreLocation(file: target)
-    let there = try StorePath.inspect(target)
-    var trimmed = Substring(there.resolvedPath)
-    while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }
-    let end = trimmed.lastIndex(of: "/") ?? trimmed.startIndex
-    let folder = end == trimmed.startIndex ? "/" : String(trimmed[..<end])
-    var status = stat()
-    guard stat(folder, &status) == 0 else {
-      throw PersistentStoreError(.cannotCreate, "the directory \(folder) does not exist", at: place)
-    }
-    guard status.st_mode & S_IFMT == S_IFDIR else {
-      throw PersistentStoreError(.cannotCreate, "\(folder) is not a directory", at: place)
-    }
-    guard faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 else {
-      throw PersistentStoreError(
-        .permissionDenied, "no file can be created in the directory \(folder): \(Descriptor.text(errno))", at: place)
-    }
-    if there.kind != .nothing, faccessat(AT_FDCWD, there.resolvedPath, W_OK, AT_EACCESS) != 0 {
-      throw PersistentStoreError(.permissionDenied, "the store is write-protected", at: place)
-    }
   }
 
   /// Prints the findings in the source of a conversion that was refused.

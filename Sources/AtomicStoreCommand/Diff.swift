@@ -15,7 +15,9 @@ struct Diff: ParsableCommand {
       carry a model, the models are compared completely: configurations, fetch requests, user info, indexes, defaults.
 
       With --ignore-model the stores may have different models: entities and properties that only one has are listed, not
-      compared, and renamed ones are compared with their earlier values.
+      compared, and renamed ones are compared with their earlier values. Numbers of different types are compared by
+      value; any other property whose type differs is a difference. With --json, what was not compared is listed as
+      elements of the kind notCompared.
 
         atomicstore diff lib.xml lib3.xml --ignore-model
 
@@ -45,7 +47,10 @@ struct Diff: ParsableCommand {
   var entities: [String] = []
   @Option(
     name: .customLong("ignore"),
-    help: "A property that is not compared, PROPERTY or ENTITY.PROPERTY, or a metadata key. May be repeated.")
+    help: """
+      A property that is not compared, PROPERTY or ENTITY.PROPERTY, which includes the sub-entities of the entity, or a \
+      metadata key. May be repeated.
+      """)
   var ignored: [String] = []
   @Option(
     name: .customLong("key"),
@@ -64,14 +69,17 @@ struct Diff: ParsableCommand {
       defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
       var one = StoreSnapshot(nodes: try left.nodesWithDeferredValues(), metadata: left.metadata)
       let other = StoreSnapshot(nodes: try right.nodesWithDeferredValues(), metadata: right.metadata)
+      let asked = try request([left.model, right.model])
       var models: ModelsBeside?
+      var remarks: [ModelsBeside.Remark] = []
       if ignoreModel {
-        let found = ModelsBeside(left.model, right.model, names: (first, second))
-        one.nodes = try found.aligned(one.nodes, store: left.identifier)
+        let found = try ModelsBeside(
+          one.nodes, store: left.identifier, right.model, names: (Input.shown(first), Input.shown(second)))
+        one.nodes = found.nodes
         models = found
-        if !quiet, !common.json { try Diagnostics.put(found.lines.map { $0 + "\n" }.joined()) }
+        remarks = found.remarks.filter { asked.includes($0) }
+        if !quiet, !common.json { try Diagnostics.put(remarks.map { $0.line + "\n" }.joined()) }
       }
-      let asked = try askedEntities([left.model, right.model])
       if patch { return try showPatch(one, other, asked) }
       let named = try named(one, other, [left.model, right.model])
       let differences = GraphComparison.differences(
@@ -79,10 +87,10 @@ struct Diff: ParsableCommand {
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil)
-      ) { (models?.concerns($0) ?? true) && isAsked($0, asked) }
+      ) { (models?.concerns($0) ?? true) && asked.includes($0) }
       // If the reader has closed the output, the result is still the same.
-      do { try show(differences) } catch is ExitCode {}
-      return !differences.isEmpty
+      do { try show(differences, remarks.filter { $0.kind != .renamed }) } catch is ExitCode {}
+      return !differences.isEmpty || remarks.contains { $0.kind == .type }
     }
   }
 
@@ -115,12 +123,13 @@ struct Diff: ParsableCommand {
       let named = try keys.named(snapshot.nodes)
       for (entity, count) in named.repeated {
         Diagnostics.say(
-          "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) with the key of another; "
+          "note: \(Input.shown(name)): \(Diagnostics.count(count, "object")) of \(entity) with the key of another; "
             + "they are matched in the order of their references")
       }
       for (entity, count) in named.keyless {
         Diagnostics.say(
-          "note: \(name): \(Diagnostics.count(count, "object")) of \(entity) without a key, matched by reference")
+          "note: \(Input.shown(name)): \(Diagnostics.count(count, "object")) of \(entity) without a key, matched by reference"
+        )
       }
       graphs.append(StoreSnapshot(nodes: named.nodes, metadata: snapshot.metadata))
     }
@@ -129,10 +138,10 @@ struct Diff: ParsableCommand {
 
   /// Prints the patch from the first store to the second; returns whether there is anything in it.
   private func showPatch(
-    _ one: StoreSnapshot, _ other: StoreSnapshot, _ asked: Set<ScalarString>?
+    _ one: StoreSnapshot, _ other: StoreSnapshot, _ asked: DiffRequest
   ) throws -> Bool {
     let patch = try StorePatch(from: one, to: other) { difference in
-      isAsked(difference, asked) && !(ignoreMetadata && difference.kind == .metadata)
+      asked.includes(difference) && !(ignoreMetadata && difference.kind == .metadata)
     }
     do {
       if !quiet { try Diagnostics.stream { $0.append(patch.json(other.nodes.model).span) } }
@@ -140,9 +149,11 @@ struct Diff: ParsableCommand {
     return !patch.changes.isEmpty
   }
 
-  /// The entities that are compared, with their sub-entities; nil for all.
-  private func askedEntities(_ models: [ManagedObjectModel]) throws -> Set<ScalarString>? {
-    guard !entities.isEmpty else { return nil }
+  /// What is compared, by the names of both models.
+  private func request(_ models: [ManagedObjectModel]) throws -> DiffRequest {
+    var request = DiffRequest()
+    for text in ignored { request.ignore(text, models) }
+    guard !entities.isEmpty else { return request }
     var asked: Set<ScalarString> = []
     for name in entities {
       let found = models.compactMap { $0.entity(named: name) }
@@ -150,19 +161,8 @@ struct Diff: ParsableCommand {
       if found.isEmpty { _ = try models[0].entity(asked: name) }
       for entity in found { asked.formUnion(entity.hierarchy.map { ScalarString($0.name) }) }
     }
-    return asked
-  }
-
-  /// Whether a difference is of what is to be compared.
-  private func isAsked(_ difference: GraphDifference, _ asked: Set<ScalarString>?) -> Bool {
-    func isIgnored(_ name: String) -> Bool { ignored.contains { ScalarString($0) == ScalarString(name) } }
-    guard let object = difference.object else {
-      guard difference.kind == .metadata else { return asked == nil }
-      return asked == nil && !isIgnored(difference.keyPath) && !isIgnored(difference.key ?? "")
-    }
-    guard asked?.contains(ScalarString(object.entityName)) ?? true else { return false }
-    guard difference.kind == .changed, let key = difference.key else { return true }
-    return !isIgnored(key) && !isIgnored("\(object.entityName).\(key)")
+    request.entities = asked
+    return request
   }
 
   /// Objects by entity and kind of difference; an object that differs in several properties counts once.
@@ -183,7 +183,7 @@ struct Diff: ParsableCommand {
     }
   }
 
-  private func showSummary(_ differences: [GraphDifference]) throws {
+  private func showSummary(_ differences: [GraphDifference], _ remarks: [ModelsBeside.Remark]) throws {
     let counts = counts(differences)
     let others = differences.filter { $0.object == nil }
     if common.json {
@@ -196,7 +196,9 @@ struct Diff: ParsableCommand {
           ])
         )
       }
-      let answer = JSONValue.object([("entities", .object(entities)), ("metadata", .integer(others.count))])
+      let answer = JSONValue.object(
+        [("entities", .object(entities)), ("metadata", .integer(others.count))]
+          + (ignoreModel ? [("notCompared", .array(remarks.map(\.json)))] : []))
       return try Diagnostics.put(answer.text + "\n")
     }
     var text = ""
@@ -207,10 +209,12 @@ struct Diff: ParsableCommand {
     try Diagnostics.put(text)
   }
 
-  private func show(_ differences: [GraphDifference]) throws {
+  private func show(_ differences: [GraphDifference], _ remarks: [ModelsBeside.Remark]) throws {
     guard !quiet else { return }
-    if summary { return try showSummary(differences) }
-    if common.json { return try Diagnostics.put(JSONValue.array(differences.map(\.json)).text + "\n") }
+    if summary { return try showSummary(differences, remarks) }
+    if common.json {
+      return try Diagnostics.put(JSONValue.array(remarks.map(\.json) + differences.map(\.json)).text + "\n")
+    }
     try Diagnostics.lines(differences) { ("\($0)", $0.colour) }
   }
 }

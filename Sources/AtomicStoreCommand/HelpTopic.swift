@@ -130,7 +130,8 @@ struct HelpTopic: Sendable {
       64   usage: an invalid option, an unknown type or entity, an argument that is not UTF-8
       65   bad data, empty input, a store that was edited by hand, a loss that was not allowed
       66   the input does not exist
-      69   a program is missing: 'conform' cannot find atomicstore-conform, or 'browse' atomicstore-browse
+      69   not available: a database server cannot be reached or refuses the connection, or a program is
+           missing ('conform' cannot find atomicstore-conform, or 'browse' atomicstore-browse)
       70   internal error: please report it
       73   cannot create: the target exists, or its directory is missing
       74   input or output error

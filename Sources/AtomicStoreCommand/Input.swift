@@ -18,6 +18,7 @@ enum Input {
   /// - Throws: `.notFound` if the file does not exist, `.malformed` if it is empty.
   static func path(for argument: String, mayBeEmpty: Bool = false) throws -> String {
     guard argument == "-" else {
+      hidePassword(of: argument)
       try check(argument, mayBeEmpty: mayBeEmpty)
       return argument
     }
@@ -71,6 +72,36 @@ enum Input {
     return InstalledFormats.registry.incrementalTypes.contains { $0.urlSchemes.contains(scheme) }
   }
 
+  /// Makes everything that the command prints show a URL without its password.
+  static func hidePassword(of argument: String) {
+    let bytes = argument.utf8
+    // What is before the URL may be an option, or an entity: --base=postgresql://…
+    guard let scheme = argument.firstRange(of: "://") else { return }
+    let start = bytes[..<scheme.lowerBound].lastIndex { !isSchemeByte($0) }.map { bytes.index(after: $0) }
+    let url = String(argument[(start ?? argument.startIndex)...])
+    let shown = StoreAddress.withoutPassword(url)
+    // Values may be URLs of other kinds. An argument that is nothing but a URL is perhaps the misspelt one of a store.
+    guard shown != url, start == nil || isURL(url) else { return }
+    Diagnostics.hide(url, as: shown)
+    // A path may be made of a URL, so its parts are hidden, too.
+    let rest = argument[scheme.upperBound...]
+    let end = rest.firstIndex(of: "?") ?? rest.endIndex
+    if let at = rest[..<end].lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":"),
+      rest.index(after: colon) < at
+    {
+      Diagnostics.hide(String(rest[colon...at]), as: "@")
+    }
+    for parameter in rest[end...].dropFirst().split(separator: "&") where !shown.contains(parameter) {
+      Diagnostics.hide(String(parameter), as: parameter.prefix { $0 != "=" } + "=…")
+    }
+  }
+
+  private static func isSchemeByte(_ byte: UInt8) -> Bool {
+    byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
+      || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") || byte == UInt8(ascii: "+")
+      || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+  }
+
   /// A store as messages and results show it: a URL without its password.
   static func shown(_ path: String) -> String { isURL(path) ? StoreAddress.withoutPassword(path) : path }
 
@@ -103,6 +134,13 @@ enum Input {
     case .emptyFolder: throw PersistentStoreError(.malformed, "the directory is empty", at: place)
     default: return
     }
+  }
+
+  /// Refuses a file or directory that cannot be read: what is in it cannot be checked.
+  static func checkPermission(_ path: String) throws(PersistentStoreError) {
+    guard !isURL(path), faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0, errno == EACCES else { return }
+    throw PersistentStoreError(
+      .permissionDenied, "cannot open: \(Descriptor.text(EACCES))", at: StoreLocation(file: path))
   }
 
   // MARK: Files of the command's own

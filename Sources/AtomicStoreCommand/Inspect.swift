@@ -77,6 +77,7 @@ struct Inspect: ParsableCommand {
 
   /// The command that is of most use with this store.
   private func next(_ store: String, _ opened: PersistentStore) -> String {
+    let store = Input.shown(store)
     let name = store.utf8.allSatisfy { Self.isPlain($0) } ? store : "'" + store.replacingBytes("'", with: "'\\''") + "'"
     // What is worked out from the data of a store with hashes has a model somewhere.
     guard opened.model.description.isInferred, VersionHashes(metadata: opened.metadata.entries) != nil,

@@ -15,6 +15,8 @@ struct Merge: ParsableCommand {
       same: reference (the default for stores of one UUID), none (the default for others), unique (the model's
       uniqueness constraints), or ENTITY=PROPERTY,PROPERTY. Where two of them have other values, --on-conflict decides:
       error lists them all and writes nothing, first and last choose a store, newest:PROPERTY the greater value.
+      Metadata is merged key by key, by the same rule; newest does not apply to it. Keys that begin with NS or
+      AtomicStore are the first store's. A result that would break a uniqueness constraint is refused: exit code 1.
 
         atomicstore merge north.xml south.xml -o all.xml
         atomicstore merge mine.xml yours.xml -o all.xml --match Person=mail --on-conflict newest:changed
@@ -67,7 +69,7 @@ struct Merge: ParsableCommand {
         }
         let read = try PersistentStoreCoordinator.openMigrated(at: input, by: plan, registry: InstalledFormats.registry)
         coordinators.append(read.coordinator)
-        for loss in read.steps.flatMap(\.losses) { Diagnostics.say("lost: \(path): \(loss)") }
+        for loss in read.steps.flatMap(\.losses) { Diagnostics.say("lost: \(Input.shown(path)): \(loss)") }
         return (read.store, read.nodes)
       }
       defer {
@@ -82,11 +84,13 @@ struct Merge: ParsableCommand {
       merge.matching = try matching(isOne: isOne)
       merge.lastReference = opened.map(\.metadata.lastReference).max() ?? 0
       let ancestor = try base.map { try open($0) }
-      let graphs = sources.map(\.nodes)
-      try checkModels(zip(stores, graphs) + (ancestor.map { [(base ?? "", $0.nodes)] } ?? []))
-      let merged =
-        try ancestor.map { try merge.merge(base: $0.nodes, graphs[0], graphs[1]) } ?? merge.merge(graphs)
+      try checkModels(zip(stores, sources.map(\.nodes)) + (ancestor.map { [(base ?? "", $0.nodes)] } ?? []))
+      func snapshot(_ source: (store: PersistentStore, nodes: NodeTable)) -> StoreSnapshot {
+        StoreSnapshot(nodes: source.nodes, metadata: source.store.metadata)
+      }
+      let merged = try merge.merge(sources.map(snapshot), base: ancestor.map(snapshot))
       var metadata = opened[0].metadata
+      metadata.entries = merged.metadata
       metadata.model = merged.nodes.model.description
       metadata.lastReference = max(
         opened.map(\.metadata.lastReference).max() ?? 0, merged.nodes.greatestIntegerReference)
@@ -120,7 +124,7 @@ struct Merge: ParsableCommand {
       guard let differences = first.nodes.modelDifferences(from: other.nodes) else { continue }
       throw CommandFailure(
         """
-        \(first.path) and \(other.path) have different models: \(differences)
+        \(Input.shown(first.path)) and \(Input.shown(other.path)) have different models: \(differences)
           (--model MODEL merges them by that model, and migrates those of other versions on the way)
         """, exitCode: 65)
     }
@@ -169,7 +173,8 @@ struct Merge: ParsableCommand {
       for conflict in merged.settled { Diagnostics.say("settled: \(conflict)") }
     }
     try result.tell(
-      report, of: stores.joined(separator: ", "), verb: ("merged", "would merge"), json: common.json,
+      report, of: stores.map { Input.shown($0) }.joined(separator: ", "), verb: ("merged", "would merge"),
+      json: common.json,
       fields: [
         ("renumbered", .object(renumbered.map { ($0.key, .integer($0.value)) })),
         ("settled", .array(merged.settled.map(\.json))),
@@ -179,17 +184,26 @@ struct Merge: ParsableCommand {
 
 extension StoreMerge.Conflict {
   var json: JSONValue {
-    .object([
-      ("entity", .string(object.entityName)), ("reference", .string(object.reference.description)),
-      ("property", property.map { .string($0) } ?? .null), ("first", .string(first)), ("second", .string(second)),
-    ])
+    .object(
+      [
+        ("entity", object.map { .string($0.entityName) } ?? .null),
+        ("reference", object.map { .string($0.reference.description) } ?? .null),
+        (object == nil ? "metadata" : "property", property.map { .string($0) } ?? .null), ("first", .string(first)),
+        ("second", .string(second)),
+      ] + (sameAs.map { [("sameAs", .string($0.description))] } ?? []))
   }
 }
 
 extension StoreMerge.ConflictError: CommandError {
+  private static let uniquenessHint =
+    "\n  (--match unique merges objects with the same unique values into one; with --base, change one of them first)"
+
   package var failure: CommandFailure {
-    CommandFailure(
-      description + "\n  (--on-conflict decides)", exitCode: 1,
+    let isDecided = conflicts.contains { $0.sameAs == nil }
+    let isDuplicated = conflicts.contains { $0.sameAs != nil }
+    return CommandFailure(
+      description + (isDecided ? "\n  (--on-conflict decides)" : "")
+        + (isDuplicated ? Self.uniquenessHint : ""), exitCode: 1,
       details: .object([
         ("code", .string("conflict")), ("message", .string("the stores contradict each other")),
         ("conflicts", .array(conflicts.map(\.json))),

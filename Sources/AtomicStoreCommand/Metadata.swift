@@ -37,7 +37,7 @@ struct Metadata: ParsableCommand {
         if let key {
           guard let value = entries[key] else {
             throw CommandFailure(
-              "\(store): the metadata does not have the key '\(key)'", exitCode: 1, json: common.json)
+              "\(Input.shown(store)): the metadata does not have the key '\(key)'", exitCode: 1, json: common.json)
           }
           return try Diagnostics.put((common.json ? value.json.text : GraphComparison.plain(value)) + "\n")
         }
@@ -82,7 +82,7 @@ struct Metadata: ParsableCommand {
         }
         guard !Self.ownKeys.contains(key) else {
           throw CommandFailure(
-            "\(store): the kit manages the metadata key '\(key)', which cannot be changed", exitCode: 65)
+            "\(Input.shown(store)): the kit manages the metadata key '\(key)', which cannot be changed", exitCode: 65)
         }
         let options = try parseOptions(readOptions)
         let path = try Input.path(for: store)
@@ -93,7 +93,7 @@ struct Metadata: ParsableCommand {
             verifiesSaves: { verify ?? (InstalledFormats.origin(of: $0) != nil) }
           ) { entries in
             if remove, entries[key] == nil {
-              throw CommandFailure("\(store): the metadata does not have the key '\(key)'", exitCode: 1)
+              throw CommandFailure("\(Input.shown(store)): the metadata does not have the key '\(key)'", exitCode: 1)
             }
             entries[key] = value
           }

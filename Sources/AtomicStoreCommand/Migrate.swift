@@ -25,8 +25,9 @@ struct Migrate: ParsableCommand {
       its version hashes or by the model that it carries, to the current one.
 
       Values of properties that the new model does not have, and objects of entities that it does not have, are
-      listed, and refused without --allow-loss. --convert-types converts values where every one converts exactly.
-      --mapping names a JSON file for what cannot be inferred:
+      listed, and refused without --allow-loss. --convert-types converts values where every one converts exactly: a text
+      to a number or a date only if that is written as the same text. --mapping names a JSON file for what cannot be
+      inferred; its rules for a property apply to sub-entities, too, unless they have their own:
 
         { "entities": { "Person": { "properties": { "fullName": "first + ' ' + last" }, "drop": ["nickname"] } } }
       """)
@@ -88,6 +89,7 @@ struct Migrate: ParsableCommand {
       throw CommandFailure(
         "a database that is changed in place keeps its type and form: -o names another store", exitCode: 64)
     }
+    if result.dryRun { try ResultPlace.check(input) }
     var converter = try result.converter()
     converter.readOptions = try parseOptions(readOptions)
     let bar = ProgressBar()

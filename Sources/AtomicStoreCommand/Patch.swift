@@ -11,7 +11,8 @@ struct PatchCommand: ParsableCommand {
     discussion: """
       A patch names the old value of everything that it changes. It is refused, with a list of everything that does not
       fit, where the store has other values, lacks objects, or has objects that the patch inserts; then nothing is
-      changed. -o leaves the store as it is and makes another, --dry-run shows what would change.
+      changed. -o leaves the store as it is and makes another, --dry-run shows what would change. In a database all is
+      changed in one transaction, which ends the database's history.
 
         atomicstore diff old.xml new.xml --patch > changes.json
         atomicstore patch copy-of-old.xml changes.json
@@ -35,21 +36,52 @@ struct PatchCommand: ParsableCommand {
       // A patch comes first: opening a store also discards what was staged.
       let path = try Input.path(for: patch)
       let bytes = Array(try Data(contentsOf: URL(filePath: path)))
+      let input = try Input.path(for: store)
+      if result.output == nil, let database = try InstalledFormats.registry.incrementalType(source.from, at: input) {
+        return try apply(bytes, to: database, at: input)
+      }
       let (coordinator, opened) = try source.open(store)
       defer { withExtendedLifetime(coordinator) {} }
-      var changes = try StorePatch(
-        json: bytes, name: patch == "-" ? "standard input" : patch, model: opened.model)
-      if reverse { changes = changes.reversed }
+      let changes = try changes(bytes, opened.model)
       let before = StoreSnapshot(nodes: try opened.nodesWithDeferredValues(), metadata: opened.metadata)
       let after = try changes.apply(to: before)
-      if result.dryRun { return try show(before, after, changes) }
       let report = try result.write(
         after, describedAs: opened.type, madeOf: [opened], files: patch == "-" ? [] : [patch],
         replacing: result.output == nil ? opened : nil)
+      if result.dryRun { return try show(before, after, changes) }
       try result.tell(
         report, of: store, verb: ("patched", "would patch"), json: common.json,
         fields: [("changes", .integer(changes.changes.count))])
     }
+  }
+
+  private func changes(_ bytes: [UInt8], _ model: ManagedObjectModel) throws -> StorePatch {
+    let changes = try StorePatch(json: bytes, name: patch == "-" ? "standard input" : patch, model: model)
+    return reverse ? changes.reversed : changes
+  }
+
+  /// Changes a database where it is, in one transaction.
+  private func apply(_ bytes: [UInt8], to type: any IncrementalStore.Type, at input: String) throws {
+    guard result.to == nil || result.to == type.storeType, result.writeOptions.isEmpty else {
+      throw CommandFailure(
+        "a database that is changed in place keeps its type and form: -o names another store", exitCode: 64)
+    }
+    if result.dryRun { try ResultPlace.check(input) }
+    var converter = try result.converter()
+    converter.readOptions = try source.options()
+    var applied: (before: StoreSnapshot, after: StoreSnapshot, patch: StorePatch)?
+    let report = try converter.rewrite(input, as: type) { nodes, metadata in
+      let patch = try changes(bytes, nodes.model)
+      let before = StoreSnapshot(nodes: nodes, metadata: metadata)
+      let after = try patch.apply(to: before)
+      applied = (before, after, patch)
+      return patch.changes.isEmpty ? nil : after
+    }
+    guard let applied else { return }
+    if result.dryRun { return try show(applied.before, applied.after, applied.patch) }
+    try result.tell(
+      report, of: store, verb: ("patched", "would patch"), json: common.json,
+      fields: [("changes", .integer(applied.patch.changes.count))])
   }
 
   private func show(_ before: StoreSnapshot, _ after: StoreSnapshot, _ patch: StorePatch) throws {
@@ -57,7 +89,7 @@ struct PatchCommand: ParsableCommand {
     guard common.json else { return try Diagnostics.lines(differences) { ("\($0)", $0.colour) } }
     try Diagnostics.put(
       JSONValue.object([
-        ("store", .string(store)), ("changes", .integer(patch.changes.count)), ("dryRun", .boolean(true)),
+        ("store", .string(Input.shown(store))), ("changes", .integer(patch.changes.count)), ("dryRun", .boolean(true)),
         ("differences", .array(differences.map(\.json))),
       ]).text + "\n")
   }

@@ -77,6 +77,7 @@ struct ResultOptions: ParsableArguments {
     }
     if output == nil, let store {
       try checkInPlace(store)
+      if dryRun { try ResultPlace.checkChange(of: store) }
       converter.targetType = store.type
       converter.replacesTarget = true
       if let graph = read.first(where: { $0.store === store }) {
@@ -86,6 +87,7 @@ struct ResultOptions: ParsableArguments {
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
+      if dryRun { try ResultPlace.check(target) }
       if try converter.targetType == nil && InstalledFormats.registry.incrementalType(nil, at: target) == nil {
         let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
         if named.isEmpty { converter.targetType = fallback }

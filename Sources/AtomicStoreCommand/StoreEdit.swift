@@ -34,10 +34,17 @@ struct StoreEdit {
     defer { unlink(copy) }
     _ = try readingTwice { try copying.convert(from: input, to: copy) }
     let count = try save(copy, nil, [:], entity, change) { _ in }
-    if result.dryRun { return try showDifferences(input, copying, copy, count, verb, entity) }
     let converter = try result.converter()
+    if result.dryRun, result.output == nil || result.output == "-" {
+      return try showDifferences(input, copying, copy, count, verb, entity)
+    }
     let (coordinator, changed) = try converter.open(copy)
     defer { withExtendedLifetime(coordinator) {} }
+    if result.dryRun, let output = result.output {
+      try ResultPlace.check(output)
+      _ = try converter.convert(changed, to: output)
+      return try showDifferences(input, copying, copy, count, verb, entity)
+    }
     let report =
       result.output == "-"
       ? try converter.convertToStandardOutput(changed) : try converter.convert(changed, to: result.output ?? "")
@@ -93,6 +100,10 @@ struct StoreEdit {
     let other = PersistentStoreCoordinator(registry: InstalledFormats.registry)
     other.readsIncrementalStoresWhole = true
     let new = try other.addPersistentStore(at: copy, isReadOnly: true)
+    if result.output == nil {
+      try result.checkInPlace(old)
+      try ResultPlace.checkChange(of: old)
+    }
     let differences = GraphComparison.differences(
       StoreSnapshot(nodes: try old.nodesWithDeferredValues(), metadata: old.metadata),
       StoreSnapshot(nodes: new.nodes, metadata: new.metadata),

@@ -9,7 +9,7 @@ import Synchronization
 package enum Diagnostics {
   package static func say(_ text: String) {
     // Messages contain names and values from a store, and may reach a terminal now or when a log is read.
-    var text = TerminalText.escaped(text) + "\n"
+    var text = TerminalText.escaped(shown(text)) + "\n"
     // If standard error cannot be written, there is no way to report it.
     _ = text.withUTF8 { Descriptor.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
   }
@@ -24,6 +24,20 @@ package enum Diagnostics {
 
   /// The names under which the user knows the command's own files.
   private static let names = Mutex<[(path: String, name: String)]>([])
+
+  /// Hides passwords: in everything that the command writes for people, and in the JSON that it writes about stores, a
+  /// text is replaced by another.
+  package static func hide(_ secret: String, as shown: String) {
+    names.withLock { names in
+      // In JSON it may look different.
+      for (text, name) in [(secret, shown), (quoted(secret), quoted(shown))]
+      where !names.contains(where: { $0.path == text }) {
+        names.append((text, name))
+      }
+    }
+  }
+
+  private static func quoted(_ text: String) -> String { String(JSONValue.string(text).line.dropFirst().dropLast()) }
 
   /// Makes messages show `name` instead of the path of one of the command's own files.
   package static func show(_ path: String, as name: String) { names.withLock { $0.append((path, name)) } }
@@ -85,7 +99,8 @@ package enum Diagnostics {
     let usesColour = usesColour
     try stream(isFiltered: !usesColour) { writer in
       for element in elements {
-        let (text, colour) = line(element)
+        let (plain, colour) = line(element)
+        let text = shown(plain)
         if usesColour {
           let shown = TerminalText.escaped(text)
           writer.append((colour.map { $0.around(shown) } ?? shown) + "\n")
@@ -98,7 +113,7 @@ package enum Diagnostics {
   }
 
   /// Writes data to standard output. If the reader has closed it, the command ends quietly.
-  package static func put(_ text: String) throws { try stream { $0.append(text) } }
+  package static func put(_ text: String) throws { try stream { $0.append(shown(text)) } }
 
   /// Writes data piece by piece, with about a mebibyte at a time in memory.
   ///

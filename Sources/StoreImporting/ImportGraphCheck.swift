@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import FoundationEssentials
+import StoreCoordination
 import StorePredicates
 
 /// Computes derived attributes and looks for objects that break uniqueness constraints.

@@ -110,7 +110,11 @@ struct JSONScanner {
 
   private mutating func takeNumber() throws(PersistentStoreError) {
     _ = take(UInt8(ascii: "-"))
+    let start = position
     guard takeDigits() else { throw failure("this is not a JSON value") }
+    guard bytes[start] != UInt8(ascii: "0") || position == start + 1 else {
+      throw failure("a JSON number does not begin with 0: a code with leading zeros is a text in quotes")
+    }
     if take(UInt8(ascii: ".")), !takeDigits() { throw failure("a digit is missing") }
     if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
       if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }

@@ -95,11 +95,13 @@ final class ValueReader {
       guard let value = ExactText.double(given) ?? parsed(given, kind, ExactText.double) else {
         throw unfit(given, nodes.typeName(slot: slot))
       }
+      if value == 0, Self.hasNonzeroDigit(given) { throw tooSmall(given, nodes.typeName(slot: slot)) }
       try nodes.set(double: value, slot: slot)
     case .float:
       guard let value = ExactText.float(given) ?? parsed(given, kind, ExactText.float) else {
         throw unfit(given, nodes.typeName(slot: slot))
       }
+      if value == 0, Self.hasNonzeroDigit(given) { throw tooSmall(given, nodes.typeName(slot: slot)) }
       try nodes.set(float: value, slot: slot)
     case .decimal: try setDecimal(given, kind, slot, nodes)
     case .boolean:
@@ -270,9 +272,8 @@ final class ValueReader {
       let seconds: Double? =
         switch notation {
         case .pattern(let format): format.seconds(bytes)
-        case .unixSeconds: ExactText.double(bytes).map { $0 - Date.timeIntervalBetween1970AndReferenceDate }
-        case .unixMilliseconds:
-          ExactText.double(bytes).map { $0 / 1000 - Date.timeIntervalBetween1970AndReferenceDate }
+        case .unixSeconds: UnixTime.secondsSinceReference(bytes, decimals: 0)
+        case .unixMilliseconds: UnixTime.secondsSinceReference(bytes, decimals: 3)
         case .referenceSeconds: ExactText.double(bytes)
         }
       if let seconds { return seconds }
@@ -302,6 +303,19 @@ final class ValueReader {
 
   static func text(_ bytes: Span<UInt8>) -> String {
     bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Whether a number has a digit other than 0 before its exponent.
+  private static func hasNonzeroDigit(_ bytes: Span<UInt8>) -> Bool {
+    for index in 0..<bytes.count {
+      if bytes[index] | 0x20 == UInt8(ascii: "e") { return false }
+      if bytes[index] > UInt8(ascii: "0"), bytes[index] <= UInt8(ascii: "9") { return true }
+    }
+    return false
+  }
+
+  private func tooSmall(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {
+    PersistentStoreError(.invalidValue, "'\(Self.text(bytes).prefix(60))' is too small for a \(what), which would be 0")
   }
 
   private func unfit(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {

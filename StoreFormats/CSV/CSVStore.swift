@@ -201,6 +201,10 @@ public struct CSVStore: AtomicStore {
     var selection = try snapshot.restricted(toEntity: name)
     selection.keepsMetadata = false
     selection.snapshot.metadata.entries = PropertyListDictionary()
+    selection.notes.append(
+      .init(
+        subject: "UUID \(snapshot.metadata.uuid.uuidString)", count: 1,
+        text: "omitted, because a single file cannot store it"))
     let entries = snapshot.metadata.entries.count
     if entries > 0 {
       selection.notes.append(

@@ -43,7 +43,7 @@ struct BinaryWriter {
         guard let other = owners.updateValue(node, forKey: key) else { continue }
         throw PersistentStoreError(
           .unsupportedByFormat,
-          "\(nodes.objectReference(of: other)) has the same key, and the keys of a binary store are unique in all of it",
+          "\(nodes.objectReference(of: other)) has the same key, and the keys of a binary store are unique in all of it; a store of the type CoreDataSQLite can hold both",
           at: place)
       }
     }

@@ -177,9 +177,8 @@ import Testing
   }
 
   @Test(
-    "if both ends are of one kind, or an object is in two lists, no option can decide which is correct",
-    arguments: types,
-    [("tags", 2, [7]), ("spouse", 3, [2]), ("desk", 2, nil), ("friends", 1, [3])] as [(String, Int, [Int]?)])
+    "if both ends are to-one, or an object is in two lists, no option can decide which is correct",
+    arguments: types, [("spouse", 3, [2]), ("desk", 2, nil)] as [(String, Int, [Int]?)])
   func undecidable(_ type: String, _ change: (String, Int, [Int]?)) throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.write(Self.changed(change.0, change.1, change.2), type, in: folder)
@@ -189,6 +188,32 @@ import Testing
     let twice = try Self.write(Self.changed("members", 5, [2, 3]), type, in: folder)
     let error = try XMLSupport.failure { _ = try Self.open(twice, ["inverses": "from-to-many"]) }
     #expect(error.message.contains("Person/2 is named here and at"), "\(error)")
+  }
+
+  @Test("of two to-many ends, from-to-many keeps the links that either has, from-to-one is refused", arguments: types)
+  func union(_ type: String) throws {
+    let folder = try UnknownOrderTests.Folder()
+    for (property, owner, targets) in [("tags", 2, [7]), ("tagged", 7, [1]), ("friends", 1, [2, 3])] {
+      var links = Self.changed(property, owner, targets)
+      let path = try Self.write(links, type, in: folder)
+      #expect(try XMLSupport.failure { _ = try Self.open(path, ["inverses": "from-to-one"]) }.code == .inverseMismatch)
+      let store = try Self.open(path, ["inverses": "from-to-many"])
+      #expect(store.nodes.inverseDisagreements().isEmpty)
+      // The other end of each link is added where it is missing.
+      let inverse = ["tags": "tagged", "tagged": "tags", "friends": "friends"][property] ?? ""
+      for (name, other) in [(property, inverse), (inverse, property)] {
+        for (source, list) in links[name] ?? [:] {
+          for target in list where !(links[other]?[target] ?? []).contains(source) {
+            links[other, default: [:]][target, default: []].append(source)
+          }
+        }
+      }
+      let found = try Self.links(store)
+      for name in [property, inverse] {
+        #expect(found[name]?.mapValues { $0.sorted() } == links[name]?.mapValues { $0.sorted() }, "\(property)")
+      }
+      try FileManager.default.removeItem(atPath: path)
+    }
   }
 
   @Test("a relationship whose inverse names a third is one-way")

@@ -283,6 +283,21 @@ import Testing
     #expect(conversion.convert(value) == expected)
   }
 
+  @Test(
+    "a text is converted if the value is written as that text",
+    arguments: [
+      (AttributeType.integer32, "12", true), (.integer32, "-7", true), (.integer32, "012", false),
+      (.integer32, "1.0", false), (.integer32, "1e2", false), (.integer32, "+1", false), (.double, "5", true),
+      (.double, "5.0", true), (.double, "-0.0", true), (.double, "0.10", false), (.double, "5.00", false),
+      (.decimal, "19.99", true), (.decimal, "1e2", false), (.date, "2020-01-01T00:00:00Z", true),
+      (.date, "2020-01-01T00:00:00.1234567890123Z", false), (.uuid, "5b1d9f0c-58f3-4c5a-9e0b-0c0ffee0c0de", true),
+      (.boolean, "YES", true), (.uri, "x:y", true),
+    ])
+  func reversible(_ type: AttributeType, _ text: String, _ isConverted: Bool) throws {
+    let conversion = try #require(ValueConversion(from: .string, to: type))
+    #expect((conversion.convertReversibly(.string(text)) != nil) == isConverted)
+  }
+
   @Test("a handler sees both graphs; what it leaves empty is refused")
   func handler() throws {
     let destination = try Self.model(

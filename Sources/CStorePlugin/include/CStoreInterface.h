@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "c5de76bed4f378dcc16f49cbabcf9323733bd824db993e1312edad895f6fc765"
+#define ASP_INTERFACE "43b999fa7701807a8e5bc0b0788e21a4de9c55bd947ff4513ffbf47ee27f63f2"

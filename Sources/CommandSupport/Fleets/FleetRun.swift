@@ -62,7 +62,7 @@ private struct FleetLine: Sendable {
   let text: String
 
   init(_ entry: StoreList.Entry, _ work: (String) throws -> FleetAnswer) {
-    path = entry.path
+    let path = entry.path
     var fields: [(String, JSONValue)] = [("path", .string(entry.path))]
     do {
       if let problem = entry.problem { throw CommandFailure(problem, exitCode: 64) }
@@ -76,7 +76,8 @@ private struct FleetLine: Sendable {
       message = Diagnostics.shown(failure.message)
       fields += [("exitCode", .integer(Int(failure.exitCode))), ("error", failure.errorJSON)]
     }
-    text = JSONValue.object(fields).line
+    self.path = Diagnostics.shown(path)
+    text = Diagnostics.shown(JSONValue.object(fields).line)
   }
 }
 

@@ -55,6 +55,7 @@ extension StoreConverter {
     metadata.setVersionHashes(of: model, configuration: source.configurationName)
     metadata.lastReference = max(metadata.lastReference, source.nodes.greatestIntegerReference)
     let snapshot = StoreSnapshot(nodes: try source.nodes.canonical(), metadata: metadata)
+    try UniquenessGroup.refuse(in: snapshot.nodes)
     let losses = type.traits.losses(for: snapshot, includingMetadata: true) + source.losses
     try refuse(losses, of: source, type.storeType)
     var report = Report(

@@ -124,6 +124,7 @@ extension StoreConverter {
     metadata.setVersionHashes(of: model, configuration: nil)
     metadata.lastReference = max(metadata.lastReference, found.lastReference, changed.nodes.greatestIntegerReference)
     let snapshot = StoreSnapshot(nodes: try changed.nodes.canonical(), metadata: metadata)
+    try UniquenessGroup.refuse(in: snapshot.nodes)
     let losses = type.traits.losses(for: snapshot, includingMetadata: true)
     guard losses.isEmpty else { throw LossError(targetType: type.storeType, losses: losses) }
     let report = Report(

@@ -25,6 +25,8 @@ public struct StoreConverter: Sendable {
   public var allowsLoss = false
   /// Whether to continue if objects of the source were left out because they are damaged, even without ``allowsLoss``.
   public var allowsLossOfDamage = false
+  /// Whether ends that contradict each other, and that no read option repairs, are written: only a check can read them.
+  package var keepsContradictions = false
   /// Whether the result gets a new UUID.
   public var makesNewIdentifier = false
   /// Whether to do everything except writing the result.
@@ -105,8 +107,10 @@ public struct StoreConverter: Sendable {
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     coordinator.readsIncrementalStoresWhole = true
-    let store = try coordinator.addPersistentStore(
-      type: sourceType, at: source, options: readOptions, isReadOnly: true)
+    let store =
+      keepsContradictions
+      ? try coordinator.addPersistentStoreUnchecked(type: sourceType, at: source, options: readOptions)
+      : try coordinator.addPersistentStore(type: sourceType, at: source, options: readOptions, isReadOnly: true)
     return (coordinator, store)
   }
 
@@ -463,7 +467,7 @@ public struct StoreConverter: Sendable {
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
     // As every reader does: a result that cannot be opened again is invalid.
-    builder.inverseHandling = .enforce
+    builder.inverseHandling = keepsContradictions ? .derive : .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
     return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())

@@ -1,6 +1,18 @@
 import AtomicStoreSPI
 import Synchronization
 
+extension PersistentStore {
+  /// Refuses a store whose format cannot change a store that exists.
+  package func checkIsChangeable() throws(PersistentStoreError) {
+    let open = state.withLock { $0 }
+    guard open.format.traits.writes != .all, !open.wasNeverSaved else { return }
+    throw PersistentStoreError(
+      .notSupported,
+      "\(type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): convert it with 'atomicstore convert', and change the copy",
+      at: StoreLocation(file: path))
+  }
+}
+
 extension StoreTraits {
   /// What the refusal to change a store says whose format writes new stores only.
   package static let changeRefusal = "stores can be written anew, not changed"
@@ -40,12 +52,7 @@ final class PendingSave {
   ) throws(PersistentStoreError) -> PendingSave? {
     let open = store.state.withLock { $0 }
     guard !changes.isEmpty || open.metadataChanged || open.wasNeverSaved else { return nil }
-    guard open.format.traits.writes == .all || open.wasNeverSaved else {
-      throw PersistentStoreError(
-        .notSupported,
-        "\(store.type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): convert it with 'atomicstore convert', and change the copy",
-        at: StoreLocation(file: store.path))
-    }
+    try store.checkIsChangeable()
     var format = open.format
     var nodes = open.nodes
     var metadata = open.metadata

@@ -130,7 +130,9 @@ public final class StagedFiles: Sendable {
       descriptor = try SystemCall.open(
         path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a file beside the store")
     } catch {
-      throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: shown))
+      // Such a directory exists, but does not take files, like /proc.
+      let code = error.code == .notFound ? .cannotCreate : error.code
+      throw PersistentStoreError(code, error.message, at: StoreLocation(file: shown))
     }
     return add(StagedFile(descriptor: descriptor, stagedPath: path, path: shown, faults: location.faults))
   }

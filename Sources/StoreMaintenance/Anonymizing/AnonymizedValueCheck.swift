@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import StorePredicates
 
 /// Refuses values that break the model's rules and were not in the store before: `check` would refuse the copy.

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import StorePredicates
 
 /// The rules of an entity's properties, column by column.

@@ -4,6 +4,7 @@ import StorePredicates
 /// Graphs put together one after the other.
 struct GraphUnion {
   private let first: NodeTable
+  private var graphs: [NodeTable]
   private var nodes: NodeTable
   private let matching: StoreMerge.Matching
   private var decision: ConflictDecision
@@ -12,6 +13,7 @@ struct GraphUnion {
 
   init(_ first: NodeTable, _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule, after last: Int64) {
     self.first = first
+    graphs = [first]
     nodes = first
     self.matching = matching
     decision = ConflictDecision(rule)
@@ -20,6 +22,7 @@ struct GraphUnion {
 
   mutating func add(_ graph: NodeTable) throws {
     try nodes.checkModel(of: graph)
+    graphs.append(graph)
     lastNumber = max(lastNumber, graph.greatestIntegerReference)
     let index = MatchIndex(nodes, matching)
     // What each object of the graph is called in the union.
@@ -94,6 +97,7 @@ struct GraphUnion {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     var merged = try nodes.withBothEnds().canonical()
     try DerivedAttributes(merged.model).update(&merged, since: first)
+    try merged.checkUniqueness(mergedFrom: graphs)
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 }

@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+import StoreCoordination
 
 extension StoreMerge {
   /// Merges graphs of one model.
@@ -28,6 +29,38 @@ extension StoreMerge {
     return try merge.result()
   }
 
+  /// Merges stores with their metadata.
+  ///
+  /// With a base, a metadata key that only one store changed or removed is taken from that store; without one, a key
+  /// that only one store has is taken. Other values are a conflict, which ``conflictRule`` decides as it does for
+  /// objects, except that ``ConflictRule/newest(_:)`` does not apply to metadata. Keys that begin with `NS`, `_NS` or
+  /// `AtomicStore` describe one store; the first store's are kept.
+  ///
+  /// - Parameters:
+  ///   - stores: At least one; two if there is a base. The first keeps its references.
+  ///   - base: The version that both stores come from.
+  /// - Throws: as ``merge(_:)``. ``ConflictError`` lists the conflicts of objects and of metadata.
+  public func merge(_ stores: [StoreSnapshot], base: StoreSnapshot? = nil) throws -> Result {
+    guard let first = stores.first, base == nil || stores.count == 2 else {
+      throw PersistentStoreError(
+        .invalidOption, base == nil ? "there is nothing to merge" : "a base is for two stores that come from it")
+    }
+    var metadata = MetadataMerge(first.metadata.entries, conflictRule)
+    for store in stores.dropFirst() { metadata.add(store.metadata.entries, base: base?.metadata.entries) }
+    let open = metadata.decision.open
+    var result: Result
+    do {
+      let graphs = stores.map(\.nodes)
+      result = try base.map { try merge(base: $0.nodes, graphs[0], graphs[1]) } ?? merge(graphs)
+    } catch let error as ConflictError {
+      throw ConflictError(conflicts: error.conflicts + open)
+    }
+    guard open.isEmpty else { throw ConflictError(conflicts: open) }
+    result.metadata = metadata.entries
+    result.settled += metadata.decision.settled
+    return result
+  }
+
   /// - Throws: `.invalidOption` for an entity or property of ``matching`` or ``conflictRule`` that the model does not
   ///   have: nothing would match, or every conflict remain.
   private func checkNames(in model: ManagedObjectModel) throws(PersistentStoreError) {
@@ -48,4 +81,45 @@ extension StoreMerge {
       throw PersistentStoreError(.invalidOption, "no entity has a property '\(key)'")
     }
   }
+}
+
+extension NodeTable {
+  /// Refuses objects that break a uniqueness constraint which they did not break in one of the merged graphs.
+  func checkUniqueness(mergedFrom graphs: [NodeTable]) throws {
+    let groups = UniquenessGroup.all(in: self)
+    guard !groups.isEmpty else { return }
+    var known: [UniquenessKey: Int] = [:]
+    for graph in graphs {
+      for group in UniquenessGroup.all(in: graph) {
+        known[UniquenessKey(group), default: 0].raise(to: group.nodes.count)
+      }
+    }
+    var conflicts: [StoreMerge.Conflict] = []
+    for group in groups where group.nodes.count > known[UniquenessKey(group)] ?? 0 {
+      guard let first = group.nodes.first else { continue }
+      for node in group.nodes.dropFirst() {
+        conflicts.append(
+          StoreMerge.Conflict(
+            objectReference(of: node), sameAs: objectReference(of: first), properties: group.constraint,
+            values: group.keyText))
+      }
+    }
+    guard conflicts.isEmpty else { throw StoreMerge.ConflictError(conflicts: conflicts) }
+  }
+}
+
+private struct UniquenessKey: Hashable {
+  let entity: String
+  let constraint: [String]
+  let values: [StoredValue]
+
+  init(_ group: UniquenessGroup) {
+    entity = group.entity.name
+    constraint = group.constraint
+    values = group.key
+  }
+}
+
+extension Int {
+  fileprivate mutating func raise(to other: Int) { self = Swift.max(self, other) }
 }

@@ -6,7 +6,9 @@ public import AtomicStoreSPI
 /// ``matching``, become one, property by property; where both have other values, ``conflictRule`` decides.
 ///
 /// With a base, the version that two stores come from, ``merge(base:_:_:)`` merges their changes: what only one side
-/// changed is taken, as git does with lines.
+/// changed is taken, as git does with lines. ``merge(_:base:)`` merges metadata, too.
+///
+/// A result in which objects would break a uniqueness constraint is refused as a conflict.
 public struct StoreMerge: Sendable {
   /// Which objects of two stores are the same.
   public enum Matching: Sendable, Hashable {
@@ -43,18 +45,44 @@ public struct StoreMerge: Sendable {
   /// Creates a merge that matches by reference and refuses conflicts.
   public init() {}
 
-  /// A property that two stores have other values of.
+  /// What two stores have other values of.
   public struct Conflict: Sendable, Hashable, CustomStringConvertible {
-    /// The object, by its reference in the result.
-    public var object: ObjectReference
-    /// The property; nil where one side deleted the object and the other changed it.
+    /// The object, by its reference in the result; nil for metadata.
+    public var object: ObjectReference?
+    /// The property, or the metadata key; nil where one side deleted the object and the other changed it.
     public var property: String?
     /// The value of the store that comes first, as text; for an object that it deleted `deleted`.
     public var first: String
     /// The value of the other.
     public var second: String
+    /// Another object of the result that has the same values of a uniqueness constraint, which ``property`` lists. No
+    /// rule settles such a conflict. Nil for all others.
+    public var sameAs: ObjectReference?
 
-    public var description: String { "\(object)\(property.map { "." + $0 } ?? ""): \(first) or \(second)" }
+    init(object: ObjectReference, property: String?, first: String, second: String) {
+      self.object = object
+      self.property = property
+      self.first = first
+      self.second = second
+    }
+
+    init(metadataKey: String, first: String, second: String) {
+      property = metadataKey
+      self.first = first
+      self.second = second
+    }
+
+    /// Two objects with the same values of a uniqueness constraint.
+    init(_ object: ObjectReference, sameAs other: ObjectReference, properties: [String], values: String) {
+      self.init(object: object, property: properties.joined(separator: ", "), first: values, second: values)
+      sameAs = other
+    }
+
+    public var description: String {
+      guard let object else { return "metadata \(property ?? ""): \(first) or \(second)" }
+      if let sameAs { return "\(object).\(property ?? ""): '\(second)' is also that of \(sameAs), and must be unique" }
+      return "\(object)\(property.map { "." + $0 } ?? ""): \(first) or \(second)"
+    }
   }
 
   /// Conflicts that no rule settled. Nothing was merged.
@@ -75,5 +103,8 @@ public struct StoreMerge: Sendable {
     public var renumbered: [String: Int]
     /// Conflicts that the rule settled.
     public var settled: [Conflict]
+    /// The metadata of the first store with the entries that the other stores added, changed or removed; empty where
+    /// graphs were merged without metadata.
+    public var metadata = PropertyListDictionary()
   }
 }

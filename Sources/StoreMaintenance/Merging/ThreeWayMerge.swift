@@ -37,6 +37,7 @@ struct ThreeWayMerge {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     var merged = try nodes.withBothEnds().canonical()
     try DerivedAttributes(merged.model).update(&merged, since: first)
+    try merged.checkUniqueness(mergedFrom: [base, first, second])
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 

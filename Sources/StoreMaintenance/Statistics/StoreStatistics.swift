@@ -91,10 +91,10 @@ public struct StoreStatistics: Sendable {
   ) {
     var known: Set<StoredValue> = []
     let isBinary = type == .binaryData || type == .transformable
-    // Neumaier's sum, so that the mean of many values does not drift.
-    var (sum, rest, numbers) = (0.0, 0.0, 0)
+    var numbers = MeanOfNumbers()
     // Integers are added exactly: doubles do not hold large ones.
     var whole: Int128 = 0
+    var integers = 0
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
       if reader.isNull(slot: slot, row: row) {
         result.nullCount += 1
@@ -111,12 +111,9 @@ public struct StoreStatistics: Sendable {
       if case .uri(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
       if case .integer(let integer) = value {
         whole += Int128(integer)
-        numbers += 1
-      } else if let number = number(value), !number.isNaN {
-        let total = sum + number
-        rest += abs(sum) >= abs(number) ? (sum - total) + number : (number - total) + sum
-        sum = total
-        numbers += 1
+        integers += 1
+      } else {
+        numbers.add(value)
       }
       if let least = result.minimum {
         if isLess(value, least) { result.minimum = value }
@@ -126,17 +123,7 @@ public struct StoreStatistics: Sendable {
       }
     }
     if !isBinary { result.distinctCount = known.count }
-    if numbers > 0 { result.mean = ((sum.isFinite ? sum + rest : sum) + Double(whole)) / Double(numbers) }
-  }
-
-  private static func number(_ value: StoredValue) -> Double? {
-    switch value {
-    case .float(let number): Double(number)
-    case .double(let number): number
-    case .decimal(let number): number.doubleValue
-    case .boolean(let flag): flag ? 1 : 0
-    default: nil
-    }
+    result.mean = integers > 0 ? Double(whole) / Double(integers) : numbers.mean
   }
 
   private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool { isLess(one, other) ?? false }

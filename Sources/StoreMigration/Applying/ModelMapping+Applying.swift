@@ -26,7 +26,8 @@ extension ModelMapping {
     }
     for mapping in entities {
       guard let sourceName = mapping.sourceName, let entity = source.entity(named: sourceName) else { continue }
-      for name in mapping.removedProperties where !(file?.entities[mapping.name]?.drop.contains(name) ?? false) {
+      let dropped = destination.entity(named: mapping.name).flatMap { file?.rules(for: $0)?.drop } ?? []
+      for name in mapping.removedProperties where !dropped.contains(name) {
         guard let slot = entity.slot(named: name) else { continue }
         let reader = nodes.reader(of: entity.index)
         var count = 0
@@ -284,7 +285,7 @@ struct MappingApplication {
     var first: (row: Int, value: StoredValue)?
     for row in 0..<reader.count {
       let value = reader.value(slot: old.index, row: row)
-      guard let converted = conversion.convert(value) else {
+      guard let converted = conversion.convertReversibly(value) else {
         failed += 1
         if first == nil { first = (row, value) }
         continue
@@ -297,7 +298,14 @@ struct MappingApplication {
       MappingObstacle(
         entityName: destination.name, propertyName: slot.name,
         reason: "\(from.modelName) → \(to.modelName): \(first.value.displayText) of "
-          + "\(source.name)/\(reader.reference(row: first.row)) has no equal", objectCount: failed))
+          + "\(source.name)/\(reader.reference(row: first.row)) \(Self.whyNot(first.value, conversion))",
+        objectCount: failed))
+  }
+
+  private static func whyNot(_ value: StoredValue, _ conversion: ValueConversion) -> String {
+    guard let converted = conversion.convert(value), converted != value else { return "has no equal" }
+    return
+      "would become \(converted.displayText), which is another text; a mapping file can convert it by an expression"
   }
 
   private mutating func evaluate(

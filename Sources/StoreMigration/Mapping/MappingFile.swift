@@ -24,6 +24,9 @@ import StorePredicates
 ///
 /// A text is an expression of the predicate language over the old object. `drop` says that values, or the objects of an
 /// entity, may be lost.
+///
+/// What an entity says of its properties is said of the same properties of its sub-entities, unless a sub-entity has a
+/// rule of its own for the property.
 public struct MappingFile: Sendable, Equatable {
   /// What the file says of one property of the destination.
   public struct Property: Sendable, Equatable {
@@ -112,6 +115,23 @@ public struct MappingFile: Sendable, Equatable {
       return (path.isEmpty ? "" : path + ": ") + context.debugDescription
     @unknown default: return "\(error)"
     }
+  }
+
+  /// What the file says of an entity of the destination: its own rules, and those of the entities above it for
+  /// properties that no nearer entity has a rule for.
+  func rules(for entity: Entity) -> EntityRules? {
+    var result = entities[entity.name]
+    var above = entity.superentity
+    while let level = above {
+      if let inherited = entities[level.name] {
+        var rules = result ?? EntityRules()
+        rules.properties.merge(inherited.properties) { own, _ in own }
+        rules.drop += inherited.drop.filter { !rules.drop.contains($0) }
+        result = rules
+      }
+      above = level.superentity
+    }
+    return result
   }
 
   // MARK: The file's form

@@ -14,11 +14,15 @@ struct MappingInference {
   private(set) var obstacles: [MappingObstacle] = []
   /// By the destination's index.
   private var sources: [Int: Entity] = [:]
+  /// What the mapping file says of the destination's entities, by index; that of the entities above them included.
+  private var rules: [Int: MappingFile.EntityRules] = [:]
 
   init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ options: ModelMapping.Options) {
     self.source = source
     self.destination = destination
     self.options = options
+    guard let file = options.file else { return }
+    for entity in destination.entities { rules[entity.index] = file.rules(for: entity) }
   }
 
   mutating func run() {
@@ -133,7 +137,7 @@ struct MappingInference {
     var properties: [ModelMapping.Property] = []
     for slot in entity.slots { properties.append(property(slot, matched[slot.index], entity, old)) }
     var used = Set(matched.values.map(\.index))
-    for name in options.file?.entities[entity.name]?.usedNames ?? [] {
+    for name in rules[entity.index]?.usedNames ?? [] {
       if let slot = old.slot(named: name) { used.insert(slot) }
     }
     return ModelMapping.EntityMapping(
@@ -149,7 +153,7 @@ struct MappingInference {
   private mutating func matchSlots(_ entity: Entity, _ old: Entity) -> [Int: Slot] {
     var result: [Int: Slot] = [:]
     var used: Set<Int> = []
-    let file = options.file?.entities[entity.name]
+    let file = rules[entity.index]
     func canonical(_ slot: Slot) -> ScalarString { ScalarString(renamingIdentifier(slot) ?? slot.name) }
     let ordered =
       entity.slots.filter { renamingIdentifier($0) != nil } + entity.slots.filter { renamingIdentifier($0) == nil }
@@ -186,7 +190,7 @@ struct MappingInference {
   private mutating func property(
     _ slot: Slot, _ old: Slot?, _ entity: Entity, _ oldEntity: Entity
   ) -> ModelMapping.Property {
-    let rule = options.file?.entities[entity.name]?.properties[slot.name]
+    let rule = rules[entity.index]?.properties[slot.name]
     if let expression = rule?.expression {
       return ModelMapping.Property(
         name: slot.name, origin: .expression(expression), replacementForNull: rule?.value(slot))
@@ -203,14 +207,16 @@ struct MappingInference {
       }
       return gap
     }
+    var unfilled = gap
+    unfilled.mismatchedSource = old.name
     guard slot.isRelationship == old.isRelationship else {
       if !options.leavesGaps {
         note(entity, slot.name, slot.isRelationship ? "attribute → relationship" : "relationship → attribute")
       }
-      return gap
+      return unfilled
     }
     return slot.isRelationship
-      ? relationship(slot, old, entity, gap) : attribute(slot, old, entity, rule?.value(slot), gap)
+      ? relationship(slot, old, entity, unfilled) : attribute(slot, old, entity, rule?.value(slot), unfilled)
   }
 
   /// Whether the other end of a new relationship is an old one: then its values follow from that.
@@ -220,7 +226,7 @@ struct MappingInference {
     }
     let other = destination.entity(at: number)
     let inverse = other.slots[inverseSlot]
-    let named = options.file?.entities[other.name]?.properties[inverse.name]?.from
+    let named = rules[other.index]?.properties[inverse.name]?.from
     let name = named ?? renamingIdentifier(inverse) ?? inverse.name
     return old.slot(named: name) != nil || old.slot(named: inverse.name) != nil
   }

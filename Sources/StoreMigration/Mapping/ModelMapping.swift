@@ -28,6 +28,8 @@ public struct ModelMapping: Sendable {
     public var origin: Origin
     /// The value for objects whose source has none; nil for null.
     public var replacementForNull: StoredValue?
+    /// The property of the source that it was, if its kind or type is another and its values are not taken.
+    package var mismatchedSource: String?
   }
   /// How the objects of an entity are made.
   public struct EntityMapping: Sendable, Hashable {

@@ -30,6 +30,24 @@ package struct ValueConversion {
     }
   }
 
+  /// The value in the other type, for values that are converted for good; nil where there is none that is equal, or
+  /// where a text would not be got back.
+  ///
+  /// A number or a date must be written as the conversion to text writes it, but a floating-point number may lack the
+  /// fraction `.0`. The case of a UUID does not matter.
+  package func convertReversibly(_ value: StoredValue) -> StoredValue? {
+    guard let converted = convert(value) else { return nil }
+    guard case .string(let text) = value, !converted.isNull else { return converted }
+    switch converted {
+    case .integer, .decimal, .date: return Self.text(converted) == text ? converted : nil
+    case .double, .float:
+      guard let back = Self.text(converted) else { return nil }
+      func withoutFraction(_ text: String) -> String { text.hasSuffix(".0") ? String(text.dropLast(2)) : text }
+      return withoutFraction(back) == withoutFraction(text) ? converted : nil
+    default: return converted
+    }
+  }
+
   /// The value in the other type; nil where there is none that is equal.
   package func convert(_ value: StoredValue) -> StoredValue? {
     if value.isNull { return .null }
@@ -86,6 +104,11 @@ package struct ValueConversion {
     var value = value
     if case .string(let text) = value {
       guard let decimal = DecimalNumber(text), !decimal.isNaN else { return nil }
+      // Decimals do not have a negative zero.
+      if decimal.mantissa == 0, text.utf8.first == UInt8(ascii: "-") {
+        if type == .double { return .double(-0.0) }
+        if type == .float { return .float(-0.0) }
+      }
       value = .decimal(decimal)
     }
     switch type {

@@ -10,7 +10,8 @@ public struct RelationshipRules: Sendable, Hashable {
     case refuse
     /// The to-one end is correct: the to-many end is derived from it.
     case fromToOne = "from-to-one"
-    /// The to-many end is correct: the to-one end is derived from it.
+    /// The to-many end is correct: the to-one end is derived from it. If both ends are to-many, the links that either
+    /// end has are kept, and both ends get them.
     case fromToMany = "from-to-many"
   }
   /// The option `dangling`: what happens to a reference to an object that does not exist, or is not of the destination

@@ -13,7 +13,7 @@ extension NodeTableBuilder {
   package enum InverseHandling {
     /// Not at all.
     case none
-    /// Missing ends are derived, contradictions are kept.
+    /// Missing ends are derived; contradictions are repaired where the rules say how, and kept otherwise.
     case derive
     /// Contradictions are refused or repaired, by the rules.
     case enforce
@@ -69,7 +69,8 @@ extension NodeTableBuilder {
     let backward = unconfirmedBack.filter { !isAbsent($0.target, pair.first) }
     var all = (first + unconfirmedBack.reversedLinks).sorted()
     let contradictions = forward.count + (pair.isOwnInverse ? 0 : backward.count)
-    let mends = contradictions > 0 && inverseHandling == .enforce
+    let canMend = rules.inverses.canMend(pair)
+    let mends = contradictions > 0 && (inverseHandling == .enforce || canMend)
     // What was left out may be the other end of a link: such links are left out as well.
     let drops = mends && rules.inverses == .refuse && skipsDamagedObjects && !damage.isEmpty
     if drops {
@@ -79,16 +80,17 @@ extension NodeTableBuilder {
       }
       all = all.subtracting(forward).subtracting(backward.reversedLinks)
     } else if mends {
-      guard pair.isOneToMany, rules.inverses != .refuse else {
+      guard canMend else {
         throw contradiction(forward.first ?? backward[0], isForward: !forward.isEmpty, pair, count: contradictions)
       }
-      // The correct end keeps its links, and gets those that only the other one could have.
-      all = all.subtracting(rules.inverses == .fromToOne ? backward.reversedLinks : forward)
+      // The correct end keeps its links, and gets those that only the other one could have. If both ends are to-many,
+      // links that either end has are kept.
+      if pair.isOneToMany { all = all.subtracting(rules.inverses == .fromToOne ? backward.reversedLinks : forward) }
     }
     let isFirstWrong = drops || mends && rules.inverses == .fromToMany
     try write(all, at: pair.first, facing: pair.second, isWrong: isFirstWrong)
     if !pair.isOwnInverse {
-      let isSecondWrong = drops || mends && rules.inverses == .fromToOne
+      let isSecondWrong = drops || mends && (rules.inverses == .fromToOne || pair.isManyToMany)
       try write(all.reversedLinks, at: pair.second, facing: pair.first, isWrong: isSecondWrong)
     }
   }
@@ -192,6 +194,8 @@ extension NodeTableBuilder {
     if count > 1 { message += "; '\(pair.first.name)' and '\(pair.second.name)' contradict each other \(count) times" }
     if pair.isOneToMany {
       message += " (the option inverses=from-to-one or from-to-many specifies which end is correct)"
+    } else if pair.isManyToMany {
+      message += " (the option inverses=from-to-many keeps the links that either end has)"
     }
     return PersistentStoreError(.inverseMismatch, message, at: place(source, end))
   }
@@ -205,5 +209,16 @@ extension NodeTableBuilder {
       .inverseMismatch,
       "\(name(node)) is named here and at \(place(two, other)), but its '\(end.name)' can name only one object",
       at: place(one, other))
+  }
+}
+
+extension RelationshipRules.Inverses {
+  /// Whether the rule says how to repair ends that contradict each other.
+  func canMend(_ pair: InversePair) -> Bool {
+    switch self {
+    case .refuse: false
+    case .fromToOne: pair.isOneToMany
+    case .fromToMany: pair.isOneToMany || pair.isManyToMany
+    }
   }
 }

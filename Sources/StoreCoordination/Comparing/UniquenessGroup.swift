@@ -24,6 +24,17 @@ package struct UniquenessGroup {
     return String(texts.joined(separator: ", ").prefix(200))
   }
 
+  /// Refuses objects that break a uniqueness constraint, which databases enforce.
+  package static func refuse(in nodes: NodeTable) throws(PersistentStoreError) {
+    let groups = all(in: nodes)
+    guard let first = groups.first else { return }
+    let more = groups.count > 1 ? "; so have the objects of \(groups.count - 1) more groups" : ""
+    throw PersistentStoreError(
+      .invalidValue,
+      "\(nodes.objectReference(of: first.nodes[1])) and \(nodes.objectReference(of: first.nodes[0])) have the same "
+        + "\(first.constraint.joined(separator: ", ")), '\(first.keyText)', which must be unique\(more)")
+  }
+
   /// The groups of a table. Null is equal to nothing.
   ///
   /// - Parameter isIncluded: Called with the declaring entity and the slots of a constraint; false to pass over it.

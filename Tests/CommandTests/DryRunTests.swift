@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+@Suite("A dry run ends with the exit code of the real run") struct DryRunTests {
+  @Test(
+    "a result that cannot be written",
+    arguments: [
+      "set t.xml --entity Tag name:=x -o PLACE", "insert t.xml --entity Tag name:=x -o PLACE",
+      "delete t.xml --entity Tag --all -o PLACE", "import Tag.csv --model T.xcdatamodel -o PLACE",
+      "merge t.xml t.xml -o PLACE", "migrate t.xml --model T.xcdatamodel -o PLACE",
+      "anonymise t.xml Tag.name=mask -o PLACE", "check t.xml --fix inverses=from-to-one -o PLACE",
+      "patch t.xml p.json -o PLACE", "convert t.xml PLACE",
+    ],
+    ["nodir/x.xml", "there.xml"])
+  func results(_ command: String, _ place: String) throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    try NodeStore.shell(
+      """
+      "$0" set t.xml --entity Tag --where "name == 'red'" name:=blue -o there.xml
+      "$0" diff t.xml there.xml --patch > p.json || true
+      """, in: folder)
+    // Two objects of one name are another error.
+    let words = command.replacing("PLACE", with: place).replacing("--entity Tag name:=x", with: "--entity Node s:=x")
+    let real = try Command.shell("\"$0\" \(words)", in: folder.path)
+    #expect(real.code == 73, "\(words): \(real.errors)")
+    let dry = try Command.shell("\"$0\" \(words) --dry-run", in: folder.path)
+    #expect(dry.code == real.code, "\(words): \(dry.errors)")
+  }
+
+  @Test("an unknown extension", arguments: ["set t.xml --entity Node s:=x -o x.foo", "convert t.xml x.foo"])
+  func unknownExtension(_ command: String) throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    let dry = try Command.shell("\"$0\" \(command) --dry-run", in: folder.path)
+    #expect(dry.code == 64, "\(dry.errors)")
+    #expect(try Command.shell("\"$0\" \(command)", in: folder.path).code == 64)
+  }
+
+  @Test("a store that cannot be changed in place")
+  func unchangeable() throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    try NodeStore.shell("\"$0\" convert t.xml t.sqlite --allow-loss", in: folder)
+    for more in ["", " --dry-run"] {
+      let result = try Command.shell("\"$0\" set t.sqlite --entity Node s:=x\(more)", in: folder.path)
+      #expect(result.code == 65 && result.errors.contains("written anew, not changed"), "\(result.errors)")
+    }
+  }
+
+  @Test("objects that break a uniqueness constraint, on the way to a database, are named by both")
+  func uniquenessInDatabases() throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    try NodeStore.shell("sed 's/>green</>red</' t.xml > d.xml; \"$0\" convert t.xml e.sqlgraph", in: folder)
+    for target in ["n.sqlgraph", "e.sqlgraph --force"] {
+      for more in ["", " --dry-run"] {
+        let result = try Command.shell("\"$0\" convert d.xml \(target)\(more)", in: folder.path)
+        #expect(
+          result.code == 65
+            && result.errors.contains("Tag/2 and Tag/1 have the same name, 'red', which must be unique"),
+          "\(result.errors)")
+      }
+    }
+    #expect(try Command.run("diff", "t.xml", "e.sqlgraph", in: folder.path).code == 0)
+  }
+
+  @Test("patch changes a database in place as its dry run says, and takes it back")
+  func patchedDatabase() throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    try NodeStore.shell(
+      """
+      "$0" convert t.xml a.sqlgraph
+      "$0" set t.xml --entity Node --where "s == 'two'" s:=2 -o u.xml
+      "$0" insert u.xml --entity Tag name:=blue
+      "$0" diff t.xml u.xml --patch > p.json || true
+      """, in: folder)
+    let dry = try Command.run("patch", "a.sqlgraph", "p.json", "--dry-run", in: folder.path)
+    #expect(dry.code == 0 && dry.output.contains("~ Node/2.s: \"two\" → \"2\"\n"), "\(dry.errors)")
+    #expect(try Command.run("diff", "t.xml", "a.sqlgraph", in: folder.path).code == 0)
+    let real = try Command.run("patch", "a.sqlgraph", "p.json", in: folder.path)
+    #expect(real.code == 0, "\(real.errors)")
+    #expect(try Command.run("diff", "u.xml", "a.sqlgraph", in: folder.path).output == "")
+    let again = try Command.run("patch", "a.sqlgraph", "p.json", in: folder.path)
+    #expect(again.code == 1, "\(again.errors)")
+    #expect(try Command.run("patch", "a.sqlgraph", "p.json", "--reverse", in: folder.path).code == 0)
+    #expect(try Command.run("diff", "t.xml", "a.sqlgraph", in: folder.path).code == 0)
+  }
+}
