@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "c5de76bed4f378dcc16f49cbabcf9323733bd824db993e1312edad895f6fc765"
+#define ASP_INTERFACE "ca9b278dd62f52d48933761edeb938215d244a56b129a67a2215d551e7845d21"
