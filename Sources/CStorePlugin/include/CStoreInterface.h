@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "43b999fa7701807a8e5bc0b0788e21a4de9c55bd947ff4513ffbf47ee27f63f2"
+#define ASP_INTERFACE "8f650e8e22460c5f133cbafcb5367dc099be060ba84b81605bef327256ad8b41"

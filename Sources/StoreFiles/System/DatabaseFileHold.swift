@@ -39,7 +39,23 @@ public final class DatabaseFileHold: Sendable {
     /// Descriptors of the kit that are to be closed.
     var descriptors: [Int32] = []
   }
-  private static let entries = Mutex<[FileNumber: Entry]>([:])
+  private static let entries = Entries()
+
+  /// The files that are held, one caller at a time. Not under a mutex: what that knows of its thread is wrong in the copies
+  /// of a process that checks run in.
+  ///
+  /// `@unchecked Sendable`: `list` is used by the caller alone that has changed `isTaken` from false to true.
+  private final class Entries: @unchecked Sendable {
+    private let isTaken = Atomic<Bool>(false)
+    private var list: [FileNumber: Entry] = [:]
+
+    func withLock<Result>(_ body: (inout [FileNumber: Entry]) -> Result) -> Result {
+      // It is held for a few system calls at most.
+      while !isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged { sched_yield() }
+      defer { isTaken.store(false, ordering: .releasing) }
+      return body(&list)
+    }
+  }
 
   /// Holds the file at a path, links followed. Nil if there is none.
   public init?(_ path: String) {
