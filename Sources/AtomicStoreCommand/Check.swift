@@ -92,6 +92,7 @@ struct Check: ParsableCommand {
     converter.allowsLossOfDamage = check.options["damaged"] != nil
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
+    if result.dryRun { try ResultPlace.check(target) }
     let written: StoreConverter.Report
     do {
       written = try converter.convert(from: input, to: target)
@@ -107,6 +108,7 @@ struct Check: ParsableCommand {
       // What is left out is not in the mended copy.
       var check = check
       if check.options["damaged"] != nil, check.options["dangling"] == nil { check.options["dangling"] = "nullify" }
+      if converter.keepsContradictions { check.options["inverses"] = nil }
       report = check.check(input).leavingOutDamage
     } else {
       var again = StoreCheck(registry: InstalledFormats.registry)

@@ -36,6 +36,7 @@ struct FleetTargets: Sendable {
     let fileExtension = type.traits.fileExtensions.first.map { "." + $0 } ?? ""
     var taken: [ScalarString: String] = [:]
     targets = paths.map { path in
+      Input.hidePassword(of: path)
       if Input.isURL(path) { return .refused("a result below a directory cannot have the name of a URL") }
       let parts = path.split(separator: "/").filter { $0 != "." }
       guard let name = parts.last else { return .refused("the path has no file name") }

@@ -98,8 +98,10 @@ import Testing
     try "id,d,m\n1,1.7e308,0.1\n2,1.7e308,0.2\n".write(toFile: folder("R.csv"), atomically: false, encoding: .utf8)
     try NodeStore.shell("\"$0\" import R.csv -o r.xml --model M.xcdatamodel", in: folder)
     let result = try Command.run("inspect", "r.xml", "--stats", "--json", in: folder.path)
-    #expect(
-      result.output.contains("\"mean\": 1.7e+308") && result.output.contains("\"mean\": 0.15\n"), "\(result.output)")
+    let means = result.output.split(separator: "\n").filter { $0.contains("\"mean\"") }.compactMap {
+      $0.split(separator: " ").last.map { $0.filter { $0 != "," } }
+    }
+    #expect(means == ["1.7e+308", "0.15"], "\(result.output)")
   }
 
   @Test("a conversion to one CSV file says that the UUID is left out")

@@ -63,7 +63,7 @@ import Testing
       """, in: folder)
     let two = try Command.run("merge", "t.xml", "other.xml", "-o", "m.xml", "--on-conflict", "last", in: folder.path)
     #expect(
-      two.code == 1 && two.errors.contains("  Tag/8.name: 'red' is also that of Tag/1, and must be unique\n"),
+      two.code == 1 && two.errors.contains("  Tag/11.name: 'red' is also that of Tag/1, and must be unique\n"),
       "\(two.errors)")
     let three = try Command.run("merge", "--base", "t.xml", "p.xml", "q.xml", "-o", "m.xml", in: folder.path)
     #expect(
