@@ -21,20 +21,18 @@ import Testing
     "unknown URL", "inspect URL --from Nothing", "fetch URL --entity None",
   ]
 
-  /// The addresses of a server that refuses, and of the server for tests, if there is one, where any password is right.
-  private static func addresses() throws -> [(url: String, clean: String?)] {
+  /// The addresses of a server that refuses, and of the server for tests, if there is one with a password.
+  private static func addresses() throws -> [(url: String, secret: String, answers: Bool)] {
     let password = secret.replacing("\"", with: "%22")
-    var result: [(String, String?)] = [
-      ("postgresql://someone:\(password)@127.0.0.1:1/postgres?schema=x", nil),
-      ("postgresql://127.0.0.1:1/postgres?password=\(password)&schema=x", nil),
+    var result = [
+      (url: "postgresql://someone:\(password)@127.0.0.1:1/postgres?schema=x", secret: "S3cr", answers: false),
+      (url: "postgresql://127.0.0.1:1/postgres?password=\(password)&schema=x", secret: "S3cr", answers: false),
     ]
-    if let server = ProcessInfo.processInfo.environment["ATOMICSTORE_POSTGRES_URL"], let end = server.range(of: "://") {
-      let name = "password\(UUID().uuidString.prefix(8))".lowercased()
-      let rest = server[end.upperBound...]
-      let host = rest.firstIndex(of: "@").map { rest[rest.index(after: $0)...] } ?? rest
-      let user = rest.firstIndex(of: "@").map { rest[..<$0].prefix { $0 != ":" } } ?? "postgres"
-      let schema = host.contains("?") ? "&schema=\(name)" : "?schema=\(name)"
-      result.append(("postgresql://\(user):\(password)@\(host)\(schema)", server))
+    if let server = ProcessInfo.processInfo.environment["ATOMICSTORE_POSTGRES_URL"],
+      let found = server.firstMatch(of: #/^([^?]*:\/\/[^@:]*:([^@]{6,})@[^?]*)/#)
+    {
+      let schema = "password\(UUID().uuidString.prefix(8))".lowercased()
+      result.append((url: "\(found.1)?schema=\(schema)", secret: String(found.2), answers: true))
     }
     return result
   }
@@ -48,8 +46,8 @@ import Testing
       "$0" set t.xml --entity Tag --where "name == 'red'" name:=blue -o u.xml
       "$0" diff t.xml u.xml --patch > p.json || true
       """, in: folder)
-    for (url, server) in try Self.addresses() {
-      if server != nil {
+    for (url, secret, answers) in try Self.addresses() {
+      if answers {
         let made = try Command.run("convert", "t.xml", url, in: folder.path)
         #expect(made.code == 0, "\(made.errors)")
       }
@@ -57,15 +55,15 @@ import Testing
         let words = command.split(separator: " ").map { String($0).replacing("URL", with: url) }
         let result = try Command.run(arguments: words, in: folder.path)
         for text in [result.output, result.errors] {
-          #expect(!text.contains("S3cr"), "\(command): \(text)")
+          #expect(!text.contains(secret), "\(command): \(text)")
         }
       }
       try (url + "\n").write(toFile: folder("list"), atomically: false, encoding: .utf8)
       for command in ["inspect", "check", "fetch --entity Tag", "convert --to XML -o out"] {
         let words = command.split(separator: " ").map(String.init) + ["--files-from", "list"]
         let result = try Command.run(arguments: words, in: folder.path)
-        #expect(!result.output.contains("S3cr") && !result.errors.contains("S3cr"), "\(command): \(result.errors)")
-        #expect(result.code != 0 || server != nil)
+        #expect(!result.output.contains(secret) && !result.errors.contains(secret), "\(command): \(result.errors)")
+        #expect(result.code != 0 || answers)
       }
     }
   }

@@ -41,8 +41,8 @@ public final class DatabaseFileHold: Sendable {
   }
   private static let entries = Entries()
 
-  /// The files that are held, one caller at a time. Not under a mutex: what that knows of its thread is wrong in the copies
-  /// of a process that checks run in.
+  /// The files that are held, one caller at a time. Not under a mutex: what that knows of its thread is wrong in the
+  /// copies of a process that checks run in.
   ///
   /// `@unchecked Sendable`: `list` is used by the caller alone that has changed `isTaken` from false to true.
   private final class Entries: @unchecked Sendable {
