@@ -207,7 +207,10 @@ struct Fetch: ParsableCommand {
     guard !keys.isEmpty else { return }
     let columns = try fetchColumns(model)
     let computed = columns.filter {
-      ![.keyPath(of: $0.name), .keyPath([$0.name]), .evaluatedObject].contains($0.expression)
+      if $0.expression == .evaluatedObject { return false }
+      guard [.keyPath(of: $0.name), .keyPath([$0.name])].contains($0.expression) else { return true }
+      // `@count` is its own name.
+      return $0.name.contains("@")
     }
     func has(_ columns: [FetchColumn], _ key: SortKey) -> Bool {
       columns.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) }

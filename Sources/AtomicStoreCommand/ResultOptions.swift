@@ -134,6 +134,7 @@ struct ResultOptions: ParsableArguments {
       return
     }
     for loss in report.losses { Diagnostics.say("lost: \(loss)") }
+    if !report.isVerified { Diagnostics.say("not read back: another process saved to the database at the same time") }
     guard report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
     let total = report.counts.reduce(0) { $0 + $1.count }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
@@ -152,7 +153,7 @@ extension StoreConverter.Report {
       ("targetType", .string(targetType)), ("uuid", .string(identifier.uuidString)),
       ("objects", .integer(counts.reduce(0) { $0 + $1.count })),
       ("entities", .object(counts.map { ($0.entity, .integer($0.count)) })), ("bytes", .integer(bytesWritten)),
-      ("dryRun", .boolean(isDryRun)), ("losses", .array(losses.map(\.json))),
+      ("dryRun", .boolean(isDryRun)), ("verified", .boolean(isVerified)), ("losses", .array(losses.map(\.json))),
       (
         "selections",
         .array(

@@ -124,7 +124,8 @@ final class ExistingObjectTable {
   }
 
   private func next() -> Int64 {
-    lastNumber += 1
+    // After the greatest one comes no other: a second use of it is refused as a duplicate.
+    if lastNumber < .max { lastNumber += 1 }
     return lastNumber
   }
 

@@ -26,6 +26,8 @@ import Testing
     #expect(
       try Self.rows("--group", "department.name", "--columns", columns, "--sort", "-max:(badge)", "--offset", "1")
         == Array(down.dropFirst()))
+    let own = try Self.rows("--group", "department.name", "--columns", "department.name,@count", "--sort", "-@count")
+    #expect(own.map { Int($0.split(separator: ",")[1]) ?? -1 } == all.map(members).sorted().reversed())
     let counted = try Self.rows("--group", "department.name", "--sort", "-count,department.name")
     #expect(counted.map { Int($0.split(separator: ",").last ?? "") ?? -1 } == all.map(members).sorted().reversed())
     let objects = try Self.rows("--columns", "badge,0 - badge AS negative", "--sort", "negative")

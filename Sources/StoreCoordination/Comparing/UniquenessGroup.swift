@@ -24,9 +24,12 @@ package struct UniquenessGroup {
     return String(texts.joined(separator: ", ").prefix(200))
   }
 
-  /// Refuses objects that break a uniqueness constraint, which databases enforce.
+  /// Refuses objects that break a uniqueness constraint which databases enforce: not those with decimals, which are
+  /// equal by value, nor those of what is not in a column.
   package static func refuse(in nodes: NodeTable) throws(PersistentStoreError) {
-    let groups = all(in: nodes)
+    let groups = all(in: nodes) { entity, slots in
+      slots.allSatisfy { entity.slots[$0].attributeType != .decimal && !entity.slots[$0].isToMany }
+    }
     guard let first = groups.first else { return }
     let more = groups.count > 1 ? "; so have the objects of \(groups.count - 1) more groups" : ""
     throw PersistentStoreError(

@@ -13,8 +13,9 @@ extension StoreConverter {
   ///   - address: Its path or URL, with the password if there is one.
   ///   - old: What was read from it.
   ///   - token: The last transaction before it was read; nil if there was none.
-  /// - Throws: `.retry` if another process has saved since; `.notSupported` for another model; ``LossError``,
-  ///   ``VerificationError``.
+  /// - Throws: `.retry` if another process has saved since; `.notSupported` for another model, and for an object that
+  ///   would change its entity; `.invalidValue` for objects that break a uniqueness constraint; ``LossError``. With
+  ///   `.internalInconsistency` the changes are saved, but what was read back differs.
   package func change(
     _ store: PersistentStore, at address: String, from old: NodeTable, after token: HistoryToken?,
     to snapshot: StoreSnapshot, notes: [StoreSelection.Note] = []
@@ -39,6 +40,8 @@ extension StoreConverter {
         return count > 0 ? (entity.name, count) : nil
       },
       identifier: store.identifier, losses: [], selections: notes, bytesWritten: 0, isDryRun: isDryRun)
+    try Self.refuseOtherEntities(old, snapshot.nodes, store)
+    try UniquenessGroup.refuse(in: snapshot.nodes)
     guard !isDryRun else { return report }
     progress?(.writing)
     var changes = StoreChanges(from: NodeVersion(old), to: NodeVersion(snapshot.nodes)).asStoreSave
@@ -47,6 +50,24 @@ extension StoreConverter {
     if snapshot.metadata.entries != store.metadata.entries { changes.metadataEntries = snapshot.metadata.entries }
     report.isVerified = try save(changes, to: store, at: address, snapshot)
     return report
+  }
+
+  /// Refuses objects that have another entity than before under the same reference: in a database that would be a
+  /// deletion, which ends what leads to the object.
+  private static func refuseOtherEntities(
+    _ old: NodeTable, _ new: NodeTable, _ store: PersistentStore
+  ) throws(PersistentStoreError) {
+    for entity in new.model.entities {
+      for node in new.handles(of: entity.index) {
+        guard let before = old.handle(for: new.reference(of: node), entity: entity.root.index),
+          before.entity != node.entity
+        else { continue }
+        throw PersistentStoreError(
+          .notSupported,
+          "\(old.objectReference(of: before)) would become \(new.objectReference(of: node)), but objects of a database keep "
+            + "their entity: name another result", at: StoreLocation(file: store.path))
+      }
+    }
   }
 
   /// - Returns: Whether the result was read back. It cannot be compared if another process has saved meanwhile.
@@ -75,10 +96,16 @@ extension StoreConverter {
     builder.inverseHandling = .enforce
     let (written, metadata) = try connection.readWithMetadata(into: builder)
     let last = try connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken() }
-    guard last?.number == (changes.lastTransaction ?? 0) + 1 else { return false }
-    try Self.verify(
-      StoreSnapshot(nodes: written, metadata: metadata), against: snapshot, [], targetType: store.type,
-      comparesMetadata: false)
+    if let last, last.number != (changes.lastTransaction ?? 0) + 1 { return false }
+    do {
+      try Self.verify(
+        StoreSnapshot(nodes: written, metadata: metadata), against: snapshot, [], targetType: store.type,
+        comparesMetadata: false)
+    } catch let error as VerificationError {
+      throw PersistentStoreError(
+        .internalInconsistency, "the database was changed, but does not hold what was saved: \(error)",
+        at: StoreLocation(file: store.path), underlying: error)
+    }
     return true
   }
 }

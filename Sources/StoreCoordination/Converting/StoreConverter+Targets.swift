@@ -2,6 +2,8 @@ import AtomicStoreSPI
 
 /// What a conversion does not write over.
 extension StoreConverter {
+  /// Returns what is at the target, if it may be replaced.
+  @discardableResult
   package func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePath {
     let place = try StorePath.inspect(target)
     for source in sources { try Self.refuseOverlap(try StorePath.inspect(source), place, target) }

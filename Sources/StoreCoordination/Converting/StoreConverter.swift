@@ -366,8 +366,6 @@ public struct StoreConverter: Sendable {
     }
   }
 
-  /// Returns what is at the target, if it may be replaced.
-  @discardableResult
   private func targetFormat(_ place: StorePath?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type
   {
     if let targetType {

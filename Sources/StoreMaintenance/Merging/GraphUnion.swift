@@ -39,7 +39,7 @@ struct GraphUnion {
         }
         var reference = object.reference
         if nodes.handle(for: reference, entity: own.index) != nil {
-          lastNumber += 1
+          lastNumber = try lastNumber.nextReference()
           reference = .integer(lastNumber)
           renumbered[entity.name, default: 0] += 1
         }
@@ -96,7 +96,7 @@ struct GraphUnion {
   mutating func result() throws -> StoreMerge.Result {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     var merged = try nodes.withBothEnds().canonical()
-    try DerivedAttributes(merged.model).update(&merged, since: first)
+    try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
     try merged.checkUniqueness(mergedFrom: graphs)
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }

@@ -36,7 +36,7 @@ struct ThreeWayMerge {
     try mergeValues()
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     var merged = try nodes.withBothEnds().canonical()
-    try DerivedAttributes(merged.model).update(&merged, since: first)
+    try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
     try merged.checkUniqueness(mergedFrom: [base, first, second])
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
@@ -51,7 +51,7 @@ struct ThreeWayMerge {
         var reference = object.reference
         if let taken = nodes.handle(for: reference, entity: own.index) {
           if isSame(taken, node, own) { continue }
-          lastNumber += 1
+          lastNumber = try lastNumber.nextReference()
           reference = .integer(lastNumber)
           renumbered[entity.name, default: 0] += 1
         }

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// The arithmetic mean of floating-point numbers, decimals and Booleans.
+/// The arithmetic mean of numbers and Booleans.
 struct MeanOfNumbers {
   /// Neumaier's sum, so that the mean of many values does not drift. It is scaled down, so that the sum of numbers
   /// whose mean is finite is finite; this is exact but for subnormal numbers, which are added apart.
@@ -8,8 +8,8 @@ struct MeanOfNumbers {
   private var small = CompensatedSum()
   /// Decimals are added as decimals, as long as that is possible.
   private var decimals: DecimalNumber? = DecimalNumber(0)
-  private var count = 0
-  private var hasDecimals = false
+  private(set) var count = 0
+  private var decimalCount = 0
 
   private static let scale = 0x1p-64
 
@@ -17,9 +17,10 @@ struct MeanOfNumbers {
     switch value {
     case .float(let number): add(Double(number))
     case .double(let number): add(number)
+    case .integer(let number): add(Double(number))
     case .boolean(let flag): add(flag ? 1 : 0)
     case .decimal(let number) where !number.isNaN:
-      hasDecimals = true
+      decimalCount += 1
       decimals = decimals?.adding(number)
       add(number.doubleValue)
     default: break
@@ -35,7 +36,7 @@ struct MeanOfNumbers {
   /// Nil without numbers.
   var mean: Double? {
     guard count > 0 else { return nil }
-    if hasDecimals, let mean = decimals?.divided(by: DecimalNumber(Int64(count))) { return mean.doubleValue }
+    if decimalCount == count, let mean = decimals?.divided(by: DecimalNumber(Int64(count))) { return mean.doubleValue }
     // The division comes first: the sum may be greater than any double.
     let scaled = sum.total / Double(count)
     return scaled / Self.scale + small.total / Double(count)

@@ -112,9 +112,8 @@ public struct StoreStatistics: Sendable {
       if case .integer(let integer) = value {
         whole += Int128(integer)
         integers += 1
-      } else {
-        numbers.add(value)
       }
+      numbers.add(value)
       if let least = result.minimum {
         if isLess(value, least) { result.minimum = value }
         if let greatest = result.maximum, isLess(greatest, value) { result.maximum = value }
@@ -123,7 +122,7 @@ public struct StoreStatistics: Sendable {
       }
     }
     if !isBinary { result.distinctCount = known.count }
-    result.mean = integers > 0 ? Double(whole) / Double(integers) : numbers.mean
+    result.mean = integers > 0 && integers == numbers.count ? Double(whole) / Double(integers) : numbers.mean
   }
 
   private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool { isLess(one, other) ?? false }

@@ -60,16 +60,19 @@ package struct DerivedAttributes {
   ///   - nodes: The nodes after the change.
   ///   - old: The nodes before it, of the same model; nil to compute the attributes of all nodes.
   ///   - time: The time of the change; nil to leave times as they are.
+  ///   - skipsFailures: Whether what cannot be computed keeps its value. What did not change keeps it in any case.
   /// - Throws: `.invalidModel` for an expression that cannot be parsed, `.invalidValue` for one that cannot be
   ///   computed.
   package func update(
-    _ nodes: inout NodeTable, since old: NodeTable? = nil, time: Date? = nil
+    _ nodes: inout NodeTable, since old: NodeTable? = nil, time: Date? = nil, skipsFailures: Bool = false
   ) throws(PersistentStoreError) {
     guard !isEmpty else { return }
     for _ in 0..<passCount {
       var changes: [Difference] = []
       for entity in nodes.model.entities where !derivations[entity.index].isEmpty {
-        for node in nodes.handles(of: entity.index) { try collect(&changes, node, entity, nodes, old, time) }
+        for node in nodes.handles(of: entity.index) {
+          try collect(&changes, node, entity, nodes, old, time, skipsFailures)
+        }
       }
       // Times are set once: then they differ from the old ones.
       for change in changes { try nodes.set(change.expected, slot: change.slot.index, of: change.node) }
@@ -109,7 +112,7 @@ package struct DerivedAttributes {
 
   private func collect(
     _ changes: inout [Difference], _ node: NodeHandle, _ entity: Entity, _ nodes: NodeTable, _ old: NodeTable?,
-    _ time: Date?
+    _ time: Date?, _ skipsFailures: Bool
   ) throws(PersistentStoreError) {
     let object = nodes.objectReference(of: node)
     let before = old?.handle(for: object).flatMap { $0.entity == node.entity ? $0 : nil }
@@ -124,7 +127,12 @@ package struct DerivedAttributes {
         changes.append(Difference(node: node, slot: slot, expected: value))
         continue
       }
-      let value = try value(of: derivation, node, nodes)
+      let value: StoredValue
+      do throws(PersistentStoreError) { value = try self.value(of: derivation, node, nodes) } catch {
+        // What nobody touched keeps its value, whatever that is.
+        guard isChanged, !skipsFailures else { continue }
+        throw error
+      }
       if value.isIdentical(to: current) { continue }
       // What neither changed nor follows from a change stays as it is, right or wrong.
       if !isChanged, let before, let old, former?.isIdentical(to: current) ?? false,
