@@ -148,4 +148,58 @@ import Testing
     #expect(pending.withLock { $0.filter { $0.hasPrefix(folder.path) } }.isEmpty)
     #expect(folder.names == ["store"])
   }
+
+  /// What a commit and its undoing have under hidden names may be the only copy of a store.
+  @Test(
+    "the clean-up of another thread removes nothing of a commit, at any of its steps",
+    arguments: [StoreLayout.file, .folder], [true, false])
+  func cleanUp(_ layout: StoreLayout, _ canExchange: Bool) throws {
+    for failing in [nil, Call.look, .sync, .exchangeBack] {
+      let folder = try Folder()
+      let path = folder("store")
+      try Self.stage(path, "old", layout).commit()
+      let identity = try StorePath.inspect(path).identity
+      let cleaned = Mutex<[Call]>([])
+      let isPublished = Mutex(false)
+      let plan = FaultPlan(
+        error: EINVAL,
+        willCall: { call in
+          StaleItems.remove(in: folder.path, now: time(nil) + 1_000_000)
+          cleaned.withLock { $0.append(call) }
+          if call == .look { isPublished.withLock { $0 = true } }
+        }
+      ) { _, call in
+        if call == .exchange { return !canExchange }
+        // A commit is undone when the look fails, too.
+        return isPublished.withLock { $0 } && (call == failing || failing == .exchangeBack && call == .look)
+      }
+      let staged = try Self.stage(path, "new", layout, .replaceOnlyIf(identity), plan)
+      let thrown = commitError(staged)
+      let steps = cleaned.withLock { $0 }
+      let isUndone = failing == .look || failing == .sync || failing == .exchangeBack && !canExchange
+      #expect(try Self.read(path, layout) == (isUndone ? "old" : "new"), "\(String(describing: failing)), \(steps)")
+      #expect((thrown == nil) == (failing == nil))
+      #expect(steps.contains(.exchange) && steps.contains(.look))
+      let kept = folder.names.filter { $0 != "store" }
+      #expect(kept.count == (failing == .exchangeBack && canExchange ? 1 : 0), "\(kept)")
+      for name in kept { #expect(try Self.read(folder(name), layout) == "old") }
+      // Nothing stays listed.
+      let name = StagedItems.all.first { $0.hasPrefix(folder.path) }
+      #expect(name == nil)
+    }
+  }
+
+  @Test("a name is listed from its reservation to the end of its use; a signal removes what was added alone")
+  func listing() {
+    let name = ".store.atomicstore-x.tmp"
+    let use = StagedItemUse()
+    use.reserve("/nowhere/" + name)
+    #expect(StagedItems.isListed(name) && !StagedItems.all.contains("/nowhere/" + name))
+    StagedItems.add("/nowhere/" + name)
+    #expect(StagedItems.isListed(name) && StagedItems.all.contains("/nowhere/" + name))
+    StagedItems.keep("/nowhere/" + name)
+    #expect(StagedItems.isListed(name) && !StagedItems.all.contains("/nowhere/" + name))
+    use.end()
+    #expect(!StagedItems.isListed(name))
+  }
 }

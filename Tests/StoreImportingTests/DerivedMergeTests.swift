@@ -79,4 +79,30 @@ import Testing
     try Self.expect(
       try StoreMerge().merge(base: base, base, changed).nodes, search: "ada", total: 8, changed: 20)
   }
+
+  @Test("a derivation that has no result keeps its value, and nothing else is held up by it")
+  func withoutResult() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Person",
+          properties: [
+            .attribute("first", .string), .attribute("salary", .integer64),
+            .attribute(
+              AttributeDescription(name: "small", type: .integer16, derivationExpression: "salary + 1")),
+          ])
+      ]))
+    func people(_ first: String, _ salary: Int64) throws -> NodeTable {
+      var nodes = NodeTable(model: model)
+      let node = try nodes.addCacheNode(entity: 0, reference: .integer(1))
+      try nodes.setValue(.string(first), forKey: "first", of: node)
+      try nodes.setValue(.integer(salary), forKey: "salary", of: node)
+      return nodes
+    }
+    let base = try people("Ada", 1)
+    let result = try StoreMerge().merge(base: base, try people("Ada", 40_000), try people("Eve", 1))
+    #expect(try result.nodes.value("Person", 1, "first") == .string("Eve"))
+    #expect(try result.nodes.value("Person", 1, "salary") == .integer(40_000))
+    #expect(try result.nodes.value("Person", 1, "small") == .null)
+  }
 }

@@ -72,7 +72,7 @@ struct ShapeSteps {
   }
 
   private func fetch(_ path: String) throws {
-    guard let (entity, attribute, predicate) = fetched[shape] else { throw GuardFailure("there is no shape \(shape)") }
+    guard let (entity, attribute, predicate) = fetched[shape] else { throw GuardFailure("unknown shape '\(shape)'") }
     let context = ManagedObjectContext(try open(path).0)
     var request = FetchRequest<ManagedObject>(entityName: entity)
     request.predicate = try predicate.map { try FetchPredicate(format: $0) }

@@ -54,7 +54,8 @@ struct ColumnGroups {
     for index in aggregates.indices { aggregates[index].begin() }
   }
 
-  /// The group of the key; a new one if there was no such key, or if it equals no key at all.
+  /// Returns the group with this key, which is created if it does not exist. A key that contains not-a-number equals no
+  /// other and always creates a group.
   private mutating func group(_ row: borrowing ColumnRows.Row, isUnique: Bool) -> Int {
     // Rows of a group often follow each other.
     if lastGroup >= 0, !isUnique, key == lastKey { return lastGroup }

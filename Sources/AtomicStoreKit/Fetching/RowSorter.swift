@@ -8,7 +8,7 @@ struct RowSorter {
   private let places: [Int]
   private let entityName: String
 
-  /// Returns nil if there are no keys.
+  /// Returns nil for an empty list of keys.
   ///
   /// - Throws: `.invalidFetch` for a key that is not the name of a column.
   init?(_ keys: [SortKey], _ columns: [String], _ entityName: String) throws(ManagedObjectError) {

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8f650e8e22460c5f133cbafcb5367dc099be060ba84b81605bef327256ad8b41"
+#define ASP_INTERFACE "47c490896718b0591bcdf384e9a8cc11d82af6afb777338a13d284d89ff42593"

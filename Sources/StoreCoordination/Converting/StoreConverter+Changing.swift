@@ -4,8 +4,8 @@ import Synchronization
 
 /// Saves to a database what a program has made of its objects in memory.
 extension StoreConverter {
-  /// Saves the difference between two graphs in one transaction, if nobody saved to the database since the first one
-  /// was read: it keeps its history, and other programs have it open.
+  /// Saves the difference between two graphs in one transaction, unless the database has changed since the first graph
+  /// was read. Its history is kept, and other programs may have it open.
   ///
   /// - Parameters:
   ///   - snapshot: What the database is to hold, by the same model.

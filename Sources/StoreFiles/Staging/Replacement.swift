@@ -78,7 +78,7 @@ struct Replacement: Sendable {
   func putBack(known old: FileIdentity?, after cause: PersistentStoreError) throws(PersistentStoreError) {
     defer { location.use.end() }
     // A signal must not remove it while it is being restored.
-    if let keeper { StagedItems.remove(keeper) }
+    if let keeper { StagedItems.keep(keeper) }
     switch replaced {
     case .nothing: try takeBack(cause)
     case .exchanged: try exchangeBack(known: old, cause)
@@ -183,6 +183,7 @@ struct Replacement: Sendable {
       try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
       let names = Set(old)
       let spare = HiddenName.staged(beside: targetPath)
+      location.use.reserve(spare)
       guard mkdir(spare, 0o700) == 0 else {
         throw SystemCall.error(errno, "create a directory beside the store", targetPath)
       }
@@ -201,9 +202,10 @@ struct Replacement: Sendable {
 
   /// For a commit that cannot be inspected: both versions are kept.
   private func leftAsItIs(after cause: PersistentStoreError) -> PersistentStoreError {
-    location.use.end()
+    // Only when what must not be lost has its other name.
+    defer { location.use.end() }
     guard let keeper else { return notRolledBack(cause, "the new store is still at \(targetPath)") }
-    StagedItems.remove(keeper)
+    StagedItems.keep(keeper)
     return notRolledBack(cause, "the new store is still at \(targetPath), what it replaced is kept at \(keep(keeper))")
   }
 

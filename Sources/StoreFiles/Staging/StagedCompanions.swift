@@ -74,10 +74,13 @@ final class StagedCompanions: Sendable {
     }
     guard try SystemCall.status(finalPath(root), followLinks: false) == nil else { throw taken(root) }
     let path = HiddenName.staged(beside: targetPath)
-    try makeDirectory(path, &state)
+    StagedItems.add(path)
+    do throws(PersistentStoreError) { try makeDirectory(path, &state) } catch {
+      StagedItems.remove(path)
+      throw error
+    }
     state.root = root
     state.stagedPath = path
-    StagedItems.add(path)
     use.mark(path)
   }
 

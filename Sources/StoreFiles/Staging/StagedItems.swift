@@ -1,14 +1,25 @@
 import Glibc
 import Synchronization
 
-/// What this process has staged, so that a program can clean up when it is asked to stop.
+/// What this process has beside stores under hidden names: what it stages, and what a commit moves aside.
+///
+/// A name is listed before there is anything at its path, and until the operation that made it has ended: what is not
+/// listed, other threads of the process take for stale and remove.
 enum StagedItems {
-  private static let pending = Mutex<Set<String>>([])
+  /// By path, whether the item is removed when the program is asked to stop.
+  private static let items = Mutex<[String: Bool]>([:])
 
-  static func add(_ path: String) { pending.withLock { _ = $0.insert(path) } }
-  static func remove(_ path: String) { pending.withLock { _ = $0.remove(path) } }
+  /// Lists a path whose item a signal removes, as it does not belong to a user's store.
+  static func add(_ path: String) { items.withLock { $0[path] = true } }
+  /// Lists a path whose item stays when a signal comes: it may be a user's store.
+  static func keep(_ path: String) { items.withLock { $0[path] = false } }
+  static func remove(_ path: String) { items.withLock { $0[path] = nil } }
   /// The paths that would be removed on a signal.
-  static var all: Set<String> { pending.withLock { $0 } }
+  static var all: Set<String> { items.withLock { Set($0.lazy.filter(\.value).map(\.key)) } }
+  /// Whether an item of this name is listed. By name only: the directory may have been reached by another path.
+  static func isListed(_ name: String) -> Bool {
+    items.withLock { items in items.keys.contains { FilePathText.name($0) == name } }
+  }
   static func removeAll() { for path in all { SystemCall.removeTree(path) } }
 
   /// Locks a staged file or directory as long as the descriptor is open, so that processes of other containers on the

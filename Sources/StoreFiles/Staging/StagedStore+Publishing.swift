@@ -107,12 +107,12 @@ extension StagedStore {
   ) throws(PersistentStoreError) -> Replacement.Replaced {
     guard old != nil else {
       try publishNew()
-      StagedItems.remove(stagedPath)
+      StagedItems.keep(stagedPath)
       return .nothing
     }
     if canExchange {
       // What is moved out is a user's store: a signal must not remove it.
-      StagedItems.remove(stagedPath)
+      StagedItems.keep(stagedPath)
       let error = faults?.next(.exchange) ?? (asf_exchange(stagedPath, targetPath) == 0 ? 0 : errno)
       if error == 0 {
         location.use.mark(stagedPath)
@@ -154,6 +154,7 @@ extension StagedStore {
   /// Without an exchange: a hard link keeps the old file, or a copy if the file system does not support hard links.
   private func publishFile(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
+    location.use.reserve(keeper)
     if link(targetPath, keeper) != 0 {
       guard SystemCall.isUnsupported(errno) || errno == EPERM || errno == EMLINK else {
         throw SystemCall.error(errno, "keep the old store", targetPath)
@@ -171,7 +172,7 @@ extension StagedStore {
       unlink(keeper)
       throw SystemCall.error(error, "rename", targetPath)
     }
-    StagedItems.remove(stagedPath)
+    StagedItems.keep(stagedPath)
     location.use.mark(keeper)
     return .file(keeper: keeper)
   }
@@ -212,7 +213,7 @@ extension StagedStore {
       rmdir(keeper)
       throw error
     }
-    StagedItems.remove(stagedPath)
+    StagedItems.keep(stagedPath)
     let replaced = Replacement.Replaced.members(keeper: keeper, old: old, new: new)
     do throws(PersistentStoreError) {
       try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
@@ -231,6 +232,7 @@ extension StagedStore {
   /// read permissions.
   private func keeperDirectory(_ status: stat) throws(PersistentStoreError) -> String {
     let keeper = HiddenName.staged(beside: targetPath)
+    location.use.reserve(keeper)
     guard mkdir(keeper, 0o700) == 0 else {
       throw SystemCall.error(errno, "create a directory beside the store", targetPath)
     }
@@ -247,6 +249,7 @@ extension StagedStore {
   /// Without an exchange, and if a file replaces a directory or the reverse: only over an empty target.
   private func publishOverEmpty(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
+    location.use.reserve(keeper)
     let isEmpty = layout == .folder ? old?.isEmpty ?? true : try FolderListing(targetPath).isEmpty
     guard isEmpty else {
       throw PersistentStoreError(
@@ -260,7 +263,7 @@ extension StagedStore {
       _ = rename(keeper, targetPath)
       throw SystemCall.error(error, "rename", targetPath)
     }
-    StagedItems.remove(stagedPath)
+    StagedItems.keep(stagedPath)
     location.use.mark(keeper)
     return .file(keeper: keeper)
   }

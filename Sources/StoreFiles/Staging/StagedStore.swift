@@ -59,6 +59,7 @@ package struct StagedStore: ~Copyable, Sendable {
     StaleItems.remove(in: folder)
     let location = StagingLocation(
       targetPath: targetPath, stagedPath: HiddenName.staged(beside: targetPath), faults: faults)
+    location.use.reserve(location.stagedPath)
     StagedItems.add(location.stagedPath)
     if layout == .folder { try Self.makeDirectory(location, shownAs: path) }
     files = StagedFiles(location, layout: layout)

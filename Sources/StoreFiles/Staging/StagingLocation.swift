@@ -12,20 +12,36 @@ struct StagingLocation: Sendable {
   let use = StagedItemUse()
 }
 
-/// Marks a staged file or directory as in use, so that no other process takes it for stale.
+/// Marks staged files and directories, and what a commit moves aside, as in use, so that neither another thread nor
+/// another process takes them for stale.
 final class StagedItemUse: Sendable {
   private let descriptor = Mutex<Int32?>(nil)
+  private let paths = Mutex<Set<String>>([])
 
   deinit { end() }
 
-  /// Marks the item at a path, and no longer any other.
+  /// Lists a path until the use ends. Call it before there is anything at the path. A signal does not remove the item.
+  func reserve(_ path: String) {
+    paths.withLock { _ = $0.insert(path) }
+    StagedItems.keep(path)
+  }
+
+  /// Marks the item at a path for other processes, and no longer any other.
   func mark(_ path: String) {
-    end()
+    unmark()
     let new = StagedItems.hold(path)
     descriptor.withLock { $0 = new }
   }
 
   func end() {
+    unmark()
+    paths.withLock { paths in
+      for path in paths { StagedItems.remove(path) }
+      paths = []
+    }
+  }
+
+  private func unmark() {
     descriptor.withLock { descriptor in
       if let open = descriptor { DatabaseFileHold.close(open) }
       descriptor = nil

@@ -39,10 +39,7 @@ enum StaleItems {
   }
 
   private static func isStale(_ path: String, _ name: String, _ owner: ProcessIdentity, _ now: Int) -> Bool {
-    if owner == ProcessIdentity.current {
-      // By name only: the directory may have been reached by another path.
-      return !StagedItems.all.contains { FilePathText.name($0) == name }
-    }
+    if owner == ProcessIdentity.current { return !StagedItems.isListed(name) }
     switch owner.state {
     case .running: return false
     case .gone: return !isHeld(path)

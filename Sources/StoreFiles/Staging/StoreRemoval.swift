@@ -36,6 +36,9 @@ package enum StoreRemoval {
   /// - Returns: False if the file system cannot rename the directory.
   private static func removeFolder(_ path: String, _ expected: FileIdentity?) throws(PersistentStoreError) -> Bool {
     let aside = HiddenName.staged(beside: path)
+    let use = StagedItemUse()
+    use.reserve(aside)
+    defer { use.end() }
     guard rename(path, aside) == 0 else {
       if SystemCall.isUnsupported(errno) { return false }
       throw SystemCall.error(errno, "remove the store", path)
@@ -44,8 +47,11 @@ package enum StoreRemoval {
     let listing = try? FolderListing(aside)
     guard let listing, listing.others.isEmpty, let now = try? FileIdentity.of(aside), now == expected else {
       guard asf_rename_exclusive(aside, path) == 0 else {
+        // Under a name that no later save removes.
+        let kept = HiddenName.kept(beside: path)
         throw PersistentStoreError(
-          .notRolledBack, "the store was changed while it was being removed, and is kept at \(aside)",
+          .notRolledBack,
+          "the store was changed while it was being removed, and is kept at \(rename(aside, kept) == 0 ? kept : aside)",
           at: StoreLocation(file: path))
       }
       throw PersistentStoreError(
@@ -54,13 +60,15 @@ package enum StoreRemoval {
     StagedItems.add(aside)
     try SystemCall.syncFolder(FilePathText.folder(path), of: path)
     SystemCall.removeTree(aside)
-    StagedItems.remove(aside)
     return true
   }
 
   /// Removes the members from a directory that is kept, or can only be removed when it is empty.
   private static func removeMembers(_ names: [String], of path: String) throws(PersistentStoreError) {
     let staged = HiddenName.staged(beside: path)
+    let use = StagedItemUse()
+    use.reserve(staged)
+    defer { use.end() }
     guard mkdir(staged, 0o700) == 0 else { throw SystemCall.error(errno, "create a directory beside the store", path) }
     do throws(PersistentStoreError) {
       if let status = try SystemCall.status(path, followLinks: false) {

@@ -41,20 +41,33 @@ public final class DatabaseFileHold: Sendable {
   }
   private static let entries = Entries()
 
-  /// The files that are held, one caller at a time. Not under a mutex: what that knows of its thread is wrong in the
-  /// copies of a process that checks run in.
+  /// The files that are held, one caller at a time. A spin lock: Swift's mutex stores the number of its thread, which
+  /// is another one in a forked process. The lock is taken for each fork, so that no forked process begins with it
+  /// taken.
   ///
   /// `@unchecked Sendable`: `list` is used by the caller alone that has changed `isTaken` from false to true.
   private final class Entries: @unchecked Sendable {
     private let isTaken = Atomic<Bool>(false)
     private var list: [FileNumber: Entry] = [:]
 
+    init() {
+      pthread_atfork(
+        { DatabaseFileHold.entries.take() }, { DatabaseFileHold.entries.release() },
+        { DatabaseFileHold.entries.release() })
+    }
+
     func withLock<Result>(_ body: (inout [FileNumber: Entry]) -> Result) -> Result {
-      // It is held for a few system calls at most.
-      while !isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged { sched_yield() }
-      defer { isTaken.store(false, ordering: .releasing) }
+      take()
+      defer { release() }
       return body(&list)
     }
+
+    func take() {
+      // It is taken for a few system calls at most.
+      while !isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged { sched_yield() }
+    }
+
+    func release() { isTaken.store(false, ordering: .releasing) }
   }
 
   /// Holds the file at a path, links followed. Nil if there is none.
@@ -82,7 +95,7 @@ public final class DatabaseFileHold: Sendable {
   /// - Returns: What the system says of a descriptor that is closed now: 0, or -1 with `errno`.
   @discardableResult
   static func close(_ descriptor: Int32) -> Int32 {
-    // Under the lock: nobody may begin to hold the file in between.
+    // Under the lock, so that no hold of the file begins between the check and the close.
     entries.withLock { entries in
       guard !entries.isEmpty else { return Glibc.close(descriptor) }
       var status = stat()
@@ -94,9 +107,9 @@ public final class DatabaseFileHold: Sendable {
     }
   }
 
-  /// Does something with the files that belong to a database, unless it is held; nobody begins to hold it meanwhile.
+  /// Calls `body` unless a file is held. No hold begins until it returns.
   ///
-  /// - Parameter body: Brief, as others wait for it.
+  /// - Parameter body: It should be quick: other threads that open or close files wait for it.
   /// - Returns: Nil if the file is held.
   package static func unlessHeld<Result: Sendable>(_ path: String, _ body: () -> Result) -> Result? {
     entries.withLock { entries in

@@ -22,11 +22,11 @@ public final class ParallelResults<Value>: @unchecked Sendable {
   /// A result; nil if there is none. The number must be one of the elements.
   public subscript(_ number: Int) -> Value? {
     get {
-      precondition(number >= 0 && number < count, "there is no such element")
+      precondition(number >= 0 && number < count, "index out of range")
       return values[number]
     }
     set {
-      precondition(number >= 0 && number < count, "there is no such element")
+      precondition(number >= 0 && number < count, "index out of range")
       values[number] = newValue
     }
   }
