@@ -5,7 +5,8 @@ import Glibc
 /// Checks whether a result could be written to its path. A dry run stages the result elsewhere, and would not detect
 /// it.
 enum ResultPlace {
-  /// - Throws: `.cannotCreate` if the directory of the result does not exist, `.permissionDenied` if it is not writable.
+  /// - Throws: `.cannotCreate` if the directory of the result does not exist, `.permissionDenied` if it is not
+  ///   writable.
   static func check(_ target: String) throws(PersistentStoreError) {
     if Input.isURL(target) { return }
     let place = StoreLocation(file: target)
