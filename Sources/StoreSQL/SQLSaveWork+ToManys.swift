@@ -34,8 +34,8 @@ extension SQLSaveWork {
         let gone = there.subtracting(wanted).sorted()
         for part in gone.parts(of: SQLStore<Database>.dialect.listLimit) {
           try database.run(
-            "DELETE FROM \(join.name.quoted) WHERE \(own) = \(owner) AND \(other) IN (\(SQLStore<Database>.list(part)))",
-            [])
+            "DELETE FROM \(join.name.quoted) WHERE \(own) = \(owner) "
+              + "AND \(other) IN (\(SQLStore<Database>.list(part)))", [])
         }
         for (position, member) in list.enumerated() {
           let id = try id(member)
@@ -75,23 +75,31 @@ extension SQLSaveWork {
 
   // MARK: History
 
+  /// The number of this save's transaction.
+  func nextNumber() throws(PersistentStoreError) -> Int64 {
+    let last = try store.currentHistoryToken()?.number ?? 0
+    guard last < .max else {
+      throw PersistentStoreError(.limitExceeded, "the last transaction has the greatest possible number, \(last)")
+    }
+    return last + 1
+  }
+
   func writeHistory() throws(PersistentStoreError) {
     let (transactions, table) = (SQLStore<Database>.transactionsTable, SQLStore<Database>.changesTable)
-    var number: Int64 = 1
-    try database.query("SELECT COALESCE(MAX(number), 0) + 1 FROM \(transactions)", []) { row in number = row.integer(0)
-    }
     try database.run(
       "INSERT INTO \(transactions) (number, save, date, author, context) VALUES (?1, ?2, ?3, ?4, ?5)",
       [
         .integer(number), .text(name), .double(Date().timeIntervalSinceReferenceDate),
         changes.author.map { .text($0) } ?? .null, changes.contextName.map { .text($0) } ?? .null,
       ])
-    for (place, change) in history.enumerated() {
+    let deletions = Int64(changes.deleted.count)
+    for (index, change) in history.enumerated() {
+      let place = Int64(index) < deletions ? Int64(index) : Int64(index) + cutOffCount
       let slots = change.slots.sorted().map(String.init).joined(separator: " ")
       try database.run(
         "INSERT INTO \(table) (number, place, ent, id, ref, kind, slots) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         [
-          .integer(number), .integer(Int64(place)), .integer(Int64(change.entity)), .integer(change.id),
+          .integer(number), .integer(place), .integer(Int64(change.entity)), .integer(change.id),
           change.text.map { .text($0) } ?? .null, .text(change.kind.rawValue), .text(slots),
         ])
     }

@@ -10,7 +10,12 @@ struct SQLSaveWork<Database: SQLDatabase> {
   var versions: [(object: ObjectReference, version: Int64)] = []
   /// Row numbers, by root entity.
   var ids: [Int: [ReferenceObject: Int64]] = [:]
+  /// The number of the transaction in the history.
+  var number: Int64 = 1
   var history: [(entity: Int, id: Int64, text: String?, kind: HistoryTransaction.Kind, slots: Set<Int>)] = []
+  /// How many rows the database itself has noted in the history: those of which it cut what led to deleted rows. They
+  /// come behind the deletions.
+  var cutOffCount: Int64 = 0
 
   init(_ store: SQLStore<Database>, _ schema: SQLSchema, _ changes: StoreSave, _ name: String) {
     self.store = store
@@ -29,6 +34,7 @@ struct SQLSaveWork<Database: SQLDatabase> {
     if let last = changes.lastReference, try last != store.lastReference() { return false }
     try findNumbers()
     guard let present = try presentVersions() else { return false }
+    number = try nextNumber()
     try delete()
     try releaseUniqueValues()
     try insert()
@@ -164,63 +170,21 @@ struct SQLSaveWork<Database: SQLDatabase> {
       let text: String? = if case .string(let text) = object.reference { text } else { nil }
       history.append((entity.index, id, text, .delete, []))
     }
+    // First the rows, so that none of them is among those which led to another.
     for index in byEntity.keys.sorted() {
-      let gone = model.entity(at: index)
-      let numbers = byEntity[index] ?? []
-      try cutOff(gone, numbers)
-      for part in numbers.parts(of: SQLStore<Database>.dialect.listLimit) {
-        try database.run(
-          "DELETE FROM \(schema.table(of: gone).name.quoted) WHERE id IN (\(SQLStore<Database>.list(part)))", [])
-      }
-    }
-  }
-
-  /// Removes what still leads to deleted rows.
-  func cutOff(_ gone: Entity, _ numbers: [Int64]) throws(PersistentStoreError) {
-    for part in numbers.parts(of: SQLStore<Database>.dialect.listLimit) {
-      let list = SQLStore<Database>.list(part)
-      for root in schema.tables.keys.sorted() {
-        guard let table = schema.tables[root] else { continue }
-        for column in toOnes(of: model.entity(at: root), leadingTo: gone) {
-          var sets = ["\(column.name.quoted) = NULL", "ver = ver + 1"]
-          for name in [column.entityName, column.positionName] { if let name { sets.append("\(name.quoted) = NULL") } }
-          try database.run(
-            "UPDATE \(table.name.quoted) SET \(sets.joined(separator: ", ")) WHERE \(column.name.quoted) IN (\(list))",
-            [])
-        }
-      }
-      for join in schema.joins {
-        // Who led to them is changed.
-        for (own, other, roots) in [("a", "b", join.roots), ("b", "a", (join.roots.1, join.roots.0))]
-        where roots.1 == gone.root.index {
-          guard let table = schema.tables[roots.0] else { continue }
-          try database.run(
-            "UPDATE \(table.name.quoted) SET ver = ver + 1 WHERE id IN (SELECT \(own) FROM \(join.name.quoted) WHERE \(other) IN (\(list)))",
-            [])
-        }
-        if join.roots.0 == gone.root.index {
+      for part in (byEntity[index] ?? []).parts(of: SQLStore<Database>.dialect.listLimit) {
+        let list = SQLStore<Database>.list(part)
+        let gone = model.entity(at: index)
+        try database.run("DELETE FROM \(schema.table(of: gone).name.quoted) WHERE id IN (\(list))", [])
+        for join in schema.joins where join.roots.0 == gone.root.index {
           try database.run("DELETE FROM \(join.name.quoted) WHERE a IN (\(list))", [])
         }
-        if join.roots.1 == gone.root.index {
-          try database.run("DELETE FROM \(join.name.quoted) WHERE b IN (\(list))", [])
-        }
       }
     }
-  }
-
-  /// The to-one columns of a hierarchy that may lead to objects of an entity, each once.
-  func toOnes(of root: Entity, leadingTo gone: Entity) -> [SQLSchema.Column] {
-    var found: [SQLSchema.Column] = []
-    for entity in root.hierarchy {
-      for slot in entity.slots {
-        guard case .toOne = slot.kind, let destination = slot.destination,
-          model.entity(at: destination).root == gone.root, let column = schema.column(slot.index, of: entity),
-          !found.contains(where: { $0.name == column.name })
-        else { continue }
-        found.append(column)
-      }
+    let links = links(toRoots: Set(byEntity.keys.map { model.entity(at: $0).root.index }))
+    for index in byEntity.keys.sorted() {
+      try cutOff(model.entity(at: index), byEntity[index] ?? [], links)
     }
-    return found
   }
 
   // MARK: Inserting and updating

@@ -7,6 +7,7 @@ extension SQLStore {
     let after = token?.number ?? .min
     var found: [HistoryTransaction] = []
     var places: [Int64: Int] = [:]
+    var updates = UpdatedRows()
     try database.query(
       "SELECT number, date, author, context FROM \(Self.transactionsTable) WHERE number > ?1 ORDER BY number",
       [.integer(after)]
@@ -27,12 +28,22 @@ extension SQLStore {
       let number = Int(row.integer(1))
       guard number >= 0, number < model.entityCount else { return }
       let entity = model.entity(at: number)
-      let slots = row.text(5).split(separator: " ").compactMap { Int($0) }.filter { entity.slots.indices.contains($0) }
-      found[place].changes.append(
-        HistoryTransaction.Change(
-          object: ObjectReference(
-            entityName: entity.name, reference: row.isNull(3) ? .integer(row.integer(2)) : .string(row.text(3))),
-          kind: kind, properties: slots.map { entity.slots[$0].name }))
+      var slots = Set(row.text(5).split(separator: " ").compactMap { Int($0) })
+      slots.formIntersection(entity.slots.indices)
+      var index = found[place].changes.count
+      if kind == .update {
+        (index, slots) = updates.place(
+          of: row.integer(2), root: entity.root.index, in: row.integer(0), adding: slots, next: index)
+      }
+      let change = HistoryTransaction.Change(
+        object: ObjectReference(
+          entityName: entity.name, reference: row.isNull(3) ? .integer(row.integer(2)) : .string(row.text(3))),
+        kind: kind, properties: slots.sorted().map { entity.slots[$0].name })
+      if index < found[place].changes.count {
+        found[place].changes[index] = change
+      } else {
+        found[place].changes.append(change)
+      }
     }
     return found
   }
@@ -73,5 +84,32 @@ extension SQLStore {
           [.integer(token.number)])
       }
     }
+  }
+}
+
+/// The rows that a transaction updates: it may have several entries for one, each with other slots.
+private struct UpdatedRows {
+  private struct Key: Hashable {
+    let root: Int
+    let id: Int64
+  }
+  private var number: Int64?
+  private var known: [Key: (place: Int, slots: Set<Int>)] = [:]
+
+  /// Returns where the change of a row belongs, and all of its slots so far.
+  ///
+  /// - Parameters:
+  ///   - number: The transaction, whose entries come one after another.
+  ///   - next: Where it belongs if it is the first one of the row.
+  mutating func place(
+    of id: Int64, root: Int, in number: Int64, adding slots: Set<Int>, next: Int
+  ) -> (Int, Set<Int>) {
+    if self.number != number { known = [:] }
+    self.number = number
+    let key = Key(root: root, id: id)
+    var entry = known[key] ?? (next, [])
+    entry.slots.formUnion(slots)
+    known[key] = entry
+    return entry
   }
 }

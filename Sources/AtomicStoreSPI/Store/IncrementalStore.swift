@@ -123,6 +123,9 @@ public protocol IncrementalStore: Sendable {
   mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError)
 
   /// Returns what was saved after a token, oldest first; nil as token for everything that the store still knows.
+  ///
+  /// A deletion also changes the objects that led to the deleted one, though the save does not name them: each is in
+  /// the transaction as updated, once, with those relationships.
   mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction]
 
   /// Returns the token of the last save; nil if there is none.

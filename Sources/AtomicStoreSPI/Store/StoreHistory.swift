@@ -22,7 +22,8 @@ public struct HistoryTransaction: Sendable {
     public var object: ObjectReference
     /// What happened to it.
     public var kind: Kind
-    /// The names of the properties that were changed, in slot order; empty for inserted and deleted objects.
+    /// The names of the properties that were changed, in slot order; empty for inserted and deleted objects. They
+    /// include the relationships that lost a destination because it was deleted.
     public var properties: [String]
     /// Creates a change.
     public init(object: ObjectReference, kind: Kind, properties: [String]) {

@@ -31,7 +31,7 @@ extension IncrementalConnection {
     // What changes no object is not reported, so it need not be told from others' saves.
     guard !objects.isEmpty else { return }
     let token = try? store.currentHistoryToken()
-    let own = NoticedHistory.OwnSave(token: token ?? nil, objects: objects)
+    let own = NoticedHistory.OwnSave(token: token ?? nil, objects: objects, deleted: Set(save.deleted))
     history.withLock { history in
       // Whoever never looks at the history does not collect saves without end.
       if history.ownSaves.count >= 1000 { history.ownSaves.removeFirst(500) }
