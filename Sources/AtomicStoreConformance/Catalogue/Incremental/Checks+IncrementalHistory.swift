@@ -109,5 +109,85 @@ extension Checks {
       }
       for list in found { try check.expectList(list, ["0", "1", "2", "3"], "the authors in the history") }
     },
+    incremental(
+      "INC-75", "A save based on the last transaction, or on the greatest reference, is not carried out after another",
+      by:
+        "two connections save what is based on the same token and reference, in turn, then on those of now",
+      catches: ["lastIgnored"]
+    ) { check in
+      let problem = try check.process("save from two connections what is based on the same state") { session in
+        let (one, two) = (try session.connect(), try session.connect())
+        func last(_ connection: StoreConnection) throws -> (transaction: Int64, reference: Int64) {
+          (
+            try connection.store.currentHistoryToken()?.number ?? 0, try connection.store.metadata()?.lastReference ?? 0
+          )
+        }
+        let tag = try saveTag(one)
+        _ = try one.history()
+        let old = try last(two)
+        func change(_ connection: StoreConnection, _ name: String) throws -> StoreSave {
+          try connection.change(tag, ["name": .string(name)])
+        }
+        func hasName(_ name: String) throws -> Bool {
+          try two.value("name", of: tag) == GraphText.value(.string(name))
+        }
+        var first = try change(one, "first")
+        (first.lastTransaction, first.lastReference) = old
+        guard try one.save(first) else { return "a save based on the present state is refused" }
+        var second = try change(two, "second")
+        second.lastTransaction = old.transaction
+        if try two.save(second) {
+          return "a save is carried out though another was since the transaction that it names"
+        }
+        guard try hasName("first") else { return "a refused save has changed the name" }
+        (second.lastTransaction, second.lastReference) = (nil, old.reference)
+        guard try two.save(second) else {
+          return "a save is refused though no reference was given since the one it names"
+        }
+        // References are taken in blocks: so many come from another one.
+        let others = try one.new(1000, "Tag")
+        try one.mustSave(StoreSave(inserted: [try one.snapshot(others[999], ["name": .string("far")])]))
+        var third = try change(two, "third")
+        third.lastReference = old.reference
+        if try two.save(third) {
+          return "a save is carried out though references were given since the one that it names"
+        }
+        guard try hasName("second") else { return "a refused save has changed the name" }
+        (third.lastTransaction, third.lastReference) = try last(two)
+        return try two.save(third) ? "" : "a save based on the state of now is refused"
+      }
+      try check.expectEqual(problem, "", "what is wrong")
+    },
+    incremental(
+      "INC-76", "Objects whose relationships a deletion has cut are in its transaction, with those relationships",
+      by:
+        "objects are deleted that others lead to, one of which the same save changes",
+      catches: ["historyOfCutsLost"]
+    ) { check in
+      let found = try check.connected("delete an object that others lead to") { connection -> [String] in
+        let tag = try connection.insert("Tag", [["name": .string("a")]])[0]
+        let part = try connection.insert("Item", [[:]])[0]
+        let items = try connection.insert(
+          "Item",
+          [
+            ["alone": .toOne(tag)], ["alone": .toOne(tag)], ["parts": .toMany([part])], [:],
+          ])
+        _ = try connection.history()
+        let token = try connection.store.currentHistoryToken()
+        var changes = try connection.change(items[0], ["name": .string("b")])
+        changes.deleted = [tag, part]
+        try connection.mustSave(changes)
+        let names = [
+          items[0]: "both", items[1]: "one", items[2]: "whole", items[3]: "none", tag: "tag", part: "part",
+        ]
+        return try connection.history(since: token).flatMap(\.changes).map {
+          "\($0.kind.rawValue) \(names[$0.object] ?? "\($0.object)"): \($0.properties.joined(separator: ", "))"
+        }
+      }
+      try check.expectList(
+        found.sorted(),
+        ["delete part: ", "delete tag: ", "update both: name, alone", "update one: alone", "update whole: parts"],
+        "the changes in the history")
+    },
   ]
 }

@@ -56,5 +56,18 @@ extension Faults {
       hooks.saved = { target, changes in target.memory.texts.insert(changes.author ?? "") }
       hooks.history = { target, _, list in list.removeAll { !target.memory.texts.contains($0.author ?? "") } }
     },
+    .incremental("lastIgnored", "does not heed the last transaction and reference that a save is based on") { hooks in
+      hooks.saved = { _, changes in
+        changes.lastTransaction = nil
+        changes.lastReference = nil
+      }
+    },
+    .incremental("historyOfCutsLost", "does not note whose relationships a deletion cuts") { hooks in
+      hooks.history = { _, _, list in
+        for index in list.indices where list[index].changes.contains(where: { $0.kind == .delete }) {
+          list[index].changes.removeAll { $0.kind == .update && !$0.properties.contains("name") }
+        }
+      }
+    },
   ]
 }
