@@ -52,6 +52,10 @@ extension SQLIncrementalStore {
   public mutating func save(_ changes: StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer {
     try sql.save(changes)
   }
+  public mutating func save(
+    _ changes: StoreSave,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> StoreSaveAnswer? { try sql.save(changes, verify: verify) }
   public mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError) { try sql.load(into: nodes) }
   public mutating func replaceAll(
     with snapshot: StoreSnapshot, mayReplace: Bool,

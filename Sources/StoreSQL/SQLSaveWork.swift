@@ -32,6 +32,7 @@ struct SQLSaveWork<Database: SQLDatabase> {
     try store.checkStamp()
     if let last = changes.lastTransaction, try last != store.currentHistoryToken()?.number ?? 0 { return false }
     if let last = changes.lastReference, try last != store.lastReference() { return false }
+    if let entries = changes.previousMetadataEntries, try entries != store.entries() { return false }
     try findNumbers()
     guard let present = try presentVersions() else { return false }
     number = try nextNumber()

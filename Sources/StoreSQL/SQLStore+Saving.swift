@@ -3,6 +3,20 @@ import FoundationEssentials
 
 extension SQLStore {
   mutating func save(_ changes: StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer {
+    try save(changes) { _, _ throws(PersistentStoreError) in }
+  }
+
+  mutating func save(
+    _ changes: StoreSave,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> StoreSaveAnswer {
+    try save(changes) { store, schema throws(PersistentStoreError) in try store.readBack(schema, verify) }
+  }
+
+  /// - Parameter finish: Called within the transaction, when everything is written.
+  private mutating func save(
+    _ changes: StoreSave, finish: (SQLStore, SQLSchema) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> StoreSaveAnswer {
     guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
     let schema = try ready()
     let name = UUID().uuidString
@@ -13,17 +27,21 @@ extension SQLStore {
       }
       return isThere
     }
+    var isWritten = false
     do throws(PersistentStoreError) {
       return try transaction(wasSaved: wasSaved) { () throws(PersistentStoreError) in
+        isWritten = false
         var work = SQLSaveWork(self, schema, changes, name)
         guard try work.run() else {
           throw PersistentStoreError(.changedOnDisk, "other rows than expected")
         }
+        isWritten = true
+        try finish(self, schema)
         return .saved(versions: work.versions)
       }
     } catch {
       // A unique value that another process took meanwhile is found when the objects are read again.
-      if error.code == .changedOnDisk || error.code == .duplicateReference { return .overtaken }
+      if !isWritten, error.code == .changedOnDisk || error.code == .duplicateReference { return .overtaken }
       throw error
     }
   }

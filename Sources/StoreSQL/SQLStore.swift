@@ -79,6 +79,18 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     return last
   }
 
+  /// The user's entries of the metadata.
+  func entries() throws(PersistentStoreError) -> PropertyListDictionary {
+    var data: Data?
+    try database.query("SELECT value FROM \(Self.metadataTable) WHERE key = 'entries'", []) { row in data = row.data(0)
+    }
+    guard let data else { return [:] }
+    guard case .dictionary(let found) = try Self.propertyList(data) else {
+      throw PersistentStoreError(.malformed, "\(Self.metadataTable): 'entries' is not a dictionary")
+    }
+    return found
+  }
+
   private static func propertyList(_ data: Data) throws(PersistentStoreError) -> PropertyListValue {
     let bytes = [UInt8](data)
     return try PropertyList.decodeBinary(bytes, maximumDepth: StoreLimits().depth)

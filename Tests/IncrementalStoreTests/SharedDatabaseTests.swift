@@ -179,6 +179,11 @@ import Testing
     let noticing = ManagedObjectContext(coordinators[2])
     noticing.automaticallyMergesChangesFromParent = true
     noticing.retainsRegisteredObjects = true
+    // Beside the first program's context.
+    let sibling = ManagedObjectContext(coordinators[0])
+    sibling.automaticallyMergesChangesFromParent = true
+    sibling.retainsRegisteredObjects = true
+    _ = coordinators[0].checkForRemoteChanges()
     let refetching = ManagedObjectContext(coordinators[3])
     refetching.retainsRegisteredObjects = true
     _ = coordinators[2].checkForRemoteChanges()
@@ -204,6 +209,9 @@ import Testing
       noticing.processPendingChanges()
       let story = log.suffix(30).joined(separator: "\n")
       try #require(Self.differences(try Self.seen(noticing), now) == [], "merged after a notice:\n\(story)")
+      _ = coordinators[0].checkForRemoteChanges()
+      sibling.processPendingChanges()
+      try #require(Self.differences(try Self.seen(sibling), now) == [], "beside the one that saved:\n\(story)")
       try #require(
         Self.differences(try Self.seen(refetching, refreshing: true), now) == [], "fetched again:\n\(story)")
       try #require(
@@ -213,6 +221,52 @@ import Testing
     }
     #expect(try Self.content(place).isEmpty)
     withExtendedLifetime(folder) {}
+  }
+
+  @Test(
+    "a deletion is in the history with each object that led to the deleted one, once, with all its relationships",
+    arguments: ["SQLiteGraph"] + (TestServer.url == nil ? [] : ["PostgreSQL"]))
+  func hub(_ type: String) throws {
+    let folder = try TemporaryDirectory("hub")
+    let place = type == "PostgreSQL" ? TestServer.schema("hub") : folder.path + "/hub.sqlgraph"
+    let coordinator = try Self.open(place)
+    let store = try #require(coordinator.persistentStores.first)
+    let context = ManagedObjectContext(coordinator)
+    let hub = try context.insertNewObject(forEntityName: "Film")
+    let tag = try context.insertNewObject(forEntityName: "Tag")
+    var both: Set<ManagedObjectID> = []
+    var others: Set<ManagedObjectID> = []
+    let books = try (0..<3000).map { index in
+      let book = try context.insertNewObject(forEntityName: "Book")
+      if index % 3 > 0 { try book.setValue(hub, forKey: "next") }
+      if index % 3 == 1 { try book.add(tag, to: "seen") }
+      return book
+    }
+    try context.save()
+    for (index, book) in books.enumerated() where index % 3 > 0 {
+      if index % 3 == 1 { both.insert(book.objectID) } else { others.insert(book.objectID) }
+    }
+    let token = try coordinator.currentHistoryToken(of: store)
+    // In a context that has read nothing else.
+    let deleting = ManagedObjectContext(try Self.open(place))
+    for entity in ["Film", "Tag"] { deleting.delete(try #require(try Self.all(entity, deleting).first)) }
+    try deleting.save()
+    let changes = try coordinator.changes(since: token, in: store).flatMap(\.changes)
+    func updated(_ properties: [String]) -> [ManagedObjectID] {
+      changes.filter { $0.kind == .update && $0.properties == properties }.map { store.objectID(for: $0.object) }
+    }
+    #expect(changes.count == 2002)
+    #expect(Set(updated(["next", "seen"])) == both)
+    #expect(Set(updated(["next"])) == others)
+    // Who has read one of them before is overtaken, though nothing but the relationship is another.
+    try books[1].setValue(5, forKey: "n")
+    context.mergePolicy = .error
+    let error = #expect(throws: ManagedObjectError.self) { try context.save() }
+    #expect(error?.code == .managedObjectMerge)
+  }
+
+  private static func all(_ entity: String, _ context: ManagedObjectContext) throws -> [ManagedObject] {
+    try context.fetch(FetchRequest<ManagedObject>(entityName: entity))
   }
 
   /// What a history does not say of the difference between two states.

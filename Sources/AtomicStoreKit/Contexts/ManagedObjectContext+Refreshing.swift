@@ -265,7 +265,8 @@ extension ManagedObjectContext {
   /// of this can be undone.
   public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
     advanceQueryGeneration()
-    let changes = changes.isComplete ? changes : completed(changes)
+    var changes = changes.isComplete ? changes : completed(changes)
+    changes.updated += clearedIDs(by: changes)
     for id in changes.inserted {
       let object = object(with: id)
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
@@ -305,6 +306,22 @@ extension ManagedObjectContext {
     propagateDeletes()
     undoManager?.enableUndoRegistration()
     processPendingChanges()
+  }
+
+  /// Objects without changes here that lead to deleted ones by relationships without an inverse, which a database
+  /// clears without a word of the context that saved.
+  private func clearedIDs(by changes: ObjectIDChanges) -> [ManagedObjectID] {
+    guard !changes.deleted.isEmpty else { return [] }
+    let known = Set(changes.inserted + changes.updated + changes.deleted)
+    return caches.filter(\.isIncremental).flatMap { cache -> [ManagedObjectID] in
+      let gone = changes.deleted.compactMap { id in
+        id.storeIdentifier == cache.identifier
+          ? id.reference.map { ObjectReference(entityName: id.entityName, reference: $0) } : nil
+      }
+      return (cache.heldWindow?.rowsLeading(to: gone) ?? []).map { cache.store.objectID(for: $0) }.filter { id in
+        !known.contains(id) && !(registeredObject(for: id)?.hasChanges ?? false)
+      }
+    }
   }
 
   /// Lists all objects of databases that this context has: those that are gone as deleted, the others as updated.

@@ -262,6 +262,10 @@ extension NodeVersion {
   package func renewed(_ nodes: [NodeHandle]) throws(PersistentStoreError) -> NodeVersion? {
     try window?.renewed(nodes).map { NodeVersion($0) }
   }
+  /// The objects whose rows were read and lead to some objects by relationships without an inverse.
+  package func rowsLeading(to objects: [ObjectReference]) -> [ObjectReference] {
+    window?.rowsLeading(to: objects) ?? []
+  }
   /// The window after a save.
   package func applying(
     _ save: StoreSave, versions: [(object: ObjectReference, version: Int64)]

@@ -84,6 +84,33 @@ extension NodeWindow {
     try setList(list, slot: change.slot, of: node)
   }
 
+  /// Returns the objects whose rows were read and lead to some objects by relationships without an inverse.
+  func rowsLeading(to objects: [ObjectReference]) -> [ObjectReference] {
+    let model = nodes.model
+    let gone = Set(
+      objects.compactMap { object in
+        model.entity(named: object.entityName).flatMap { knownHandle(for: object.reference, root: $0.root.index)?.bits }
+      })
+    guard !gone.isEmpty else { return [] }
+    let roots = Set(gone.map { model.records[NodeHandle(bits: $0).entity].root })
+    var found: Set<ObjectReference> = []
+    for entity in model.entities where nodes.entities[entity.index].count > 0 {
+      for slot in entity.slots where slot.inverseSlot == nil {
+        guard let destination = slot.destination, roots.contains(model.records[destination].root) else { continue }
+        for row in 0..<nodes.entities[entity.index].count {
+          let owner = NodeHandle(entity: entity.index, row: row)
+          let leads =
+            slot.isToMany
+            ? isKnown(slot: slot.index, owner)
+              && header(slot.index, owner).pointee.handles(row).contains(where: { gone.contains($0) })
+            : isFilled(owner) && gone.contains(header(slot.index, owner).pointee.cell(row, as: UInt64.self))
+          if leads { found.insert(nodes.objectReference(of: owner)) }
+        }
+      }
+    }
+    return Array(found)
+  }
+
   /// What leads to removed objects leads nowhere: the store has removed it, too.
   private func cutEnds(leadingTo gone: Set<UInt64>) {
     guard !gone.isEmpty else { return }

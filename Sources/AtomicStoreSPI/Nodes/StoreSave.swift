@@ -18,6 +18,9 @@ public struct StoreSave: Sendable {
   /// The greatest reference that the store had given out when the changes were made: after another one they are not
   /// saved, since new objects may have the same. Nil where the store itself gave the references of new objects.
   public var lastReference: Int64?
+  /// The user's metadata entries that the changes are based on: if there are others, nothing is saved. Nil where any
+  /// may be there.
+  public var previousMetadataEntries: PropertyListDictionary?
   /// The user's metadata entries to write with the changes; nil if they stay.
   public var metadataEntries: PropertyListDictionary?
   /// Who saves, for the history.

@@ -76,6 +76,18 @@ public protocol IncrementalStore: Sendable {
   /// Saves changes in one transaction, if the rows that they are based on are still as expected.
   mutating func save(_ changes: StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer
 
+  /// Saves changes as ``save(_:)`` does, and has everything read back before the transaction ends. The default is nil.
+  ///
+  /// - Parameters:
+  ///   - changes: What is saved.
+  ///   - verify: As for ``replaceAll(with:mayReplace:verify:)``. It is called again if the database repeats the
+  ///     transaction.
+  /// - Returns: Nil if this store cannot do that, and has done nothing.
+  mutating func save(
+    _ changes: StoreSave,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> StoreSaveAnswer?
+
   /// Reads everything, as of one moment.
   mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
@@ -156,6 +168,10 @@ extension IncrementalStore {
       -> StoreSnapshot?,
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> Bool { false }
+  public mutating func save(
+    _ changes: StoreSave,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> StoreSaveAnswer? { nil }
   public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? { nil }
   public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "47c490896718b0591bcdf384e9a8cc11d82af6afb777338a13d284d89ff42593"
+#define ASP_INTERFACE "590905bbb83ecab7574208c2e5a2423997b139d0ec54af8c5336fc357fabb190"

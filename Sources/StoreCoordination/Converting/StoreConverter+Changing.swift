@@ -14,8 +14,9 @@ extension StoreConverter {
   ///   - old: What was read from it.
   ///   - token: The last transaction before it was read; nil if there was none.
   /// - Throws: `.retry` if another process has saved since; `.notSupported` for another model, and for an object that
-  ///   would change its entity; `.invalidValue` for objects that break a uniqueness constraint; ``LossError``. With
-  ///   `.internalInconsistency` the changes are saved, but what was read back differs.
+  ///   would change its entity; `.invalidValue` for objects that break a uniqueness constraint; ``LossError``;
+  ///   `.internalInconsistency` if what was read back differs: then nothing is saved, unless the store cannot read back
+  ///   before its transaction ends, which the message says.
   package func change(
     _ store: PersistentStore, at address: String, from old: NodeTable, after token: HistoryToken?,
     to snapshot: StoreSnapshot, notes: [StoreSelection.Note] = []
@@ -47,7 +48,10 @@ extension StoreConverter {
     var changes = StoreChanges(from: NodeVersion(old), to: NodeVersion(snapshot.nodes)).asStoreSave
     changes.lastTransaction = token?.number ?? 0
     changes.lastReference = store.metadata.lastReference
-    if snapshot.metadata.entries != store.metadata.entries { changes.metadataEntries = snapshot.metadata.entries }
+    if snapshot.metadata.entries != store.metadata.entries {
+      changes.previousMetadataEntries = store.metadata.entries
+      changes.metadataEntries = snapshot.metadata.entries
+    }
     report.isVerified = try save(changes, to: store, at: address, snapshot)
     return report
   }
@@ -85,28 +89,46 @@ extension StoreConverter {
     guard let connection = writable.connection, writable.identifier == store.identifier else {
       throw PersistentStoreError(.retry, "the database was replaced since it was read: do it again")
     }
-    let answer = try connection.use { store throws(PersistentStoreError) in try store.save(changes) }
-    guard case .saved = answer else {
+    var isVerified = true
+    var answer = try connection.save(changes) { read throws(PersistentStoreError) in
+      progress?(.verifying)
+      let builder = NodeTableBuilder(model: writable.model, file: store.path)
+      builder.inverseHandling = .enforce
+      let metadata = try read(builder)
+      let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
+      try Self.check(written, against: snapshot, store, "nothing was saved, since the database would not hold it")
+    }
+    if answer == nil {
+      isVerified = false
+      answer = try connection.use { store throws(PersistentStoreError) in try store.save(changes) }
+    }
+    guard case .saved? = answer else {
       throw PersistentStoreError(
         .retry, "another process has saved to the database since it was read, so nothing was saved: do it again",
         at: StoreLocation(file: store.path))
     }
+    if isVerified { return true }
     progress?(.verifying)
     let builder = NodeTableBuilder(model: writable.model, file: store.path)
     builder.inverseHandling = .enforce
     let (written, metadata) = try connection.readWithMetadata(into: builder)
     let last = try connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken() }
     if let last, last.number != (changes.lastTransaction ?? 0) + 1 { return false }
-    do {
-      try Self.verify(
-        StoreSnapshot(nodes: written, metadata: metadata), against: snapshot, [], targetType: store.type,
-        comparesMetadata: false)
-    } catch let error as VerificationError {
-      throw PersistentStoreError(
-        .internalInconsistency, "the database was changed, but does not hold what was saved: \(error)",
-        at: StoreLocation(file: store.path), underlying: error)
-    }
+    try Self.check(
+      StoreSnapshot(nodes: written, metadata: metadata), against: snapshot, store,
+      "the database was changed, but does not hold what was saved")
     return true
+  }
+
+  private static func check(
+    _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ store: PersistentStore, _ problem: String
+  ) throws(PersistentStoreError) {
+    do {
+      try verify(written, against: snapshot, [], targetType: store.type, comparesMetadata: false)
+    } catch {
+      throw PersistentStoreError(
+        .internalInconsistency, "\(problem): \(error)", at: StoreLocation(file: store.path), underlying: error)
+    }
   }
 }
 

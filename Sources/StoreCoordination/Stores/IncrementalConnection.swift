@@ -38,6 +38,22 @@ package final class IncrementalConnection: Sendable {
     return try result.get()
   }
 
+  /// Saves, and has what was saved compared within the transaction. Nil if the store cannot.
+  func save(
+    _ changes: StoreSave,
+    verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> StoreSaveAnswer? {
+    let result = state.withLock { state -> Swift.Result<StoreSaveAnswer?, PersistentStoreError> in
+      do throws(PersistentStoreError) {
+        guard !state.isClosed else { throw PersistentStoreError(.storeNotAdded, "the store is not open") }
+        return .success(try state.store.save(changes, verify: verify))
+      } catch {
+        return .failure(error.located(StoreLocation(file: name)))
+      }
+    }
+    return try result.get()
+  }
+
   /// Reads everything, and the metadata as it is now.
   func readWithMetadata(
     into builder: NodeTableBuilder

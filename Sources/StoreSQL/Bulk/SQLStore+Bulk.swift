@@ -41,6 +41,14 @@ extension SQLStore {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
     try SQLWholeSave(self, schema, snapshot).run()
+    try readBack(schema, verify)
+  }
+
+  /// Has a function read back everything, within the transaction.
+  func readBack(
+    _ schema: SQLSchema,
+    _ verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
     var reader = self
     guard let metadata = try reader.metadata() else {
       throw PersistentStoreError(.internalInconsistency, "the store that was written is not there")
