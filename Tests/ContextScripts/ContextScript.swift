@@ -20,6 +20,8 @@ public struct ContextScript: Sendable {
   /// How the contexts are arranged.
   public struct Setup: Sendable {
     public var type: String
+    /// The URL of a server for stores that are not files; each script has a schema of its own.
+    public var server: String?
     public var policies: [MergePolicy]
     /// The last context is a child of the first.
     public var hasChild: Bool
@@ -36,11 +38,12 @@ public struct ContextScript: Sendable {
   let seed: UInt64
 
   /// The script of that seed.
-  public init(seed: UInt64, type: String = "BinaryPropertyList", length: Int = 20) {
+  public init(seed: UInt64, type: String = "BinaryPropertyList", server: String? = nil, length: Int = 20) {
     var dice = Dice(seed)
     let count = 2 + dice.below(3)
     setup = Setup(
-      type: type, policies: (0..<count).map { _ in MergePolicy.allCases[dice.below(MergePolicy.allCases.count)] },
+      type: type, server: server,
+      policies: (0..<count).map { _ in MergePolicy.allCases[dice.below(MergePolicy.allCases.count)] },
       hasChild: dice.below(4) == 0, hasForeigner: dice.below(6) == 0, hasUndo: dice.below(3) == 0,
       isMergedByHand: dice.below(4) > 0)
     if dice.below(2) == 0 { setup.policies = setup.policies.map { [policies = setup.policies] _ in policies[0] } }

@@ -34,8 +34,14 @@ final class ScriptRun {
     self.script = script
     folder = try ScriptFolder()
     let extensions = ["XML": ".xml", "CSV": ".csvstore", "SQLiteGraph": ".sqlgraph"]
-    path = folder.path + "/store" + (extensions[script.setup.type] ?? ".plist")
+    if let server = script.setup.server?.split(separator: "?").first {
+      path = "\(server)?schema=script_\(getpid())"
+    } else {
+      path = folder.path + "/store" + (extensions[script.setup.type] ?? ".plist")
+    }
     let main = PersistentStoreCoordinator(managedObjectModel: ScriptModel.model, registry: .builtIn)
+    // A schema is used by one script after another.
+    if script.setup.server != nil { try Self.remove(path, script.setup.type, main) }
     try main.addPersistentStore(type: script.setup.type, at: path)
     coordinators = [main]
     try makeCast(main)
@@ -45,6 +51,15 @@ final class ScriptRun {
       coordinators.append(other)
     }
     try makeContexts()
+  }
+
+  /// Removes what another script has left.
+  private static func remove(
+    _ path: String, _ type: String, _ coordinator: PersistentStoreCoordinator
+  ) throws(PersistentStoreError) {
+    do throws(PersistentStoreError) { try coordinator.destroyPersistentStore(at: path, type: type) } catch {
+      if error.code != .notFound { throw error }
+    }
   }
 
   private func makeCast(_ coordinator: PersistentStoreCoordinator) throws {
@@ -269,7 +284,8 @@ final class ScriptRun {
   private func save(_ scene: Scene, _ index: Int) throws {
     log.append("\(index): save")
     // What another process saved, and all that others saved to a database, is seen at the save only.
-    let isSeen = !script.setup.hasForeigner && script.setup.type != "SQLiteGraph"
+    let isDatabase = script.setup.type == "SQLiteGraph" || script.setup.server != nil
+    let isSeen = !script.setup.hasForeigner && !isDatabase
     let promise = scene.isChild || !isSeen ? nil : SavePromise(scene.context)
     do throws(ManagedObjectError) { try scene.context.save() } catch {
       try checkRefusal(error, scene)

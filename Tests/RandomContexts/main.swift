@@ -2,15 +2,21 @@ import ContextScripts
 import Foundation
 
 // Carries out scripts of several contexts on one store, and prints the shortest ones that leave a file in disagreement
-// or break what a merge policy promises: random-contexts [COUNT] [SEED] [TYPE]
+// or break what a merge policy promises: random-contexts [COUNT] [SEED] [TYPE], with
+// ATOMICSTORE_POSTGRES_URL for the type PostgreSQL.
 let arguments = CommandLine.arguments.dropFirst().map { $0 }
 let count = arguments.first.flatMap { Int($0) } ?? 1000
 let seed = arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1
 let type = arguments.dropFirst(2).first ?? "BinaryPropertyList"
+let server = type == "PostgreSQL" ? ProcessInfo.processInfo.environment["ATOMICSTORE_POSTGRES_URL"] : nil
+if type == "PostgreSQL", server == nil {
+  FileHandle.standardError.write(Data("random-contexts: ATOMICSTORE_POSTGRES_URL names no server\n".utf8))
+  exit(64)
+}
 
 var failures = 0
 for index in 0..<count {
-  let script = ContextScript(seed: seed &+ UInt64(index), type: type)
+  let script = ContextScript(seed: seed &+ UInt64(index), type: type, server: server)
   if let first = script.failure() {
     failures += 1
     let short = script.shortened()
