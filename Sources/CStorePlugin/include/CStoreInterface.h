@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "47c490896718b0591bcdf384e9a8cc11d82af6afb777338a13d284d89ff42593"
+#define ASP_INTERFACE "091fd0be26d0a05ff391cbb5eed22903d4a52bf79a10866c03f12f068541a85c"
