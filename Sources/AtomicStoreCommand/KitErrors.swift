@@ -31,6 +31,9 @@ extension ManagedObjectError: CommandError {
     var fields: [(String, JSONValue)] = [("code", .string(code.description)), ("message", .string(message))]
     if let entityName { fields.append(("entity", .string(entityName))) }
     if let key { fields.append(("property", .string(key))) }
+    if !detailedErrors.isEmpty {
+      fields.append(("errors", .array(detailedErrors.map { $0.failure.errorJSON })))
+    }
     return CommandFailure(
       description + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""), exitCode: exitCode,
       details: .object(fields))

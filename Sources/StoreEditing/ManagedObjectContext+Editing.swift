@@ -149,7 +149,11 @@ extension ManagedObjectContext {
     if text.isEmpty { return .null }
     if type == .string { return .string(text) }
     if type == .uri { return .uri(text) }
-    if let value = ValueConversion(from: .string, to: type)?.convert(.string(text)) { return value }
+    if let value = ValueConversion(from: .string, to: type)?.convert(.string(text))
+      ?? ValueConversion.unusualNumber(text, as: type)
+    {
+      return value
+    }
     throw PersistentStoreError(
       .invalidValue, "'\(text)' is not of type \(type.modelName)\(Self.hint(text, type))", at: place)
   }

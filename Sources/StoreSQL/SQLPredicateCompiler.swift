@@ -113,9 +113,10 @@ struct SQLPredicateCompiler {
     return Self.holdsForNull(comparison) ? "(\(there) IS NULL OR \(exists))" : exists
   }
 
-  /// What a comparison says about a null at the end of a path.
+  /// What a comparison says about a null at the end of a path, or before a to-many, which has no elements then.
   private static func holdsForNull(_ comparison: FetchPredicate.Comparison) -> Bool {
-    switch (comparison.comparator, comparison.right) {
+    if comparison.modifier != .direct { return comparison.modifier == .all }
+    return switch (comparison.comparator, comparison.right) {
     case (.equal, .constant(let value)): value.isNull
     case (.notEqual, .constant(let value)): !value.isNull
     case (.notEqual, .objectID): true
@@ -174,6 +175,7 @@ struct SQLPredicateCompiler {
     switch schema.toMany(slot.index, of: entity) {
     case .inverse(_, let column):
       let kinds = destination.hierarchy.filter { !$0.isAbstract }.map { String($0.index) }.joined(separator: ", ")
+      if kinds.isEmpty { return "\(name) \(inner) WHERE \(dialect.literal(false))" }
       return "\(name) \(inner) WHERE \(inner).\(column.name.quoted) = \(table).id AND \(inner).ent IN (\(kinds))"
     case .pairs(let join, let isTurned):
       let (own, other) = isTurned ? ("b", "a") : ("a", "b")

@@ -271,11 +271,13 @@ extension SQLStore {
   }
 
   func condition(_ request: StoreFetch, _ compiler: inout SQLPredicateCompiler, _ schema: SQLSchema) -> String {
+    // An abstract entity without concrete sub-entities has no rows, whatever is asked of them.
+    if request.entities.isEmpty { return Self.dialect.literal(false) }
     let kinds = "t.ent IN (\(Self.list(request.entities.map(Int64.init))))"
     guard let predicate = request.predicate,
       let found = compiler.compile(predicate, schema.model.entity(at: request.entity), table: "t")
-    else { return request.entities.isEmpty ? Self.dialect.literal(false) : kinds }
-    return request.entities.isEmpty ? Self.dialect.literal(false) : "\(kinds) AND \(found)"
+    else { return kinds }
+    return "\(kinds) AND \(found)"
   }
 
   private func statement(

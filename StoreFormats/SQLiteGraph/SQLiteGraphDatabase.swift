@@ -44,7 +44,9 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
     } catch {
       // A file with a write-ahead log needs files beside it. Where none can be made, nobody writes it either.
-      guard isReadOnly, [.cannotCreate, .readOnly, .permissionDenied].contains(error.code), !hasLog else { throw error }
+      guard isReadOnly, [.cannotCreate, .readOnly, .permissionDenied, .noSpace].contains(error.code), !hasLog else {
+        throw error
+      }
       close()
       try open("file:\(Self.escaped(path))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
@@ -78,12 +80,23 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     return stat(path + "-wal", &status) == 0 && status.st_size > 0
   }
 
+  /// SQLite's `MAX_PATHNAME`, in bytes.
+  private static let longestPath = 512
+
   /// Opens a connection that trusts nothing in the file but its tables.
   private func open(_ name: String, _ mode: Int32) throws(PersistentStoreError) {
     var opened: OpaquePointer?
     let code = sqlite3_open_v2(name, &opened, mode | SQLITE_OPEN_NOMUTEX, nil)
     handle = opened
-    guard code == SQLITE_OK else { throw Self.error(code, opened) }
+    guard code == SQLITE_OK else {
+      if code & 0xFF == SQLITE_CANTOPEN, path.utf8.count >= Self.longestPath {
+        throw PersistentStoreError(
+          .cannotCreate,
+          "the path has \(path.utf8.count) bytes, and SQLite opens only files whose whole path has fewer than "
+            + "\(Self.longestPath): choose a place with a shorter one")
+      }
+      throw Self.error(code, opened)
+    }
     // The file is there now, and is locked by the first statement.
     hold = DatabaseFileHold(path)
     sqlite3_extended_result_codes(handle, 1)
@@ -252,7 +265,12 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     case SQLITE_READONLY: return PersistentStoreError(.readOnly, said)
     case SQLITE_PERM, SQLITE_AUTH: return PersistentStoreError(.permissionDenied, said)
     case SQLITE_FULL: return PersistentStoreError(.noSpace, said)
-    case SQLITE_IOERR: return PersistentStoreError(.inputOutput, said)
+    case SQLITE_IOERR:
+      // The files beside the database do not fit: SQLite calls that an input/output error.
+      if sqlite3_system_errno(handle) == ENOSPC {
+        return PersistentStoreError(.noSpace, "No space left on device (\(said))")
+      }
+      return PersistentStoreError(.inputOutput, said)
     case SQLITE_CANTOPEN: return PersistentStoreError(.cannotCreate, said)
     case SQLITE_TOOBIG, SQLITE_NOMEM: return PersistentStoreError(.limitExceeded, said)
     default: return PersistentStoreError(.malformed, said)

@@ -273,4 +273,16 @@ import Testing
       in: folder.path)
     #expect(((try models.json() as? [String: Any])?["isInferable"] as? Bool) == true)
   }
+
+  @Test("the JSON of a refused save has each validation error")
+  func validationErrors() throws {
+    let folder = try Folder()
+    try FileManager.default.copyItem(
+      atPath: Command.samples + "/Company/Company.xml", toPath: folder("c.xml"))
+    let set = try Command.run("set", "c.xml", "--entity", "Employee", "email:=bad", "--json", in: folder.path)
+    #expect(set.code == 65)
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(set.errors.utf8)) as? [String: Any])
+    let errors = try #require((json["error"] as? [String: Any])?["errors"] as? [[String: Any]])
+    #expect(errors.count == 6 && errors.allSatisfy { $0["property"] as? String == "email" }, "\(set.errors)")
+  }
 }

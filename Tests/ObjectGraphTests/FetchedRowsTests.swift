@@ -283,4 +283,22 @@ import Testing
       #expect(graphError { _ = try stack.context.fetchRows(request) }?.code == .invalidFetch)
     }
   }
+
+  @Test("the condition of groups names columns as variables", arguments: Stack.types)
+  func havingColumns(_ type: String) throws {
+    let stack = try Stack(type)
+    for (name, age) in [("a", 1), ("a", 2), ("b", 3), ("c", 4), ("c", 5)] {
+      _ = try stack.insert("Person", ["name": name, "age": age])
+    }
+    try stack.context.save()
+    for isPending in [false, true] {
+      if isPending { _ = try stack.insert("Person", ["name": "b", "age": 6]) }
+      var request = FetchRequest<ManagedObject>(entityName: "Person")
+      request.propertiesToGroupBy = ["name"]
+      request.propertiesToFetch = ["name", try FetchColumn(format: "count:(age)", as: "n")]
+      request.havingPredicate = try FetchPredicate(format: "$n > 1 AND $name != 'a'")
+      let names = try stack.context.fetchRows(request).compactMap { $0["name"] as? String }
+      #expect(names.sorted() == (isPending ? ["b", "c"] : ["c"]))
+    }
+  }
 }

@@ -75,4 +75,27 @@ import Testing
       try context.deleteObjects(entityName: "Employee", predicate: try FetchPredicate(format: "name == 'New'")) == 1)
     #expect(try names("name == 'New'").isEmpty)
   }
+
+  @Test(
+    "numbers below the range of decimals, infinite ones and not-a-number can be set as texts",
+    arguments: ["5e-324", "1e-310", "-inf", "inf", "nan", "-1E-320"])
+  func unusualNumbers(_ text: String) throws {
+    let description = ModelDescription(entities: [
+      EntityDescription(name: "N", properties: [.attribute("d", .double), .attribute("f", .float)])
+    ])
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(description), registry: .builtIn)
+    try coordinator.addPersistentStore(at: directory.path + "/n.xml")
+    let numbers = ManagedObjectContext(coordinator)
+    let object = try numbers.insertObject(entityName: "N", values: [PropertyAssignment("d", text: text)])
+    let number = try #require(object["d"] as? Double)
+    let expected = try #require(Double(text))
+    #expect(number == expected || number.isNaN && expected.isNaN)
+    #expect(throws: (any Error).self) {
+      _ = try numbers.insertObject(entityName: "N", values: [PropertyAssignment("d", text: "1e400")])
+    }
+    #expect(throws: (any Error).self) {
+      _ = try numbers.insertObject(entityName: "N", values: [PropertyAssignment("f", text: "1e-50")])
+    }
+  }
 }

@@ -153,4 +153,45 @@ import Testing
     let list = try #require(try JSONSerialization.jsonObject(with: json) as? [[String: Any]])
     #expect(list.map { $0["name"] as? String } == ["A", "B"])
   }
+
+  @Test("a greater depth has all that a smaller one has: objects stand where they are reached in the fewest steps")
+  func shortestWay() throws {
+    let model = ModelDescription(entities: [
+      EntityDescription(
+        name: "Team", properties: [.attribute("name", .string), .toMany("members", "Person", inverse: "team")]),
+      EntityDescription(
+        name: "Person",
+        properties: [
+          .attribute("name", .string), .toOne("team", "Team", inverse: "members"),
+          .toOne("badge", "Badge", inverse: "person"), .toOne("next", "Person"),
+        ]),
+      EntityDescription(
+        name: "Badge", properties: [.attribute("name", .string), .toOne("person", "Person", inverse: "badge")]),
+    ])
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(model), registry: .builtIn)
+    try coordinator.addPersistentStore(type: "XML", at: directory.path + "/teams.xml")
+    let context = ManagedObjectContext(coordinator)
+    let team = try context.insertNewObject(forEntityName: "Team")
+    var last: ManagedObject?
+    for number in 0..<4 {
+      let person = try context.insertNewObject(forEntityName: "Person")
+      let badge = try context.insertNewObject(forEntityName: "Badge")
+      try badge.setValue("badge \(number)", forKey: "name")
+      try person.setValue(badge, forKey: "badge")
+      try person.setValue(last, forKey: "next")
+      try person.setValue(team, forKey: "team")
+      last = person
+    }
+    try context.save()
+    var before = 0
+    for depth in 0...6 {
+      let text = String(decoding: try team.json(depth: depth), as: UTF8.self)
+      let badges = text.components(separatedBy: "\"badge ").count - 1
+      #expect(badges == (depth < 2 ? 0 : 4), "depth \(depth)")
+      let objects = text.components(separatedBy: "\"$id\"").count - 1
+      #expect(objects >= before && objects == [1, 5][min(depth, 1)] + badges, "depth \(depth)")
+      before = objects
+    }
+  }
 }

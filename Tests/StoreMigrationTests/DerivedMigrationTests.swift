@@ -58,4 +58,31 @@ import Testing
       #expect(new.value(forKey: "changed", of: node) == time, "a migration is no change of the object")
     }
   }
+
+  @Test("a migration does not add a uniqueness constraint that objects break, and keeps what broke it before")
+  func newConstraint() throws {
+    let properties: [PropertyDescription] = [.attribute("k", .string), .attribute("v", .string)]
+    func nodes(_ entity: EntityDescription) throws -> NodeTable {
+      var nodes = NodeTable(model: try ManagedObjectModel(ModelDescription(entities: [entity])))
+      for (number, k) in [(Int64(1), "a"), (2, "a"), (3, "b")] {
+        let node = try nodes.addCacheNode(entity: 0, reference: .integer(number))
+        try nodes.setValue(.string(k), forKey: "k", of: node)
+        try nodes.setValue(.string("\(number)"), forKey: "v", of: node)
+      }
+      return nodes
+    }
+    let unique = EntityDescription(name: "P", properties: properties, uniquenessConstraints: [["k"]])
+    do {
+      _ = try Self.migrated(try nodes(EntityDescription(name: "P", properties: properties)), unique)
+      Issue.record("the constraint was accepted")
+    } catch let error as MigrationError {
+      #expect(error.obstacles.map(\.entityName) == ["P"] && error.obstacles.first?.propertyName == "k")
+      #expect(error.obstacles.first?.objectCount == 2)
+    }
+    let renamed = EntityDescription(
+      name: "P", properties: properties + [.attribute("w", .string)], uniquenessConstraints: [["k"]])
+    #expect(try Self.migrated(try nodes(unique), renamed).count == 3)
+    let pair = EntityDescription(name: "P", properties: properties, uniquenessConstraints: [["k", "v"]])
+    #expect(try Self.migrated(try nodes(EntityDescription(name: "P", properties: properties)), pair).count == 3)
+  }
 }

@@ -18,7 +18,11 @@ struct BatchInsertion {
   private(set) var skippedCount = 0
   private var owners: [[UniqueKey: Target]]
 
-  init(_ plan: EntityPlan, _ cache: StoreCache, _ version: NodeVersion, _ rule: BatchInsertRequest.ConstraintRule) {
+  /// - Parameter count: The number of rows to come.
+  init(
+    _ plan: EntityPlan, _ cache: StoreCache, _ version: NodeVersion, _ rule: BatchInsertRequest.ConstraintRule,
+    count: Int
+  ) {
     self.plan = plan
     self.cache = cache
     self.version = version
@@ -30,6 +34,8 @@ struct BatchInsertion {
       while let above = holder.superentity, cache.plan.entities[above.index].constraints.count > index {
         holder = above
       }
+      let rows = holder.hierarchy.reduce(count) { $0 + version.rowCount(of: $1.index) }
+      owners[index].reserveCapacity(rows)
       for entity in holder.hierarchy {
         for row in 0..<version.rowCount(of: entity.index) {
           let node = NodeHandle(entity: entity.index, row: row)
@@ -44,17 +50,37 @@ struct BatchInsertion {
   ///   - complete: The same with defaults.
   mutating func add(_ given: SlotValues, _ complete: SlotValues, number: Int) throws(ManagedObjectError) {
     if plan.constraints.isEmpty { return inserted.append(complete) }
+    if plan.constraints.count == 1 {
+      // Most entities have one constraint, and most rows are new: then one access to the table does.
+      guard let key = UniqueKey(plan.constraints[0], { part($0, in: complete) }) else {
+        return inserted.append(complete)
+      }
+      if let owner = owners[0].updateValue(.row(inserted.count), forKey: key) {
+        owners[0][key] = owner
+        return try meet([owner], given, number)
+      }
+      return inserted.append(complete)
+    }
     let keys = plan.constraints.map { constraint in UniqueKey(constraint) { part($0, in: complete) } }
     let found = Set(zip(owners, keys).compactMap { owner, key in key.flatMap { owner[$0] } })
-    guard let target = found.first else {
+    guard !found.isEmpty else {
       for (index, key) in keys.enumerated() { if let key { owners[index][key] = .row(inserted.count) } }
       return inserted.append(complete)
     }
+    try meet(found, given, number)
+  }
+
+  /// Adds a row that has unique values of other objects.
+  private mutating func meet(
+    _ found: Set<Target>, _ given: SlotValues, _ number: Int
+  ) throws(ManagedObjectError) {
     switch rule {
     case .skip: skippedCount += 1
     case .fail: throw conflict(number, "has unique values that another object has")
     case .update:
-      guard found.count == 1 else { throw conflict(number, "has unique values of \(found.count) different objects") }
+      guard let target = found.first, found.count == 1 else {
+        throw conflict(number, "has unique values of \(found.count) different objects")
+      }
       try update(target, given, number)
     }
   }

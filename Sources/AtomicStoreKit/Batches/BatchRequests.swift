@@ -30,7 +30,23 @@ public struct BatchInsertRequest {
   /// The store; needed if several accept the entity.
   public var affectedStore: PersistentStore?
   /// Fills in the next row and returns false, or returns true if there are no more rows. It may throw.
-  public var rowHandler: (inout BatchRow) throws -> Bool
+  public var rowHandler: (inout BatchRow) throws -> Bool {
+    didSet { objects = nil }
+  }
+  /// The rows, if they are known.
+  private var objects: [[String: Any?]]?
+
+  /// What fills in the rows of one execution: known rows begin anew each time.
+  func makeRowHandler() -> (inout BatchRow) throws -> Bool { objects.map(Self.handler) ?? rowHandler }
+
+  private static func handler(of objects: [[String: Any?]]) -> (inout BatchRow) throws -> Bool {
+    var rest = objects.makeIterator()
+    return { row in
+      guard let values = rest.next() else { return true }
+      for (name, value) in values { row[name] = value }
+      return false
+    }
+  }
 
   /// Creates a request for rows that a closure makes, one at a time.
   ///
@@ -42,14 +58,10 @@ public struct BatchInsertRequest {
     self.rowHandler = rowHandler
   }
 
-  /// Creates a request for rows that are known, each with values by attribute name.
+  /// Creates a request for rows that are known, each with values by attribute name. It can be executed again.
   public init(entityName: String, objects: [[String: Any?]]) {
-    var rest = objects.makeIterator()
-    self.init(entityName: entityName) { row in
-      guard let values = rest.next() else { return true }
-      for (name, value) in values { row[name] = value }
-      return false
-    }
+    self.init(entityName: entityName, rowHandler: Self.handler(of: objects))
+    self.objects = objects
   }
 }
 

@@ -19,18 +19,19 @@ extension ManagedObjectContext {
     let plan = try batchPlan(request.entityName, cache)
     // Objects compute derived attributes, and incremental stores give references to objects.
     if !plan.derived.isEmpty || cache.isIncremental { return try insertThroughContext(request, plan) }
+    let nextRow = request.makeRowHandler()
     var given: [SlotValues] = []
     var complete: [SlotValues] = []
     while true {
       var row = BatchRow(plan, transformers)
-      if try request.rowHandler(&row) { break }
+      if try nextRow(&row) { break }
       complete.append(try row.completed(complete.count + 1))
       // Only an update needs to know what was set.
       if request.constraintRule == .update { given.append(row.values) }
     }
     for _ in 0..<100 {
       let version = try presentBatchVersion(cache)
-      var insertion = BatchInsertion(plan, cache, version, request.constraintRule)
+      var insertion = BatchInsertion(plan, cache, version, request.constraintRule, count: complete.count)
       for index in complete.indices {
         try insertion.add(
           request.constraintRule == .update ? given[index] : complete[index], complete[index], number: index + 1)
@@ -125,13 +126,14 @@ extension ManagedObjectContext {
 
   private func insertThroughContext(_ request: BatchInsertRequest, _ plan: EntityPlan) throws -> BatchResult {
     let context = batchContext()
+    let nextRow = request.makeRowHandler()
     var skippedCount = 0
     var count = 0
     // An object whose row says what it says already belongs to the result as well.
     var matched = ObjectList()
     while true {
       var row = BatchRow(plan, transformers)
-      if try request.rowHandler(&row) { break }
+      if try nextRow(&row) { break }
       count += 1
       if let error = row.error { throw error.inRow(count) }
       let values = try row.completed(count)

@@ -115,7 +115,7 @@ struct RowTestCompiler {
   }
 
   /// Compiles the rest of a path for every entity that the relationship may lead to. Also returns the result without a
-  /// destination.
+  /// destination: a path that leads on to a to-many has no elements there, of which any is false and all is true.
   private func destinations(
     _ property: PropertyPlan, _ rest: ArraySlice<String>, _ comparison: FetchPredicate.Comparison,
     elementsOf modifier: FetchPredicate.Modifier?
@@ -137,6 +137,7 @@ struct RowTestCompiler {
     }
     let null: Bool
     switch (comparison.comparator, comparison.right) {
+    case _ where comparison.modifier != .direct: null = comparison.modifier == .all
     case (.equal, .constant(let value)): null = value.isNull
     case (.notEqual, .constant(let value)): null = !value.isNull
     case (.notEqual, .objectID): null = true

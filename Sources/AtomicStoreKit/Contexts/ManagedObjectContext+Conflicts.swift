@@ -58,7 +58,7 @@ extension ManagedObjectContext {
   }
 
   /// The slots in which a version differs from the one that the object's changes are based on; all slots if the object
-  /// was removed. Nil if there can be no conflict.
+  /// was removed. Nil if there can be no conflict. Derived attributes follow from others: nobody decides about them.
   private func changedSlots(of object: ManagedObject, in version: NodeVersion) -> [Slot]? {
     guard let base = object.base, !object.flags.contains(.inserted), base !== version, object.reference != nil else {
       return nil
@@ -67,7 +67,9 @@ extension ManagedObjectContext {
       // Deleted on both sides: not a conflict.
       return object.flags.contains(.deleted) ? nil : object.plan.entity.slots
     }
-    return object.plan.entity.slots.filter { base.differs(slot: $0, of: object.node, from: version, node) }
+    return object.plan.entity.slots.filter { slot in
+      slot.attribute?.derivationExpression == nil && base.differs(slot: slot, of: object.node, from: version, node)
+    }
   }
 
   /// The node of an object in a version of its store; nil if the version does not have the object.
@@ -116,7 +118,9 @@ extension ManagedObjectContext {
       return values
     }
     let here = object.edits.map { edits in
-      edits.indices.filter { edits[$0] != nil && object.plan.properties[$0].slot >= 0 }.map {
+      edits.indices.filter {
+        edits[$0] != nil && object.plan.properties[$0].slot >= 0 && !object.plan.derived.contains($0)
+      }.map {
         object.plan.properties[$0].name
       }
     }
@@ -155,6 +159,7 @@ extension ManagedObjectContext {
     func version(of object: ManagedObject) -> NodeVersion? {
       versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
     }
+    takeBackDerivedChanges(to: version)
     noteStaleEnds(versions)
     var found: [DecidedConflict] = []
     var agreeing: [ManagedObject] = []

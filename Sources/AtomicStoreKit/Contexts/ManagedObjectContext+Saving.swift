@@ -207,6 +207,11 @@ extension ManagedObjectContext {
         if cache.isIncremental {
           let (changed, ends) = concernedObjects(in: cache)
           try cache.renew(changed + ends)
+          // Derived values are computed from other rows as well, which the first pass may name anew.
+          for _ in 0..<2 where cache.plan.entities.contains(where: { !$0.derived.isEmpty }) {
+            let inputs = derivationInputs(of: derivedOwners(of: inserted.elements + updated.elements))
+            try cache.renew(inputs.filter { $0.cache === cache && !$0.flags.contains(.inserted) })
+          }
         }
       } catch {
         throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
@@ -228,6 +233,12 @@ extension ManagedObjectContext {
       var hasChanged = decided.hasChanged
       if isMixed || mustReconcile {
         for (cache, version) in versions where reconcileRelationships(in: cache, version, decided) { hasChanged = true }
+      }
+      if isMixed {
+        func version(of object: ManagedObject) -> NodeVersion? {
+          versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
+        }
+        if try computeDerivedAgain(version) { hasChanged = true }
       }
       if pass > 0, !hasChanged { return }
       guard pass < max(1, maximumSavePasses) else { break }

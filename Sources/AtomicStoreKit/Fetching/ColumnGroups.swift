@@ -249,9 +249,8 @@ struct ColumnAggregate {
     case (.integer(let number), .integer(let known)):
       if function == .minimum ? number >= known : number <= known { return true }
     case (.double(let number), .double(let known)):
-      // Not-a-number cannot be compared.
-      guard !number.isNaN, !known.isNaN else { return false }
-      if function == .minimum ? number >= known : number <= known { return true }
+      // Not-a-number is less than all others, which the general comparison below knows.
+      if !number.isNaN, !known.isNaN, function == .minimum ? number >= known : number <= known { return true }
     default: break
     }
     guard case .value(let value) = row[column] else { return false }
@@ -261,7 +260,10 @@ struct ColumnAggregate {
       best[group] = value
       return true
     }
-    guard let order = PredicateEvaluator.order(value, best[group], []) else { return false }
+    guard
+      let order = PredicateEvaluator.order(value, best[group], [])
+        ?? NumberOrder.orderOfNotANumber(value, best[group])
+    else { return false }
     if function == .minimum ? order < 0 : order > 0 { best[group] = value }
     return true
   }

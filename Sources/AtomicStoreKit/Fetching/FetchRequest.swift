@@ -43,8 +43,14 @@ public struct FetchRequest<Result: ManagedObject> {
   /// for one row per object.
   public var propertiesToGroupBy: [String] = []
   /// The condition that groups must fulfil. It is evaluated on each group as a list, so `sum:(salary) > 100` or
-  /// `@count > 2`; a key that is grouped by has the value of the group.
+  /// `@count > 2`; a key that is grouped by has the value of the group, and a variable the value of the column with its
+  /// name: `$total > 100`.
   public var havingPredicate: FetchPredicate?
+  /// The same with the columns' expressions in place of their names.
+  var havingExpressions: FetchPredicate? {
+    havingPredicate?.substituting(
+      Dictionary(propertiesToFetch.map { ($0.name, $0.expression) }, uniquingKeysWith: { first, _ in first }))
+  }
   /// For ``ManagedObjectContext/fetchRows(_:)``: the order of the rows, by the names of columns, such as that of a sum.
   /// The columns must be values, not objects or lists. Rows that are equal by these keys, and all rows if there are
   /// none, are in the order of ``sortKeys``.

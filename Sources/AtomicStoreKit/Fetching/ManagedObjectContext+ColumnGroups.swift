@@ -8,7 +8,8 @@ extension ManagedObjectContext {
     guard isGrouped(request), !request.shouldRefreshRefetchedObjects, !hasPendingChanges else { return nil }
     let columns = columnsAsked(request)
     let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
-    let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: request.havingPredicate)
+    let having = request.havingExpressions
+    let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: having)
     guard plan.reason == nil, let groups = try columnGroups(request, keys, plan) else { return nil }
     let names = columns.map(\.name)
     let now = Date()
@@ -20,7 +21,7 @@ extension ManagedObjectContext {
         guard let value = groups.value(value, of: group) else { return nil }
         evaluator.groupKeys.append((expression, value))
       }
-      if let having = request.havingPredicate, try !Self.holds(having, evaluator) { continue }
+      if let having, try !Self.holds(having, evaluator) { continue }
       rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
     }
     return rows

@@ -2,6 +2,16 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
+extension ManagedObject {
+  /// Whether nothing that is stored changed but derived attributes.
+  fileprivate var hasOnlyDerivedChanges: Bool {
+    guard !plan.derived.isEmpty, flags.contains(.updated), flags.isDisjoint(with: [.inserted, .deleted]), let edits
+    else { return false }
+    let stored = edits.indices.filter { edits[$0] != nil && plan.properties[$0].slot >= 0 }
+    return !stored.isEmpty && stored.allSatisfy { plan.derived.contains($0) }
+  }
+}
+
 /// Attributes that are computed when their object is saved.
 extension ManagedObjectContext {
   /// Sets the derived attributes of an object that is being saved.
@@ -69,6 +79,98 @@ extension ManagedObjectContext {
     }
     for owner in owners where owner.context === self && !owner.flags.contains(.deleted) && owner.isReachable {
       if try computeDerived(owner) { noteChange(of: owner) }
+    }
+  }
+
+  // MARK: What others saved meanwhile
+
+  /// Takes back the changes of objects of which only derived attributes changed, if their stores changed as well: what
+  /// they follow from is known when all conflicts are resolved. An object that its store no longer has does not come
+  /// back for them.
+  func takeBackDerivedChanges(to version: (ManagedObject) -> NodeVersion?) {
+    for object in updated.elements where object.hasOnlyDerivedChanges {
+      guard let version = version(object), object.base !== version else { continue }
+      keepRestorePoint()
+      for p in object.plan.derived where object.edits?[p] != nil { object.setEdit(p, nil) }
+      derivedNow.remove(object)
+      guard node(of: object, in: version) != nil else {
+        updated.remove(object)
+        notice.invalidated.append(object)
+        object.abandon(.notInStore)
+        continue
+      }
+      rebase(object, to: version)
+      notice.refreshed.append(object)
+      if object.edits?.contains(where: { $0 != nil }) ?? false { continue }
+      updated.remove(object)
+      object.flags.remove([.updated, .prepared])
+    }
+  }
+
+  /// Computes the derived attributes of all objects that this save concerns from what the stores hold now, and from
+  /// what changed here. Objects without changes from which they are computed show what the stores hold from then on.
+  ///
+  /// - Returns: Whether a value that is stored changed.
+  func computeDerivedAgain(_ version: (ManagedObject) -> NodeVersion?) throws(ManagedObjectError) -> Bool {
+    let changed = inserted.elements + updated.elements
+    let owners = derivedOwners(of: changed)
+    for object in derivationInputs(of: owners) {
+      guard object.edits == nil, object.flags.isDisjoint(with: .changed), object.flags.contains(.realized),
+        let version = version(object), object.base !== version, node(of: object, in: version) != nil
+      else { continue }
+      keepRestorePoint()
+      rebase(object, to: version)
+      notice.refreshed.append(object)
+    }
+    var isChanged = false
+    for owner in owners where try computeDerived(owner) {
+      noteChange(of: owner)
+      isChanged = true
+    }
+    return isChanged
+  }
+
+  /// The objects whose derived attributes depend on changed objects, these included.
+  func derivedOwners(of changed: [ManagedObject]) -> [ManagedObject] {
+    var owners = ObjectList()
+    for object in changed where object.context === self && !object.flags.contains(.deleted) {
+      if !object.plan.derived.isEmpty { owners.append(object) }
+      guard let edits = object.edits else { continue }
+      for source in ModelPlan.plan(of: object.plan.entity.model).derivationSources[object.plan.index]
+      where edits[source.property] != nil {
+        collect(&owners, from: object, source.way[...])
+      }
+    }
+    return owners.elements.filter { $0.context === self && !$0.flags.contains(.deleted) && $0.isReachable }
+  }
+
+  /// The objects whose values the derived attributes of others are computed from, and these others.
+  func derivationInputs(of owners: [ManagedObject]) -> [ManagedObject] {
+    var inputs = ObjectList()
+    var paths: [ObjectIdentifier: [[String]]] = [:]
+    for owner in owners {
+      let plan = owner.plan
+      let all =
+        paths[ObjectIdentifier(plan)]
+        ?? plan.derived.flatMap {
+          DerivationExpression(plan.properties[$0].attribute?.derivationExpression ?? "").paths
+        }
+      paths[ObjectIdentifier(plan)] = all
+      inputs.append(owner)
+      for path in all { collectInputs(&inputs, from: owner, path[...]) }
+    }
+    return inputs.elements
+  }
+
+  private func collectInputs(_ inputs: inout ObjectList, from object: ManagedObject, _ path: ArraySlice<String>) {
+    guard let key = path.first, object.isReachable, let p = object.plan.property(named: key),
+      object.plan.properties[p].isRelationship
+    else { return }
+    let next =
+      object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+    for other in next {
+      inputs.append(other)
+      collectInputs(&inputs, from: other, path.dropFirst())
     }
   }
 

@@ -113,10 +113,11 @@ extension ManagedObjectContext {
           }
         }
       }
+      let having = request.havingExpressions
       for group in groups {
         var evaluator = PredicateEvaluator(list: group.objects, now: now, entityName: request.entityName)
         evaluator.groupKeys = zip(keys, group.key).map { ($0, $1) }
-        if let having = request.havingPredicate, try !Self.holds(having, evaluator) { continue }
+        if let having, try !Self.holds(having, evaluator) { continue }
         rows.append(
           FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
       }

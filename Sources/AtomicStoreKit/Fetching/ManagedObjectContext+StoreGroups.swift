@@ -149,7 +149,7 @@ extension ManagedObjectContext {
     let columns = columnsAsked(request)
     let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
     let plan = StoreGroupPlan(
-      keys: keys, columns: columns.map(\.expression), having: request.havingPredicate)
+      keys: keys, columns: columns.map(\.expression), having: request.havingExpressions)
     if let reason = plan.reason { return .memory(reason) }
     let paths = keys.map { key -> [String] in if case .keyPath(let path) = key { path } else { [] } }
     let leadsOn = (paths + plan.aggregates.map(\.path)).contains { $0.count > 1 }
@@ -242,13 +242,14 @@ extension ManagedObjectContext {
   ) throws -> [FetchedRow] {
     let columns = columnsAsked(request)
     let names = columns.map(\.name)
+    let having = request.havingExpressions
     let now = Date()
     var rows: [FetchedRow] = []
     rows.reserveCapacity(groups.count)
     for group in groups {
       var evaluator = PredicateEvaluator(list: [], now: now, entityName: request.entityName)
       evaluator.groupKeys = plan.values.map { ($0.expression, Self.value($0.value, of: group, cache)) }
-      if let having = request.havingPredicate, try !Self.holds(having, evaluator) { continue }
+      if let having, try !Self.holds(having, evaluator) { continue }
       rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
     }
     return rows

@@ -20,6 +20,7 @@ final class EntityPlan: Sendable {
   /// The slots of attributes that the model indexes: the first of a fetch index, or of a uniqueness constraint.
   let indexedSlots: Set<Int>
   private let names: NameTable
+  private let readMemory: ReadTable.Memory
   /// For reads by ``Managed`` properties.
   let reads: ReadTable
 
@@ -47,7 +48,8 @@ final class EntityPlan: Sendable {
         return (property.index, value)
       })
     if let above, own.isEmpty { names = above.names } else { names = NameTable(properties.map(\.nameBytes)) }
-    reads = ReadTable(properties)
+    readMemory = ReadTable.Memory(properties)
+    reads = readMemory.table
     let names = self.names
     let properties = self.properties
     let declared = entity.declaration

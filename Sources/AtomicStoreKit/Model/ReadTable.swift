@@ -4,7 +4,12 @@ import Synchronization
 ///
 /// A ``Managed`` property knows its name as the address of a literal, which is the same at each read. The table maps
 /// addresses to properties, so that a name is hashed and compared at its first read only.
-struct ReadTable: Sendable {
+///
+/// It consists of pointers into a ``Memory`` that the entity's plan retains: each read would retain and release any
+/// object in it, which costs more than the rest of the read.
+///
+/// `@unchecked Sendable`: the pointers are constant, the forms are only read, and the entries are atomics.
+struct ReadTable: @unchecked Sendable {
   /// How a property's value is stored, if it can be read from its column directly.
   enum Form: UInt8, Sendable {
     case general, text, integer, boolean, double, float, date, toOne
@@ -13,39 +18,57 @@ struct ReadTable: Sendable {
     let slot: Int32
     let form: Form
   }
-  /// By property.
-  let cells: [Cell]
+  private let cells: UnsafePointer<Cell>
+  private let count: Int
   /// An address in the low 48 bits, the property's number plus one in the others; 0 for an empty entry. Entries are
   /// independent of each other: any thread may replace one at any time.
-  private let entries: Entries
-  // The same memory, so that reading an entry retains nothing.
-  private nonisolated(unsafe) let first: UnsafeMutablePointer<Atomic<UInt64>>
+  private let first: UnsafeMutablePointer<Atomic<UInt64>>
   private let shift: UInt64
 
-  /// Owns the entries.
+  /// Owns what a table points to.
   ///
-  /// `@unchecked Sendable`: the pointer is constant, the memory lives as long as the object, and it holds atomics.
-  private final class Entries: @unchecked Sendable {
-    let first: UnsafeMutablePointer<Atomic<UInt64>>
-    let count: Int
-    init(count: Int) {
-      first = .allocate(capacity: count)
-      self.count = count
-      for index in 0..<count { (first + index).initialize(to: Atomic(0)) }
+  /// `@unchecked Sendable`: the pointers are constant, and the memory is released with the object.
+  final class Memory: @unchecked Sendable {
+    private let cells: UnsafeMutablePointer<Cell>
+    private let entries: UnsafeMutablePointer<Atomic<UInt64>>
+    private let entryCount: Int
+    /// Valid while this object lives.
+    let table: ReadTable
+
+    init(_ properties: [PropertyPlan]) {
+      cells = .allocate(capacity: max(properties.count, 1))
+      for (index, property) in properties.enumerated() {
+        let cell = Cell(slot: Int32(truncatingIfNeeded: property.slot), form: Form(property))
+        (cells + index).initialize(to: cell)
+      }
+      var bits: UInt64 = 3
+      while 1 << bits < properties.count * 2, bits < 12 { bits += 1 }
+      entryCount = 1 << Int(bits)
+      entries = .allocate(capacity: entryCount)
+      for index in 0..<entryCount { (entries + index).initialize(to: Atomic(0)) }
+      table = ReadTable(cells: cells, count: properties.count, first: entries, shift: 64 - bits)
     }
+
     deinit {
-      first.deinitialize(count: count)
-      first.deallocate()
+      entries.deinitialize(count: entryCount)
+      entries.deallocate()
+      cells.deallocate()
     }
   }
 
-  init(_ properties: [PropertyPlan]) {
-    cells = properties.map { Cell(slot: Int32(truncatingIfNeeded: $0.slot), form: Form($0)) }
-    var bits: UInt64 = 3
-    while 1 << bits < properties.count * 2, bits < 12 { bits += 1 }
-    shift = 64 - bits
-    entries = Entries(count: 1 << Int(bits))
-    first = entries.first
+  private init(
+    cells: UnsafePointer<Cell>, count: Int, first: UnsafeMutablePointer<Atomic<UInt64>>, shift: UInt64
+  ) {
+    self.cells = cells
+    self.count = count
+    self.first = first
+    self.shift = shift
+  }
+
+  /// How to read a property by its number.
+  @inline(__always) subscript(property: Int) -> Cell {
+    precondition(property >= 0 && property < count, "no such property")
+    return cells[property]
   }
 
   private static let addressMask: UInt64 = 0xFFFF_FFFF_FFFF

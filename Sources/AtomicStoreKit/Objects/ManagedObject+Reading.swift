@@ -12,7 +12,7 @@ extension ManagedObject {
     guard flags.contains(.realized), edits == nil, overlay == nil, let p = plan.reads.property(key.key),
       let cells = base?.cells
     else { return nil }
-    let cell = plan.reads.cells[p]
+    let cell = plan.reads[p]
     guard cell.form == form else { return nil }
     noteAccess(p)
     return (cells, Int(cell.slot))
@@ -27,7 +27,7 @@ extension ManagedObject {
   /// The value of an attribute whose type the direct way serves; nil if it has to be read in the general way.
   @inline(__always) final func cellValue(_ p: Int) -> StoredValue? {
     guard edits == nil, overlay == nil, let cells = base?.cells else { return nil }
-    let cell = plan.reads.cells[p]
+    let cell = plan.reads[p]
     let slot = Int(cell.slot)
     switch cell.form {
     case .general, .toOne: return nil

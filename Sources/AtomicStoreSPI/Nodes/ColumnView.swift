@@ -37,10 +37,12 @@ package struct ColumnView {
   }
 
   /// For cells of fixed width.
-  @inline(__always) package func isPresent(_ row: Int) -> Bool { presence[row >> 6] & (1 << UInt64(row & 63)) != 0 }
+  @inlinable @inline(__always) package func isPresent(_ row: Int) -> Bool {
+    presence[row >> 6] & (1 << UInt64(row & 63)) != 0
+  }
 
   /// The bytes of a value of variable length; nil for null.
-  @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
+  @inlinable @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
     let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
     let length = UInt32(truncatingIfNeeded: place >> 32)
     guard length != .max else { return nil }
@@ -49,10 +51,12 @@ package struct ColumnView {
   }
 
   /// The handle of a to-one; all bits set for null.
-  @inline(__always) package func handle(_ row: Int) -> UInt64 { cells.load(fromByteOffset: row &* 8, as: UInt64.self) }
+  @inlinable @inline(__always) package func handle(_ row: Int) -> UInt64 {
+    cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+  }
 
   /// The handles of a to-many.
-  @inline(__always) package func handles(_ row: Int) -> UnsafeBufferPointer<UInt64> {
+  @inlinable @inline(__always) package func handles(_ row: Int) -> UnsafeBufferPointer<UInt64> {
     let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
     let length = UInt32(truncatingIfNeeded: place >> 32)
     guard length != .max else { return UnsafeBufferPointer(start: nil, count: 0) }
@@ -65,8 +69,8 @@ package struct ColumnView {
 /// The references of an entity's rows as raw memory.
 package struct ReferenceView {
   package let rows: Int
-  let numbers: UnsafePointer<Int64>
-  let texts: ColumnView?
+  package let numbers: UnsafePointer<Int64>
+  package let texts: ColumnView?
 
   init(_ table: EntityTable) {
     rows = table.count
@@ -75,11 +79,11 @@ package struct ReferenceView {
   }
 
   /// Whether there may be string references.
-  package var hasTexts: Bool { texts != nil }
+  @inlinable package var hasTexts: Bool { texts != nil }
   /// The integer reference of a row whose reference is not a string.
-  @inline(__always) package func number(_ row: Int) -> Int64 { numbers[row] }
+  @inlinable @inline(__always) package func number(_ row: Int) -> Int64 { numbers[row] }
   /// The bytes of a string reference; nil if the row's reference is an integer.
-  @inline(__always) package func text(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
+  @inlinable @inline(__always) package func text(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
     guard let texts, row < texts.rows else { return nil }
     return texts.bytes(row)
   }

@@ -9,13 +9,23 @@ public import FoundationEssentials
 public struct EntityReader: Sendable {
   /// The data of the reader, behind one reference: formats keep readers in arrays, and copying all parts of a table
   /// would retain a dozen objects.
-  private final class Content: Sendable {
+  ///
+  /// `@unchecked Sendable`: everything is constant, and the memory behind the headers is only read: a column that the
+  /// reader's table and another one own is copied before it is written to.
+  private final class Content: @unchecked Sendable {
     let table: EntityTable
     let owner: NodeTable
+    let count: Int
+    /// By slot. Reading a cell through the table's array of columns would retain the array and the column.
+    let headers: UnsafeMutableBufferPointer<UnsafeMutablePointer<ColumnHeader>>
     init(_ table: EntityTable, _ owner: NodeTable) {
       self.table = table
       self.owner = owner
+      count = table.count
+      headers = .allocate(capacity: table.columns.count)
+      _ = headers.initialize(from: table.columns.lazy.map(\.header))
     }
+    deinit { headers.deallocate() }
   }
   private let content: Content
   /// The index of the entity whose rows these are.
@@ -27,26 +37,27 @@ public struct EntityReader: Sendable {
   }
 
   /// The number of rows, which in a snapshot is the number of nodes.
-  public var count: Int { content.table.count }
+  public var count: Int { content.count }
 
   /// Whether the row was deleted; never in a snapshot.
   public func isDeleted(row: Int) -> Bool { content.table.isDeleted(row) }
 
   @inline(__always) private func header(_ slot: Int, _ row: Int) -> UnsafeMutablePointer<ColumnHeader> {
-    precondition(row >= 0 && row < content.table.count, "row out of range")
-    return content.table.columns[slot].header
+    precondition(row >= 0 && row < content.count, "row out of range")
+    precondition(slot >= 0 && slot < content.headers.count, "slot out of range")
+    return content.headers[slot]
   }
 
   /// Returns the reference of a row's object. Creates a string if the reference is one; see also
   /// ``integerReference(row:)``.
   public func reference(row: Int) -> ReferenceObject {
-    precondition(row >= 0 && row < content.table.count, "row out of range")
+    precondition(row >= 0 && row < content.count, "row out of range")
     return content.table.reference(row)
   }
 
   /// The integer reference, or nil if it is a string.
   public func integerReference(row: Int) -> Int64? {
-    precondition(row >= 0 && row < content.table.count, "row out of range")
+    precondition(row >= 0 && row < content.count, "row out of range")
     if content.table.referenceText(row) != nil { return nil }
     return content.table.referenceNumber(row)
   }
@@ -54,7 +65,7 @@ public struct EntityReader: Sendable {
   /// The UTF-8 of a row's string reference, or nil if it is an integer.
   @_lifetime(borrow self)
   public func textReference(row: Int) -> Span<UInt8>? {
-    precondition(row >= 0 && row < content.table.count, "row out of range")
+    precondition(row >= 0 && row < content.count, "row out of range")
     guard let text = content.table.referenceText(row) else { return nil }
     // As in `bytes(slot:row:)`.
     return _overrideLifetime(Span(_unsafeElements: text), borrowing: self)

@@ -129,24 +129,33 @@ extension NodeTable {
   ///   entity.
   public mutating func addCacheNode(entity: Int, reference: ReferenceObject) throws(PersistentStoreError) -> NodeHandle
   {
-    let record = model.records[entity]
-    let place = StoreLocation(entity: record.description.name, reference: reference.description)
-    guard !record.description.isAbstract else {
+    // Nothing is copied out of the record or the table here, which would retain each of their parts for each node.
+    func place() -> StoreLocation {
+      StoreLocation(entity: model.records[entity].description.name, reference: reference.description)
+    }
+    guard !model.records[entity].description.isAbstract else {
       throw PersistentStoreError(
-        .invalidValue, "\(record.description.name) is abstract and cannot have objects", at: place)
+        .invalidValue, "\(model.records[entity].description.name) is abstract and cannot have objects", at: place())
     }
     let node = NodeHandle(entity: entity, row: entities[entity].count)
-    if let taken = lookups[record.root].insert(reference, node) {
+    if let taken = lookups[model.records[entity].root].insert(reference, node) {
       throw PersistentStoreError(
-        .duplicateReference, "the reference \(reference) is already used by \(objectReference(of: taken))", at: place)
+        .duplicateReference, "the reference \(reference) is already used by \(objectReference(of: taken))", at: place())
     }
-    if let last = entities[entity].count.checkedPredecessor, entities[entity].isCanonical,
-      !(entities[entity].reference(last) < reference)
-    {
+    if node.row > 0, entities[entity].isCanonical, !lastReference(of: entity, precedes: reference) {
       entities[entity].isCanonical = false
     }
     _ = entities[entity].appendRow(reference)
     return node
+  }
+
+  /// Whether the reference of an entity's last row comes before another one.
+  private func lastReference(of entity: Int, precedes reference: ReferenceObject) -> Bool {
+    let last = entities[entity].count - 1
+    if case .integer(let number) = reference, entities[entity].referenceTexts == nil {
+      return entities[entity].referenceNumbers.header.pointee.cell(last, as: Int64.self) < number
+    }
+    return entities[entity].reference(last) < reference
   }
 
   /// Removes a node. The caller must change the relationships that name it: a table in which one names a removed node
@@ -174,19 +183,23 @@ extension NodeTable {
   ///   node that is not in the table or not of the destination entity, `.limitExceeded` for more than 4 GiB in one
   ///   column.
   public mutating func set(_ value: StoredValue, slot: Int, of node: NodeHandle) throws(PersistentStoreError) {
-    let description = model.records[node.entity].slots[slot]
-    let place = StoreLocation(
-      entity: model.records[node.entity].description.name, reference: reference(of: node).description,
-      property: description.name)
     let row = node.row
-    switch description.kind {
-    case .attribute(let type):
-      guard type.accepts(value) else { throw .unacceptable(value, for: type, at: place) }
+    // An attribute's description and location are not copied: most values are accepted.
+    if case .attribute(let type) = model.records[node.entity].slots[slot].kind {
+      guard type.accepts(value) else { throw .unacceptable(value, for: type, at: location(of: node, slot)) }
       let header = entities[node.entity].own(slot)
-      entities[node.entity].deferred.remove(EntityTable.deferredKey(slot: slot, row: row))
+      if !entities[node.entity].deferred.isEmpty {
+        entities[node.entity].deferred.remove(EntityTable.deferredKey(slot: slot, row: row))
+      }
       let replaced = header.pointee.heapLength(row)
-      guard header.pointee.store(value, row: row, type: type) else { throw .columnFull(place) }
+      guard header.pointee.store(value, row: row, type: type) else { throw .columnFull(location(of: node, slot)) }
       header.pointee.waste(replaced)
+      return
+    }
+    let description = model.records[node.entity].slots[slot]
+    let place = location(of: node, slot)
+    switch description.kind {
+    case .attribute: break
     case .toOne:
       var bits = NodeHandle.nullBits
       switch value {
@@ -214,6 +227,12 @@ extension NodeTable {
       guard header.pointee.setHandles(row, list) else { throw .columnFull(place) }
       header.pointee.waste(replaced)
     }
+  }
+
+  private func location(of node: NodeHandle, _ slot: Int) -> StoreLocation {
+    StoreLocation(
+      entity: model.records[node.entity].description.name, reference: reference(of: node).description,
+      property: model.records[node.entity].slots[slot].name)
   }
 
   /// Sets the value of the property with that name.
@@ -244,10 +263,6 @@ extension NodeTable {
     }
     return node
   }
-}
-
-extension Int {
-  fileprivate var checkedPredecessor: Int? { self > 0 ? self - 1 : nil }
 }
 
 // MARK: - What a format may hang on nodes

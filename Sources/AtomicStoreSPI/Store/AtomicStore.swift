@@ -330,8 +330,11 @@ extension AtomicStore {
       throw PersistentStoreError(.internalInconsistency, "a new node must have a reference")
     }
     let node = try nodes.addCacheNode(entity: object.entity, reference: reference)
-    for slot in object.values.slots where !nodes.model.isRelationship(slot: slot, of: object.entity) {
-      if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
+    for slot in 0..<object.values.slotLimit {
+      guard let value = object.values[slot], !nodes.model.isRelationship(slot: slot, of: object.entity) else {
+        continue
+      }
+      try nodes.set(value, slot: slot, of: node)
     }
     return node
   }
@@ -339,7 +342,7 @@ extension AtomicStore {
   public mutating func updateCacheNode(
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) {
-    for slot in object.values.slots {
+    for slot in 0..<object.values.slotLimit {
       if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
     }
   }

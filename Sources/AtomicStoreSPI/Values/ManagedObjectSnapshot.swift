@@ -41,6 +41,9 @@ public struct SlotValues: Sendable, ExpressibleByDictionaryLiteral, Sequence {
   /// The slots that have a value here, in ascending order.
   public var slots: [Int] { cells.indices.filter { cells[$0] != nil } }
 
+  /// One more than the greatest slot that may have a value here: a loop over the slots allocates nothing.
+  package var slotLimit: Int { cells.count }
+
   public func makeIterator() -> AnyIterator<(slot: Int, value: StoredValue)> {
     var next = 0
     return AnyIterator {

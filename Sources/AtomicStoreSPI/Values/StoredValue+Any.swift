@@ -3,7 +3,7 @@ import FoundationEssentials
 extension StoredValue {
   /// The value as `value(forKey:)` returns it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
   /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text if Foundation would change it.
-  package var anyValue: Any? {
+  public var anyValue: Any? {
     switch self {
     case .null, .toOne, .toMany: nil
     case .boolean(let flag): flag

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "590905bbb83ecab7574208c2e5a2423997b139d0ec54af8c5336fc357fabb190"
+#define ASP_INTERFACE "d44e22f2ac4d6db0cb30efc7e2106943d821003c6d7a98e52b38cc281eb95099"

@@ -123,8 +123,11 @@ final class PendingSave {
       added.append((try format.newCacheNode(for: object, in: &nodes), object))
     }
     for (node, object) in added {
-      for slot in object.values.slots where nodes.model.isRelationship(slot: slot, of: object.entity) {
-        if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
+      for slot in 0..<object.values.slotLimit {
+        guard let value = object.values[slot], nodes.model.isRelationship(slot: slot, of: object.entity) else {
+          continue
+        }
+        try nodes.set(value, slot: slot, of: node)
       }
     }
     var changed = added.map(\.node)

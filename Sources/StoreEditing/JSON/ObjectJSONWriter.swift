@@ -16,6 +16,14 @@ struct ObjectJSONWriter {
   /// Whether IDs, entities and references are written.
   let includesIDs: Bool
   private var written: Set<ObjectIdentifier> = []
+  /// Where an object stands inside another one: at the fewest steps from the outermost, however it is reached besides.
+  private struct Place: Hashable {
+    let owner: ObjectIdentifier
+    let slot: Int
+  }
+  private var places: [ObjectIdentifier: Place] = [:]
+  /// Keeps the objects that have a place.
+  private var placed: [ManagedObject] = []
 
   init(depth: Int, includesIDs: Bool) {
     // As deep as it can be read again; what lies deeper is a reference.
@@ -26,15 +34,39 @@ struct ObjectJSONWriter {
   mutating func json(_ objects: [ManagedObject]) throws -> JSONValue {
     // What comes later in the list is not written inside an earlier object.
     let listed = Set(objects.map { ObjectIdentifier($0) })
-    return .array(try objects.map { try json($0, depth, listed) })
+    return .array(try objects.map { try outermost($0, listed) })
   }
 
-  mutating func json(_ object: ManagedObject) throws -> JSONValue { try json(object, depth, []) }
+  mutating func json(_ object: ManagedObject) throws -> JSONValue { try outermost(object, []) }
 
-  private mutating func json(
-    _ object: ManagedObject, _ depth: Int, _ listed: Set<ObjectIdentifier>
-  ) throws -> JSONValue {
+  private mutating func outermost(_ object: ManagedObject, _ listed: Set<ObjectIdentifier>) throws -> JSONValue {
     written.insert(ObjectIdentifier(object))
+    try place(relatedTo: object, listed)
+    return try json(object, depth)
+  }
+
+  /// Gives each object that is within the depth a place, step by step from the outermost one.
+  private mutating func place(relatedTo object: ManagedObject, _ listed: Set<ObjectIdentifier>) throws {
+    var next = [object]
+    for _ in 0..<depth {
+      var reached: [ManagedObject] = []
+      for owner in next {
+        for slot in owner.entity.slots where slot.isRelationship {
+          for other in try owner.objects(forRelationshipNamed: slot.name) {
+            let id = ObjectIdentifier(other)
+            guard !listed.contains(id), written.insert(id).inserted else { continue }
+            places[id] = Place(owner: ObjectIdentifier(owner), slot: slot.index)
+            reached.append(other)
+          }
+        }
+      }
+      if reached.isEmpty { return }
+      placed += reached
+      next = reached
+    }
+  }
+
+  private func json(_ object: ManagedObject, _ depth: Int) throws -> JSONValue {
     var members: [(String, JSONValue)] = []
     if includesIDs {
       members.append((Self.idKey, .string(object.objectID.uriRepresentation)))
@@ -49,23 +81,22 @@ struct ObjectJSONWriter {
         members.append((slot.name, value.json(isDeclared: type != .undefined)))
       case .toOne:
         let other = try object.objects(forRelationshipNamed: slot.name).first
-        members.append((slot.name, try other.map { try related($0, depth, listed) } ?? .null))
+        members.append((slot.name, try other.map { try related($0, object, slot, depth) } ?? .null))
       case .toMany:
         let others = try object.objects(forRelationshipNamed: slot.name)
-        members.append((slot.name, .array(try others.map { try related($0, depth, listed) })))
+        members.append((slot.name, .array(try others.map { try related($0, object, slot, depth) })))
       }
     }
     if !includesIDs, depth == 0 { members.removeAll { object.entity.relationshipsByName[$0.0] != nil } }
     return .object(members)
   }
 
-  private mutating func related(
-    _ object: ManagedObject, _ depth: Int, _ listed: Set<ObjectIdentifier>
+  private func related(
+    _ object: ManagedObject, _ owner: ManagedObject, _ slot: Slot, _ depth: Int
   ) throws -> JSONValue {
-    let id = ObjectIdentifier(object)
-    guard depth > 0, !written.contains(id), !listed.contains(id) else {
+    guard places[ObjectIdentifier(object)] == Place(owner: ObjectIdentifier(owner), slot: slot.index) else {
       return .object([(Self.referenceKey, .string(object.objectID.uriRepresentation))])
     }
-    return try json(object, depth - 1, listed)
+    return try json(object, depth - 1)
   }
 }

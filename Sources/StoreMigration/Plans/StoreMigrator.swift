@@ -49,7 +49,25 @@ public struct StoreMigrator: Sendable {
   private func run(_ stages: [MigrationPlan.Stage], _ nodes: NodeTable, _ store: UUID) throws -> Result {
     var result = Result(nodes: try nodes.canonical(), steps: [])
     for stage in stages { try run(stage, &result, store) }
+    try Self.refuseDuplicates(nodes, result.nodes, stages.last?.name)
     return result
+  }
+
+  /// Refuses objects that break a uniqueness constraint after the migration, and did not before: the next save would
+  /// merge them, and lose values.
+  private static func refuseDuplicates(_ old: NodeTable, _ new: NodeTable, _ step: String?) throws {
+    func name(_ group: UniquenessGroup) -> String { ([group.entity.name] + group.constraint).joined(separator: "\n") }
+    let known = Set(UniquenessGroup.all(in: old).map(name))
+    let groups = UniquenessGroup.all(in: new).filter { !known.contains(name($0)) }
+    guard !groups.isEmpty else { return }
+    let obstacles = groups.prefix(20).map { group in
+      let objects = group.nodes.prefix(2).map { "\(new.objectReference(of: $0))" }.joined(separator: " and ")
+      return MappingObstacle(
+        entityName: group.entity.name, propertyName: group.constraint.joined(separator: ", "),
+        reason: "\(objects) have the same value, '\(group.keyText)', which must be unique",
+        objectCount: group.nodes.count)
+    }
+    throw MigrationError(obstacles: obstacles, losses: [], step: step)
   }
 
   private func run(_ stage: MigrationPlan.Stage, _ result: inout Result, _ store: UUID) throws {

@@ -33,12 +33,31 @@ package enum NumberOrder {
       default: return nil
       }
     }
+    var isNotANumber: Bool {
+      switch self {
+      case .integer: false
+      case .double(let number): number.isNaN
+      case .decimal(let number): number.isNaN
+      }
+    }
     package var asDouble: Double {
       switch self {
       case .integer(let number): Double(number)
       case .double(let number): number
       case .decimal(let number): Double(number.description) ?? .nan
       }
+    }
+  }
+
+  /// The order of two numbers of which at least one is not-a-number, as sorting has it: before all others. Nil for
+  /// other values.
+  package static func orderOfNotANumber(_ one: StoredValue, _ other: StoredValue) -> Int? {
+    guard let x = Number(one), let y = Number(other) else { return nil }
+    switch (x.isNotANumber, y.isNotANumber) {
+    case (true, true): return 0
+    case (true, false): return -1
+    case (false, true): return 1
+    case (false, false): return nil
     }
   }
 

@@ -69,7 +69,7 @@ extension PredicateEvaluator {
     if name == "min:" || name == "max:" {
       guard var best = values.first else { return .null }
       for value in values.dropFirst() {
-        guard let order = Self.order(value, best, []) else {
+        guard let order = Self.order(value, best, []) ?? NumberOrder.orderOfNotANumber(value, best) else {
           throw failure("\(name) cannot compare \(value.kindDescription) with \(best.kindDescription)")
         }
         if name == "min:" ? order < 0 : order > 0 { best = value }

@@ -70,6 +70,17 @@ package struct ValueConversion {
     }
   }
 
+  /// A floating-point number in a form that decimals do not have: below their range, such as `5e-324`, infinite, or
+  /// not-a-number, as `nan` or with its bits. Nil for all other texts and types.
+  package static func unusualNumber(_ text: String, as type: AttributeType) -> StoredValue? {
+    guard DecimalNumber(text).map(\.isNaN) ?? true else { return nil }
+    switch type {
+    case .double: return ExactText.double(Array(text.utf8).span).map { .double($0) }
+    case .float: return ExactText.float(Array(text.utf8).span).map { .float($0) }
+    default: return nil
+    }
+  }
+
   /// A scheme, a colon, and something after it that has no blank.
   private static func isURI(_ text: String) -> Bool {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), let first = text.utf8.first,

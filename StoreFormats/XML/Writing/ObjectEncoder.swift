@@ -33,19 +33,21 @@ struct ObjectEncoder: Sendable {
   ) throws(PersistentStoreError) {
     writer.append(plan.head)
     appendIdentifier(plan, row: row, to: writer)
+    let reader = plan.reader
+    // By index: a loop over the plans would retain each of them, also for null.
+    var next = 0
+    while next < plan.attributes.count, reader.isNull(slot: plan.attributes[next].index, row: row) { next += 1 }
     // As in Core Data: an object without properties is on one line.
-    guard
-      !plan.relationships.isEmpty || plan.attributes.contains(where: { !plan.reader.isNull(slot: $0.index, row: row) })
-    else {
+    guard next < plan.attributes.count || !plan.relationships.isEmpty else {
       writer.append("\"></object>\n")
       return try writer.flushIfNeeded()
     }
     writer.append("\">\n")
-    for slot in plan.attributes {
-      if plan.reader.isNull(slot: slot.index, row: row) { continue }
-      try writeAttribute(plan, slot, row, to: writer)
+    for index in next..<plan.attributes.count
+    where !reader.isNull(slot: plan.attributes[index].index, row: row) {
+      try writeAttribute(plan, plan.attributes[index], row, to: writer)
     }
-    for slot in plan.relationships { writeRelationship(plan, slot, row, to: writer) }
+    for index in plan.relationships.indices { writeRelationship(plan, plan.relationships[index], row, to: writer) }
     writer.append("    </object>\n")
     try writer.flushIfNeeded()
   }

@@ -256,4 +256,21 @@ import Testing
     stack.context.processPendingChanges()
     #expect(controller.fetchedObjects?.map { $0["mail"] as? String } == ["a", "b"])
   }
+
+  @Test("a request for known rows can be executed again, and a handler of the program's own takes their place")
+  func again() throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.model))
+    let rows: [[String: Any?]] = [["mail": "a", "code": 1], ["mail": "b", "code": 2]]
+    var request = BatchInsertRequest(entityName: "User", objects: rows)
+    _ = try stack.insert("User", ["mail": "a", "code": 9])
+    try stack.context.save()
+    #expect(throws: (any Error).self) { try stack.context.execute(request) }
+    request.constraintRule = .skip
+    let second = try stack.context.execute(request)
+    #expect(second.count == 1 && second.skippedCount == 1)
+    let third = try stack.context.execute(request)
+    #expect(third.count == 0 && third.skippedCount == 2)
+    request.rowHandler = { _ in true }
+    #expect(try stack.context.execute(request).skippedCount == 0)
+  }
 }
