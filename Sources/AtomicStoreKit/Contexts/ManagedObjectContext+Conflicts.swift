@@ -74,7 +74,7 @@ extension ManagedObjectContext {
 
   /// The node of an object in a version of its store; nil if the version does not have the object.
   func node(of object: ManagedObject, in version: NodeVersion) -> NodeHandle? {
-    if object.base === version { return object.node }
+    if object.base === version { return version.isGone(object.node) ? nil : object.node }
     guard let reference = object.reference, let node = version.handle(for: reference, root: object.plan.root),
       node.entity == object.plan.index
     else { return nil }

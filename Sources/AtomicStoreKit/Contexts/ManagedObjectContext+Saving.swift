@@ -207,6 +207,11 @@ extension ManagedObjectContext {
         if cache.isIncremental {
           let (changed, ends) = concernedObjects(in: cache)
           try cache.renew(changed + ends)
+          // An object that was deleted meanwhile may come back, without others that were deleted with it.
+          if let version = cache.currentVersion() {
+            let lost = changed.filter { !$0.flags.contains(.deleted) && node(of: $0, in: version) == nil }
+            try cache.renew(lost.flatMap { relatedObjects(of: $0) })
+          }
           // Derived values are computed from other rows as well, which the first pass may name anew.
           for _ in 0..<2 where cache.plan.entities.contains(where: { !$0.derived.isEmpty }) {
             let inputs = derivationInputs(of: derivedOwners(of: inserted.elements + updated.elements))
@@ -220,6 +225,13 @@ extension ManagedObjectContext {
       versions.append((cache, version))
     }
     return versions
+  }
+
+  /// The objects at the other ends of an object's stored relationships, as the object reads them.
+  private func relatedObjects(of object: ManagedObject) -> [ManagedObject] {
+    object.plan.relationships.filter { object.plan.properties[$0].slot >= 0 }.flatMap { p in
+      object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
+    }.filter { $0.context === self && !$0.flags.contains(.inserted) }
   }
 
   /// Adapts the changes to what the stores hold now: resolves conflicts, makes both ends of relationships agree, and

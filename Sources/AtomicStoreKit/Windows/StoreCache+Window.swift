@@ -86,6 +86,8 @@ extension StoreCache: NodeWindowSource {
     var next = mine.compactMap { object in
       object.reference.flatMap { window.knownHandle(for: $0, root: object.plan.root) }
     }
+    // What others lead to may never have been read, and be gone.
+    for node in next where !window.isFilled(node) { _ = window.fill(node) }
     next += readPartners(of: mine, in: window)
     var known = Set(next)
     while !next.isEmpty {

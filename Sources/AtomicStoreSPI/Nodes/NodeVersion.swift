@@ -229,6 +229,8 @@ package final class NodeVersion: @unchecked Sendable {
 extension NodeVersion {
   /// Whether a row's values were read. True in a version that has all nodes.
   package func isFilled(_ node: NodeHandle) -> Bool { window?.isFilled(node) ?? true }
+  /// Whether a window was told that its store does not have the object.
+  package func isGone(_ node: NodeHandle) -> Bool { window?.isGone(node) ?? false }
   /// Whether a to-many was read. True in a version that has all nodes.
   package func isKnown(slot: Int, of node: NodeHandle) -> Bool { window?.isKnown(slot: slot, node) ?? true }
   /// Reads a hollow row. False if the store does not have its object.

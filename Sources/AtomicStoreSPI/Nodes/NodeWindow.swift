@@ -67,6 +67,7 @@ final class NodeWindow {
   }
 
   func isFilled(_ node: NodeHandle) -> Bool { filled[node.entity][node.row] }
+  func isGone(_ node: NodeHandle) -> Bool { gone[node.entity][node.row] }
   func isKnown(slot: Int, _ node: NodeHandle) -> Bool { known[node.entity][slot]?[node.row] ?? false }
   func version(of node: NodeHandle) -> Int64 {
     node.row < versions[node.entity].count ? versions[node.entity][node.row] : 0

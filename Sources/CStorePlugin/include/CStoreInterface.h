@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "d44e22f2ac4d6db0cb30efc7e2106943d821003c6d7a98e52b38cc281eb95099"
+#define ASP_INTERFACE "2212b9701a1459cffb904e5c664313ad9afa7f2d6c24266319c03ad150780564"

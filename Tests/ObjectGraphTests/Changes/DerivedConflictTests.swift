@@ -52,7 +52,7 @@ import Testing
 
     func all(_ entity: String, in context: ManagedObjectContext) throws -> [ManagedObject] {
       try context.fetch(
-        FetchRequest<ManagedObject>(entityName: entity, sortKeys: entity == "Team" ? ["name"] : ["age"]))
+        FetchRequest<ManagedObject>(entityName: entity, sortKeys: [SortKey(entity == "Team" ? "name" : "age")]))
     }
 
     /// What a program that opens the store now finds: each team with its derived values, and the ages of its members.
@@ -118,7 +118,7 @@ import Testing
       try persons[0].setValue(50, forKey: "age")
       do { try b.save() } catch {
         // The person itself changed on both sides: its team was cleared.
-        #expect(policy == .error && (error as? ManagedObjectError)?.conflicts.map(\.objectID.entityName) == ["Person"])
+        #expect(policy == .error && error.conflicts.map(\.objectID.entityName) == ["Person"])
         continue
       }
       #expect(policy != .error)
