@@ -60,9 +60,10 @@ extension ManagedObjectContext {
   /// The slots in which a version differs from the one that the object's changes are based on; all slots if the object
   /// was removed. Nil if there can be no conflict. Derived attributes follow from others: nobody decides about them.
   private func changedSlots(of object: ManagedObject, in version: NodeVersion) -> [Slot]? {
-    guard let base = object.base, !object.flags.contains(.inserted), base !== version, object.reference != nil else {
-      return nil
-    }
+    guard let base = object.base, !object.flags.contains(.inserted), object.reference != nil,
+      // A window keeps the values of an object that its store no longer has.
+      base !== version || version.isGone(object.node)
+    else { return nil }
     guard let node = node(of: object, in: version) else {
       // Deleted on both sides: not a conflict.
       return object.flags.contains(.deleted) ? nil : object.plan.entity.slots
