@@ -99,6 +99,8 @@ extension ManagedObjectContext {
           "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is no longer in the parent context",
           objectID: object.objectID, entityName: object.plan.name, reason: .notInStore)
       }
+      // What a fault reads moves on with its store, and a change by others would not be noticed as a conflict.
+      if !parentObject.flags.contains(.deleted) { try parentObject.realize() }
     }
     for object in changes.inserted + changes.updated { try checkDestinations(of: object) }
     for object in changes.inserted {

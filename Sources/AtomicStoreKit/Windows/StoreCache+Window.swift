@@ -147,9 +147,10 @@ extension StoreCache: NodeWindowSource {
     }
   }
 
-  /// Has the values of an object read again when they are next asked for.
+  /// Has the values of an object read again when they are next asked for. An object of a child context reads its
+  /// parent's: the row is that of the parent's object, which may have changes that are based on it.
   func forgetRow(of object: ManagedObject) {
-    guard isIncremental, let window = heldWindow, let reference = object.reference,
+    guard isIncremental, object.extras?.parentObject == nil, let window = heldWindow, let reference = object.reference,
       let node = window.knownHandle(for: reference, root: object.plan.root)
     else { return }
     window.forget(node)
