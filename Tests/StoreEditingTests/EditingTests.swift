@@ -94,8 +94,13 @@ import Testing
     #expect(throws: (any Error).self) {
       _ = try numbers.insertObject(entityName: "N", values: [PropertyAssignment("d", text: "1e400")])
     }
+    for text in ["1e-50", "1e-200"] {
+      #expect(throws: (any Error).self) {
+        _ = try numbers.insertObject(entityName: "N", values: [PropertyAssignment("f", text: text)])
+      }
+    }
     #expect(throws: (any Error).self) {
-      _ = try numbers.insertObject(entityName: "N", values: [PropertyAssignment("f", text: "1e-50")])
+      _ = try numbers.insertObject(entityName: "N", values: [PropertyAssignment("d", text: "1e-400")])
     }
   }
 }

@@ -79,8 +79,13 @@ import Testing
       #expect(error.obstacles.map(\.entityName) == ["P"] && error.obstacles.first?.propertyName == "k")
       #expect(error.obstacles.first?.objectCount == 2)
     }
-    let renamed = EntityDescription(
+    let more = EntityDescription(
       name: "P", properties: properties + [.attribute("w", .string)], uniquenessConstraints: [["k"]])
+    #expect(try Self.migrated(try nodes(unique), more).count == 3)
+    let renamed = EntityDescription(
+      name: "P",
+      properties: [.attribute(AttributeDescription(name: "key", type: .string, renamingIdentifier: "k"))]
+        + properties.dropFirst(), uniquenessConstraints: [["key"]])
     #expect(try Self.migrated(try nodes(unique), renamed).count == 3)
     let pair = EntityDescription(name: "P", properties: properties, uniquenessConstraints: [["k", "v"]])
     #expect(try Self.migrated(try nodes(EntityDescription(name: "P", properties: properties)), pair).count == 3)

@@ -100,7 +100,7 @@ extension ManagedObjectContext {
           objectID: object.objectID, entityName: object.plan.name, reason: .notInStore)
       }
       // What a fault reads moves on with its store, and a change by others would not be noticed as a conflict.
-      if !parentObject.flags.contains(.deleted) { try parentObject.realize() }
+      if object.flags.isDisjoint(with: .deleted), !parentObject.flags.contains(.deleted) { try parentObject.realize() }
     }
     for object in changes.inserted + changes.updated { try checkDestinations(of: object) }
     for object in changes.inserted {

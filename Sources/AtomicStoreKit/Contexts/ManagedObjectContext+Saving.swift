@@ -206,17 +206,14 @@ extension ManagedObjectContext {
         try persistentStoreCoordinator.reloadIfChanged(cache.store)
         if cache.isIncremental {
           let (changed, ends) = concernedObjects(in: cache)
+          let before = cache.currentVersion()
           try cache.renew(changed + ends)
           // An object that was deleted meanwhile may come back, without others that were deleted with it.
           if let version = cache.currentVersion() {
             let lost = changed.filter { !$0.flags.contains(.deleted) && node(of: $0, in: version) == nil }
             try cache.renew(lost.flatMap { relatedObjects(of: $0) })
           }
-          // Derived values are computed from other rows as well, which the first pass may name anew.
-          for _ in 0..<2 where cache.plan.entities.contains(where: { !$0.derived.isEmpty }) {
-            let inputs = derivationInputs(of: derivedOwners(of: inserted.elements + updated.elements))
-            try cache.renew(inputs.filter { $0.cache === cache && !$0.flags.contains(.inserted) })
-          }
+          try renewDerivationInputs(in: cache, since: before)
         }
       } catch {
         throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
@@ -225,6 +222,24 @@ extension ManagedObjectContext {
       versions.append((cache, version))
     }
     return versions
+  }
+
+  /// Reads the rows again that derived values are computed from. Where nothing that the save concerns was changed by
+  /// others, these values hold: whoever changes a row also writes what is derived from it.
+  private func renewDerivationInputs(
+    in cache: StoreCache, since before: NodeVersion?
+  ) throws(PersistentStoreError) {
+    guard cache.plan.entities.contains(where: { !$0.derived.isEmpty }) else { return }
+    func renewed(_ objects: [ManagedObject]) throws(PersistentStoreError) -> Bool {
+      let known = cache.currentVersion()
+      try cache.renew(objects.filter { $0.cache === cache && !$0.flags.contains(.inserted) })
+      return cache.currentVersion() !== known
+    }
+    let owners = derivedOwners(of: inserted.elements + updated.elements)
+    guard !owners.isEmpty else { return }
+    guard try renewed(owners) || cache.currentVersion() !== before else { return }
+    // What was read anew may name other rows.
+    if try renewed(derivationInputs(of: owners)) { _ = try renewed(derivationInputs(of: owners)) }
   }
 
   /// The objects at the other ends of an object's stored relationships, as the object reads them.

@@ -163,7 +163,9 @@ extension ManagedObjectContext {
   }
 
   private func collectInputs(_ inputs: inout ObjectList, from object: ManagedObject, _ path: ArraySlice<String>) {
-    guard let key = path.first, object.isReachable, let p = object.plan.property(named: key),
+    // A count needs no values.
+    guard let key = path.first, path.dropFirst().first != "@count", object.isReachable,
+      let p = object.plan.property(named: key),
       object.plan.properties[p].isRelationship
     else { return }
     let next =

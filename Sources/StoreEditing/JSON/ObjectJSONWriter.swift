@@ -40,7 +40,7 @@ struct ObjectJSONWriter {
   mutating func json(_ object: ManagedObject) throws -> JSONValue { try outermost(object, []) }
 
   private mutating func outermost(_ object: ManagedObject, _ listed: Set<ObjectIdentifier>) throws -> JSONValue {
-    written.insert(ObjectIdentifier(object))
+    guard written.insert(ObjectIdentifier(object)).inserted else { return reference(to: object) }
     try place(relatedTo: object, listed)
     return try json(object, depth)
   }
@@ -95,8 +95,12 @@ struct ObjectJSONWriter {
     _ object: ManagedObject, _ owner: ManagedObject, _ slot: Slot, _ depth: Int
   ) throws -> JSONValue {
     guard places[ObjectIdentifier(object)] == Place(owner: ObjectIdentifier(owner), slot: slot.index) else {
-      return .object([(Self.referenceKey, .string(object.objectID.uriRepresentation))])
+      return reference(to: object)
     }
     return try json(object, depth - 1)
+  }
+
+  private func reference(to object: ManagedObject) -> JSONValue {
+    .object([(Self.referenceKey, .string(object.objectID.uriRepresentation))])
   }
 }

@@ -38,6 +38,13 @@ public struct StoreMigrator: Sendable {
   ///   `PersistentStoreError`; what a handler throws.
   public func migrate(_ nodes: NodeTable, store: UUID) throws -> Result {
     let stages = plan.stages(from: nodes.model)
+    let result = try cut(stages, nodes, store)
+    // Afterwards: a shorter way would not keep more.
+    try Self.refuseDuplicates(nodes, result.nodes, stages.last?.name)
+    return result
+  }
+
+  private func cut(_ stages: [MigrationPlan.Stage], _ nodes: NodeTable, _ store: UUID) throws -> Result {
     do {
       return try run(stages, nodes, store)
     } catch let error as MigrationError {
@@ -49,16 +56,21 @@ public struct StoreMigrator: Sendable {
   private func run(_ stages: [MigrationPlan.Stage], _ nodes: NodeTable, _ store: UUID) throws -> Result {
     var result = Result(nodes: try nodes.canonical(), steps: [])
     for stage in stages { try run(stage, &result, store) }
-    try Self.refuseDuplicates(nodes, result.nodes, stages.last?.name)
     return result
   }
 
   /// Refuses objects that break a uniqueness constraint after the migration, and did not before: the next save would
   /// merge them, and lose values.
   private static func refuseDuplicates(_ old: NodeTable, _ new: NodeTable, _ step: String?) throws {
-    func name(_ group: UniquenessGroup) -> String { ([group.entity.name] + group.constraint).joined(separator: "\n") }
-    let known = Set(UniquenessGroup.all(in: old).map(name))
-    let groups = UniquenessGroup.all(in: new).filter { !known.contains(name($0)) }
+    // By the objects, whose references stay: entities and properties may have other names now.
+    func references(_ group: UniquenessGroup, _ nodes: NodeTable) -> Set<ReferenceObject> {
+      Set(group.nodes.map { nodes.reference(of: $0) })
+    }
+    let known = UniquenessGroup.all(in: old).map { references($0, old) }
+    let groups = UniquenessGroup.all(in: new).filter { group in
+      let shared = references(group, new)
+      return !known.contains { $0.isSuperset(of: shared) }
+    }
     guard !groups.isEmpty else { return }
     let obstacles = groups.prefix(20).map { group in
       let objects = group.nodes.prefix(2).map { "\(new.objectReference(of: $0))" }.joined(separator: " and ")

@@ -74,9 +74,14 @@ package struct ValueConversion {
   /// not-a-number, as `nan` or with its bits. Nil for all other texts and types.
   package static func unusualNumber(_ text: String, as type: AttributeType) -> StoredValue? {
     guard DecimalNumber(text).map(\.isNaN) ?? true else { return nil }
+    // A number that would become zero is out of range.
+    let digits = text.prefix { $0 != "e" && $0 != "E" }
+    let isZero = !digits.contains { $0 >= "1" && $0 <= "9" }
     switch type {
-    case .double: return ExactText.double(Array(text.utf8).span).map { .double($0) }
-    case .float: return ExactText.float(Array(text.utf8).span).map { .float($0) }
+    case .double:
+      return ExactText.double(Array(text.utf8).span).flatMap { $0 == 0 && !isZero ? nil : .double($0) }
+    case .float:
+      return ExactText.float(Array(text.utf8).span).flatMap { $0 == 0 && !isZero ? nil : .float($0) }
     default: return nil
     }
   }
