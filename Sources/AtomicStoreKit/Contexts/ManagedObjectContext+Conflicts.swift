@@ -175,10 +175,8 @@ extension ManagedObjectContext {
     }
     let failing = found.filter { $0.policy == .error }
     if !failing.isEmpty { throw conflictError(failing) }
-    if !found.isEmpty {
-      keepRestorePoint()
-      decided.hasChanged = true
-    }
+    decided.hasChanged = !found.isEmpty
+    if decided.hasChanged { keepRestorePoint() }
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
     for object in agreeing where !object.flags.contains(.inserted) {

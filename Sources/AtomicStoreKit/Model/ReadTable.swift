@@ -56,15 +56,6 @@ struct ReadTable: @unchecked Sendable {
     }
   }
 
-  private init(
-    cells: UnsafePointer<Cell>, count: Int, first: UnsafeMutablePointer<Atomic<UInt64>>, shift: UInt64
-  ) {
-    self.cells = cells
-    self.count = count
-    self.first = first
-    self.shift = shift
-  }
-
   /// How to read a property by its number.
   @inline(__always) subscript(property: Int) -> Cell {
     precondition(property >= 0 && property < count, "no such property")

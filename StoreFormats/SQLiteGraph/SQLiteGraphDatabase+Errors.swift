@@ -1,0 +1,33 @@
+import AtomicStoreSPI
+import CSQLite
+import Glibc
+
+/// What SQLite's result codes mean.
+extension SQLiteGraphDatabase {
+  // Swift does not see macros that compute: SQLITE_CONSTRAINT_UNIQUE and SQLITE_CONSTRAINT_PRIMARYKEY.
+  private static let uniqueViolation = SQLITE_CONSTRAINT | 8 << 8
+  private static let keyViolation = SQLITE_CONSTRAINT | 6 << 8
+
+  static func error(_ code: Int32, _ handle: OpaquePointer?) -> PersistentStoreError {
+    let said = "SQLite: " + (sqlite3_errmsg(handle).map { String(cString: $0) } ?? "error \(code)")
+    switch code & 0xFF {
+    case SQLITE_BUSY, SQLITE_LOCKED: return PersistentStoreError(.retry, said)
+    case SQLITE_CONSTRAINT:
+      return PersistentStoreError(
+        code == Self.uniqueViolation || code == Self.keyViolation ? .duplicateReference : .invalidValue,
+        said)
+    case SQLITE_READONLY: return PersistentStoreError(.readOnly, said)
+    case SQLITE_PERM, SQLITE_AUTH: return PersistentStoreError(.permissionDenied, said)
+    case SQLITE_FULL: return PersistentStoreError(.noSpace, said)
+    case SQLITE_IOERR:
+      // The files beside the database do not fit: SQLite calls that an input/output error.
+      if sqlite3_system_errno(handle) == ENOSPC {
+        return PersistentStoreError(.noSpace, "No space left on device (\(said))")
+      }
+      return PersistentStoreError(.inputOutput, said)
+    case SQLITE_CANTOPEN: return PersistentStoreError(.cannotCreate, said)
+    case SQLITE_TOOBIG, SQLITE_NOMEM: return PersistentStoreError(.limitExceeded, said)
+    default: return PersistentStoreError(.malformed, said)
+    }
+  }
+}
