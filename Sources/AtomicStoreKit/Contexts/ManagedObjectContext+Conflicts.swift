@@ -58,7 +58,7 @@ extension ManagedObjectContext {
   }
 
   /// The slots in which a version differs from the one that the object's changes are based on; all slots if the object
-  /// was removed. Nil if there can be no conflict. Derived attributes follow from others: nobody decides about them.
+  /// was removed. Nil if there can be no conflict. Derived attributes are left out: they are computed again.
   private func changedSlots(of object: ManagedObject, in version: NodeVersion) -> [Slot]? {
     guard let base = object.base, !object.flags.contains(.inserted), object.reference != nil,
       // A window keeps the values of an object that its store no longer has.

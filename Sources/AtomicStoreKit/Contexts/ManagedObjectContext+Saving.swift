@@ -224,8 +224,8 @@ extension ManagedObjectContext {
     return versions
   }
 
-  /// Reads the rows again that derived values are computed from. Where nothing that the save concerns was changed by
-  /// others, these values hold: whoever changes a row also writes what is derived from it.
+  /// Reads the rows again that derived values are computed from. This is not needed if the rows that the save concerns
+  /// are unchanged in the store: each save that changes a row also updates the values derived from it.
   private func renewDerivationInputs(
     in cache: StoreCache, since before: NodeVersion?
   ) throws(PersistentStoreError) {

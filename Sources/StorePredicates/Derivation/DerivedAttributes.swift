@@ -129,7 +129,7 @@ package struct DerivedAttributes {
       }
       let value: StoredValue
       do throws(PersistentStoreError) { value = try self.value(of: derivation, node, nodes) } catch {
-        // What nobody touched keeps its value, whatever that is.
+        // An attribute that cannot be computed keeps its value if nothing that it depends on changed.
         guard isChanged, !skipsFailures else { continue }
         throw error
       }

@@ -4,8 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Derived attributes when several contexts save: they say what the store holds, nobody decides about them, and no
-/// object comes back for them.
+/// Derived attributes when several contexts save: they match what the store holds, they cause no conflicts, and they do
+/// not bring deleted objects back.
 @Suite("Derived attributes and what others saved") struct DerivedConflictTests {
   private static let description = ModelDescription(entities: [
     EntityDescription(

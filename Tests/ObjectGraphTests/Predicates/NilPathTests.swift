@@ -49,7 +49,7 @@ import Testing
   ]
 
   @Test(
-    "ALL is true and ANY is false where the path ends at nil, whoever evaluates the predicate",
+    "where a path goes through nil, ALL is true and ANY is false, in columns, in SQL and on objects",
     arguments: ["w.plist", "w.sqlgraph"], comparisons)
   func nilBeforeToMany(_ name: String, _ comparison: String) throws {
     let folder = try TemporaryDirectory("nil-path")
