@@ -83,8 +83,11 @@ extension SQLSaveWork {
         guard try noteCutOff(link, condition) > 0 || !link.noted.isEmpty else { continue }
         try database.run("UPDATE \(link.table.name.quoted) SET \(link.assignments) WHERE \(condition)", [])
       }
-      for join in schema.joins where join.roots.1 == gone.root.index {
-        try database.run("DELETE FROM \(join.name.quoted) WHERE b IN (\(list))", [])
+      // Last, since both directions of a many-to-many are found by its pairs.
+      for join in schema.joins {
+        for (column, root) in [("a", join.roots.0), ("b", join.roots.1)] where root == gone.root.index {
+          try database.run("DELETE FROM \(join.name.quoted) WHERE \(column) IN (\(list))", [])
+        }
       }
     }
   }

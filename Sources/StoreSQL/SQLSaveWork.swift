@@ -177,9 +177,6 @@ struct SQLSaveWork<Database: SQLDatabase> {
         let list = SQLStore<Database>.list(part)
         let gone = model.entity(at: index)
         try database.run("DELETE FROM \(schema.table(of: gone).name.quoted) WHERE id IN (\(list))", [])
-        for join in schema.joins where join.roots.0 == gone.root.index {
-          try database.run("DELETE FROM \(join.name.quoted) WHERE a IN (\(list))", [])
-        }
       }
     }
     let links = links(toRoots: Set(byEntity.keys.map { model.entity(at: $0).root.index }))

@@ -265,6 +265,43 @@ import Testing
     #expect(error?.code == .managedObjectMerge)
   }
 
+  @Test(
+    "the members that a many-to-many loses without a rule are in the history, whichever of its ends is deleted",
+    arguments: ["SQLiteGraph"] + (TestServer.url == nil ? [] : ["PostgreSQL"]), ["One", "Two"])
+  func withoutRule(_ type: String, _ deleted: String) throws {
+    let folder = try TemporaryDirectory("without-rule")
+    let place = type == "PostgreSQL" ? TestServer.schema("rule\(deleted.lowercased())") : folder.path + "/rule.sqlgraph"
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "One", properties: [.toMany("twos", "Two", inverse: "ones", deleteRule: .noAction)]),
+        EntityDescription(name: "Two", properties: [.toMany("ones", "One", inverse: "twos", deleteRule: .noAction)]),
+      ]))
+    func open() throws -> PersistentStoreCoordinator {
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+      try coordinator.addPersistentStore(at: place)
+      return coordinator
+    }
+    let coordinator = try open()
+    let store = try #require(coordinator.persistentStores.first)
+    let context = ManagedObjectContext(coordinator)
+    let (one, two) = (
+      try context.insertNewObject(forEntityName: "One"), try context.insertNewObject(forEntityName: "Two")
+    )
+    try one.add(two, to: "twos")
+    try context.save()
+    let (gone, kept, name) = deleted == "One" ? (one, two, "ones") : (two, one, "twos")
+    let token = try coordinator.currentHistoryToken(of: store)
+    let deleting = ManagedObjectContext(try open())
+    deleting.delete(try #require(try Self.all(deleted, deleting).first))
+    try deleting.save()
+    let changes = try coordinator.changes(since: token, in: store).flatMap(\.changes)
+    let texts = changes.map { "\($0.kind.rawValue) \(store.objectID(for: $0.object)) \($0.properties)" }
+    #expect(Set(texts) == ["delete \(gone.objectID) []", "update \(kept.objectID) [\"\(name)\"]"] && texts.count == 2)
+    let now = ManagedObjectContext(try open())
+    let left = try #require(try Self.all(kept.entity.name, now).first)
+    #expect(try left.objects(forRelationshipNamed: name).isEmpty)
+  }
+
   private static func all(_ entity: String, _ context: ManagedObjectContext) throws -> [ManagedObject] {
     try context.fetch(FetchRequest<ManagedObject>(entityName: entity))
   }

@@ -147,6 +147,13 @@ extension ManagedObjectContext {
     return (inserted.elements + updated.elements + deleted.elements).compactMap { conflict(of: $0, in: nil) }
   }
 
+  /// The version of an object's store that a save is based on.
+  func storeVersion(
+    of object: ManagedObject, _ versions: [(cache: StoreCache, version: NodeVersion)]
+  ) -> NodeVersion? {
+    versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
+  }
+
   // MARK: Resolving
 
   /// Moves all changed objects to the current versions of their stores and resolves conflicts by the merge policy.
@@ -157,10 +164,8 @@ extension ManagedObjectContext {
   {
     var decided = DecidedEnds()
     guard parent == nil, caches.contains(where: \.isMixed) else { return decided }
-    func version(of object: ManagedObject) -> NodeVersion? {
-      versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
-    }
-    takeBackDerivedChanges(to: version)
+    func version(of object: ManagedObject) -> NodeVersion? { storeVersion(of: object, versions) }
+    takeBackDerivedChanges(to: versions)
     noteStaleEnds(versions)
     var found: [DecidedConflict] = []
     var agreeing: [ManagedObject] = []

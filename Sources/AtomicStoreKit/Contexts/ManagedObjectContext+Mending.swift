@@ -55,7 +55,8 @@ extension ManagedObjectContext {
     }
   }
 
-  private func ends(_ object: ManagedObject, _ p: Int) -> [ManagedObject] {
+  /// The destinations of a relationship, as the object reads it.
+  func ends(_ object: ManagedObject, _ p: Int) -> [ManagedObject] {
     object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
   }
 

@@ -235,7 +235,7 @@ extension ManagedObjectContext {
       try cache.renew(objects.filter { $0.cache === cache && !$0.flags.contains(.inserted) })
       return cache.currentVersion() !== known
     }
-    let owners = derivedOwners(of: inserted.elements + updated.elements)
+    let owners = derivedOwners(of: inserted.elements + updated.elements, includingThemselves: true)
     guard !owners.isEmpty else { return }
     guard try renewed(owners) || cache.currentVersion() !== before else { return }
     // What was read anew may name other rows.
@@ -244,9 +244,9 @@ extension ManagedObjectContext {
 
   /// The objects at the other ends of an object's stored relationships, as the object reads them.
   private func relatedObjects(of object: ManagedObject) -> [ManagedObject] {
-    object.plan.relationships.filter { object.plan.properties[$0].slot >= 0 }.flatMap { p in
-      object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
-    }.filter { $0.context === self && !$0.flags.contains(.inserted) }
+    object.plan.relationships.filter { object.plan.properties[$0].slot >= 0 }.flatMap { ends(object, $0) }.filter {
+      $0.context === self && !$0.flags.contains(.inserted)
+    }
   }
 
   /// Adapts the changes to what the stores hold now: resolves conflicts, makes both ends of relationships agree, and
@@ -261,12 +261,7 @@ extension ManagedObjectContext {
       if isMixed || mustReconcile {
         for (cache, version) in versions where reconcileRelationships(in: cache, version, decided) { hasChanged = true }
       }
-      if isMixed {
-        func version(of object: ManagedObject) -> NodeVersion? {
-          versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
-        }
-        if try computeDerivedAgain(version) { hasChanged = true }
-      }
+      if isMixed, try computeDerivedAgain(versions) { hasChanged = true }
       if pass > 0, !hasChanged { return }
       guard pass < max(1, maximumSavePasses) else { break }
       // What the resolution changed or deleted is prepared and validated as well.

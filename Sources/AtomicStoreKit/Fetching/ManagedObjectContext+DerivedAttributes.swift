@@ -66,20 +66,17 @@ extension ManagedObjectContext {
   /// Computes the derived attributes of objects that did not change themselves but are derived from objects that did.
   /// Those whose values change become changed objects.
   func computeDerived(from changed: [ManagedObject]) throws(ManagedObjectError) {
-    var owners = ObjectList()
-    var known: [ObjectIdentifier: [[DerivationSource]]] = [:]
-    for object in changed where object.context === self && !object.flags.contains(.deleted) {
-      guard let edits = object.edits else { continue }
-      let plan = object.plan
-      let sources = known[plan.modelID] ?? ModelPlan.plan(of: plan.entity.model).derivationSources
-      known[plan.modelID] = sources
-      for source in sources[plan.index] where edits[source.property] != nil {
-        collect(&owners, from: object, source.way[...])
-      }
+    _ = try computeDerived(of: derivedOwners(of: changed, includingThemselves: false))
+  }
+
+  /// - Returns: Whether a value that is stored changed.
+  private func computeDerived(of owners: [ManagedObject]) throws(ManagedObjectError) -> Bool {
+    var isChanged = false
+    for owner in owners where try computeDerived(owner) {
+      noteChange(of: owner)
+      isChanged = true
     }
-    for owner in owners where owner.context === self && !owner.flags.contains(.deleted) && owner.isReachable {
-      if try computeDerived(owner) { noteChange(of: owner) }
-    }
+    return isChanged
   }
 
   // MARK: What others saved meanwhile
@@ -87,9 +84,9 @@ extension ManagedObjectContext {
   /// Takes back the changes of objects of which only derived attributes changed, if their stores changed as well: what
   /// they follow from is known when all conflicts are resolved. An object that its store no longer has does not come
   /// back for them.
-  func takeBackDerivedChanges(to version: (ManagedObject) -> NodeVersion?) {
+  func takeBackDerivedChanges(to versions: [(cache: StoreCache, version: NodeVersion)]) {
     for object in updated.elements where object.hasOnlyDerivedChanges {
-      guard let version = version(object), object.base !== version else { continue }
+      guard let version = storeVersion(of: object, versions), object.base !== version else { continue }
       keepRestorePoint()
       for p in object.plan.derived where object.edits?[p] != nil { object.setEdit(p, nil) }
       derivedNow.remove(object)
@@ -111,33 +108,35 @@ extension ManagedObjectContext {
   /// what changed here. Objects without changes from which they are computed show what the stores hold from then on.
   ///
   /// - Returns: Whether a value that is stored changed.
-  func computeDerivedAgain(_ version: (ManagedObject) -> NodeVersion?) throws(ManagedObjectError) -> Bool {
-    let changed = inserted.elements + updated.elements
-    let owners = derivedOwners(of: changed)
+  func computeDerivedAgain(
+    _ versions: [(cache: StoreCache, version: NodeVersion)]
+  ) throws(ManagedObjectError) -> Bool {
+    let owners = derivedOwners(of: inserted.elements + updated.elements, includingThemselves: true)
     for object in derivationInputs(of: owners) {
       guard object.edits == nil, object.flags.isDisjoint(with: .changed), object.flags.contains(.realized),
-        let version = version(object), object.base !== version, node(of: object, in: version) != nil
+        let version = storeVersion(of: object, versions), object.base !== version, node(of: object, in: version) != nil
       else { continue }
       keepRestorePoint()
       rebase(object, to: version)
       notice.refreshed.append(object)
     }
-    var isChanged = false
-    for owner in owners where try computeDerived(owner) {
-      noteChange(of: owner)
-      isChanged = true
-    }
-    return isChanged
+    return try computeDerived(of: owners)
   }
 
-  /// The objects whose derived attributes depend on changed objects, these included.
-  func derivedOwners(of changed: [ManagedObject]) -> [ManagedObject] {
+  /// The objects whose derived attributes depend on changed objects.
+  ///
+  /// - Parameter includingThemselves: Whether the changed objects that have derived attributes are among them in any
+  ///   case.
+  func derivedOwners(of changed: [ManagedObject], includingThemselves: Bool) -> [ManagedObject] {
     var owners = ObjectList()
+    var known: [ObjectIdentifier: [[DerivationSource]]] = [:]
     for object in changed where object.context === self && !object.flags.contains(.deleted) {
-      if !object.plan.derived.isEmpty { owners.append(object) }
+      let plan = object.plan
+      if includingThemselves, !plan.derived.isEmpty { owners.append(object) }
       guard let edits = object.edits else { continue }
-      for source in ModelPlan.plan(of: object.plan.entity.model).derivationSources[object.plan.index]
-      where edits[source.property] != nil {
+      let sources = known[plan.modelID] ?? ModelPlan.plan(of: plan.entity.model).derivationSources
+      known[plan.modelID] = sources
+      for source in sources[plan.index] where edits[source.property] != nil {
         collect(&owners, from: object, source.way[...])
       }
     }
@@ -148,6 +147,20 @@ extension ManagedObjectContext {
   func derivationInputs(of owners: [ManagedObject]) -> [ManagedObject] {
     var inputs = ObjectList()
     var paths: [ObjectIdentifier: [[String]]] = [:]
+    // By what is left of a path: many owners may share what is behind an object.
+    var visited: [[String]: Set<ObjectIdentifier>] = [:]
+    func collect(_ object: ManagedObject, _ path: [String]) {
+      // A count needs no values.
+      guard let key = path.first, path.dropFirst().first != "@count", object.isReachable,
+        let p = object.plan.property(named: key), object.plan.properties[p].isRelationship,
+        visited[path, default: []].insert(ObjectIdentifier(object)).inserted
+      else { return }
+      let rest = Array(path.dropFirst())
+      for other in ends(object, p) {
+        inputs.append(other)
+        collect(other, rest)
+      }
+    }
     for owner in owners {
       let plan = owner.plan
       let all =
@@ -157,23 +170,9 @@ extension ManagedObjectContext {
         }
       paths[ObjectIdentifier(plan)] = all
       inputs.append(owner)
-      for path in all { collectInputs(&inputs, from: owner, path[...]) }
+      for path in all { collect(owner, path) }
     }
     return inputs.elements
-  }
-
-  private func collectInputs(_ inputs: inout ObjectList, from object: ManagedObject, _ path: ArraySlice<String>) {
-    // A count needs no values.
-    guard let key = path.first, path.dropFirst().first != "@count", object.isReachable,
-      let p = object.plan.property(named: key),
-      object.plan.properties[p].isRelationship
-    else { return }
-    let next =
-      object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
-    for other in next {
-      inputs.append(other)
-      collectInputs(&inputs, from: other, path.dropFirst())
-    }
   }
 
   private func collect(_ owners: inout ObjectList, from object: ManagedObject, _ way: ArraySlice<Int>) {
@@ -182,8 +181,6 @@ extension ManagedObjectContext {
       return
     }
     guard object.isReachable, p < object.plan.properties.count, object.plan.properties[p].isRelationship else { return }
-    let next =
-      object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
-    for other in next { collect(&owners, from: other, way.dropFirst()) }
+    for other in ends(object, p) { collect(&owners, from: other, way.dropFirst()) }
   }
 }
