@@ -90,6 +90,7 @@ extension SQLIncrementalStore {
   public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? {
     try sql.answering(isDoubtful: { _ in true }) { () throws(PersistentStoreError) in try sql.currentHistoryToken() }
   }
+  public var lastSavedToken: HistoryToken? { sql.lastSaved }
   public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
     try sql.hasHistory(since: token)
   }

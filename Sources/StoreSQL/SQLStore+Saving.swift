@@ -29,7 +29,7 @@ extension SQLStore {
     }
     var isWritten = false
     do throws(PersistentStoreError) {
-      return try transaction(wasSaved: wasSaved) { () throws(PersistentStoreError) in
+      let (answer, number) = try transaction(wasSaved: wasSaved) { () throws(PersistentStoreError) in
         isWritten = false
         var work = SQLSaveWork(self, schema, changes, name)
         guard try work.run() else {
@@ -37,8 +37,10 @@ extension SQLStore {
         }
         isWritten = true
         try finish(self, schema)
-        return .saved(versions: work.versions)
+        return (StoreSaveAnswer.saved(versions: work.versions), work.number)
       }
+      lastSaved = HistoryToken(number)
+      return answer
     } catch {
       // A unique value that another process took meanwhile is found when the objects are read again.
       if !isWritten, error.code == .changedOnDisk || error.code == .duplicateReference { return .overtaken }

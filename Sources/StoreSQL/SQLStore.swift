@@ -13,6 +13,8 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
   var identifier = UUID()
   /// The name of the tables as they were made: whoever replaces all of them gives another.
   var stamp = ""
+  /// The last transaction that this connection has saved.
+  var lastSaved: HistoryToken?
   /// References that were taken from the store and not given to objects yet, by root entity.
   var spare: [Int: ClosedRange<Int64>] = [:]
   /// The greatest reference that was taken from the store, by root entity: no other is greater than the table of keys

@@ -159,6 +159,12 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     return hook(&target, token)
   }
 
+  var lastSavedToken: HistoryToken? {
+    let token = target.store.lastSavedToken
+    guard let hook = hooks.savedToken else { return token }
+    return hook(target, token)
+  }
+
   mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
     try target.store.hasHistory(since: token)
   }

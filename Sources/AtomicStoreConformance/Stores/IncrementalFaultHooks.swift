@@ -91,6 +91,7 @@ struct IncrementalFaultHooks: Sendable {
   var ignoresSetMetadata = false
   var history: (@Sendable (inout Target, HistoryToken?, inout [HistoryTransaction]) -> Void)?
   var token: (@Sendable (inout Target, HistoryToken?) -> HistoryToken?)?
+  var savedToken: (@Sendable (Target, HistoryToken?) -> HistoryToken?)?
   var deleteHistory: (@Sendable (inout Target, HistoryToken) throws(PersistentStoreError) -> Void)?
   var destroy: (@Sendable (inout Target) throws(PersistentStoreError) -> Void)?
 

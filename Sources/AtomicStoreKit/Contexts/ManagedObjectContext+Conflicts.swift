@@ -266,7 +266,8 @@ extension ManagedObjectContext {
     let changed = Set(object.edits.map { edits in edits.indices.filter { edits[$0] != nil } } ?? [])
     object.detachFromBase()
     updated.remove(object)
-    object.flags.remove(.updated)
+    // As a new object it is validated as a whole: what it led to may not come back with it.
+    object.flags.remove([.updated, .prepared])
     object.flags.insert([.inserted, .permanent])
     inserted.append(object)
     return changed

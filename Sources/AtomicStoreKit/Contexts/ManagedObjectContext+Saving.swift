@@ -31,6 +31,7 @@ extension ManagedObjectContext {
     savingDate = Date()
     defer {
       derivedNow = ObjectList()
+      heldInputs = []
       for list in [inserted, updated, deleted] { for object in list { object.flags.remove(.prepared) } }
       isSaving = false
       runDeferredBlocks()
@@ -62,6 +63,7 @@ extension ManagedObjectContext {
         if type(of: object) != ManagedObject.self { callout { object.willSave() } }
       }
       processPendingChanges()
+      holdDerivationInputs(of: batch)
       var errors: [ManagedObjectError] = []
       for object in batch where object.hasChanges && object.context === self {
         do throws(ManagedObjectError) {
@@ -125,6 +127,8 @@ extension ManagedObjectContext {
   func saveToStores() throws(ManagedObjectError) {
     let turns = persistentStoreCoordinator.turns
     defer {
+      // Objects that are no longer used are to be released.
+      for cache in caches { cache.renewed = ObjectList() }
       if holdsTurn {
         holdsTurn = false
         turns.release()
@@ -136,14 +140,21 @@ extension ManagedObjectContext {
     while triesLeft > 0 {
       if !holdsTurn { turns.pass() }
       let versions = try presentVersions()
-      try settle(versions, mustReconcile)
+      // What loses an object may have been read, or read again, since it was changed.
+      try settle(versions, mustReconcile || versions.contains(where: \.cache.hasStoredEnds))
       // Hooks may have changed objects of another store meanwhile.
       if try touchedCaches().contains(where: { cache in !versions.contains { $0.cache === cache } }) { continue }
+      guard let bases = try derivationBases(versions) else {
+        triesLeft -= 1
+        continue
+      }
       let fresh = inserted.elements.filter { $0.reference == nil }
       try checkReferences()
       do throws(ManagedObjectError) {
         try giveReferences(fresh)
-        let work = try versions.map { cache, _ throws(ManagedObjectError) in (cache.store, try changes(for: cache)) }
+        let work = try zip(versions, bases).map { entry, base throws(ManagedObjectError) in
+          (entry.cache.store, try changes(for: entry.cache, base))
+        }
         if let saved = try write(work, versions.map(\.version)) {
           return publish(zip(versions, saved).map { ($0.0.cache, $0.0.version, $0.1) })
         }
@@ -167,6 +178,25 @@ extension ManagedObjectContext {
     throw ManagedObjectError(
       .persistentStoreSave,
       "the save failed, nothing was changed: other processes saved the same stores a hundred times meanwhile")
+  }
+
+  /// What the derived values depend on, for each store; nil if another program has changed some of it, or of what loses
+  /// an object, meanwhile.
+  private func derivationBases(
+    _ versions: [(cache: StoreCache, version: NodeVersion)]
+  ) throws(ManagedObjectError) -> [DerivationBase]? {
+    var bases: [DerivationBase] = []
+    for (cache, version) in versions {
+      // What was looked up while conflicts were resolved, such as objects with the same unique values, may be newer.
+      if cache.isIncremental, cache.currentVersion() !== version { return nil }
+      do throws(PersistentStoreError) {
+        guard try !renewOthers(in: cache), let base = try derivationBase(in: cache) else { return nil }
+        bases.append(base)
+      } catch {
+        throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
+      }
+    }
+    return bases
   }
 
   /// How often reading rows of incremental stores has failed.
@@ -205,15 +235,13 @@ extension ManagedObjectContext {
         }
         try persistentStoreCoordinator.reloadIfChanged(cache.store)
         if cache.isIncremental {
-          let (changed, ends) = concernedObjects(in: cache)
-          let before = cache.currentVersion()
-          try cache.renew(changed + ends)
+          cache.requestsBeforeSave = cache.currentVersion()?.requestCount ?? 0
+          let changed = try renewConcernedObjects(in: cache)
           // An object that was deleted meanwhile may come back, without others that were deleted with it.
           if let version = cache.currentVersion() {
             let lost = changed.filter { !$0.flags.contains(.deleted) && node(of: $0, in: version) == nil }
             try cache.renew(lost.flatMap { relatedObjects(of: $0) })
           }
-          try renewDerivationInputs(in: cache, since: before)
         }
       } catch {
         throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
@@ -222,24 +250,6 @@ extension ManagedObjectContext {
       versions.append((cache, version))
     }
     return versions
-  }
-
-  /// Reads the rows again that derived values are computed from. This is not needed if the rows that the save concerns
-  /// are unchanged in the store: each save that changes a row also updates the values derived from it.
-  private func renewDerivationInputs(
-    in cache: StoreCache, since before: NodeVersion?
-  ) throws(PersistentStoreError) {
-    guard cache.plan.entities.contains(where: { !$0.derived.isEmpty }) else { return }
-    func renewed(_ objects: [ManagedObject]) throws(PersistentStoreError) -> Bool {
-      let known = cache.currentVersion()
-      try cache.renew(objects.filter { $0.cache === cache && !$0.flags.contains(.inserted) })
-      return cache.currentVersion() !== known
-    }
-    let owners = derivedOwners(of: inserted.elements + updated.elements, includingThemselves: true)
-    guard !owners.isEmpty else { return }
-    guard try renewed(owners) || cache.currentVersion() !== before else { return }
-    // What was read anew may name other rows.
-    if try renewed(derivationInputs(of: owners)) { _ = try renewed(derivationInputs(of: owners)) }
   }
 
   /// The objects at the other ends of an object's stored relationships, as the object reads them.
@@ -315,7 +325,9 @@ extension ManagedObjectContext {
   }
 
   /// The changes to pass to one store.
-  private func changes(for cache: StoreCache) throws(ManagedObjectError) -> StoreChanges {
+  private func changes(
+    for cache: StoreCache, _ base: DerivationBase
+  ) throws(ManagedObjectError) -> StoreChanges {
     var changes = StoreChanges()
     for object in inserted where object.cache === cache {
       changes.inserted.append(object.fullSnapshot())
@@ -332,6 +344,7 @@ extension ManagedObjectContext {
       changes.deleted.append(ObjectReference(entityName: object.plan.name, reference: reference))
     }
     completeChanges(&changes, for: cache, version)
+    complete(&changes, for: cache, base)
     return changes
   }
 

@@ -47,6 +47,9 @@ extension ManagedObjectContext {
           try PredicateEvaluator(object, now: savingDate).value(of: expression)
         }
       } catch {
+        // What it needs may be gone from the parent context, or come with the rest: the parent computes it when it
+        // saves.
+        if parent != nil { continue }
         throw failure("cannot be computed", error)
       }
       guard case .value(let stored) = value, let fitting = type.fitting(stored) else {
@@ -111,76 +114,36 @@ extension ManagedObjectContext {
   func computeDerivedAgain(
     _ versions: [(cache: StoreCache, version: NodeVersion)]
   ) throws(ManagedObjectError) -> Bool {
-    let owners = derivedOwners(of: inserted.elements + updated.elements, includingThemselves: true)
-    for object in derivationInputs(of: owners) {
+    let changed = inserted.elements + updated.elements
+    var between = ObjectList()
+    var owners = derivedOwners(of: changed, includingThemselves: true, between: &between)
+    // What lies on the way may lead to other owners by now.
+    while rebaseUnchanged(between.elements, to: versions) {
+      owners = derivedOwners(of: changed, includingThemselves: true, between: &between)
+    }
+    let inputs = derivationInputs(of: owners).map(\.object)
+    if versions.contains(where: \.cache.isIncremental) { heldInputs += owners + inputs + between.elements }
+    rebaseUnchanged(owners + inputs, to: versions)
+    return try computeDerived(of: owners)
+  }
+
+  /// Has objects without changes read what their stores hold now.
+  ///
+  /// - Returns: Whether one has read something else.
+  @discardableResult
+  private func rebaseUnchanged(
+    _ objects: [ManagedObject], to versions: [(cache: StoreCache, version: NodeVersion)]
+  ) -> Bool {
+    var isChanged = false
+    for object in objects {
       guard object.edits == nil, object.flags.isDisjoint(with: .changed), object.flags.contains(.realized),
         let version = storeVersion(of: object, versions), object.base !== version, node(of: object, in: version) != nil
       else { continue }
       keepRestorePoint()
       rebase(object, to: version)
       notice.refreshed.append(object)
+      isChanged = true
     }
-    return try computeDerived(of: owners)
-  }
-
-  /// The objects whose derived attributes depend on changed objects.
-  ///
-  /// - Parameter includingThemselves: Whether the changed objects that have derived attributes are among them in any
-  ///   case.
-  func derivedOwners(of changed: [ManagedObject], includingThemselves: Bool) -> [ManagedObject] {
-    var owners = ObjectList()
-    var known: [ObjectIdentifier: [[DerivationSource]]] = [:]
-    for object in changed where object.context === self && !object.flags.contains(.deleted) {
-      let plan = object.plan
-      if includingThemselves, !plan.derived.isEmpty { owners.append(object) }
-      guard let edits = object.edits else { continue }
-      let sources = known[plan.modelID] ?? ModelPlan.plan(of: plan.entity.model).derivationSources
-      known[plan.modelID] = sources
-      for source in sources[plan.index] where edits[source.property] != nil {
-        collect(&owners, from: object, source.way[...])
-      }
-    }
-    return owners.elements.filter { $0.context === self && !$0.flags.contains(.deleted) && $0.isReachable }
-  }
-
-  /// The objects whose values the derived attributes of others are computed from, and these others.
-  func derivationInputs(of owners: [ManagedObject]) -> [ManagedObject] {
-    var inputs = ObjectList()
-    var paths: [ObjectIdentifier: [[String]]] = [:]
-    // By what is left of a path: many owners may share what is behind an object.
-    var visited: [[String]: Set<ObjectIdentifier>] = [:]
-    func collect(_ object: ManagedObject, _ path: [String]) {
-      // A count needs no values.
-      guard let key = path.first, path.dropFirst().first != "@count", object.isReachable,
-        let p = object.plan.property(named: key), object.plan.properties[p].isRelationship,
-        visited[path, default: []].insert(ObjectIdentifier(object)).inserted
-      else { return }
-      let rest = Array(path.dropFirst())
-      for other in ends(object, p) {
-        inputs.append(other)
-        collect(other, rest)
-      }
-    }
-    for owner in owners {
-      let plan = owner.plan
-      let all =
-        paths[ObjectIdentifier(plan)]
-        ?? plan.derived.flatMap {
-          DerivationExpression(plan.properties[$0].attribute?.derivationExpression ?? "").paths
-        }
-      paths[ObjectIdentifier(plan)] = all
-      inputs.append(owner)
-      for path in all { collect(owner, path) }
-    }
-    return inputs.elements
-  }
-
-  private func collect(_ owners: inout ObjectList, from object: ManagedObject, _ way: ArraySlice<Int>) {
-    guard let p = way.first else {
-      owners.append(object)
-      return
-    }
-    guard object.isReachable, p < object.plan.properties.count, object.plan.properties[p].isRelationship else { return }
-    for other in ends(object, p) { collect(&owners, from: other, way.dropFirst()) }
+    return isChanged
   }
 }

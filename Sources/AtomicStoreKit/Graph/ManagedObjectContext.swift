@@ -77,6 +77,8 @@ public final class ManagedObjectContext {
   /// The time of the current save, for derived attributes, and the objects that already received it.
   var savingDate = Date()
   var derivedNow = ObjectList()
+  /// What the derived attributes of the present save are computed from.
+  var heldInputs: [ManagedObject] = []
   /// The state before a merge policy makes changes, for a save that then fails.
   var restorePoint: RestorePoint?
   var deferredBlocks = DeferredBlocks()

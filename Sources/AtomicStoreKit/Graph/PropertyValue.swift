@@ -24,7 +24,8 @@ final class ToManyChanges {
   }
 
   func remove(_ object: ManagedObject, base: UInt64?) {
-    if added.remove(object) { return }
+    added.remove(object)
+    // It may be both: added, and held by a list that was read later.
     if let base { removed[base] = object }
   }
 

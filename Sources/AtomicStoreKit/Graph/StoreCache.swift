@@ -41,6 +41,12 @@ final class StoreCache {
   var failure: PersistentStoreError?
   /// How often reading rows has failed.
   var failureCount = 0
+  /// What the present attempt to save has read again.
+  var renewed = ObjectList()
+  /// Whether something loses objects by that save.
+  var hasStoredEnds = false
+  /// How many requests for rows came before the present attempt to save.
+  var requestsBeforeSave = 0
   /// The context, for errors of reading rows.
   private(set) weak var owner: ManagedObjectContext?
 

@@ -194,13 +194,20 @@ extension ManagedObject {
     case .ordered(let list)?: return list.count
     case .changes(let changes)?:
       guard let base, base.isWindow else { return storedCount(p) - changes.removed.count + changes.added.count }
-      // The list may have been read after the changes were made, and have changed before.
       return base.withToMany(slot: plan.properties[p].slot, of: node) { handles in
-        let held = Set(handles)
-        let new = changes.added.filter { object in !(baseBits(of: object).map { held.contains($0) } ?? false) }
-        return held.count(where: { changes.removed[$0] == nil }) + new.count
-      }
+        handles.count(where: { changes.removed[$0] == nil })
+      } + newObjects(p, changes).count
     default: return storedCount(p)
+    }
+  }
+
+  /// The objects that were added to a to-many and are not in the stored list, which may have been read, and have got
+  /// them, after they were added.
+  private final func newObjects(_ p: Int, _ changes: ToManyChanges) -> [ManagedObject] {
+    guard let base, base.isWindow, !changes.added.isEmpty else { return changes.added.elements }
+    return base.withToMany(slot: plan.properties[p].slot, of: node) { handles in
+      let held = Set(handles)
+      return changes.added.filter { object in !(baseBits(of: object).map { held.contains($0) } ?? false) }
     }
   }
 
@@ -220,7 +227,7 @@ extension ManagedObject {
     switch layered(p) {
     case .ordered(let list)?: return list.elements
     case .changes(let changes)?:
-      return storedObjects(p, without: changes.removed) + changes.added.elements
+      return storedObjects(p, without: changes.removed) + newObjects(p, changes)
     default: return storedObjects(p, without: [:])
     }
   }

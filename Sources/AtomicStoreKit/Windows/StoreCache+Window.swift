@@ -230,6 +230,68 @@ extension ManagedObjectContext {
     return (changed, ends.elements)
   }
 
+  /// Reads the objects again on which the save of this context is based, and returns those that it changes.
+  func renewConcernedObjects(in cache: StoreCache) throws(PersistentStoreError) -> [ManagedObject] {
+    let changed = concernedObjects(in: cache).changed
+    (cache.renewed, cache.hasStoredEnds) = (ObjectList(), false)
+    _ = try renewOthers(in: cache)
+    // A row that was read anew may lead to others.
+    _ = try renewOthers(in: cache)
+    return changed
+  }
+
+  /// Reads the objects again that became concerned only when others were read anew, or by resolving conflicts.
+  ///
+  /// - Returns: Whether one has changed.
+  func renewOthers(in cache: StoreCache) throws(PersistentStoreError) -> Bool {
+    guard cache.isIncremental else { return false }
+    let before = cache.currentVersion()
+    let (changed, ends) = concernedObjects(in: cache)
+    let stored = storedEnds(of: changed, in: cache)
+    if !stored.isEmpty { cache.hasStoredEnds = true }
+    let late = (changed + ends + stored).filter { !cache.renewed.contains($0) }
+    for object in late { cache.renewed.append(object) }
+    try cache.renew(late)
+    return cache.currentVersion() !== before
+  }
+
+  /// The objects that changed or deleted to-ones lead to in the store, and those that changed to-manys have lost: the
+  /// other ends. What was read of them before the two were joined has not followed by itself.
+  private func storedEnds(of objects: [ManagedObject], in cache: StoreCache) -> [ManagedObject] {
+    guard let window = cache.currentVersion() else { return [] }
+    var ends = ObjectList()
+    for object in objects {
+      guard let reference = object.reference,
+        let node = window.knownHandle(for: reference, root: object.plan.root), window.isFilled(node)
+      else { continue }
+      for p in object.plan.relationships {
+        let property = object.plan.properties[p]
+        guard property.slot >= 0, property.inverse >= 0 else { continue }
+        if property.isToMany {
+          for end in removedEnds(of: object, p) { ends.append(end) }
+        } else if object.flags.contains(.deleted) || object.edits?[p] != nil,
+          let end = window.toOne(slot: property.slot, of: node)
+        {
+          ends.append(self.object(at: end, in: window, of: cache))
+        }
+      }
+    }
+    return ends.elements
+  }
+
+  /// The destinations that a changed to-many has lost since the version that its object reads.
+  private func removedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
+    switch object.edits?[p] {
+    case .changes(let changes): return changes.removed.sorted { $0.key < $1.key }.map(\.value)
+    case .ordered(let list):
+      guard let base = object.base, let cache = object.cache, !object.flags.contains(.inserted) else { return [] }
+      return base.withToMany(slot: object.plan.properties[p].slot, of: object.node) { handles in
+        handles.map { self.object(at: NodeHandle(rawBits: $0), in: base, of: cache) }.filter { !list.contains($0) }
+      }
+    default: return []
+    }
+  }
+
   /// What an incremental store is told beyond the changes of objects: members of unordered to-manys, and the row
   /// versions that everything is based on.
   func completeChanges(_ changes: inout StoreChanges, for cache: StoreCache, _ version: NodeVersion?) {

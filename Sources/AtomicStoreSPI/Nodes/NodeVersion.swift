@@ -244,6 +244,7 @@ extension NodeVersion {
   /// - Parameter isInUse: Whether an object reads the values of a row that was read before: they are kept.
   package func take(_ rows: [StoreRow], isInUse: (NodeHandle) -> Bool) -> [NodeHandle] {
     guard let window else { return [] }
+    window.beginRequest()
     return rows.map { row in
       let root = window.nodes.model.records[row.entity].root
       if let node = window.knownHandle(for: row.reference, root: root), node.entity == row.entity,
@@ -257,6 +258,16 @@ extension NodeVersion {
   /// The node of an object that was read or led to, without asking the store.
   package func knownHandle(for reference: ReferenceObject, root: Int) -> NodeHandle? {
     window == nil ? handle(for: reference, root: root) : window?.knownHandle(for: reference, root: root)
+  }
+  /// The number of requests with which a window has read rows so far.
+  package var requestCount: Int { window?.times.request ?? 0 }
+  /// Whether a window has found a row unchanged, or read it anew, after the first so many requests.
+  package func isSeen(_ node: NodeHandle, after request: Int) -> Bool {
+    window?.times.isSeen(node, after: request) ?? true
+  }
+  /// Whether a window has last found a row when another one had its present version already.
+  package func isSeen(_ node: NodeHandle, inTimeOf other: NodeHandle) -> Bool {
+    window?.times.isSeen(node, inTimeOf: other) ?? true
   }
   /// The row version of a node in a window.
   package func rowVersion(of node: NodeHandle) -> Int64? { window?.version(of: node) }

@@ -25,6 +25,8 @@ final class NodeWindow {
   private var known: [[Int: RowBits]]
   private var versions: [[Int64]]
   private var absent: Set<AbsentObject> = []
+  /// When rows were read.
+  private(set) var times: NodeReadTimes
   /// The context's cache; nil after the context has ended.
   weak var source: (any NodeWindowSource)?
   /// How many hollow rows are read at once when one of them is needed.
@@ -41,6 +43,7 @@ final class NodeWindow {
     gone = filled
     known = Array(repeating: [:], count: model.entityCount)
     versions = Array(repeating: [], count: model.entityCount)
+    times = NodeReadTimes(model)
     self.source = source
   }
 
@@ -52,6 +55,7 @@ final class NodeWindow {
     gone = other.gone
     known = other.known
     versions = other.versions
+    times = other.times
     source = other.source
   }
 
@@ -78,6 +82,7 @@ final class NodeWindow {
     if let node = nodes.lookups[root][reference] { return fill(node) ? node : nil }
     guard !absent.contains(AbsentObject(root: root, reference: reference)), let source else { return nil }
     do throws(PersistentStoreError) {
+      times.beginRequest()
       guard let row = try source.rows([reference], root: root).first else {
         absent.insert(AbsentObject(root: root, reference: reference))
         return nil
@@ -123,6 +128,7 @@ final class NodeWindow {
   private func read(_ wanted: [NodeHandle], from source: any NodeWindowSource) throws(PersistentStoreError) {
     guard let first = wanted.first else { return }
     let root = nodes.model.records[first.entity].root
+    times.beginRequest()
     for row in try source.rows(wanted.map { nodes.reference(of: $0) }, root: root) { take(row) }
     for node in wanted where !filled[node.entity][node.row] { gone[node.entity][node.row] = true }
   }
@@ -196,6 +202,7 @@ final class NodeWindow {
         }
       }
     }
+    times.note(node, isUnchanged: version(of: node) == row.version)
     filled[node.entity][node.row] = true
     gone[node.entity][node.row] = false
     setVersion(row.version, of: node)
@@ -231,6 +238,9 @@ final class NodeWindow {
     forget(node)
   }
 
+  /// To be called before rows of one answer of the store are taken.
+  func beginRequest() { times.beginRequest() }
+
   /// Makes a row hollow again, so that its values are read anew.
   func forget(_ node: NodeHandle) {
     filled[node.entity][node.row] = false
@@ -248,13 +258,17 @@ final class NodeWindow {
     let byRoot = Dictionary(grouping: wanted.filter { isFilled($0) }) { nodes.model.records[$0.entity].root }
     for root in byRoot.keys.sorted() {
       let asked = byRoot[root] ?? []
+      (fresh ?? self).times.beginRequest()
       let rows = try source.rows(asked.map { nodes.reference(of: $0) }, root: root)
       var found: [ReferenceObject: StoreRow] = [:]
       for row in rows { found[row.reference] = row }
       for node in asked {
         let reference = nodes.reference(of: node)
         let row = found[reference]
-        if let row, row.entity == node.entity, row.version == version(of: node) { continue }
+        if let row, row.entity == node.entity, row.version == version(of: node) {
+          (fresh ?? self).times.note(node, isUnchanged: true)
+          continue
+        }
         let window = fresh ?? NodeWindow(copying: self)
         fresh = window
         guard let row else {

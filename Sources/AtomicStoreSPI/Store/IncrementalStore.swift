@@ -143,6 +143,11 @@ public protocol IncrementalStore: Sendable {
   /// Returns the token of the last save; nil if there is none.
   mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken?
 
+  /// The token of the last transaction that this connection itself has saved; nil before the first one, and for a store
+  /// that does not know it, which is the default. With it the kit tells the connection's own saves from those of others
+  /// without asking the store after each save, and knows what others save from the opening of the store on.
+  var lastSavedToken: HistoryToken? { get }
+
   /// Returns whether ``changes(since:)`` has all transactions after a token: false if some of them were deleted. The
   /// default is true.
   mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool
@@ -176,6 +181,7 @@ extension IncrementalStore {
   public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }
   public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? { nil }
+  public var lastSavedToken: HistoryToken? { nil }
   public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool { true }
   public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {}
   public mutating func close() {}

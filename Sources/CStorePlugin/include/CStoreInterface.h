@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "2212b9701a1459cffb904e5c664313ad9afa7f2d6c24266319c03ad150780564"
+#define ASP_INTERFACE "115ea160c3f7b39b6e74be193faa18cee3ffe0ac2952df67bfb442e0b59d01ea"

@@ -76,13 +76,17 @@ extension StoreOpening {
     let open = OpenStore(
       format: DatabaseFormat(traits), version: NodeVersion(nodes), metadata: metadata,
       storedLastReference: metadata.lastReference, readNotes: notes, opening: self)
+    let connection =
+      readsWhole
+      ? nil
+      : IncrementalConnection(
+        store, name: address.shown,
+        file: address.isFile ? OpenDatabases.add(address.full, Swift.type(of: store)) : nil)
+    // Before anything is read: what others save from here on may differ from it.
+    connection?.noteOpening()
     return PersistentStore(
       open, shownAs: address.shown, configurationName: configurationName, isReadOnly: isReadOnly || readsWhole,
-      connection: readsWhole
-        ? nil
-        : IncrementalConnection(
-          store, name: address.shown,
-          file: address.isFile ? OpenDatabases.add(address.full, Swift.type(of: store)) : nil))
+      connection: connection)
   }
 
   /// What the store says of itself; that of a new store if there is none yet.

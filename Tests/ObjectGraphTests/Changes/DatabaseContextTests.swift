@@ -22,7 +22,14 @@ import Testing
     EntityDescription(
       name: "Tag", properties: [.attribute("name", .string), .toMany("projects", "Project", inverse: "tags")]),
     EntityDescription(
-      name: "Person", properties: [.attribute("name", .string), .toOne("badge", "Badge", inverse: "person")]),
+      name: "Person",
+      properties: [
+        .attribute("name", .string), .toOne("badge", "Badge", inverse: "person"),
+        .toMany("tasks", "Task", inverse: "owner", deleteRule: .cascade),
+      ]),
+    EntityDescription(
+      name: "Task",
+      properties: [.attribute("name", .string), .toOne("owner", "Person", inverse: "tasks", isOptional: false)]),
     EntityDescription(
       name: "Badge", properties: [.attribute("name", .string), .toOne("person", "Person", inverse: "badge")]),
   ])
@@ -140,5 +147,91 @@ import Testing
     let kept = try #require(try Self.one("Project", "p", in: now))
     #expect(try kept.objects(forRelationshipNamed: "tags").map { $0["name"] as? String } == [])
     #expect(kept.objectID == project.objectID)
+  }
+
+  // MARK: What is required
+
+  @Test(
+    "an object that comes back without the owner that it needs is not saved",
+    arguments: names, [MergePolicy.mergeByPropertyObjectTrump, .overwrite])
+  func requiredOwner(_ name: String, _ policy: MergePolicy) throws {
+    let place = try Place(name)
+    let a = try place.context()
+    try Self.make("Task", "k", in: a).setValue(try Self.make("Person", "p", in: a), forKey: "owner")
+    try a.save()
+    let b = try place.context(policy)
+    let task = try #require(try Self.one("Task", "k", in: b))
+    #expect((task["owner"] as? ManagedObject)?["name"] as? String == "p")
+    a.delete(try #require(try Self.one("Person", "p", in: a)))
+    try a.save()
+    try task.setValue("mine", forKey: "name")
+    let error = #expect(throws: ManagedObjectError.self) { try b.save() }
+    #expect(error?.code == .validationMissingMandatoryProperty)
+    #expect(error?.key == "owner")
+    let now = try place.context()
+    #expect(try now.fetch(FetchRequest<ManagedObject>(entityName: "Task")).isEmpty)
+    // With another owner it can come back.
+    try task.setValue(try Self.make("Person", "q", in: b), forKey: "owner")
+    try b.save()
+    let later = try place.context()
+    let kept = try #require(try Self.one("Task", "mine", in: later))
+    #expect((kept["owner"] as? ManagedObject)?["name"] as? String == "q")
+  }
+
+  @Test(
+    "a required to-one to what another program deletes at the same time is refused, whoever is first",
+    arguments: names, [true, false])
+  func requiredEnd(_ name: String, _ deletesFirst: Bool) throws {
+    let place = try Place(name)
+    let a = try place.context()
+    try Self.make("Task", "k", in: a).setValue(try Self.make("Person", "p", in: a), forKey: "owner")
+    _ = try Self.make("Person", "q", in: a)
+    try a.save()
+    let b = try place.context()
+    let task = try #require(try Self.one("Task", "k", in: b))
+    try task.setValue(try Self.one("Person", "q", in: b), forKey: "owner")
+    let person = try #require(try Self.one("Person", "q", in: a))
+    // One that was never read is deleted as the store has it, with its tasks.
+    #expect(try person["name"] as? String == "q" && person.objects(forRelationshipNamed: "tasks").isEmpty)
+    a.delete(person)
+    let (first, second) = deletesFirst ? (a, b) : (b, a)
+    try first.save()
+    let error = #expect(throws: ManagedObjectError.self) { try second.save() }
+    #expect(error?.code == .managedObjectMerge)
+    let now = try place.context()
+    let owner = try #require(try Self.one("Task", "k", in: now)?["owner"] as? ManagedObject)
+    #expect(owner["name"] as? String == (deletesFirst ? "p" : "q"))
+    if deletesFirst { return }
+    // By a policy that deletes nevertheless, the delete rule is applied to what has come.
+    a.mergePolicy = .mergeByPropertyObjectTrump
+    try a.save()
+    let later = try place.context()
+    #expect(try Self.one("Task", "k", in: later) == nil && Self.one("Person", "q", in: later) == nil)
+  }
+
+  // MARK: Other ends that were read before
+
+  @Test("a partner that was released, and joined to another object since, loses that one", arguments: names)
+  func releasedPartner(_ name: String) throws {
+    let place = try Place(name)
+    let a = try place.context()
+    let (badge, one) = (try Self.make("Badge", "1", in: a), try Self.make("Person", "one", in: a))
+    let two = try Self.make("Person", "two", in: a)
+    try badge.setValue(one, forKey: "person")
+    try a.save()
+    let b = try place.context(.mergeByPropertyObjectTrump)
+    let first = try #require(try Self.one("Person", "one", in: b))
+    #expect((first["badge"] as? ManagedObject)?["name"] as? String == "1")
+    try badge.setValue(two, forKey: "person")
+    try a.save()
+    // Read anew, with the badge that it has now; the badge itself was read with its former person.
+    let second = try #require(try Self.one("Person", "two", in: b))
+    try Self.make("Badge", "2", in: b).setValue(second, forKey: "person")
+    try b.save()
+    withExtendedLifetime(first) {}
+    let now = try place.context()
+    #expect(try Self.one("Badge", "1", in: now)?["person"] == nil)
+    let person = try #require(try Self.one("Badge", "2", in: now)?["person"] as? ManagedObject)
+    #expect(person["name"] as? String == "two" && (person["badge"] as? ManagedObject)?["name"] as? String == "2")
   }
 }

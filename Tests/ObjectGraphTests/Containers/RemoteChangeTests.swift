@@ -248,6 +248,54 @@ import Testing
     #expect(try one.changes(since: nil, in: store).count == 1)
   }
 
+  @Test(
+    "the first look at a database finds what others saved since it was opened, whatever it saved itself between",
+    arguments: [0, 1, 2], [true, false])
+  func firstLook(_ before: Int, _ isEmpty: Bool) throws {
+    let folder = try TestFolder()
+    func context(_ author: String) throws -> ManagedObjectContext {
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: CompanyGraph.model, registry: .builtIn)
+      try coordinator.addPersistentStore(type: "SQLiteGraph", at: folder.file("a.sqlitegraph"))
+      let context = ManagedObjectContext(coordinator)
+      context.transactionAuthor = author
+      return context
+    }
+    if !isEmpty {
+      let first = try context("first")
+      _ = try insertPerson("Zoe", first)
+      try first.save()
+    }
+    let (mine, theirs) = (try context("mine"), try context("theirs"))
+    let own = try (0..<before).map { index in
+      let person = try insertPerson("\(index)", mine)
+      try mine.save()
+      return person
+    }
+    let ada = try insertPerson("Ada", theirs)
+    try theirs.save()
+    // The same object, by both.
+    let ben = try mine.existingObject(with: ada.objectID)
+    try ben.setValue("Ben", forKey: "name")
+    try mine.save()
+    theirs.refreshAllObjects()
+    try ada.setValue("Eve", forKey: "name")
+    try theirs.save()
+    mine.refreshAllObjects()
+    try ben.setValue(7, forKey: "age")
+    for person in own { try person.setValue(8, forKey: "age") }
+    try mine.save()
+    let coordinator = mine.persistentStoreCoordinator
+    let found = coordinator.checkForRemoteChanges()
+    #expect(found.flatMap(\.transactions).map(\.author) == ["theirs", "theirs"])
+    #expect(found.flatMap(\.inserted) == [ada.objectID])
+    #expect(found.allSatisfy { $0.isComplete })
+    #expect(coordinator.checkForRemoteChanges().isEmpty)
+    theirs.refreshAllObjects()
+    try ada.setValue("Fay", forKey: "name")
+    try theirs.save()
+    #expect(coordinator.checkForRemoteChanges().flatMap(\.updated) == [ada.objectID])
+  }
+
   @Test("an atomic store does not have a history")
   func noHistory() throws {
     let stack = try Stack("XML")

@@ -189,5 +189,32 @@ extension Checks {
         ["delete part: ", "delete tag: ", "update both: name, alone", "update one: alone", "update whole: parts"],
         "the changes in the history")
     },
+    incremental(
+      "INC-77", "A connection knows the token of its own last transaction, if the store says so, and no other one's",
+      by: "two connections save in turn, one of them is overtaken and fails", catches: ["savedTokenOfOthers"]
+    ) { check in
+      let problem = try check.process("save from two connections") { session in
+        let (one, two) = (try session.connect(), try session.connect())
+        func token(_ author: String) throws -> HistoryToken? {
+          let transactions = try one.history()
+          return transactions.last { $0.author == author }?.token
+        }
+        if one.store.lastSavedToken != nil { return "there is a token before the first save" }
+        let tag = try saveTag(one, author: "one")
+        guard let first = one.store.lastSavedToken else {
+          throw NotApplicable(reason: "the store does not know the tokens of its saves")
+        }
+        if try first != token("one") { return "\(first) is not the token of the save" }
+        let version = try one.row(tag)?.version
+        try saveTag(two, author: "two")
+        if try two.store.lastSavedToken != token("two") { return "the second connection has another token" }
+        if one.store.lastSavedToken != first { return "another connection's save changes the token" }
+        try two.mustSave(try two.change(tag, ["name": .string("a")]))
+        _ = try one.save(try one.change(tag, ["name": .string("b")], expecting: version))
+        _ = try? one.save(StoreSave(inserted: [try one.snapshot(tag, [:])]))
+        return one.store.lastSavedToken == first ? "" : "a save that was not carried out changes the token"
+      }
+      try check.expectEqual(problem, "", "what is wrong")
+    },
   ]
 }

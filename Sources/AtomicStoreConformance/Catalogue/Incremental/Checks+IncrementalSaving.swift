@@ -284,5 +284,22 @@ extension Checks {
       }
       try check.expectEqual(found, [true, true, true, true], "whether queue, parts, items and tagged items are right")
     },
+    incremental(
+      "INC-78", "An object that is saved without any value has another version afterwards",
+      by: "two connections read an object, and one saves it without a value", catches: ["emptyChangeIgnored"]
+    ) { check in
+      let problem = try check.process("save an object without a value") { session in
+        let (one, two) = (try session.connect(), try session.connect())
+        let object = try one.insert("Tag", [["name": .string("a")]])[0]
+        let version = try two.row(object)?.version
+        try one.mustSave(try one.change(object, [:]))
+        if try two.row(object)?.version == version { return "the version is the same" }
+        if try two.save(try two.change(object, ["name": .string("b")], expecting: version)) {
+          return "a save based on the version before is carried out"
+        }
+        return try one.value("name", of: object) == GraphText.value(.string("a")) ? "" : "the name is another one"
+      }
+      try check.expectEqual(problem, "", "what is wrong")
+    },
   ]
 }

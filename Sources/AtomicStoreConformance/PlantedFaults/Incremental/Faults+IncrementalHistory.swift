@@ -69,5 +69,11 @@ extension Faults {
         }
       }
     },
+    .incremental("savedTokenOfOthers", "takes any connection's last transaction for its own") { hooks in
+      hooks.savedToken = { target, token in
+        var store = target.store
+        return token.flatMap { _ in try? store.currentHistoryToken() }
+      }
+    },
   ]
 }

@@ -159,5 +159,8 @@ extension Faults {
         }
       }
     },
+    .incremental("emptyChangeIgnored", "leaves out objects that are saved without any value") { hooks in
+      hooks.saved = { _, changes in changes.updated.removeAll { Array($0.values.slots).isEmpty } }
+    },
   ]
 }
