@@ -184,3 +184,40 @@ def test_other_property_lists_are_left_to_the_command(tmp_path, monkeypatch):
     path.write_bytes(plistlib.dumps({"a": 1}, fmt=plistlib.FMT_BINARY))
     with pytest.raises(atomicstore.CommandNotFoundError):
         atomicstore.open(path)
+
+
+def test_string_references_are_the_same_in_both_versions(text_references, command, tmp_path):
+    second = tmp_path / "second.plist"
+    command("convert", text_references, second)
+    one, other = atomicstore.open(text_references), atomicstore.open(second)
+    assert [store._plist.value(store._plist.dictionary(store._plist.top)["version"]) for store in (one, other)] == [1, 2]
+    assert one.entities == other.entities
+    for entity in one.entities:
+        for subentities in (True, False):
+            if not subentities and one._entities[entity].is_abstract:
+                continue
+            left, right = (store.table(entity, subentities=subentities).to_arrow() for store in (one, other))
+            assert left.column_names == right.column_names
+            for name in left.column_names:
+                assert repr(left[name].to_pylist()) == repr(right[name].to_pylist()), (entity, name)
+    employees = other["Employee"].to_arrow()
+    assert "string:key-8" in employees["manager"].to_pylist()
+    assert employees["department"].to_pylist()[0] == "integer:1"
+    assert any(len(names) > 1 for names in employees["projects"].to_pylist())
+
+
+def test_flipped_bytes_of_rows_never_end_the_process(text_references, command, tmp_path):
+    second = tmp_path / "second.plist"
+    command("convert", text_references, second)
+    good = second.read_bytes()
+    path = tmp_path / "flipped.plist"
+    for index in range(0, len(good), 13):
+        damaged = bytearray(good)
+        damaged[index] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            store = atomicstore.open(path)
+            for entity in store:
+                store[entity].to_arrow().validate(full=True)
+        except (atomicstore.AtomicStoreError, KeyError, TypeError, ValueError, AttributeError):
+            pass

@@ -30,6 +30,12 @@ package struct TextNumbers: Sendable {
 
   package init() {}
 
+  /// Makes room for that many texts.
+  package mutating func reserve(_ count: Int) {
+    ends.reserveCapacity(count)
+    while count * 4 > places.count * 3 { grow() }
+  }
+
   /// The number of texts.
   package var count: Int { ends.count }
 

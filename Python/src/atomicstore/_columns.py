@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -70,6 +70,11 @@ class Columns:
         numbers = self._numbers(entity["references"], pa.int64(), f"{name}.references", rows)
         if "referenceTexts" not in entity:
             return numbers
+        if self._plist.is_dictionary(entity["referenceTexts"]):
+            packed = self._plist.dictionary(entity["referenceTexts"])
+            found = self._texts(packed, True, rows, f"{name}.referenceTexts")
+            return pc.coalesce(_prefixed("string:", found), _prefixed("integer:", numbers.cast(pa.utf8())))
+        # A file of version 1.
         texts = [f"integer:{number}" for number in numbers.to_pylist()]
         for row, text in self._plist.value(entity["referenceTexts"]):
             if not 0 <= row < rows:
@@ -77,11 +82,17 @@ class Columns:
             texts[row] = f"string:{text}"
         return pa.array(texts, pa.utf8())
 
-    def array(self, index: int, type: str, rows: int, what: str) -> pa.Array:
-        """A column. ``type`` is the slot's type, as in model files."""
+    def array(
+        self, index: int, type: str, rows: int, what: str, destinations: Callable[[], pa.Array]
+    ) -> pa.Array:
+        """A column. ``type`` is the slot's type, as in model files; ``destinations`` returns the references of all
+        objects that a relationship can lead to, in the order in which rows are counted."""
         column = self._plist.dictionary(index)
         try:
-            array = self._array(column, type, rows, what)
+            if "rows" in column:
+                array = self._by_rows(column, type == "To-many", rows, what, destinations())
+            else:
+                array = self._array(column, type, rows, what)
             array.validate()
             return array
         except KeyError as error:
@@ -138,6 +149,22 @@ class Columns:
             array.validate(full=True)
         return array
 
+    def _by_rows(
+        self, column: dict, is_to_many: bool, rows: int, what: str, destinations: pa.Array
+    ) -> pa.Array:
+        """A relationship whose objects are named by their rows, as texts: some objects have string references."""
+        texts = typed(destinations)
+        numbers = self._numbers(column["rows"], pa.uint32(), what, None if is_to_many else rows)
+        if is_to_many:
+            counts = self._numbers(column["counts"], pa.uint32(), what, rows)
+            offsets = _offsets(counts, len(numbers), what)
+            values = _taken(texts, numbers, what)
+            if pa.types.is_int64(offsets.type):
+                return pa.LargeListArray.from_arrays(offsets, values)
+            return pa.ListArray.from_arrays(offsets, values)
+        presence = self._presence(column, rows, what)
+        return _taken(texts, pa.Array.from_buffers(pa.uint32(), rows, [presence, numbers.buffers()[1]]), what)
+
     def _relationship(self, column: dict, is_to_many: bool, rows: int, what: str) -> pa.Array:
         if "objects" in column:
             lists = self._plist.value(column["objects"])
@@ -157,6 +184,24 @@ class Columns:
         if pa.types.is_int64(offsets.type):
             return pa.LargeListArray.from_arrays(offsets, references)
         return pa.ListArray.from_arrays(offsets, references)
+
+
+def typed(references: pa.Array) -> pa.Array:
+    """References with their kind, as they are if some are strings."""
+    if pa.types.is_integer(references.type):
+        return _prefixed("integer:", references.cast(pa.utf8()))
+    return references.cast(pa.utf8())
+
+
+def _prefixed(prefix: str, texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pa.scalar(prefix, texts.type), texts, pa.scalar("", texts.type))
+
+
+def _taken(texts: pa.Array, rows: pa.Array, what: str) -> pa.Array:
+    greatest = pc.max(rows).as_py()
+    if greatest is not None and greatest >= len(texts):
+        raise AtomicStoreError(f"{what}: names row {greatest} of {len(texts)}", "malformed")
+    return texts.take(rows)
 
 
 def _typed(reference: Any) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import _model
-from ._columns import Columns, null_array
+from ._columns import Columns, null_array, typed
 from ._command import Command
 from ._errors import AtomicStoreError
 from ._plist import PropertyList
@@ -178,8 +178,10 @@ class PropertyListStore(Store):
             if key not in top:
                 raise AtomicStoreError(f"{path}: the key '{key}' is missing", "malformed")
         version = self._plist.value(top["version"])
-        if version != 1:
-            raise AtomicStoreError(f"{path}: the store is of version {version}, and 1 is read", "unsupportedVersion")
+        if version not in (1, 2):
+            raise AtomicStoreError(
+                f"{path}: the store is of version {version}, and 1 and 2 are read", "unsupportedVersion"
+            )
         super().__init__(path, _model.entities(self._plist.value(top["model"])))
         self.uuid = self._plist.value(top["UUID"])
         self.metadata = self._plist.value(top["metadata"])
@@ -204,10 +206,22 @@ class PropertyListStore(Store):
                 continue
             what = f"{self.path}: {name}.{property.name}"
             if property.name in present:
-                arrays[property.name] = self._columns.array(present[property.name], property.type, rows, what)
+                arrays[property.name] = self._columns.array(
+                    present[property.name], property.type, rows, what,
+                    lambda destination=property.destination: self._destinations(destination),
+                )
             else:
                 arrays[property.name] = null_array(property.type, rows)
         return pa.table(arrays)
+
+    def _destinations(self, entity: Optional[str]) -> pa.Array:
+        """The references of an entity's objects and those of its sub-entities, in the order of the entities' names."""
+        parts = []
+        for name in _model.hierarchy(self._entities, entity) if entity in self._entities else []:
+            if name in self._stored:
+                stored = self._plist.dictionary(self._stored[name])
+                parts.append(typed(self._columns.references(stored, self._plist.value(stored["count"]), name)))
+        return pa.concat_arrays(parts) if parts else pa.array([], pa.utf8())
 
 
 class ArrowFolderStore(Store):

@@ -45,6 +45,8 @@ extension NodeTableBuilder {
   /// Whether all parts fit with certainty. How memory is counted depends on how columns grow: close to a limit, a load
   /// on one thread decides.
   private func fits(_ parts: [Part]) -> Bool {
+    // The numbers of rows, and filled columns of references, would have to be translated.
+    guard !parts.contains(where: \.nodes.hasRowReferences) else { return false }
     var objects = tables.indices.reduce(0) { $0 + building[$1].count }
     var bytes = 0
     for index in tables.indices {

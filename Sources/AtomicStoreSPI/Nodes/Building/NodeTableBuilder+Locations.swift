@@ -13,6 +13,9 @@ extension NodeTableBuilder {
 
   /// The string reference of a row. The texts are sorted by row first: only errors need that.
   private func text(_ entity: Int, _ row: Int) -> String? {
+    if textRows[entity].isEmpty {
+      return tables[entity].referenceText(row).map { String(decoding: $0, as: UTF8.self) }
+    }
     sortTexts(entity)
     var low = 0
     var high = textRows[entity].count

@@ -61,7 +61,7 @@ extension NodeTableBuilder {
     }
     let numbers = tables[index].referenceNumbers.header
     if count > 0 { numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64) }
-    if textRows[index].isEmpty {
+    if textRows[index].isEmpty, tables[index].referenceTexts == nil {
       var previous = Int64.min
       for row in 0..<count {
         let number = numbers.pointee.cell(row, as: Int64.self)
@@ -69,8 +69,11 @@ extension NodeTableBuilder {
         previous = number
       }
     } else {
-      sortTexts(index)
-      tables[index].referenceTexts = try textColumn(index, rows: count)
+      if !textRows[index].isEmpty {
+        guard tables[index].referenceTexts == nil else { throw filledTwice(index) }
+        sortTexts(index)
+        tables[index].referenceTexts = try textColumn(index, rows: count)
+      }
       let table = tables[index]
       for row in 1..<max(count, 1) where !table.precedes(row - 1, table, row) {
         tables[index].isCanonical = false
@@ -92,6 +95,11 @@ extension NodeTableBuilder {
         greatest = max(greatest, number)
       }
       total += tables[index].count
+    }
+    if members.contains(where: { textRows[$0].isEmpty && tables[$0].referenceTexts != nil }) {
+      let room = ReferenceLookup(expecting: total, least: least, greatest: greatest)
+      if let lookup = lookup(ofFilled: members, root, room) { return lookup }
+      noteFilledTexts(members, root)
     }
     var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest, texts: texts[root])
     for index in members {
@@ -244,6 +252,7 @@ extension NodeTableBuilder {
       switch raw & RawReference.tagMask {
       case RawReference.inlineTag: lookup[RawReference.decodeInline(raw)]
       case RawReference.textTag: lookup[textNumber: Int(raw & RawReference.numberMask)]
+      case RawReference.rowTag: present(NodeHandle(bits: raw), lookup)
       default: lookup[listed[Int(raw & RawReference.numberMask)]]
       }
     guard let node, node.entity == destination || model.isKind(node.entity, of: destination) else {

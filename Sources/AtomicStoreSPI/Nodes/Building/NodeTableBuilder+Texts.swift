@@ -69,6 +69,10 @@ extension NodeTableBuilder {
   /// The reference in the cell of a relationship that was not resolved yet, to an object of that hierarchy.
   func reference(_ raw: UInt64, root: Int) -> ReferenceObject {
     if raw & RawReference.tagMask == RawReference.inlineTag { return .integer(RawReference.decodeInline(raw)) }
+    if raw & RawReference.tagMask == RawReference.rowTag {
+      let node = NodeHandle(bits: raw)
+      return tables[node.entity].reference(node.row)
+    }
     let number = Int(raw & RawReference.numberMask)
     return raw & RawReference.tagMask == RawReference.listTag ? .integer(listed[number]) : .string(texts[root][number])
   }

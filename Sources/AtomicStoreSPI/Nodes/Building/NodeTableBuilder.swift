@@ -78,6 +78,8 @@ public final class NodeTableBuilder {
     var row: UInt32
     var number: UInt32
   }
+  /// Whether string references were filled as a column, or relationships by rows.
+  var hasRowReferences = false
   /// Entities whose ``textRows`` are not in the order of rows.
   var unsortedTexts: Set<Int> = []
   var members: [String?]
@@ -164,6 +166,7 @@ public final class NodeTableBuilder {
     }
     listed = []
     unsortedTexts = []
+    hasRowReferences = false
     room = roomAtFirst
     roomForRows = 0
     absent = []
