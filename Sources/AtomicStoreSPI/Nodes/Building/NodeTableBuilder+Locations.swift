@@ -24,6 +24,6 @@ extension NodeTableBuilder {
       if Int(textRows[entity][middle].row) <= row { low = middle + 1 } else { high = middle }
     }
     guard low > 0, Int(textRows[entity][low - 1].row) == row else { return nil }
-    return texts[model.records[entity].root][Int(textRows[entity][low - 1].number)]
+    return text(mention: Int(textRows[entity][low - 1].number), model.records[entity].root)
   }
 }

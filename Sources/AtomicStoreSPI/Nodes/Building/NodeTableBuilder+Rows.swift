@@ -160,6 +160,7 @@ extension NodeTableBuilder {
         if let text = tables[index].referenceText(row) { noteNumber(texts[root].add(text), index, row) }
       }
     }
+    texts[root].settle()
   }
 
   // MARK: Errors

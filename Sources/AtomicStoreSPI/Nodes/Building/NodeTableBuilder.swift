@@ -70,9 +70,9 @@ public final class NodeTableBuilder {
   }
   var tables: [EntityTable]
   /// All string references to objects of a hierarchy, its own and those of relationships, by the number of its root:
-  /// they are resolved by their numbers.
-  var texts: [TextNumbers]
-  /// The rows of an entity with string references, with the number of the text.
+  /// they are resolved by their numbers. Behind a pointer for the same reason.
+  let texts: UnsafeMutablePointer<TextMentions>
+  /// The rows of an entity with string references, with the number of the mention.
   var textRows: [[TextRow]]
   struct TextRow {
     var row: UInt32
@@ -115,7 +115,8 @@ public final class NodeTableBuilder {
     room = roomAtFirst
     let tables = model.records.map { EntityTable(slots: $0.slots) }
     self.tables = tables
-    texts = Array(repeating: TextNumbers(), count: tables.count)
+    texts = .allocate(capacity: max(tables.count, 1))
+    texts.initialize(repeating: TextMentions(), count: tables.count)
     textRows = Array(repeating: [], count: tables.count)
     members = Array(repeating: nil, count: tables.count)
     payloads = Array(repeating: [:], count: tables.count)
@@ -158,7 +159,7 @@ public final class NodeTableBuilder {
       entry.pointee.capacity = 0
       entry.pointee.lines?.deallocate()
       entry.pointee.lines = nil
-      texts[index] = TextNumbers()
+      texts[index] = TextMentions()
       textRows[index] = []
       members[index] = nil
       payloads[index] = [:]
@@ -185,6 +186,8 @@ public final class NodeTableBuilder {
       entry.pointee.roots.deallocate()
       entry.pointee.lines?.deallocate()
     }
+    texts.deinitialize(count: model.records.count)
+    texts.deallocate()
     building.deinitialize(count: model.records.count)
     building.deallocate()
     current.deallocate()
