@@ -133,7 +133,7 @@ def test_flipped_bytes_never_end_the_process(company, tmp_path):
             for entity in store:
                 store[entity].to_arrow().validate(full=True)
             opened += 1
-        except (atomicstore.AtomicStoreError, KeyError, TypeError, ValueError, AttributeError):
+        except atomicstore.AtomicStoreError:
             pass
     assert opened > 0
 
@@ -142,7 +142,7 @@ def test_flipped_bytes_never_end_the_process(company, tmp_path):
 
 
 def test_dates_are_timestamps_where_nothing_is_lost():
-    from atomicstore._columns import dates
+    from atomicstore._values import dates
 
     def type_of(values):
         array = dates(pa.array(values, pa.float64()))
@@ -159,7 +159,7 @@ def test_dates_are_timestamps_where_nothing_is_lost():
 
 
 def test_decimals_are_exact_or_text():
-    from atomicstore._columns import decimals
+    from atomicstore._values import decimals
 
     array = decimals(pa.array(["12.50", None, "-3", "0.125"]))
     assert array.to_pylist() == [decimal.Decimal("12.500"), None, decimal.Decimal("-3.000"), decimal.Decimal("0.125")]
@@ -168,13 +168,11 @@ def test_decimals_are_exact_or_text():
     assert str(decimals(pa.array([None], pa.utf8())).type) == "decimal128(38, 0)"
 
 
-def test_properties_named_like_the_references_keep_their_name(tmp_path):
+def test_properties_named_like_the_references_keep_their_name():
     from atomicstore import _model
 
-    store = atomicstore.Store.__new__(atomicstore.Store)
     properties = {name: _model.Property(name, "String") for name in ("id", "objectID")}
-    store._entities = {"Row": _model.Entity("Row", False, properties)}
-    assert store._identifier("Row") == "objectID_"
+    assert _model.identifier(_model.Entity("Row", False, properties)) == "objectID_"
 
 
 def test_other_property_lists_are_left_to_the_command(tmp_path, monkeypatch):
@@ -219,5 +217,5 @@ def test_flipped_bytes_of_rows_never_end_the_process(text_references, command, t
             store = atomicstore.open(path)
             for entity in store:
                 store[entity].to_arrow().validate(full=True)
-        except (atomicstore.AtomicStoreError, KeyError, TypeError, ValueError, AttributeError):
+        except atomicstore.AtomicStoreError:
             pass
