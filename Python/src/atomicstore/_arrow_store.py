@@ -39,7 +39,7 @@ class ArrowFolderStore(FileStore):
         for file in os.listdir(path):
             # A table that nobody reads would be lost.
             if file.lower().endswith(".arrow") and file not in self._files.values():
-                raise AtomicStoreError(f"{os.path.join(path, file)}: the file is not listed in {_METADATA}", "malformed")
+                raise AtomicStoreError(f"{path}/{file}: the file is not listed in {_METADATA}", "malformed")
 
     def _has_table(self, name: str) -> bool:
         return name in self._files
@@ -55,7 +55,8 @@ class ArrowFolderStore(FileStore):
             raise AtomicStoreError(f"{path}: the file contains objects of {entry!r}, not of {name}", "malformed")
         identifier = _model.identifier(self._entities[name])
         if identifier not in table.column_names:
-            raise AtomicStoreError(f"{path}: the file does not have a column '{identifier}' with references", "malformed")
+            what = f"the file does not have a column '{identifier}' with references"
+            raise AtomicStoreError(f"{path}: {what}", "malformed")
         for column in table.column_names:
             if column != identifier and column not in self._entities[name].properties:
                 raise AtomicStoreError(f"{path}: {name} does not have a property '{column}'", "modelMismatch")

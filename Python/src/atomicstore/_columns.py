@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ._errors import AtomicStoreError, damage
 from ._plist import PropertyList, View
-from ._values import FIXED, INT32_MAX, dates, single, typed
+from ._values import FIXED, INT32_MAX, dates, kinds, single, typed
 
 _FIXED = {type: fixed for type, fixed in FIXED.items() if type not in ("Boolean", "UUID")}
 _FIXED["UUID"] = pa.binary(16)
@@ -114,7 +114,7 @@ class Columns:
             values = self._plist.value(column["values"])
             if not isinstance(values, list) or len(values) != rows:
                 raise AtomicStoreError(f"{what}: not {rows} values", "malformed")
-            return pa.array([text or None for text in values], pa.utf8())
+            return kinds(pa.array(values, pa.utf8()), what)
         if type in ("To-one", "To-many"):
             return self._relationship(column, type == "To-many", rows, what)
         raise AtomicStoreError(f"{what}: the unknown type {type}", "malformed")

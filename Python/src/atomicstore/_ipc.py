@@ -92,13 +92,17 @@ def _check_message(path: str, offset: int, message: _Fields, is_first: bool) -> 
     end = 0
     for start, length in header.structures(2, "<qq"):
         if length and (length < 0 or start < end or start + length > size):
-            raise _malformed(path, offset, f"a buffer of {length} bytes at {start} does not fit, or overlaps another one")
+            what = f"a buffer of {length} bytes at {start} does not fit, or overlaps another one"
+            raise _malformed(path, offset, what)
         end = start + length if length else end
     return size
 
 
-def _check_structure(path: str, data: memoryview) -> None:
-    """The messages, one after the other, must be exactly those that the footer lists."""
+def _check_structure(path: str, data: memoryview) -> List[Tuple[int, int, int]]:
+    """The messages, one after the other, must be exactly those that the footer lists.
+
+    Returns the offset of each batch, the bytes of its message and of its body.
+    """
     if len(data) < 28 or bytes(data[:8]) != _MAGIC + b"\0\0" or bytes(data[-6:]) != _MAGIC:
         raise _malformed(path, 0, "this is not an Arrow file: it does not begin and end with ARROW1", "foreignFormat")
     footer_size = struct.unpack_from("<i", data, len(data) - 10)[0]
@@ -123,16 +127,53 @@ def _check_structure(path: str, data: memoryview) -> None:
         raise _malformed(path, offset, "the messages do not end where the footer begins")
     if _Fields.root(data[end:len(data) - 10]).structures(3, "<qi4xq") != found:
         raise _malformed(path, end, "the footer lists other record batches than the file has")
+    return found
+
+
+def _arrays(type: pa.DataType) -> Optional[List[int]]:
+    """How many buffers a column has, and its items; None for types that no column of a store has."""
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        items = _arrays(type.value_type)
+        return None if items is None else [2] + items
+    if isinstance(type, pa.BaseExtensionType):
+        return _arrays(type.storage_type)
+    if any(is_long(type) for is_long in _LONG):
+        return [3]
+    return [2] if pa.types.is_primitive(type) or pa.types.is_fixed_size_binary(type) else None
+
+
+_LONG = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+
+
+def _check_nulls(path: str, data: memoryview, schema: pa.Schema, batches: List[Tuple[int, int, int]]) -> None:
+    """Columns that announce no nulls have no bits that say otherwise: pyarrow does not look at these bits."""
+    for offset, size, _ in batches:
+        header = _Fields.root(data[offset + 8:offset + size]).table(2)
+        assert header is not None
+        nodes, buffers = header.structures(1, "<qq"), header.structures(2, "<qq")
+        for name, type in zip(schema.names, schema.types):
+            arrays = _arrays(type)
+            if arrays is None:
+                break
+            for count in arrays:
+                (rows, nulls), (start, length) = nodes.pop(0), buffers[0]
+                del buffers[:count]
+                bits = bytes(data[offset + size + start:offset + size + start + min(length, (rows + 7) // 8)])
+                if rows % 8 and len(bits) == rows // 8 + 1:
+                    bits = bits[:-1] + bytes([bits[-1] | (0xFF << rows % 8) & 0xFF])
+                if nulls == 0 and bits.count(0xFF) != len(bits):
+                    raise _malformed(path, offset, f"the column '{name}': rows are null, but 0 are announced")
 
 
 def read_file(path: str) -> pa.Table:
     """A file of an Arrow store, mapped into memory. The values of columns are not checked yet: see ``checked``."""
     with damage(path):
         buffer = pa.memory_map(path).read_buffer()
-        _check_structure(path, memoryview(buffer))
+        blocks = _check_structure(path, memoryview(buffer))
         reader = pa.ipc.open_file(buffer)
         if not pa.ipc.open_stream(buffer.slice(8)).schema.equals(reader.schema, check_metadata=True):
             raise AtomicStoreError(f"{path}: the footer has another schema than the beginning", "malformed")
+        _check_nulls(path, memoryview(buffer), reader.schema, blocks)
         names = list(reader.schema.names)
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)

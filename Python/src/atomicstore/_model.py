@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ._errors import AtomicStoreError
 
@@ -11,6 +11,24 @@ _ATTRIBUTES = {
     "Undefined", "Integer 16", "Integer 32", "Integer 64", "Decimal", "Double", "Float", "String", "Boolean", "Date",
     "Binary", "UUID", "URI", "Transformable",
 }
+_COMMON_KEYS = {"name", "required", "transient", "indexed", "renaming", "hashModifier", "userInfo", "extras"}
+#: The keys that the kit writes; others are of a newer version.
+_MODEL_KEYS = {
+    "formatVersion", "versionIdentifiers", "entities", "composites", "configurations", "fetchRequests", "inferred",
+    "extras",
+}
+_ENTITY_KEYS = {
+    "name", "abstract", "class", "properties", "subentities", "uniqueness", "compoundIndexes", "fetchIndexes",
+    "renaming", "hashModifier", "userInfo", "extras",
+}
+_ATTRIBUTE_KEYS = _COMMON_KEYS | {
+    "type", "composite", "default", "minimum", "maximum", "minimumLength", "maximumLength", "pattern", "derivation",
+    "transformer", "class", "external",
+}
+_RELATIONSHIP_KEYS = _COMMON_KEYS | {
+    "destination", "inverse", "minimumCount", "maximumCount", "ordered", "orderUnknown", "deleteRule",
+}
+_FETCHED_KEYS = (_COMMON_KEYS | {"fetch"}) - {"transient", "indexed"}
 _MOST_PROPERTIES = 100_000
 
 
@@ -73,6 +91,14 @@ def _flag(item: Dict[str, Any], key: str, what: str) -> bool:
     return value
 
 
+def _check_keys(item: Dict[str, Any], known: Set[str], what: str) -> None:
+    for key in item:
+        if key not in known:
+            raise AtomicStoreError(
+                f"the model of the store: {what} has a key that is unknown to this version: {key}", "unsupportedVersion"
+            )
+
+
 class _Reader:
     """Makes entities of the model as stores contain it."""
 
@@ -89,10 +115,15 @@ class _Reader:
         """Adds a property of the model, or the parts of a composite one."""
         self._count += 1
         if self._count > _MOST_PROPERTIES:
-            raise AtomicStoreError(f"the model of the store has more than {_MOST_PROPERTIES} properties", "limitExceeded")
+            raise AtomicStoreError(f"the model has more than {_MOST_PROPERTIES} properties", "limitExceeded")
+        is_attribute, is_relationship = "type" in item, "destination" in item
+        known = _ATTRIBUTE_KEYS if is_attribute else _RELATIONSHIP_KEYS if is_relationship else _FETCHED_KEYS
+        _check_keys(item, known, name)
+        if not is_attribute and not is_relationship and "fetch" not in item:
+            raise _malformed(f"{name}.type is missing")
         if _flag(item, "transient", name):
             return
-        if "type" in item:
+        if is_attribute:
             type = _text(item, "type", name)
             if type == "Composite":
                 composite = _text(item, "composite", name)
@@ -106,7 +137,7 @@ class _Reader:
                     f"the model of the store: {name} is of the unknown type '{type}'", "unsupportedVersion"
                 )
             properties[name] = Property(name, type)
-        elif "destination" in item:
+        elif is_relationship:
             kind = "To-one" if item.get("maximumCount", 1) == 1 else "To-many"
             inverse = _text(item, "inverse", name) if "inverse" in item else None
             properties[name] = Property(name, kind, _text(item, "destination", name), inverse)
@@ -115,6 +146,7 @@ class _Reader:
         """Adds entities and those below them."""
         for description in descriptions:
             name = _text(description, "name", "entities")
+            _check_keys(description, _ENTITY_KEYS, name)
             if name in self.found:
                 raise _malformed(f"two entities have the name '{name}'")
             own: Dict[str, Property] = {}
@@ -132,6 +164,10 @@ class _Reader:
 def entities(model: Any) -> Dict[str, Entity]:
     """The entities of a model by name. ``model`` is a model as property-list and Arrow stores contain it."""
     description = _dictionary(model, "it")
+    _check_keys(description, _MODEL_KEYS, "it")
+    version = description.get("formatVersion")
+    if isinstance(version, bool) or version != 1:
+        raise AtomicStoreError(f"the model of the store is of version {version}, and 1 is read", "unsupportedVersion")
     reader = _Reader(description)
     reader.visit(_list(description, "entities", "model"), None)
     for entity in reader.found.values():

@@ -38,6 +38,7 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _PLAIN_DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 _ANY_DECIMAL = r"^(-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|NaN)$"
 _REFERENCE = r"^(integer:-?[0-9]+$|string:)"
+_KIND = r"^(boolean:(true|false)$|integer:-?[0-9]+$|(float|double|decimal|string|data|date|uuid|uri):)"
 
 AnyArray = Union[pa.Array, pa.ChunkedArray]
 
@@ -102,11 +103,18 @@ def conformed(type: str, column: pa.ChunkedArray, what: str) -> pa.ChunkedArray:
     if type in ("String", "URI") and is_text:
         return _small(column, pa.utf8())
     if type == "Undefined" and is_text:
-        small = _small(column, pa.utf8())
-        return pc.if_else(pc.equal(small, ""), pa.scalar(None, small.type), small)
+        return kinds(_small(column, pa.utf8()), what)
     if type in ("Binary", "Transformable") and (pa.types.is_binary(have) or pa.types.is_large_binary(have)):
         return _small(column, pa.binary())
-    raise AtomicStoreError(f"{what}: the column has values of the type {have}, which are no values of {type}", "modelMismatch")
+    raise AtomicStoreError(f"{what}: the column has values of the type {have}, no values of {type}", "modelMismatch")
+
+
+def kinds(texts: AnyArray, what: str) -> AnyArray:
+    """Values with their kind, such as ``decimal:1.50``; an empty text is null."""
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+    if pc.all(pc.match_substring_regex(texts, _KIND)).as_py() is False:
+        raise AtomicStoreError(f"{what}: a text is not a value with its kind", "malformed")
+    return texts
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -202,7 +210,7 @@ def _dates(column: pa.ChunkedArray, what: str) -> pa.ChunkedArray:
     if pa.types.is_float64(column.type):
         return chunked(dates(single(column)))
     if column.type.tz is None:
-        raise AtomicStoreError(f"{what}: the column has timestamps without a time zone: write them in UTC", "notSupported")
+        raise AtomicStoreError(f"{what}: the timestamps are without a time zone: write them in UTC", "notSupported")
     for unit in ("us", "ns"):
         try:
             return column.cast(pa.timestamp(unit, tz="UTC"))
