@@ -106,7 +106,8 @@ def test_a_missing_relationship_is_derived_from_its_inverse(company, folder, ent
     assert found.schema == wanted.schema
 
     def links(table):
-        return [(row["id"], sorted(row[name]) if isinstance(row[name], list) else row[name]) for row in table.to_pylist()]
+        rows = [(row["id"], row[name]) for row in table.to_pylist()]
+        return [(id, sorted(value) if isinstance(value, list) else value) for id, value in rows]
 
     assert links(found) == links(wanted)
     assert any(found[name].to_pylist())

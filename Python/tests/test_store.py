@@ -305,3 +305,11 @@ def test_damaged_models_are_errors_of_this_package():
     with pytest.raises(atomicstore.AtomicStoreError, match="contains itself"):
         _model.entities({**good, "composites": [{"name": "C", "attributes": [part]}],
                          "entities": [{"name": "A", "properties": [part]}]})
+
+
+def test_a_relationship_without_rows_has_the_type_of_its_references():
+    from atomicstore._values import conformed
+
+    for value in (pa.int64(), pa.utf8()):
+        empty = pa.chunked_array([pa.array([], pa.list_(value))])
+        assert conformed("To-many", empty, "here").type == pa.list_(value)

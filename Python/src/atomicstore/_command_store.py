@@ -89,11 +89,16 @@ class CommandStore(Store):
         properties = self._entities[entity].properties
         everything = self._entities[own].properties if own is not None else properties
         names = list(table.column_names)
+        kind = names[0] + "Entity" if names else ""
+        kinds: Optional[pa.ChunkedArray] = None
+        # A property may have that name too.
+        if len(names) > 1 and names[1] == kind and (kind not in everything or names.count(kind) == 2):
+            kinds = checked(table.column(1), what)
+            table, names = table.remove_column(1), names[:1] + names[2:]
         if not names or names[0] in everything or len(set(names)) != len(names):
             raise AtomicStoreError(f"{what} has no column with the objects, or two of one name: {', '.join(names)}")
-        kind = names[0] + "Entity"
         for name in names[1:]:
-            if name not in everything and name != kind:
+            if name not in everything:
                 raise AtomicStoreError(f"{what} has the column '{name}', which is no property of the entity")
         first = checked(table.column(0), what)
         if first.null_count:
@@ -104,9 +109,9 @@ class CommandStore(Store):
         if own is not None and "entity" not in properties:
             part["entity"] = Column(chunked(pa.repeat(pa.scalar(own, pa.utf8()), len(table))))
         elif needs_entity and "entity" not in properties:
-            if kind not in names or kind in properties:
+            if kinds is None:
                 return None
-            part["entity"] = Column(conformed("String", checked(table.column(kind), what), what))
+            part["entity"] = Column(conformed("String", kinds, what))
         for property in properties.values():
             if property.name not in names:
                 raise AtomicStoreError(f"{what} does not have the column '{property.name}'")

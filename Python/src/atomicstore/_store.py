@@ -14,8 +14,8 @@ from ._table import EntityTable
 class Store(Mapping[str, EntityTable]):
     """An open store: a mapping from names of entities to tables. It is read-only.
 
-    ``store["Employee"]`` has the objects of the entity and of its sub-entities, as a fetch has them, with the properties of
-    ``Employee``. Names of abstract entities are keys too, if they have objects below them.
+    ``store["Employee"]`` has the objects of the entity and of its sub-entities, as a fetch has them, with the
+    properties of ``Employee``. Names of abstract entities are keys too, if they have objects below them.
     """
 
     #: The type of the store, such as ``XML``.

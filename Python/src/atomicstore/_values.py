@@ -175,7 +175,9 @@ def _lists(column: pa.ChunkedArray, what: str) -> pa.ChunkedArray:
         items = single(references(chunked(values), what))
         # A null list is an empty one.
         chunks.append(list_array(chunk.offsets, items))
-    return pa.chunked_array(chunks) if chunks else pa.chunked_array([null_array("To-many", 0)])
+    if chunks:
+        return pa.chunked_array(chunks)
+    return pa.chunked_array([], pa.list_(pa.utf8() if is_typed(column.type) else pa.int64()))
 
 
 def list_array(offsets: pa.Array, values: pa.Array) -> pa.Array:
