@@ -174,8 +174,10 @@ def test_references_that_occur_twice_or_lead_nowhere_are_refused(folder):
     employees = table(folder)
     write(folder, pa.concat_tables([employees, employees.slice(0, 1)]))
     assert "two objects of Employee have the reference 3" in str(refusal(folder))
+    assert refusal(folder).code == "duplicateReference"
     write(folder, employees.slice(0, 2))
     assert "Employee/5 does not exist" in str(refusal(folder))
+    assert refusal(folder).code == "danglingReference"
     managers = table(folder, "Manager")
     write(folder, managers.set_column(0, managers.schema.field(0), pa.array([3, 8], pa.int64())), "Manager")
     write(folder, employees)

@@ -117,7 +117,8 @@ class FileStore(Store):
         if not _is_ascending(found) and pc.count_distinct(found).as_py() != len(found):
             counts = pc.value_counts(found)
             twice = counts.field(0).filter(pc.greater(counts.field(1), 1))[0].as_py()
-            raise AtomicStoreError(f"{self.path}: two objects of {root} have the reference {twice}", "malformed")
+            what = f"two objects of {root} have the reference {twice}"
+            raise AtomicStoreError(f"{self.path}: {what}", "duplicateReference")
         self._checked.add((root, ""))
 
     def _check_destinations(
