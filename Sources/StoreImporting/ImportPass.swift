@@ -177,6 +177,9 @@ final class ImportPass {
       case .taken(let message):
         try note(.key, message, plan, number, plan.keyColumns.first.map { plan.columnNames[$0] }, line: record.line)
         return nil
+      case .ambiguous(let property, let message):
+        try note(.key, message, plan, number, property, line: record.line)
+        return nil
       case .failed(let error): throw error
       }
     } else {
