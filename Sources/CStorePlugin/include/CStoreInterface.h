@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "2f5a2b38f19b04bd967bc7ddbb4a28f14e352f834d94bd3c43a6fe3af80b08b6"
+#define ASP_INTERFACE "19d0db6dfab829078dd62f375e78e3ce06f92a4dc9d9e7a7619292ad6d137e75"
