@@ -69,8 +69,7 @@ public final class NodeTableBuilder {
     var scratch: [UInt8] = []
   }
   var tables: [EntityTable]
-  /// All string references to objects of a hierarchy, its own and those of relationships, by the number of its root:
-  /// they are resolved by their numbers. Behind a pointer for the same reason.
+  /// All strings that refer to objects of a hierarchy, by its root: they are resolved by their numbers.
   let texts: UnsafeMutablePointer<TextMentions>
   /// The rows of an entity with string references, with the number of the mention.
   var textRows: [[TextRow]]
