@@ -433,7 +433,7 @@ let package = Package(
       dependencies: [
         "AtomicStoreKit", "AtomicStoreSPI", "StoreSQL", "SQLiteGraphStoreFormat", "PostgreSQLStoreFormat",
         "BuiltInStoreFormats", "ModelFiles", "AtomicStoreConformance", "CStoreFaults",
-        "StorePredicates", "StoreMigration", "TestSupport", "ContextScripts",
+        "StorePredicates", "StoreMaintenance", "StoreMigration", "TestSupport", "ContextScripts",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -21,7 +21,34 @@ def attributes(model, entity):
             if below is not None: return below
     return search(model.get("entities", []), {}) or {}
 
-def column(data, rows, kind):
+def destination(model, entity, slot):
+    """The entity that a relationship leads to."""
+    def search(entities, inherited):
+        for e in entities:
+            own = dict(inherited, **{p["name"]: p["destination"] for p in e.get("properties", []) if "destination" in p})
+            if e["name"] == entity: return own
+            below = search(e.get("subentities", []), own)
+            if below is not None: return below
+    return (search(model.get("entities", []), {}) or {}).get(slot)
+
+def below(model, entity):
+    """The names of an entity and its sub-entities."""
+    def search(entities, inside):
+        for e in entities:
+            if inside or e["name"] == entity: yield e["name"]
+            yield from search(e.get("subentities", []), inside or e["name"] == entity)
+    return sorted(search(model.get("entities", []), False), key=str.encode)
+
+def references(entity):
+    """The references of an entity's rows: integers, and strings where some are."""
+    found = [r for (r,) in struct.iter_unpack("<q", entity["references"])]
+    texts = entity.get("referenceTexts", [])
+    pairs = enumerate(column(texts, len(found), "String")) if isinstance(texts, dict) else texts   # version 2, or 1
+    for row, text in pairs:
+        if text is not None: found[row] = text
+    return found
+
+def column(data, rows, kind, targets=None):
     bits = data.get("presence")
     present = [bits is None or bits[r >> 3] >> (r & 7) & 1 for r in range(rows)]
     if "values" in data: return data["values"]                      # undefined: kind and text
@@ -33,26 +60,32 @@ def column(data, rows, kind):
             raw = data["bytes"][start:start + length]; start += length
             result.append(base64.b64encode(raw).decode() if kind in ("Binary", "Transformable") else raw.decode())
         return result
+    if "rows" in data:                                              # to objects, some of which have string references
+        named = [r for (r,) in struct.iter_unpack("<I", data["rows"])]
+        every = [targets[r] for r in named] if "counts" in data else [targets[r] if p else None for r, p in zip(named, present)]
+    elif "references" in data: every = [r for (r,) in struct.iter_unpack("<q", data["references"])]
     if "counts" in data:                                            # to-many
-        every = [r for (r,) in struct.iter_unpack("<q", data["references"])]
         result, start = [], 0
         for (count,) in struct.iter_unpack("<I", data["counts"]): result.append(every[start:start + count]); start += count
         return result
-    if "references" in data:                                        # to-one
-        return [r if p else None for (r,), p in zip(struct.iter_unpack("<q", data["references"]), present)]
+    if "rows" in data or "references" in data:                      # to-one
+        return [r if p else None for r, p in zip(every, present)]
     code, size = FIXED[kind]
     cells = [data["cells"][r * size:(r + 1) * size] for r in range(rows)]
     return [(str(uuid.UUID(bytes=c)).upper() if code is None else struct.unpack(code, c)[0]) if p else None
             for c, p in zip(cells, present)]
 
 store = plistlib.load(open(sys.argv[1], "rb"))
-assert store["format"] == "AtomicStore BinaryPropertyList" and store["version"] == 1
+assert store["format"] == "AtomicStore BinaryPropertyList" and store["version"] in (1, 2)
 for name in sorted(store["entities"]):
     entity, kinds = store["entities"][name], attributes(store["model"], name)
     rows = entity["count"]
-    references = [r for (r,) in struct.iter_unpack("<q", entity["references"])]
-    for row, text in entity.get("referenceTexts", []): references[row] = text
-    columns = {slot: column(data, rows, kinds.get(slot)) for slot, data in entity["columns"].items()}
+    own = references(entity)
+    columns = {}
+    for slot, data in entity["columns"].items():
+        names = below(store["model"], destination(store["model"], name, slot)) if "rows" in data else []
+        targets = [r for n in names if n in store["entities"] for r in references(store["entities"][n])]
+        columns[slot] = column(data, rows, kinds.get(slot), targets)
     for row in range(rows):
-        print(json.dumps({"entity": name, "reference": references[row],
+        print(json.dumps({"entity": name, "reference": own[row],
                           **{slot: values[row] for slot, values in sorted(columns.items())}}, ensure_ascii=False))

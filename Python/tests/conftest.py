@@ -21,6 +21,12 @@ def first_version():
 
 
 @pytest.fixture
+def text_references():
+    """A store of version 1 in which every second reference is a string."""
+    return ROOT / "Tests" / "StoreFormatsTests" / "Fixtures" / "PropertyListVersion1" / "Texts.plist"
+
+
+@pytest.fixture
 def command(monkeypatch):
     path = os.environ.get("ATOMICSTORE_COMMAND") or shutil.which("atomicstore")
     if path is None and (ROOT / ".build" / "debug" / "atomicstore").exists():

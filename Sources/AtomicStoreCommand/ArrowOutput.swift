@@ -7,10 +7,12 @@ struct ArrowOutput {
   let context: ManagedObjectContext
   let request: FetchRequest<ManagedObject>
   let entity: Entity
+  /// The store that is asked.
+  let store: PersistentStore
   /// Whether no rows are wanted: in a request, a limit of 0 means no limit.
   let isEmpty: Bool
 
-  /// The column with the object itself, of which Arrow has the reference.
+  /// Whether objects may be of several entities: then a column beside their references names the entities.
   private var isObjectNamed: Bool { request.includesSubentities && entity.hierarchy.count > 1 }
 
   /// Writes the result and returns the number of rows.
@@ -18,14 +20,20 @@ struct ArrowOutput {
     if let count = try writeColumns(form, to: sink) { return count }
     var rows = try context.fetchRows(request)
     if isEmpty { rows = [] }
-    var columns: [ArrowColumn] = []
-    for (index, column) in request.propertiesToFetch.enumerated() {
-      columns.append(Self.column(column.name, rows.map { $0.values[index] }))
-    }
-    var writer = try ArrowWriter(form, ArrowSchema(columns.map(\.field)), to: sink)
+    var values = ArrowValueColumns(
+      rows, request.propertiesToFetch, of: entity, namesEntities: isObjectNamed, in: context, store)
+    let columns = try values.arrowColumns()
+    var writer = try ArrowWriter(form, schema(columns), to: sink)
     if !rows.isEmpty { try writer.write(count: rows.count, columns.map { $0.data(batch: 0) }) }
     try writer.finish()
     return rows.count
+  }
+
+  /// Groups are not objects of the entity.
+  private func schema(_ columns: [ArrowColumn]) -> ArrowSchema {
+    ArrowSchema(
+      columns.map(\.field),
+      metadata: request.propertiesToGroupBy.isEmpty ? [ArrowMetadataEntry(ArrowKey.entity, entity.name)] : [])
   }
 
   // MARK: From columns
@@ -53,8 +61,7 @@ struct ArrowOutput {
       columns.append(slot.map { maker.column($0, named: column.name) } ?? maker.identifiers(named: column.name))
       if slot == nil, isObjectNamed { columns.append(maker.entityNames(named: column.name + "Entity")) }
     }
-    var writer = try ArrowWriter(
-      form, ArrowSchema(columns.map(\.field), metadata: [ArrowMetadataEntry(ArrowKey.entity, entity.name)]), to: sink)
+    var writer = try ArrowWriter(form, schema(columns), to: sink)
     for index in batches.indices {
       try writer.write(count: batches[index].count, columns.map { $0.data(batch: index) })
     }
@@ -81,30 +88,5 @@ struct ArrowOutput {
       rest = rest[end...]
     }
     return batches
-  }
-
-  // MARK: From values
-
-  private static func column(_ name: String, _ values: [FetchedRow.Value]) -> ArrowColumn {
-    let isList = values.contains { if case .list = $0 { true } else { false } }
-    return ArrowColumn(
-      name,
-      values: values.map { value in
-        switch value {
-        case .value(let value) where !isList: value
-        case .object(let id) where !isList: Self.reference(id)
-        case .value(.null): .null
-        default: .string(RowPrinter.jsonText(of: value))
-        }
-      })
-  }
-
-  /// References are integers, or texts.
-  private static func reference(_ id: ManagedObjectID) -> StoredValue {
-    switch id.reference {
-    case .integer(let number)?: .integer(number)
-    case .string(let text)?: .string(text)
-    case nil: .null
-    }
   }
 }

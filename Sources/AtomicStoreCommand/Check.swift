@@ -95,11 +95,11 @@ struct Check: ParsableCommand {
     if result.dryRun { try ResultPlace.check(target) }
     let written: StoreConverter.Report
     do {
-      written = try converter.convert(from: input, to: target)
+      written = try Self.mended(converter, input, target)
     } catch let error as PersistentStoreError where error.code == .inverseMismatch {
       // What the rules do not mend is copied as it is.
       converter.keepsContradictions = true
-      written = try converter.convert(from: input, to: target)
+      written = try Self.mended(converter, input, target)
     }
     for loss in written.losses { Diagnostics.say("lost: \(loss)") }
     for note in written.selections { Diagnostics.say("mended: \(note)") }
@@ -118,6 +118,14 @@ struct Check: ParsableCommand {
     }
     try show(report)
     return report.isSound
+  }
+
+  private static func mended(
+    _ converter: StoreConverter, _ input: String, _ target: String
+  ) throws -> StoreConverter.Report {
+    try readingTwice(where: { $0.location.file?.hasPrefix(input) ?? false }) {
+      try converter.convert(from: input, to: target)
+    }
   }
 
   private func show(_ report: StoreCheck.Report) throws {

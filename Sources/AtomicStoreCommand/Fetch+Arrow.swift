@@ -8,10 +8,11 @@ import StoreCodecs
 extension Fetch {
   /// Writes the result as an Arrow stream or file.
   func writeArrow(
-    _ context: ManagedObjectContext, _ request: FetchRequest<ManagedObject>, _ model: ManagedObjectModel
+    _ context: ManagedObjectContext, _ request: FetchRequest<ManagedObject>, _ store: PersistentStore
   ) throws {
     let arrow = ArrowOutput(
-      context: context, request: request, entity: try model.entity(asked: entity), isEmpty: limit == 0)
+      context: context, request: request, entity: try store.model.entity(asked: entity), store: store,
+      isEmpty: limit == 0)
     guard let output, output != "-" else {
       guard isatty(STDOUT_FILENO) == 0 else {
         throw CommandFailure("an Arrow stream is not for a terminal: use -o, or a pipe", exitCode: 64)

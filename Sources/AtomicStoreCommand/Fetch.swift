@@ -19,7 +19,8 @@ struct Fetch: ParsableCommand {
 
       Without --columns all properties are printed, and first the object itself, as objectID. '*' among the columns
       stands for all of that, and 'salary * 12 AS yearly' names a column. Lists, such as to-many relationships, are JSON
-      arrays in JSON and in CSV. With --format arrow the result is an Arrow stream, which data-analysis tools read:
+      arrays in JSON and in CSV. With --format arrow the result is an Arrow stream, which data-analysis tools read. Its
+      columns have the types of the model, whatever the rows; only how decimals and dates are written depends on the values:
 
         atomicstore fetch Company.xml --entity Employee --format arrow | python3 -c \
           "import sys, pyarrow as pa; print(pa.ipc.open_stream(sys.stdin.buffer).read_all())"
@@ -98,7 +99,7 @@ struct Fetch: ParsableCommand {
       }
       request.propertiesToFetch = try fetchColumns(opened.model)
       let format = try chosenFormat()
-      guard format != .arrow else { return try writeArrow(context, request, opened.model) }
+      guard format != .arrow else { return try writeArrow(context, request, opened) }
       guard output == nil else { throw CommandFailure("-o needs --format arrow", exitCode: 64) }
       let names = request.propertiesToFetch.map(\.name)
       if format == .json || format == .ndjson { try refuseTwice(names) }

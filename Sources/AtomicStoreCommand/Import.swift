@@ -90,7 +90,7 @@ struct Import: ParsableCommand {
       // First what cannot be told again: once the store is written, the records that were left out must not be lost.
       let files = PendingFiles()
       try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force)
-      if !result.dryRun { try problems.add(imported.tables, to: files, force: result.force) }
+      if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
       let written = try write(imported, sources, store?.1, graph)
       try files.commit()
       if let modelPath, !result.dryRun { try write(imported.nodes.model, to: modelPath) }
@@ -147,7 +147,8 @@ struct Import: ParsableCommand {
     }
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try model.map { try ModelChoice($0).model(for: path) }, registry: InstalledFormats.registry)
-    return (coordinator, try coordinator.addPersistentStore(at: try Input.path(for: path), isReadOnly: true))
+    let input = try Input.path(for: path)
+    return (coordinator, try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) })
   }
 
   private func existingObjects() throws -> StoreImporter.ExistingObjects {
@@ -213,9 +214,9 @@ struct Import: ParsableCommand {
           let columns = table.ignoredColumns.joined(separator: ", ")
           Diagnostics.say("left out: \(table.file): no property of \(table.entityName): \(columns)")
         }
-        if table.rejectedCount > 0 {
-          Diagnostics.say("left out: \(table.file): \(Diagnostics.count(table.rejectedCount, "bad record"))")
-        }
+      }
+      for table in imported.tables + imported.joinTables where table.rejectedCount > 0 {
+        Diagnostics.say("left out: \(table.file): \(Diagnostics.count(table.rejectedCount, "bad record"))")
       }
       // That the other end of a relationship follows is what an import is for.
       for note in imported.notes where !note.text.hasPrefix("taken from") && !note.text.hasPrefix("changed to agree") {
@@ -230,9 +231,17 @@ struct Import: ParsableCommand {
         ("rejected", .integer(table.rejectedCount)),
       ])
     }
+    let joins = imported.joinTables.map { table -> JSONValue in
+      .object([
+        ("file", .string(table.file)), ("entity", .string(table.entityName)), ("records", .integer(table.count)),
+        ("rejected", .integer(table.rejectedCount)),
+      ])
+    }
     try result.tell(
       report, of: imported.tables.map(\.file).joined(separator: ", "), into: into,
       verb: ("imported", "would import"), json: common.json,
-      fields: [("tables", .array(list)), ("problems", .array(imported.problems.map(\.json)))])
+      fields: [
+        ("tables", .array(list)), ("joinTables", .array(joins)), ("problems", .array(imported.problems.map(\.json))),
+      ])
   }
 }

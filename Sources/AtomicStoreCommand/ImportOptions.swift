@@ -137,6 +137,9 @@ struct ImportTextOptions: ParsableArguments {
     for text in boolean {
       let words = text.split(separator: "/").map(String.init)
       guard words.count == 2 else { throw CommandFailure("--boolean takes two words, as ja/nein", exitCode: 64) }
+      guard words[0].lowercased() != words[1].lowercased() else {
+        throw CommandFailure("--boolean: '\(words[0])' cannot be both true and false", exitCode: 64)
+      }
       result.trueWords.insert(words[0])
       result.falseWords.insert(words[1])
     }

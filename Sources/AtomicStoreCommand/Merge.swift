@@ -62,12 +62,14 @@ struct Merge: ParsableCommand {
         guard let plan else {
           let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
           coordinators.append(coordinator)
-          let store = try coordinator.addPersistentStore(at: input, isReadOnly: true)
+          let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
           let graph = try DatabaseGraph(store, of: coordinator, at: path)
           if let graph { databases.append(graph) }
           return (store, try graph?.nodes ?? store.nodesWithDeferredValues())
         }
-        let read = try PersistentStoreCoordinator.openMigrated(at: input, by: plan, registry: InstalledFormats.registry)
+        let read = try readingTwice {
+          try PersistentStoreCoordinator.openMigrated(at: input, by: plan, registry: InstalledFormats.registry)
+        }
         coordinators.append(read.coordinator)
         for loss in read.steps.flatMap(\.losses) { Diagnostics.say("lost: \(Input.shown(path)): \(loss)") }
         return (read.store, read.nodes)

@@ -104,11 +104,16 @@ struct Migrate: ParsableCommand {
     if fromModel != nil, let model = plan.sources.last {
       let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
       return (
-        coordinator, try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
+        coordinator,
+        try readingTwice {
+          try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
+        }
       )
     }
-    return try PersistentStoreCoordinator.openForMigration(
-      type: from, at: input, options: options, by: plan, registry: InstalledFormats.registry)
+    return try readingTwice {
+      try PersistentStoreCoordinator.openForMigration(
+        type: from, at: input, options: options, by: plan, registry: InstalledFormats.registry)
+    }
   }
 
   private func tell(_ taken: [StoreMigrator.Step], _ report: StoreConverter.Report) throws {

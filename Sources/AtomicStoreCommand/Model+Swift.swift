@@ -19,7 +19,10 @@ extension Model {
           atomicstore model swift App.xcdatamodeld --output Sources/App/Model
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var source: String
-    @Option(help: "The directory of the source files. It is created if it does not exist.") var output: String
+    @Option(
+      name: [.customShort("o"), .customLong("output")],
+      help: "The directory of the source files. It is created if it does not exist.")
+    var output: String
     @Option(help: "The version, if the file has several.") var version: String?
     @Option(help: "The name of the model in Swift; by default that of the file.") var name: String?
     @Flag(name: .customLong("public"), help: "Make the classes public, for use by other modules.") var isPublic = false

@@ -27,13 +27,15 @@ struct RowPrinter {
       Self.cell(name, to: writer)
     }
     writer.append(byte: UInt8(ascii: "\n"))
+    // A blank line would be no row.
+    let null: StaticString = names.count == 1 ? "\"\"" : ""
     switch rows {
-    case .columns(let rows): try rows.forEachRow { try Self.csv($0, to: writer) }
+    case .columns(let rows): try rows.forEachRow { try Self.csv($0, null, to: writer) }
     case .computed(let rows):
       for row in rows {
         for (column, value) in row.values.enumerated() {
           if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
-          Self.cell(value, to: writer)
+          value.isNull ? writer.append(null) : Self.cell(value, to: writer)
         }
         writer.append(byte: UInt8(ascii: "\n"))
         try writer.flushIfNeeded()
@@ -41,12 +43,12 @@ struct RowPrinter {
     }
   }
 
-  private static func csv(_ row: borrowing ColumnRows.Row, to writer: ByteWriter) throws {
+  private static func csv(_ row: borrowing ColumnRows.Row, _ null: StaticString, to writer: ByteWriter) throws {
     let cells = row.cells
     for column in cells.indices {
       if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
       switch cells[column] {
-      case .null: break
+      case .null: writer.append(null)
       case .integer(let number): writer.append(integer: number)
       case .boolean(let flag): writer.append(flag ? "true" as StaticString : "false")
       // Of numbers that are not, typed text has all bits.

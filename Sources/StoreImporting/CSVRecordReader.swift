@@ -141,8 +141,10 @@ struct CSVRecordReader: RecordReader {
   }
 
   private func converted(_ field: CSVField, _ decoded: inout [UInt8]) -> ImportField {
+    // A blank line is no record: alone on its line, a field without a value has quotes.
+    let isMissing = field.isMissing || columns.count == 1 && field.isQuoted && field.start == field.end
     var result = ImportField(
-      kind: field.isMissing ? .missing : field.isQuoted ? .quoted : .text, start: field.start, end: field.end,
+      kind: isMissing ? .missing : field.isQuoted ? .quoted : .text, start: field.start, end: field.end,
       line: field.line, column: field.column)
     if field.hasDoubledQuotes {
       result.isDecoded = true

@@ -11,6 +11,8 @@ final class ExistingObjectTable {
   private var translations: [Int: [ReferenceObject: ReferenceObject]] = [:]
   /// The references of records, by table and number, where objects are found by an attribute.
   private var assigned: [Int: [ReferenceObject]] = [:]
+  /// Which property has the value of several objects, and what to say, by table and number of the record.
+  private var ambiguous: [Int: [Int: (property: String, message: String)]] = [:]
 
   init(_ nodes: NodeTable, _ rule: StoreImporter.ExistingObjects, after last: Int64) {
     self.nodes = nodes
@@ -23,6 +25,8 @@ final class ExistingObjectTable {
     case new
     case updated
     case taken(String)
+    /// Several objects have the value that objects are found by.
+    case ambiguous(property: String, message: String)
     case failed(PersistentStoreError)
   }
 
@@ -34,6 +38,9 @@ final class ExistingObjectTable {
     _ key: inout ReferenceObject, _ number: Int, _ plan: TablePlan, _ builder: NodeTableBuilder, line: Int,
     joined: [Int]
   ) -> Beginning {
+    if let (property, message) = ambiguous[plan.source]?[number] {
+      return .ambiguous(property: property, message: message)
+    }
     if let list = assigned[plan.source], number < list.count { key = list[number] }
     guard let node = nodes.handle(for: key, entity: plan.entity.index) else { return .new }
     let name = nodes.model.entity(at: node.entity).name
@@ -89,9 +96,14 @@ final class ExistingObjectTable {
         at: StoreLocation(file: plan.name))
     }
     var known: [StoredValue: ReferenceObject] = [:]
+    var others: [StoredValue: [ReferenceObject]] = [:]
     for node in nodes.handles(of: plan.entity.index) {
       let value = nodes.value(slot: slot, of: node)
-      if !value.isNull { known[value] = nodes.reference(of: node) }
+      guard !value.isNull, let first = known[value] else {
+        if !value.isNull { known[value] = nodes.reference(of: node) }
+        continue
+      }
+      others[value, default: [first]].append(nodes.reference(of: node))
     }
     let values = ValueReader(job.importer.conventions)
     let column = plan.columns[index]
@@ -111,6 +123,13 @@ final class ExistingObjectTable {
         let kind = record.fields[index].kind
         let value = record.withText(of: index, reader.bytes) { text in
           values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
+        }
+        if let several = others[value] {
+          let names = several.prefix(2).map { "\(plan.entity.name)/\($0)" }.joined(separator: " and ")
+          ambiguous[plan.source, default: [:]][list.count] = (
+            name,
+            "\(several.count) objects of the store have this \(name), \(names)\(several.count > 2 ? " among them" : "")"
+          )
         }
         let reference = known[value] ?? .integer(next())
         if !value.isNull { known[value] = reference }

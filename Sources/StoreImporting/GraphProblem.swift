@@ -9,4 +9,6 @@ struct GraphProblem {
   var value: String
   /// For a uniqueness constraint nil: the record that has the value is named.
   var message: String?
+  /// What kind of problem of a record it is.
+  var kind = ImportProblem.Kind.rule
 }

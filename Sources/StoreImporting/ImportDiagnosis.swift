@@ -18,8 +18,8 @@ final class ImportDiagnosis {
     var destination: Int
     var property: String
     var key: ReferenceObject
-    /// The join table and its file's name, for one of its records.
-    var join: (index: Int, file: String)?
+    /// The join table, its file's name and the record's number, for one of its records.
+    var join: (index: Int, file: String, number: Int)?
     /// For a record of a join table: whether this is the object whose relationship it is. It must be one of the
     /// imported records.
     var isOwner = false
@@ -36,28 +36,33 @@ final class ImportDiagnosis {
   var links: [Link] = []
   /// The keys of records, by table and number, for messages.
   private var keys: [[Int: String]] = []
-  /// Where records are in their tables, by table and number.
-  private var ranges: [[Range<Int>]] = []
-  private var headers: [Range<Int>] = []
-  /// The numbers of bad records, by table.
-  private(set) var rejected: [Set<Int>] = []
-  /// The keys of join tables that lead to no record, or to one that is left out.
-  private(set) var rejectedJoinKeys: Set<ReferenceObject> = []
+  /// The bad records, by table.
+  private(set) var tables: [RejectedRecords] = []
+  /// The bad records of join tables: those that cannot be read, and those that lead to no record, or to one that is
+  /// left out.
+  private(set) var joins: [RejectedRecords] = []
 
   init(_ limit: Int?) { self.limit = limit }
 
-  func begin(tables: Int) {
+  func begin(tables: Int, joins: Int) {
     keys = Array(repeating: [:], count: tables)
-    ranges = Array(repeating: [], count: tables)
-    headers = Array(repeating: 0..<0, count: tables)
-    rejected = Array(repeating: [], count: tables)
+    self.tables = Array(repeating: RejectedRecords(), count: tables)
+    self.joins = Array(repeating: RejectedRecords(), count: joins)
   }
 
-  func setHeader(_ range: Range<Int>, table: Int) { headers[table] = range }
-  func add(_ range: Range<Int>, table: Int) { ranges[table].append(range) }
+  func setHeader(_ range: Range<Int>, table: Int) { tables[table].header = range }
+  func add(_ range: Range<Int>, table: Int) { tables[table].add(range) }
+  func setHeader(_ range: Range<Int>, join: Int) { joins[join].header = range }
+  func add(_ range: Range<Int>, join: Int) { joins[join].add(range) }
 
-  func add(_ problem: ImportProblem, table: Int, number: Int?) throws(ImportStop) {
-    if let number { rejected[table].insert(number) }
+  /// - Parameters:
+  ///   - number: The number of the record that has the problem, if it is one of the table.
+  ///   - join: The join table and the number of its record, if it is one of those.
+  func add(
+    _ problem: ImportProblem, table: Int, number: Int?, join: (index: Int, number: Int)? = nil
+  ) throws(ImportStop) {
+    if let number { tables[table].reject(number) }
+    if let join { joins[join.index].reject(join.number) }
     if let limit, problems.count >= limit {
       isCut = true
       throw .enough
@@ -87,12 +92,12 @@ final class ImportDiagnosis {
       }
       guard let first = found.first else { continue }
       for (_, owner) in problem.message == nil ? found.dropFirst() : found[...] {
-        guard let owner, !rejected[owner.table].contains(owner.number) else { continue }
+        guard let owner, !tables[owner.table].numbers.contains(owner.number) else { continue }
         let plan = job.plans[owner.table]
         let message = problem.message ?? Self.message(problem, first, plan, job)
         try? add(
           ImportProblem(
-            kind: .rule, file: plan.name, line: owner.line, entity: plan.entity.name,
+            kind: problem.kind, file: plan.name, line: owner.line, entity: plan.entity.name,
             key: keys[owner.table][owner.number], property: problem.property,
             value: String(problem.value.prefix(200)), message: message), table: owner.table, number: owner.number)
       }
@@ -129,7 +134,10 @@ final class ImportDiagnosis {
         continue
       } else if job.importer.existing == nil, !roots.contains(link.root) {
         let name = job.model.entity(at: link.destination).name
-        guard reported.insert("\(link.table) \(link.property)").inserted else { continue }
+        // One problem for all of them, unless each of them is to be left out.
+        guard reported.insert("\(link.table) \(link.property)").inserted || job.importer.rejectsBadRecords else {
+          continue
+        }
         note(link, "no table has records of \(name), whose keys are given here", job)
       } else {
         note(link, "there is no \(job.model.entity(at: link.destination).name) with the key '\(link.key)'", job)
@@ -141,19 +149,19 @@ final class ImportDiagnosis {
   /// Rejects what names a record that is left out, what names that, and so on. Each link is visited once: records may
   /// form a long chain.
   private func rejectDependents(_ links: [(link: Link, owner: Owner)], _ job: ImportJob) {
-    var byOwner: [[Int: [Int]]] = Array(repeating: [:], count: rejected.count)
+    var byOwner: [[Int: [Int]]] = Array(repeating: [:], count: tables.count)
     for (index, entry) in links.enumerated() {
       byOwner[entry.owner.table][entry.owner.number, default: []].append(index)
     }
     var waiting: [(table: Int, number: Int)] = []
-    for table in rejected.indices { waiting += rejected[table].sorted().map { (table, $0) } }
+    for table in tables.indices { waiting += tables[table].numbers.sorted().map { (table, $0) } }
     var next = 0
     while next < waiting.count {
       let (table, number) = waiting[next]
       next += 1
       for index in byOwner[table][number] ?? [] {
         let (link, owner) = links[index]
-        if link.number.map({ rejected[link.table].contains($0) }) ?? rejectedJoinKeys.contains(link.key) { continue }
+        if isRejected(link) { continue }
         note(
           link,
           "\(job.plans[owner.table].entity.name)/\(link.key), which is named here, is left out: line \(owner.line)",
@@ -163,6 +171,11 @@ final class ImportDiagnosis {
     }
   }
 
+  private func isRejected(_ link: Link) -> Bool {
+    if let join = link.join { return joins[join.index].numbers.contains(join.number) }
+    return link.number.map { tables[link.table].numbers.contains($0) } ?? false
+  }
+
   private func note(_ link: Link, _ message: String, _ job: ImportJob) {
     let plan = job.plans[link.table]
     let problem = ImportProblem(
@@ -170,8 +183,7 @@ final class ImportDiagnosis {
       entity: plan.entity.name,
       key: link.number.flatMap { keys[link.table][$0] }, property: link.property, value: link.key.description,
       message: message)
-    if link.join != nil { rejectedJoinKeys.insert(link.key) }
-    try? add(problem, table: link.table, number: link.number)
+    try? add(problem, table: link.table, number: link.number, join: link.join.map { ($0.index, $0.number) })
   }
 
   /// The problems in the order of tables and lines.
@@ -181,18 +193,5 @@ final class ImportDiagnosis {
       return (one.table, one.problem.line ?? 0, one.problem.column ?? 0, $0.offset)
         < (other.table, other.problem.line ?? 0, other.problem.column ?? 0, $1.offset)
     }.map(\.element.problem)
-  }
-
-  /// The header line and the records of these numbers, as the table has them.
-  func text(of numbers: Set<Int>, table: Int, _ bytes: StoreBytes) -> [UInt8] {
-    bytes.withUnsafeBytes { raw in
-      var result = Array(raw[headers[table]])
-      if !result.isEmpty { result.append(UInt8(ascii: "\n")) }
-      for number in numbers.sorted() where number < ranges[table].count {
-        result += raw[ranges[table][number]]
-        result.append(UInt8(ascii: "\n"))
-      }
-      return result
-    }
   }
 }

@@ -49,22 +49,53 @@ extension ImportPass {
       throw PersistentStoreError(
         .invalidOption, "there is no column '\(missing)'; there are " + columns.joined(separator: ", "))
     }
-    func add(_ key: ReferenceObject, _ entity: Entity, _ field: ImportField, isOwner: Bool) {
-      diagnosis?.links.append(
-        .init(
-          table: plan.source, number: nil, field: field, root: entity.root.index, destination: entity.index,
-          property: slot.name, key: key, join: (index, join.source.name), isOwner: isOwner))
-    }
+    diagnosis?.setHeader(reader.headerRange, join: index)
+    let left = skipping?.joins[index].numbers ?? []
     var record = ImportRecord()
-    // A pair that cannot be read is an error of the file: it belongs to no record that could be left out.
-    while try reader.next(&record) {
-      guard let one = try key(record, [from], roots.0, reader.bytes),
-        let other = try key(record, [to], roots.1, reader.bytes)
-      else { continue }
+    var number = -1
+    while true {
+      number += 1
+      do throws(PersistentStoreError) {
+        guard try reader.next(&record) else { return result }
+      } catch {
+        let start = record.start
+        let end = reader.recover(from: error)
+        if left.contains(number) { continue }
+        diagnosis?.add(start..<max(start, end), join: index)
+        let place = (error.location.line ?? record.line, error.location.column)
+        try note(.record, error.withEncodingHint.message, plan, slot, (index, number), place)
+        continue
+      }
+      diagnosis?.add(record.start..<record.end, join: index)
+      if left.contains(number) { continue }
+      let one = try key(record, [from], roots.0, reader.bytes)
+      let other = try key(record, [to], roots.1, reader.bytes)
+      guard let one, let other else {
+        let field = record.fields[one == nil ? from : to]
+        try note(.key, "the key has no value", plan, slot, (index, number), (field.line, field.column))
+        continue
+      }
       result.add(other, for: one)
-      add(one, plan.entity, record.fields[from], isOwner: true)
-      add(other, destination, record.fields[to], isOwner: false)
+      joinCounts[index] += 1
+      for (key, entity, column) in [(one, plan.entity, from), (other, destination, to)] {
+        diagnosis?.links.append(
+          .init(
+            table: plan.source, number: nil, field: record.fields[column], root: entity.root.index,
+            destination: entity.index, property: slot.name, key: key, join: (index, join.source.name, number),
+            isOwner: column == from))
+      }
     }
-    return result
+  }
+
+  /// Notes what is wrong with a record of a join table.
+  private func note(
+    _ kind: ImportProblem.Kind, _ message: String, _ plan: TablePlan, _ slot: Slot, _ join: (index: Int, number: Int),
+    _ place: (line: Int, column: Int?)
+  ) throws(ImportStop) {
+    guard let diagnosis else { throw .problem }
+    try diagnosis.add(
+      ImportProblem(
+        kind: kind, file: job.importer.joinTables[join.index].source.name, line: place.line, column: place.column,
+        entity: plan.entity.name, property: slot.name, message: message), table: plan.source, number: nil, join: join)
   }
 }

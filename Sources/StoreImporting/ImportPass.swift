@@ -9,12 +9,14 @@ final class ImportPass {
   let nodes: NodeTableBuilder
   let diagnosis: ImportDiagnosis?
   /// Knows what is to be left out.
-  private let skipping: ImportDiagnosis?
+  let skipping: ImportDiagnosis?
   private let isTextRoot: [Bool]
   private let isNumberRoot: [Bool]
   private(set) var counts: [Int]
   private let values: ValueReader
   var joins: [JoinedKeys] = []
+  /// How many pairs each join table has that are not left out.
+  var joinCounts: [Int]
   private(set) var existing: ExistingObjectTable?
   /// The last reference that was given to a record without a key, by root.
   private var lastNumbers: [Int: Int64] = [:]
@@ -26,9 +28,10 @@ final class ImportPass {
     isTextRoot = (0..<job.model.entityCount).map { job.textKeyRoots.contains($0) }
     isNumberRoot = (0..<job.model.entityCount).map { job.numberKeyRoots.contains($0) }
     counts = Array(repeating: 0, count: job.plans.count)
+    joinCounts = Array(repeating: 0, count: job.importer.joinTables.count)
     values = ValueReader(job.importer.conventions)
     nodes = NodeTableBuilder(model: job.model)
-    diagnosis?.begin(tables: job.plans.count)
+    diagnosis?.begin(tables: job.plans.count, joins: job.importer.joinTables.count)
   }
 
   func readAll() throws {
@@ -64,11 +67,13 @@ final class ImportPass {
   }
 
   /// Resolves references and derives the ends of relationships that no table has.
-  func finish() throws(PersistentStoreError) -> NodeTable {
+  ///
+  /// - Parameter handling: `.derive` to leave ends that contradict each other as they are.
+  func finish(_ handling: NodeTableBuilder.InverseHandling = .enforce) throws(PersistentStoreError) -> NodeTable {
     var inverses = RelationshipRules()
     if existing != nil { inverses.inverses = .fromToOne }
     nodes.rules = inverses
-    nodes.inverseHandling = .enforce
+    nodes.inverseHandling = handling
     for plan in job.plans { markAbsent(plan) }
     try existing?.copyRest(into: nodes)
     return try nodes.finish()
@@ -99,7 +104,7 @@ final class ImportPass {
 
   private func read(_ reader: inout any RecordReader, _ plan: TablePlan) throws {
     diagnosis?.setHeader(reader.headerRange, table: plan.source)
-    let left = skipping?.rejected[plan.source] ?? []
+    let left = skipping?.tables[plan.source].numbers ?? []
     var record = ImportRecord()
     var number = -1
     while true {
@@ -177,6 +182,9 @@ final class ImportPass {
       case .taken(let message):
         try note(.key, message, plan, number, plan.keyColumns.first.map { plan.columnNames[$0] }, line: record.line)
         return nil
+      case .ambiguous(let property, let message):
+        try note(.key, message, plan, number, property, line: record.line)
+        return nil
       case .failed(let error): throw error
       }
     } else {
@@ -189,7 +197,7 @@ final class ImportPass {
       let join = joins[index]
       guard let others = join.keys[fileKey] else { continue }
       joins[index].usedCount += 1
-      for other in others where !(skipping?.rejectedJoinKeys.contains(other) ?? false) {
+      for other in others {
         try nodes.append(toMany: existing?.translated(other, root: join.destinationRoot) ?? other, slot: join.slot)
       }
     }

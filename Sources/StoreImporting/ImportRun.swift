@@ -66,10 +66,7 @@ struct ImportRun {
         }
         do {
           var result = try build(diagnosis, problems: problems)
-          for (index, numbers) in diagnosis.rejected.enumerated() where !numbers.isEmpty {
-            result.tables[index].rejectedCount = numbers.count
-            result.tables[index].rejected = diagnosis.text(of: numbers, table: index, job.texts[index])
-          }
+          keepRejected(diagnosis, &result)
           return result
         } catch ImportStop.graph(let more) {
           let count = problems.count
@@ -80,10 +77,50 @@ struct ImportRun {
     }
   }
 
+  /// Puts the records that were left out into the result.
+  private func keepRejected(_ diagnosis: ImportDiagnosis, _ result: inout StoreImporter.Result) {
+    let conventions = job.importer.conventions
+    for (index, records) in diagnosis.tables.enumerated() where !records.numbers.isEmpty {
+      result.tables[index].rejectedCount = records.numbers.count
+      result.tables[index].rejected = records.text(job.texts[index], of: job.sources[index], conventions)
+    }
+    for (index, records) in diagnosis.joins.enumerated() where !records.numbers.isEmpty {
+      result.joinTables[index].rejectedCount = records.numbers.count
+      result.joinTables[index].rejected = records.text(
+        job.joinTexts[index], of: job.importer.joinTables[index].source, conventions)
+    }
+  }
+
+  /// The graph of a pass. Of ends that contradict each other all are found.
+  private func graph(_ pass: ImportPass, _ skipping: ImportDiagnosis?) throws -> NodeTable {
+    do throws(PersistentStoreError) {
+      return try pass.finish()
+    } catch {
+      guard error.code == .inverseMismatch else { throw error }
+      // An import has no such option.
+      var error = error
+      if let hint = error.message.firstRange(of: " (the option inverses=") {
+        error.message = String(error.message[..<hint.lowerBound])
+      }
+      guard job.importer.existing == nil else { throw error }
+      let again = ImportPass(job, diagnosis: nil, skipping: skipping)
+      try again.readAll()
+      let problems = try again.finish(.derive).inverseDisagreements().map { disagreement in
+        GraphProblem(
+          objects: [disagreement.object], property: disagreement.property, value: "\(disagreement.other)",
+          message: "\(disagreement.other) is named here, but its '\(disagreement.inverse)' does not name "
+            + "\(disagreement.object) back: correct one of the two, or leave one of the two columns out",
+          kind: .reference)
+      }
+      guard !problems.isEmpty else { throw error }
+      throw ImportStop.graph(problems)
+    }
+  }
+
   private func build(_ skipping: ImportDiagnosis?, problems: [ImportProblem] = []) throws -> StoreImporter.Result {
     let pass = ImportPass(job, diagnosis: nil, skipping: skipping)
     try pass.readAll()
-    var check = ImportGraphCheck(job, try pass.finish().canonical())
+    var check = ImportGraphCheck(job, try graph(pass, skipping).canonical())
     let nodes = try check.run()
     var tables: [StoreImporter.Table] = []
     for (index, plan) in job.plans.enumerated() {
@@ -93,7 +130,12 @@ struct ImportRun {
           keyColumns: plan.keyColumns.map { plan.columnNames[$0] }, ignoredColumns: plan.ignoredColumns,
           rejectedCount: 0, rejected: []))
     }
+    let joins = zip(job.importer.joinTables, pass.joinCounts).map { join, count in
+      StoreImporter.Table(
+        file: join.source.name, entityName: join.entityName, count: count,
+        keyColumns: [join.column, join.destinationColumn], ignoredColumns: [], rejectedCount: 0, rejected: [])
+    }
     return StoreImporter.Result(
-      nodes: nodes, tables: tables, notes: job.inference + pass.nodes.notes, problems: problems)
+      nodes: nodes, tables: tables, joinTables: joins, notes: job.inference + pass.nodes.notes, problems: problems)
   }
 }

@@ -216,6 +216,8 @@ struct ColumnFacts {
   private var mayBeBoolean = true
   private var mayBeDate = true
   private var mayBeUUID = true
+  /// Whether all values begin with a plus sign: those are telephone numbers, which would lose it.
+  private var hasPlusEverywhere = true
   private var patterns = Self.knownPatterns
 
   /// Forms of dates that are recognised beside ISO 8601. Two that differ in the order of day and month are told apart
@@ -232,6 +234,7 @@ struct ColumnFacts {
     }
     hasValue = true
     count += 1
+    if hasPlusEverywhere { hasPlusEverywhere = ValueReader.hasLeadingPlus(text) }
     switch kind {
     case .yes, .no:
       (mayBeInteger, mayBeDecimal, mayBeDouble, mayBeDate, mayBeUUID) = (false, false, false, false, false)
@@ -252,7 +255,10 @@ struct ColumnFacts {
       mayBeDouble =
         mayBeDecimal ? Self.digitCount(ValueReader.trimmed(text)) <= 17 : Self.isDouble(text, kind, values)
     }
-    if mayBeBoolean { mayBeBoolean = Self.isWord(text) && !values.value(text, kind, .boolean, format: nil).isNull }
+    if mayBeBoolean {
+      mayBeBoolean =
+        (Self.isWord(text) || values.isOwnWord(text)) && !values.value(text, kind, .boolean, format: nil).isNull
+    }
     if mayBeDate { checkDate(text, values) }
     if mayBeUUID { mayBeUUID = ExactText.uuid(ValueReader.trimmed(text)) != nil }
   }
@@ -263,7 +269,9 @@ struct ColumnFacts {
     guard ExactText.integer(bytes) == nil, case .integer = values.value(text, kind, .integer64, format: nil) else {
       return false
     }
-    return ![UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E")].contains { has(bytes, $0) }
+    let point: UInt8 =
+      kind != .number && values.conventions.decimalSeparator == .comma ? UInt8(ascii: ",") : UInt8(ascii: ".")
+    return ![point, UInt8(ascii: "e"), UInt8(ascii: "E")].contains { has(bytes, $0) }
   }
 
   /// Digits of a 64-bit integer as it would be written.
@@ -334,6 +342,7 @@ struct ColumnFacts {
   /// The type that all values have, with the pattern of dates.
   var type: (type: AttributeType, format: DateFormat?, isAmbiguous: Bool) {
     guard hasValue else { return (.string, nil, false) }
+    if hasPlusEverywhere { return (.string, nil, false) }
     if mayBeBoolean { return (.boolean, nil, false) }
     if mayBeInteger { return (.integer64, nil, false) }
     if mayBeDecimal { return (.decimal, nil, false) }

@@ -116,6 +116,8 @@ public struct StoreImporter: Sendable {
     public var nodes: NodeTable
     /// Records by source, in the sources' order.
     public var tables: [Table]
+    /// Records of ``StoreImporter/joinTables``, in their order: each is a pair.
+    public var joinTables: [Table]
     /// Columns that were left out, and ends of relationships that follow from the other end.
     public var notes: [SelectionNote]
     /// What was wrong with the records that were left out.
@@ -136,7 +138,8 @@ public struct StoreImporter: Sendable {
     public var ignoredColumns: [String]
     /// How many records were left out.
     public var rejectedCount: Int
-    /// The header line and the records that were left out, as the file has them, in UTF-8. Empty without any.
+    /// The header line and the records that were left out, as the file has them: in its encoding, with its line ends.
+    /// Empty without any.
     public var rejected: [UInt8]
   }
 }

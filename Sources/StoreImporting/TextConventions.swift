@@ -71,9 +71,10 @@ public struct TextConventions: Sendable {
   public var thousandsSeparator: ThousandsSeparator?
   /// How dates are written, tried in this order. ISO 8601 is always tried last.
   public var dateNotations: [DateNotation] = []
-  /// Words for true beside `true`, `yes`, `y`, `1`, `t`, `on`, in any case.
+  /// Words for true beside `true`, `yes`, `y`, `1`, `t`, `on`, in any case. A word of ``falseWords`` is false, even if
+  /// it is one of these.
   public var trueWords: Set<String> = []
-  /// Words for false beside `false`, `no`, `n`, `0`, `f`, `off`, in any case.
+  /// Words for false beside `false`, `no`, `n`, `0`, `f`, `off`, in any case, but for those of ``trueWords``.
   public var falseWords: Set<String> = []
   /// Unquoted texts that stand for no value, beside the empty one, such as `NULL` or `n/a`.
   public var nullWords: Set<String> = []

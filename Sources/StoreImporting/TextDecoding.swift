@@ -6,12 +6,7 @@ extension TextConventions {
   /// - Throws: `.malformed` for UTF-16 that ends within a character or has half of a surrogate pair.
   func utf8(_ source: ImportSource) throws(PersistentStoreError) -> StoreBytes {
     let bytes = source.bytes
-    let marked = bytes.withUnsafeBytes { raw -> Encoding? in
-      guard raw.count >= 2 else { return nil }
-      let first = (raw[0], raw[1])
-      return first == (0xFF, 0xFE) || first == (0xFE, 0xFF) ? .utf16 : nil
-    }
-    switch marked ?? encoding ?? .utf8 {
+    switch encoding(of: source) {
     case .utf8: return bytes
     case .utf16: return StoreBytes(try Self.fromUTF16(bytes, source.name))
     case .latin1: return StoreBytes(bytes.withUnsafeBytes { Self.fromSingleBytes($0) { UInt32($0) } })
@@ -20,6 +15,43 @@ extension TextConventions {
         bytes.withUnsafeBytes {
           Self.fromSingleBytes($0) { $0 >= 0x80 && $0 < 0xA0 ? Self.windows1252[Int($0) - 0x80] : UInt32($0) }
         })
+    }
+  }
+
+  /// The encoding of a source: that of its mark, or what is set.
+  private func encoding(of source: ImportSource) -> Encoding {
+    let marked = source.bytes.withUnsafeBytes { raw -> Encoding? in
+      guard raw.count >= 2 else { return nil }
+      let first = (raw[0], raw[1])
+      return first == (0xFF, 0xFE) || first == (0xFE, 0xFF) ? .utf16 : nil
+    }
+    return marked ?? encoding ?? .utf8
+  }
+
+  /// A part of a source's text in the encoding of the source, with its byte-order mark: what ``utf8(_:)`` makes the
+  /// text of.
+  func encoded(_ text: [UInt8], as source: ImportSource) -> [UInt8] {
+    guard !text.isEmpty else { return [] }
+    let start = source.bytes.withUnsafeBytes { Array($0.prefix(3)) }
+    let string = String(decoding: text, as: UTF8.self)
+    switch encoding(of: source) {
+    case .utf8: return (start == [0xEF, 0xBB, 0xBF] ? start : []) + text
+    case .utf16:
+      let isBig = start.starts(with: [0xFE, 0xFF])
+      var result: [UInt8] = isBig || start.starts(with: [0xFF, 0xFE]) ? Array(start.prefix(2)) : []
+      for unit in string.utf16 {
+        let (low, high) = (UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8))
+        result += isBig ? [high, low] : [low, high]
+      }
+      return result
+    case .latin1: return string.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+    case .windows1252:
+      return string.unicodeScalars.map { scalar in
+        guard scalar.value >= 0x80, let place = Self.windows1252.firstIndex(of: scalar.value) else {
+          return UInt8(truncatingIfNeeded: scalar.value)
+        }
+        return UInt8(0x80 + place)
+      }
     }
   }
 

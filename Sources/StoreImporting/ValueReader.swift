@@ -40,14 +40,21 @@ final class ValueReader {
   private let hasPlainNumbers: Bool
   private let trueWords: Set<String>
   private let falseWords: Set<String>
+  private let ownWords: Set<String>
+  private static let usualTrueWords: Set<String> = ["true", "yes", "y", "1", "t", "on"]
+  private static let usualFalseWords: Set<String> = ["false", "no", "n", "0", "f", "off"]
   private var number: [UInt8] = []
   private var buffer: [UInt8] = []
 
   init(_ conventions: TextConventions) {
     self.conventions = conventions
     hasPlainNumbers = conventions.decimalSeparator == .point && conventions.thousandsSeparator == nil
-    trueWords = Set(conventions.trueWords.map { $0.lowercased() }).union(["true", "yes", "y", "1", "t", "on"])
-    falseWords = Set(conventions.falseWords.map { $0.lowercased() }).union(["false", "no", "n", "0", "f", "off"])
+    // Words that were given mean what was given, whatever they mean otherwise: with 0/1 the word 0 is true.
+    let ownTrue = Set(conventions.trueWords.map { $0.lowercased() })
+    let ownFalse = Set(conventions.falseWords.map { $0.lowercased() })
+    ownWords = ownTrue.union(ownFalse)
+    trueWords = ownTrue.union(Self.usualTrueWords.subtracting(ownFalse))
+    falseWords = ownFalse.union(Self.usualFalseWords.subtracting(ownTrue))
   }
 
   /// Whether a field stands for no value.
@@ -92,13 +99,13 @@ final class ValueReader {
       guard let integer = integer(given, kind) else { throw unfit(given, nodes.typeName(slot: slot)) }
       try nodes.set(integer: integer, slot: slot)
     case .double:
-      guard let value = ExactText.double(given) ?? parsed(given, kind, ExactText.double) else {
+      guard let value = parsed(given, kind, ExactText.double) else {
         throw unfit(given, nodes.typeName(slot: slot))
       }
       if value == 0, Self.hasNonzeroDigit(given) { throw tooSmall(given, nodes.typeName(slot: slot)) }
       try nodes.set(double: value, slot: slot)
     case .float:
-      guard let value = ExactText.float(given) ?? parsed(given, kind, ExactText.float) else {
+      guard let value = parsed(given, kind, ExactText.float) else {
         throw unfit(given, nodes.typeName(slot: slot))
       }
       if value == 0, Self.hasNonzeroDigit(given) { throw tooSmall(given, nodes.typeName(slot: slot)) }
@@ -129,8 +136,8 @@ final class ValueReader {
   ) -> StoredValue {
     switch Kind(type) {
     case .integer: return integer(given, kind).map { .integer($0) } ?? .null
-    case .double: return (ExactText.double(given) ?? parsed(given, kind, ExactText.double)).map { .double($0) } ?? .null
-    case .float: return (ExactText.float(given) ?? parsed(given, kind, ExactText.float)).map { .float($0) } ?? .null
+    case .double: return parsed(given, kind, ExactText.double).map { .double($0) } ?? .null
+    case .float: return parsed(given, kind, ExactText.float).map { .float($0) } ?? .null
     case .decimal:
       let value = parsed(given, kind) { DecimalNumber(utf8: $0) }
       return value.map { .decimal($0) } ?? .null
@@ -163,6 +170,7 @@ final class ValueReader {
     try nodes.set(decimal: number.span, slot: slot)
   }
 
+  /// A number by the conventions. A text is never tried as the kit writes numbers before: `1.234` may be 1234.
   private func parsed<Number>(
     _ given: Span<UInt8>, _ kind: ImportField.Kind, _ read: (Span<UInt8>) -> Number?
   ) -> Number? {
@@ -254,6 +262,11 @@ final class ValueReader {
 
   // MARK: Others
 
+  /// Whether a text is a word that the conventions name for true or false.
+  func isOwnWord(_ bytes: Span<UInt8>) -> Bool {
+    !ownWords.isEmpty && ownWords.contains(Self.text(Self.trimmed(bytes)).lowercased())
+  }
+
   private func boolean(_ bytes: Span<UInt8>, _ kind: ImportField.Kind) -> Bool? {
     switch kind {
     case .yes: return true
@@ -290,6 +303,12 @@ final class ValueReader {
     while start < end, bytes[start] == UInt8(ascii: " ") || bytes[start] == UInt8(ascii: "\t") { start += 1 }
     while end > start, bytes[end - 1] == UInt8(ascii: " ") || bytes[end - 1] == UInt8(ascii: "\t") { end -= 1 }
     return bytes.extracting(start..<end)
+  }
+
+  /// Whether it begins with a plus sign, as telephone numbers do.
+  static func hasLeadingPlus(_ given: Span<UInt8>) -> Bool {
+    let bytes = trimmed(given)
+    return !bytes.isEmpty && bytes[0] == UInt8(ascii: "+")
   }
 
   /// Whether a digit follows a zero at the beginning, as in codes.
@@ -329,7 +348,10 @@ final class ValueReader {
   private func hint(_ text: String, _ what: String) -> String {
     let digits = text.contains { $0.isNumber }
     if what == "Date", digits, conventions.dateNotations.isEmpty { return "; a date format may be given" }
-    guard ["Decimal", "Double", "Float"].contains(what), digits, text.contains(","), hasPlainNumbers else { return "" }
-    return "; the decimal separator may be a comma"
+    guard ["Decimal", "Double", "Float"].contains(what), digits else { return "" }
+    if conventions.decimalSeparator == .comma, conventions.thousandsSeparator == nil, text.contains(".") {
+      return "; the thousands separator may be a point"
+    }
+    return text.contains(",") && hasPlainNumbers ? "; the decimal separator may be a comma" : ""
   }
 }

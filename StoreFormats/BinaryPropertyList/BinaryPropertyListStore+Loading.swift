@@ -86,7 +86,13 @@ extension BinaryPropertyListStore {
     }
     try nodes.appendRows(entity: entity.index, references: references.span)
     if let texts = try node.optional("referenceTexts") {
-      try loadReferenceTexts(texts, of: entity, rows: references.count, &names, into: nodes)
+      if case .dictionary = try texts.reader.kind(of: texts.object) {
+        let (lengths, heap) = try packedTexts(texts)
+        try nodes.fillReferenceTexts(
+          entity: entity.index, lengths: lengths.span, heap: Span(_unsafeElements: heap))
+      } else {
+        try loadReferenceTexts(texts, of: entity, rows: references.count, &names, into: nodes)
+      }
     }
     let columns = try node.require("columns")
     var found: [StoredColumn] = []
@@ -123,9 +129,7 @@ extension BinaryPropertyListStore {
     case .attribute(let type):
       switch type {
       case .string, .uri, .binaryData, .transformable, .decimal:
-        try column.allow(["lengths", "bytes"])
-        let lengths = try column.require("lengths").numbers(UInt32.self)
-        let heap = try column.require("bytes").bytes()
+        let (lengths, heap) = try packedTexts(column)
         try nodes.fillBytes(
           entity: entity, slot: slot.index, lengths: lengths.span, heap: Span(_unsafeElements: heap))
       default:
@@ -139,6 +143,17 @@ extension BinaryPropertyListStore {
         try column.allow(["objects"])
         return try loadObjects(slot, of: entity, objects, rows: rows, &names, into: nodes)
       }
+      if let rows = try column.optional("rows") {
+        try column.allow([slot.isToMany ? "counts" : "presence", "rows"])
+        let places = try RowNumbers(slot, nodes).nodes(rows)
+        if slot.isToMany {
+          let counts = try column.require("counts").numbers(UInt32.self)
+          try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, nodes: places.span)
+        } else {
+          try nodes.fillToOne(entity: entity, slot: slot.index, nodes: places.span, presence: presence?.span)
+        }
+        return
+      }
       try column.allow(slot.isToMany ? ["counts", "references"] : ["presence", "references"])
       let references = try column.require("references").numbers(Int64.self)
       if slot.isToMany {
@@ -148,6 +163,14 @@ extension BinaryPropertyListStore {
         try nodes.fillToOne(entity: entity, slot: slot.index, references: references.span, presence: presence?.span)
       }
     }
+  }
+
+  /// A column of values of variable length: the length of each, and all bytes.
+  private static func packedTexts(
+    _ column: PropertyListNode
+  ) throws(PersistentStoreError) -> (lengths: [UInt32], heap: UnsafeBufferPointer<UInt8>) {
+    try column.allow(["lengths", "bytes"])
+    return (try column.require("lengths").numbers(UInt32.self), try column.require("bytes").bytes())
   }
 
   /// Fills the column of an attribute without a type: a text for each row, that begins with the type.
@@ -177,7 +200,7 @@ extension BinaryPropertyListStore {
     return overflow ? .max : max(product, 1 << 25)
   }
 
-  /// Reads the string references: pairs of a row and a string.
+  /// Reads the string references of a file of version 1: pairs of a row and a string.
   private static func loadReferenceTexts(
     _ texts: PropertyListNode, of entity: Entity, rows: Int, _ names: inout ReferenceNames, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
@@ -201,7 +224,7 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// Reads relationships to objects with string references: a list for each row.
+  /// Reads relationships to objects with string references in a file of version 1: a list for each row.
   private static func loadObjects(
     _ slot: Slot, of entity: Int, _ objects: PropertyListNode, rows: Int, _ names: inout ReferenceNames,
     into nodes: NodeTableBuilder

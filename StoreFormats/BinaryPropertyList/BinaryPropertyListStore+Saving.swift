@@ -15,17 +15,17 @@ extension BinaryPropertyListStore {
     let signature = try writer.string(Self.signature)
     var top: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     top.append((try writer.string("format"), signature))
-    top.append((try writer.string("version"), try writer.integer(Int128(Self.version))))
+    let version = snapshot.hasStringReferences ? Self.versions.strings : Self.versions.integers
+    top.append((try writer.string("version"), try writer.integer(Int128(version))))
     top.append((try writer.string("UUID"), try writer.string(metadata.uuid.uuidString)))
     top.append((try writer.string("lastReference"), try writer.integer(Int128(metadata.lastReference))))
     top.append((try writer.string("metadata"), try writer.value(entries)))
     top.append((try writer.string("model"), try writer.value(model)))
     let numbers = ReferenceNumbers(of: snapshot.nodes, in: pieces)
-    var names = WrittenReferences(snapshot.nodes)
     var entities: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
       entities.append(
-        (try writer.string(entity.name), try write(entity, snapshot.nodes, numbers, &names, &writer)))
+        (try writer.string(entity.name), try write(entity, snapshot.nodes, numbers, &writer)))
     }
     top.append((try writer.string("entities"), try writer.dictionary(entities)))
     let reference = try writer.dictionary(top)
@@ -38,15 +38,7 @@ extension BinaryPropertyListStore {
     for entity in snapshot.nodes.model.entities {
       let reader = snapshot.nodes.reader(of: entity.index)
       count += 16 + entity.slots.count * 10
-      if reader.hasStringReferences { count += reader.count * 3 }
-      for slot in entity.slots {
-        if slot.attributeType == .undefined { count += reader.count }
-        if slot.isRelationship, namesTexts(slot, snapshot.nodes) {
-          for row in 0..<reader.count {
-            count += 2 + reader.toMany(slot: slot.index, row: row).count
-          }
-        }
-      }
+      for slot in entity.slots where slot.attributeType == .undefined { count += reader.count }
     }
     return count
   }
@@ -70,8 +62,7 @@ extension BinaryPropertyListStore {
   private typealias Entry = (key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)
 
   private func write(
-    _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ names: inout WrittenReferences,
-    _ writer: inout BinaryPropertyListWriter
+    _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let reader = nodes.reader(of: entity.index)
     var entries: [Entry] = []
@@ -83,18 +74,13 @@ extension BinaryPropertyListStore {
     try writer.append(references)
     entries.append((key, value))
     if reader.hasStringReferences {
-      var texts: [BinaryPropertyListWriter.Reference] = []
-      for row in 0..<reader.count {
-        guard reader.integerReference(row: row) == nil else { continue }
-        let number = try writer.integer(Int128(row))
-        let string = try names.reference(of: NodeHandle(entity: entity.index, row: row), &writer)
-        texts.append(try writer.array([number, string]))
-      }
-      entries.append((try writer.string("referenceTexts"), try writer.array(texts)))
+      var texts: [Entry] = []
+      try writeReferenceTexts(reader, &writer, &texts)
+      entries.append((try writer.string("referenceTexts"), try writer.dictionary(texts)))
     }
     var columns: [Entry] = []
     for slot in entity.slots {
-      columns.append((try writer.string(slot.name), try write(slot, reader, nodes, numbers, &names, &writer)))
+      columns.append((try writer.string(slot.name), try write(slot, reader, nodes, numbers, &writer)))
     }
     entries.append((try writer.string("columns"), try writer.dictionary(columns)))
     return try writer.dictionary(entries)
@@ -102,7 +88,7 @@ extension BinaryPropertyListStore {
 
   private func write(
     _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ numbers: ReferenceNumbers,
-    _ names: inout WrittenReferences, _ writer: inout BinaryPropertyListWriter
+    _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let rows = reader.count
     var entries: [Entry] = []
@@ -131,9 +117,10 @@ extension BinaryPropertyListStore {
       }
     case .toOne, .toMany:
       if Self.namesTexts(slot, nodes) {
-        entries.append((try writer.string("objects"), try Self.writeObjects(slot, reader, &names, &writer)))
+        let rows = try RowNumbers(slot, nodes)
+        try writeDestinations(slot, reader, "rows", &writer, &entries) { rows.number($0) }
       } else {
-        try writeReferences(slot, reader, numbers, &writer, &entries)
+        try writeDestinations(slot, reader, "references", &writer, &entries) { numbers[$0] }
       }
     }
     return try writer.dictionary(entries)
@@ -173,9 +160,10 @@ extension BinaryPropertyListStore {
     entries.append((key, value))
   }
 
-  private func writeReferences(
-    _ slot: Slot, _ reader: EntityReader, _ numbers: ReferenceNumbers, _ writer: inout BinaryPropertyListWriter,
-    _ entries: inout [Entry]
+  /// Writes a relationship: the number of each object, of as many bytes as `number` returns.
+  private func writeDestinations<Number: FixedWidthInteger & BitwiseCopyable & Sendable>(
+    _ slot: Slot, _ reader: EntityReader, _ name: String, _ writer: inout BinaryPropertyListWriter,
+    _ entries: inout [Entry], _ number: @escaping @Sendable (NodeHandle) -> Number
   ) throws(PersistentStoreError) {
     let index = slot.index
     if slot.isToMany {
@@ -198,12 +186,12 @@ extension BinaryPropertyListStore {
       }.reduce(0, +)
     }
     let isToMany = slot.isToMany
-    let key = try writer.string("references")
-    let value = try writer.beginColumn(count: total * MemoryLayout<Int64>.size)
+    let key = try writer.string(name)
+    let value = try writer.beginColumn(count: total * MemoryLayout<Number>.size)
     try writer.append(rows: reader.count, in: pieces) { rows in
       isToMany
-        ? Self.members(rows, index, reader, numbers)
-        : rows.map { row in reader.toOne(slot: index, row: row).map { numbers[$0] } ?? 0 }
+        ? Self.members(rows, index, reader, number)
+        : rows.map { row in reader.toOne(slot: index, row: row).map { number($0) } ?? 0 }
     }
     entries.append((key, value))
   }
@@ -217,35 +205,49 @@ extension BinaryPropertyListStore {
     return bits
   }
 
-  /// The references of the objects in the lists of rows, concatenated.
-  private static func members(
-    _ rows: Range<Int>, _ slot: Int, _ reader: EntityReader, _ numbers: ReferenceNumbers
-  ) -> [Int64] {
-    var references: [Int64] = []
+  /// The numbers of the objects in the lists of rows, concatenated.
+  private static func members<Number>(
+    _ rows: Range<Int>, _ slot: Int, _ reader: EntityReader, _ number: (NodeHandle) -> Number
+  ) -> [Number] {
+    var numbers: [Number] = []
     for row in rows {
       let list = reader.toMany(slot: slot, row: row)
-      for place in 0..<list.count { references.append(numbers[list[place]]) }
+      for place in 0..<list.count { numbers.append(number(list[place])) }
     }
-    return references
+    return numbers
   }
 
-  private static func writeObjects(
-    _ slot: Slot, _ reader: EntityReader, _ names: inout WrittenReferences, _ writer: inout BinaryPropertyListWriter
-  ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
-    var lists: [BinaryPropertyListWriter.Reference] = []
-    lists.reserveCapacity(reader.count)
-    var items: [BinaryPropertyListWriter.Reference] = []
-    for row in 0..<reader.count {
-      items.removeAll(keepingCapacity: true)
-      if slot.isToMany {
-        let list = reader.toMany(slot: slot.index, row: row)
-        for place in 0..<list.count { items.append(try names.reference(of: list[place], &writer)) }
-      } else if let node = reader.toOne(slot: slot.index, row: row) {
-        items.append(try names.reference(of: node, &writer))
+  /// Writes the string references of rows like the values of an attribute; those that are integers are null here.
+  private func writeReferenceTexts(
+    _ reader: EntityReader, _ writer: inout BinaryPropertyListWriter, _ entries: inout [Entry]
+  ) throws(PersistentStoreError) {
+    var key = try writer.string("lengths")
+    var value = try writer.beginColumn(count: reader.count * MemoryLayout<UInt32>.size)
+    try writer.append(rows: reader.count, in: pieces) { rows in
+      rows.map { row -> UInt32 in
+        guard let text = reader.textReference(row: row) else { return .max }
+        return UInt32(truncatingIfNeeded: text.count)
       }
-      lists.append(try writer.array(items))
     }
-    return try writer.array(lists)
+    entries.append((key, value))
+    key = try writer.string("bytes")
+    if let packed = reader.packedTextReferences {
+      value = try writer.beginColumn(count: packed.count)
+      try writer.append(span: packed)
+    } else {
+      var total = 0
+      for row in 0..<reader.count { if let text = reader.textReference(row: row) { total += text.count } }
+      value = try writer.beginColumn(count: total)
+      for row in 0..<reader.count { if let text = reader.textReference(row: row) { try writer.append(span: text) } }
+    }
+    entries.append((key, value))
+  }
+}
+
+extension StoreSnapshot {
+  /// Whether any object has a string reference.
+  fileprivate var hasStringReferences: Bool {
+    nodes.model.entities.contains { nodes.reader(of: $0.index).hasStringReferences }
   }
 }
 

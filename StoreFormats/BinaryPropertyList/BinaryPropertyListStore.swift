@@ -15,7 +15,8 @@ public struct BinaryPropertyListStore: AtomicStore {
   /// The first string of the file, directly after the header, so that the format can be recognised from the first
   /// bytes.
   static let signature = "AtomicStore BinaryPropertyList"
-  static let version = 1
+  /// What is written: version 2 where references are strings.
+  static let versions = (integers: 1, strings: 2)
 
   private let depth: Int
   /// How columns are taken apart when they are saved; another size only for tests.
@@ -73,10 +74,11 @@ public struct BinaryPropertyListStore: AtomicStore {
     let top = PropertyListNode(reader, reader.top, "top")
     guard try top.require("format").string() == signature else { throw top.malformed("is of another format") }
     let version = try top.require("version").integer()
-    guard version == Self.version else {
+    guard version == versions.integers || version == versions.strings else {
       throw PersistentStoreError(
         .unsupportedVersion,
-        "the store is of version \(version), but this version of the kit reads version \(Self.version)")
+        "the store is of version \(version), but this version of the kit reads versions "
+          + "\(versions.integers) and \(versions.strings)")
     }
     try top.allow(["format", "version", "UUID", "lastReference", "metadata", "model", "entities"])
     guard let uuid = UUID(uuidString: try top.require("UUID").string()) else {

@@ -1,7 +1,8 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// The references that lists mention, each read once: the file has each string once, however often it is mentioned.
+/// The references that lists of a file of version 1 mention, each read once: the file has each string once, however
+/// often it is mentioned.
 struct ReferenceNames {
   private let reader: BinaryPropertyListReader
   /// By the index of an object in the file: its reference in the hierarchy that ``round`` began with. Allocated when it

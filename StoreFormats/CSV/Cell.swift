@@ -33,6 +33,8 @@ struct Cell {
     if hasDecimalComma, column.kind == .double || column.kind == .float || column.kind == .decimal {
       var number: [UInt8] = []
       for index in 0..<bytes.count {
+        // A point would be that of thousands, which a spreadsheet may show: it is never read as a decimal point.
+        guard bytes[index] != UInt8(ascii: ".") else { throw Self.unfit(bytes, slot, nodes) }
         number.append(bytes[index] == UInt8(ascii: ",") ? UInt8(ascii: ".") : bytes[index])
       }
       return try setValue(number.span, column, slot, nodes)

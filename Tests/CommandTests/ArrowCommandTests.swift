@@ -39,6 +39,54 @@ import Testing
     }
   }
 
+  @Test(
+    "a result has one schema, whatever the store, the order and the rows: what the model says",
+    arguments: [
+      ([], "Employee", "name"), (["--no-subentities"], "Employee", "name"), ([], "Department", "name"),
+      (["--columns", "SELF,badge,height,department.name,department.floor,projects,photo"], "Employee", "name"),
+      ([], "Project", "title"),
+    ])
+  func oneSchema(_ columns: [String], _ entity: String, _ key: String) throws {
+    let folder = try Folder()
+    #expect(try Command.run("convert", Command.company, folder("c.sqlgraph")).code == 0)
+    func schema(_ store: String, _ arguments: [String]) throws -> ArrowSchema {
+      let path = folder("out.arrow")
+      let result = try Command.run(
+        arguments: ["fetch", store, "--entity", entity, "--format", "arrow", "-o", path, "--force"] + columns
+          + arguments)
+      #expect(result.code == 0, "\(result.errors)")
+      return try Data(contentsOf: URL(filePath: path)).withUnsafeBytes { try ArrowFile($0) }.schema
+    }
+    let whole = try schema(Command.company, [])
+    for store in [Command.company, folder("c.sqlgraph")] {
+      for arguments in [[], ["--sort", key], ["--sort", "-" + key], ["--sort", key, "--distinct"]] {
+        #expect(try schema(store, arguments) == whole, "\(store) \(arguments)")
+      }
+      // How decimals and dates are written depends on the values.
+      for arguments in [["--limit", "1"], ["--limit", "0"], ["--where", "\(key) == '?'"]] {
+        let some = try schema(store, arguments)
+        #expect(some.fields.map(\.name) == whole.fields.map(\.name), "\(store) \(arguments)")
+        for (field, expected) in zip(some.fields, whole.fields)
+        where !["Decimal", "Date"].contains(field.metadata(ArrowKey.type)) {
+          #expect(field == expected, "\(field.name): \(store) \(arguments)")
+        }
+      }
+    }
+  }
+
+  @Test("values are the same whether rows come from columns or one by one")
+  func sameValues() throws {
+    let folder = try Folder()
+    #expect(try Command.run("convert", Command.company, folder("c.sqlgraph")).code == 0)
+    func bytes(_ store: String) throws -> Data {
+      try Command.run(
+        "fetch", store, "--entity", "Employee", "--no-subentities", "--sort", "badge", "--format", "arrow"
+      )
+      .data
+    }
+    #expect(try bytes(Command.company) == bytes(folder("c.sqlgraph")))
+  }
+
   @Test("predicate, order, limit and columns are those of the request")
   func rows() throws {
     let folder = try Folder()

@@ -27,7 +27,7 @@ import Testing
     """
 
   private func generate(_ model: String, to path: String, _ options: String...) throws -> [String] {
-    let result = try Command.run(arguments: ["model", "swift", model, "--output", path] + options)
+    let result = try Command.run(arguments: ["model", "swift", model, "-o", path] + options)
     try #require(result.code == 0, "\(model): \(result.errors)")
     return result.output.split(separator: "\n").map { "\(path)/\($0)" }
   }

@@ -24,6 +24,29 @@ import Testing
     #expect(work.names.isEmpty)
   }
 
+  @Test("of a list of stores, what is done is reported before a signal ends it, and no hidden file stays")
+  func fleet() throws {
+    let folder = try Folder()
+    let result = try Command.shell(
+      """
+      mkdir in; for i in $(seq 400); do ln "$1" in/$i.xml || cp "$1" in/$i.xml; done
+      ls in/*.xml > list
+      "$0" convert --files-from list -o out --to XML --jobs 1 > report 2> errors & process=$!
+      for i in $(seq 1000); do [ -s report ] && break; sleep 0.01; done
+      kill -TERM $process; wait $process; echo $?
+      """, Command.company, in: folder.path)
+    #expect(result.output == "143\n", "\(result.output)")
+    let report = try String(contentsOfFile: folder("report"), encoding: .utf8)
+    #expect(report.hasSuffix("\n") && !report.isEmpty)
+    let lines = report.split(separator: "\n")
+    #expect(lines.count < 400)
+    for line in lines { _ = try JSONSerialization.jsonObject(with: Data(line.utf8)) }
+    let made = try FileManager.default.contentsOfDirectory(atPath: folder("out/in"))
+    #expect(made.allSatisfy { !$0.hasPrefix(".") }, "\(made)")
+    // One store may be done and not told yet.
+    #expect(made.count - lines.count <= 1)
+  }
+
   @Test("exceeding the file size limit is an error like a full disk, and nothing remains of the file")
   func fileSize() throws {
     let folder = try Folder()

@@ -82,6 +82,62 @@ import Testing
       ).code == 64)
   }
 
+  @Test("with a decimal comma, a point in a number is refused: it would be that of thousands")
+  func points() throws {
+    let folder = try Folder()
+    try Data("id,d\n1,1234.5\n".utf8).write(to: URL(filePath: folder("Item.csv")))
+    try NodeStore.shell(
+      "\"$0\" import Item.csv -o x.csvstore --types d=Double --write-option decimal=comma",
+      in: folder)
+    let path = folder("x.csvstore/Item.csv")
+    let text = try Self.text(path)
+    #expect(text.contains("1234,5"))
+    let fetch = [
+      "fetch", folder("x.csvstore"), "--entity", "Item", "--columns", "d", "--format", "csv", "--read-option",
+    ]
+    try Data(text.replacing("1234,5", with: "1.234").utf8).write(to: URL(filePath: path))
+    let refused = try Command.run(arguments: fetch + ["edited=accept"])
+    #expect(refused.code == 65 && refused.errors.contains("'1.234' is not a Double"), "\(refused.errors)")
+    try Data(text.replacing("1234,5", with: "1234").utf8).write(to: URL(filePath: path))
+    #expect(try Command.run(arguments: fetch + ["edited=accept"]).output == "d\n1234.0\n")
+  }
+
+  @Test("a directory that was edited by hand is refused as invalid data by everything that reads it")
+  func edited() throws {
+    let folder = try Folder()
+    try NodeStore.shell(
+      """
+      "$0" convert '\(Command.company)' c.csvstore; echo >> c.csvstore/Project.csv
+      printf 'id,name\\n50,x\\n' > Project.csv
+      """, in: folder)
+    let model = Command.samples + "/Company/Company.xcdatamodeld"
+    for arguments in [
+      ["check", "c.csvstore", "--fix", "dangling=nullify", "-o", "z.xml"],
+      ["import", "Project.csv", "--into", "c.csvstore"], ["merge", "c.csvstore", "c.csvstore", "-o", "z.xml"],
+      ["merge", "c.csvstore", "c.csvstore", "-o", "z.xml", "--model", model],
+      ["migrate", "c.csvstore", "--model", model, "-o", "z.xml"], ["convert", "c.csvstore", "z.xml"],
+    ] {
+      let result = try Command.run(arguments: arguments, in: folder.path)
+      #expect(result.code == 65 && result.errors.contains("edited=accept"), "\(arguments) \(result.errors)")
+    }
+  }
+
+  @Test("a column with a null that fetch writes is read by import as it was")
+  func oneColumn() throws {
+    let folder = try Folder()
+    try NodeStore.shell(
+      """
+      printf 'id,title\\n1,a\\n2,\\n3,c\\n' > Team.csv
+      "$0" import Team.csv -o t.xml
+      "$0" fetch t.xml --entity Team --columns title --format csv > Team2.csv
+      "$0" fetch t.xml --entity Team --where 'TRUEPREDICATE' --columns 'title AS title' --format csv > Team3.csv
+      "$0" import Team=Team2.csv -o t2.xml
+      """, in: folder)
+    #expect(try Self.text(folder("Team2.csv")) == "title\na\n\"\"\nc\n")
+    #expect(try Self.text(folder("Team3.csv")) == Self.text(folder("Team2.csv")))
+    #expect(try Command.run("diff", "t.xml", "t2.xml", "--ignore-uuid", in: folder.path).code == 0)
+  }
+
   @Test("convert --check lists what check finds, writes the result, and ends with 1")
   func convertCheck() throws {
     let folder = try Folder()

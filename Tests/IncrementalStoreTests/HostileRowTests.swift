@@ -4,6 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import SQLiteGraphStoreFormat
 import StoreCoordination
+import StoreMaintenance
 import StoreMigration
 import StoreSQL
 import TestSupport
@@ -80,6 +81,26 @@ import Testing
     #expect(try load(place).count == 6)
     try StreamingTests.execute(damage.statements, in: place)
     #expect(try code(place) == damage.code)
+    #expect(!StoreCheck(registry: .builtIn).check(place).isSound)
+  }
+
+  @Test("a check names references to objects that do not exist, and to those of another entity")
+  func check() throws {
+    let folder = try TemporaryDirectory("hostile-rows")
+    let place = folder.path + "/company.sqlgraph"
+    let sample = "SampleStores/Company/Company.xml"
+    let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")
+    _ = try StoreConverter(registry: .builtIn).convert(from: root + "/" + sample, to: place)
+    #expect(StoreCheck(registry: .builtIn).check(place).isSound)
+    // 3 is an employee, but no manager.
+    try StreamingTests.execute(
+      [
+        "UPDATE \"Employee\" SET \"department\" = 99 WHERE id = 3",
+        "UPDATE \"Record\" SET \"head\" = 3 WHERE \"name\" IS NOT NULL AND \"head\" IS NOT NULL",
+      ], in: place)
+    let findings = StoreCheck(registry: .builtIn).check(place).findings.filter { $0.kind == .dangling }
+    #expect(findings.map(\.message).contains("names Department/99, which does not exist"), "\(findings)")
+    #expect(findings.map(\.message).contains("names Employee/3, which is not a Manager"), "\(findings)")
   }
 
   @Test(
@@ -91,6 +112,7 @@ import Testing
     #expect(try load(place).count == 6)
     try execute(damage.statements, in: place)
     #expect(try code(place) == damage.code)
+    #expect(!StoreCheck(registry: .builtIn).check(place).isSound)
   }
 
   private func execute(_ statements: [String], in place: String) throws {

@@ -67,6 +67,23 @@ import Testing
         to: .date(#require(try? Date("1840-04-03T00:00:00Z", strategy: .iso8601)))))
   }
 
+  @Test("a record that several objects match by the property is a problem: none of them is updated")
+  func several() throws {
+    var importer = try LibrarySample.importer()
+    importer.existing = try importer.read([LibrarySample.source("id,name\n1,Zola\n2,Zola\n3,Eliot\n", "authors.csv")])
+      .nodes
+    importer.existingObjects = .updateByProperty(["Author": "name"])
+    let records = LibrarySample.source("name,born\nEliot,1819-11-22\nZola,1840-04-02\n", "authors.csv")
+    #expect(
+      try problems(importer, [records]).map(\.description) == [
+        "authors.csv:3 (Author.name): 2 objects of the store have this name, Author/1 and Author/2"
+      ])
+    importer.rejectsBadRecords = true
+    let result = try importer.read([records])
+    #expect(result.tables[0].rejectedCount == 1 && result.nodes.count("Author") == 3)
+    #expect(try result.nodes.value("Author", 2, "born").isNull && !result.nodes.value("Author", 3, "born").isNull)
+  }
+
   @Test("two records of one object are a problem")
   func twice() throws {
     var importer = try Self.library()

@@ -44,7 +44,8 @@ import Testing
     #expect(result.tables.map(\.rejectedCount) == [1, 2, 1])
     #expect(String(decoding: result.tables[0].rejected, as: UTF8.self) == "id,name\n2,\n")
     #expect(
-      String(decoding: result.tables[1].rejected, as: UTF8.self) == "id,title,author_id\n2,\"Lost\",2\n3,Emma,9\n")
+      String(decoding: result.tables[1].rejected, as: UTF8.self) == "id,title,author_id\r\n2,\"Lost\",2\r\n3,Emma,9\r\n"
+    )
     #expect(
       result.problems.map(\.description) == [
         "authors.csv:3:3 (Author/2.name): a value is needed",

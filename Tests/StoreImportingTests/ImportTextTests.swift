@@ -16,6 +16,7 @@ import Testing
             .attribute(AttributeDescription(name: "decimal", type: .decimal)),
             .attribute(AttributeDescription(name: "integer", type: .integer32)),
             .attribute(AttributeDescription(name: "double", type: .double)),
+            .attribute(AttributeDescription(name: "float", type: .float)),
             .attribute(AttributeDescription(name: "date", type: .date)),
             .attribute(AttributeDescription(name: "flag", type: .boolean)),
           ])
@@ -70,6 +71,7 @@ import Testing
       (.comma, .space, "1 234,5", "1234.5"), (.comma, .space, "1\u{A0}234,5", "1234.5"),
       (.point, .comma, "1,234.5", "1234.5"), (.point, .apostrophe, "1'234'567.25", "1234567.25"),
       (.comma, nil, "-12,5", "-12.5"), (.comma, nil, " 3 ", "3"), (.comma, .point, "12", "12"),
+      (.comma, .point, "1.234", "1234"), (.comma, .point, "-999.999", "-999999"), (.comma, .point, "0,5", "0.5"),
     ])
   func numbers(
     _ decimal: TextConventions.DecimalSeparator, _ thousands: TextConventions.ThousandsSeparator?, _ text: String,
@@ -79,20 +81,35 @@ import Testing
     conventions.decimalSeparator = decimal
     conventions.thousandsSeparator = thousands
     conventions.delimiter = UInt8(ascii: ";")
-    let nodes = try Self.read(Array("decimal;double\n\(text);\(text)\n".utf8), conventions)
+    let nodes = try Self.read(Array("decimal;double;float\n\(text);\(text);\(text)\n".utf8), conventions)
     #expect(try nodes.value("T", 1, "decimal").isIdentical(to: .decimal(#require(DecimalNumber(expected)))))
     #expect(try nodes.value("T", 1, "double") == .double(#require(Double(expected))))
+    #expect(try nodes.value("T", 1, "float") == .float(#require(Float(expected))))
   }
 
   @Test(
     "groups of digits that are not of three are no numbers: a point may have been meant",
-    arguments: ["1.5", "1.23.456", "12345.678", "1.2345", ".123", "1,234.5", "1.", "1.234.", "1,2,3"])
-  func badGroups(_ text: String) throws {
+    arguments: ["1.5", "1.23.456", "12345.678", "1.2345", ".123", "1,234.5", "1.", "1.234.", "1,2,3"],
+    ["decimal", "double", "float"])
+  func badGroups(_ text: String, _ column: String) throws {
     var conventions = TextConventions()
     conventions.decimalSeparator = .comma
     conventions.thousandsSeparator = .point
     conventions.delimiter = UInt8(ascii: ";")
-    #expect(throws: ImportError.self) { _ = try Self.read(Array("decimal\n\(text)\n".utf8), conventions) }
+    #expect(throws: ImportError.self) { _ = try Self.read(Array("\(column)\n\(text)\n".utf8), conventions) }
+  }
+
+  @Test(
+    "with a decimal comma alone a point is in no number, and what would help is said",
+    arguments: ["decimal", "double", "float"])
+  func points(_ column: String) throws {
+    var conventions = TextConventions()
+    conventions.decimalSeparator = .comma
+    conventions.delimiter = UInt8(ascii: ";")
+    let error = try #require(throws: ImportError.self) {
+      _ = try Self.read(Array("\(column)\n1.5\n".utf8), conventions)
+    }
+    #expect(error.problems.map(\.message).joined().hasSuffix("; the thousands separator may be a point"))
   }
 
   @Test(
@@ -125,6 +142,16 @@ import Testing
     #expect(flags == [.boolean(true), .boolean(false), .boolean(true), .null, .boolean(false)])
     let texts = try (1...5).map { try nodes.value("T", $0, "text") }
     #expect(texts == [.null, .string("NULL"), .null, .string(""), .string("x")])
+  }
+
+  @Test("words that are given win over the usual ones: 0 can be true")
+  func ownWords() throws {
+    var conventions = TextConventions()
+    conventions.trueWords = ["0"]
+    conventions.falseWords = ["1", "yes"]
+    let nodes = try Self.read(Array("flag,text\n0,\n1,\nYES,\ntrue,\nno,\n".utf8), conventions)
+    let flags = try (1...5).map { try nodes.value("T", $0, "flag") }
+    #expect(flags == [.boolean(true), .boolean(false), .boolean(false), .boolean(true), .boolean(false)])
   }
 
   @Test("comment lines, blank lines, any delimiter, a file without header, empty fields beyond the last column")

@@ -22,8 +22,39 @@ import Testing
       (["12/31/2026", "1/2/2026"], .date), (["1/2/2026"], .string),
       (["5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE"], .uuid), ([""], .string), (["2026-12-24", "soon"], .string),
       (["\"1\"", "\"\""], .integer64), (["0.5", "-0.25"], .decimal), (["00.5"], .string), (["-"], .string),
+      (["+491711234567", "+4930123456", ""], .string), (["+1", "-3"], .decimal), (["+1.5", "2.5"], .decimal),
     ])
   func types(_ cells: [String], _ expected: AttributeType) throws { #expect(try Self.type(of: cells) == expected) }
+
+  @Test(
+    "numbers are found out, and read, by the separators",
+    arguments: [
+      (["1.234", "2.500"], AttributeType.integer64, StoredValue.integer(1234)),
+      (["1.234", "2,5"], .decimal, .decimal(DecimalNumber("1234") ?? .nan)),
+      (["1.234", "2,5E3"], .double, .double(1234)),
+      (["1,5", "12.345,25"], .decimal, .decimal(DecimalNumber("1.5") ?? .nan)),
+      (["1.2", "2,5"], .string, .string("1.2")),
+    ])
+  func separators(_ cells: [String], _ expected: AttributeType, _ first: StoredValue) throws {
+    var importer = StoreImporter()
+    importer.conventions.decimalSeparator = .comma
+    importer.conventions.thousandsSeparator = .point
+    importer.conventions.delimiter = UInt8(ascii: ";")
+    let nodes = try importer.read([
+      LibrarySample.source("value;x\n" + cells.map { "\($0);\n" }.joined(), "things.csv")
+    ]).nodes
+    #expect(nodes.model.entity(named: "Thing")?.attributesByName["value"]?.type == expected)
+    #expect(try nodes.value("Thing", 1, "value") == first)
+  }
+
+  @Test("words that are given for true and false make a Boolean of a column, also 0 and 1")
+  func ownWords() throws {
+    var importer = StoreImporter()
+    importer.conventions.trueWords = ["0"]
+    importer.conventions.falseWords = ["1"]
+    #expect(try Self.type(of: ["0", "1"], importer) == .boolean)
+    #expect(try Self.type(of: ["0", "1", "2"], importer) == .integer64)
+  }
 
   @Test(
     "entities are named in the singular",

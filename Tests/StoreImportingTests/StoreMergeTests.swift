@@ -126,6 +126,51 @@ import Testing
     #expect(try gone.value("Book", 3, "author").isNull)
   }
 
+  /// Items with tags, many to many, and with a box and a badge of their own.
+  private static func items(_ items: String, _ tags: String, _ boxes: String = "id,label\n1,b\n") throws -> NodeTable {
+    func relationship(_ name: String, _ to: String, _ inverse: String, _ count: Int) -> PropertyDescription {
+      .relationship(
+        RelationshipDescription(name: name, destinationEntityName: to, inverseName: inverse, maximumCount: count))
+    }
+    let label = PropertyDescription.attribute(AttributeDescription(name: "label", type: .string))
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Item",
+          properties: [label, relationship("tags", "Tag", "items", 0), relationship("box", "Box", "items", 1)]),
+        EntityDescription(name: "Tag", properties: [label, relationship("items", "Item", "tags", 0)]),
+        EntityDescription(name: "Box", properties: [label, relationship("items", "Item", "box", 0)]),
+      ]))
+    return try importer.read([
+      LibrarySample.source("id,label,tags,box\n" + items, "items.csv"),
+      LibrarySample.source("id,label\n" + tags, "tags.csv"),
+      LibrarySample.source(boxes, "boxes.csv"),
+    ]).nodes
+  }
+
+  @Test(
+    "an object that is kept although one side deleted it keeps its relationships, at both ends",
+    arguments: [false, true])
+  func deletedAndLinked(_ isSwapped: Bool) throws {
+    let base = try Self.items("1,a,1 2,1\n2,b,1,1\n3,c,2,\n", "1,x\n2,y\n")
+    let deleting = try Self.items("1,a,2,\n2,b,,\n3,c,2,\n", "2,y\n", "id,label\n")
+    // It changes both, takes item 2 out of the tag and puts item 3 in.
+    let changing = try Self.items("1,a,1 2,1\n2,b,,1\n3,c,1 2,\n", "1,z\n2,y\n", "id,label\n1,bb\n")
+    let sides = isSwapped ? (changing, deleting) : (deleting, changing)
+    var merge = StoreMerge()
+    merge.conflictRule = isSwapped ? .first : .last
+    let kept = try merge.merge(base: base, sides.0, sides.1)
+    #expect(kept.settled.count == 2 && Self.isSound(kept.nodes))
+    #expect(try kept.nodes.value("Tag", 1, "items") == toMany("Item", 1, 3))
+    #expect(try kept.nodes.value("Item", 3, "tags") == toMany("Tag", 1, 2))
+    #expect(try kept.nodes.value("Box", 1, "items") == toMany("Item", 1, 2))
+    merge.conflictRule = isSwapped ? .last : .first
+    let gone = try merge.merge(base: base, sides.0, sides.1).nodes
+    #expect(gone.count("Tag") == 1 && gone.count("Box") == 0 && Self.isSound(gone))
+    #expect(try gone.value("Item", 1, "tags") == toMany("Tag", 2))
+  }
+
   @Test("an object that one side deleted, and to which nothing new leads, goes without a conflict")
   func deletedAndUnused() throws {
     let base = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1\n2,Emma,2\n")

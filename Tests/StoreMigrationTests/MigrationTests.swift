@@ -157,6 +157,56 @@ import Testing
       ])
   }
 
+  @Test("objects that a required relationship finds without one are named, and nothing is migrated")
+  func requiredRelationships() throws {
+    func pet(_ owner: PropertyDescription) -> EntityDescription {
+      EntityDescription(name: "Pet", properties: [Self.attribute("name"), owner])
+    }
+    func person(_ pets: PropertyDescription) -> EntityDescription {
+      EntityDescription(
+        name: "Person",
+        properties: [Self.attribute("name"), Self.attribute("age", .integer16), Self.attribute("nick"), pets])
+    }
+    let owner = Self.relationship("owner", to: "Person", inverse: "pets")
+    let needed = Self.relationship("owner", to: "Person", inverse: "pets", optional: false)
+    let pets = Self.relationship("pets", to: "Pet", inverse: "owner", many: true)
+    let some = Self.relationship("pets", to: "Pet", inverse: "owner", many: true, optional: false)
+    let three = PropertyDescription.relationship(
+      RelationshipDescription(
+        name: "pets", destinationEntityName: "Pet", inverseName: "owner", minimumCount: 3, maximumCount: 0))
+    // Each pet has an owner.
+    #expect(try Self.migrated(Self.people(), person(pets), pet(needed)).count == 4)
+    for (destination, expected) in [
+      (some, "Person.pets: required, and Person/2 has none (1 object)"),
+      (three, "Person.pets: at least 3 objects are required, and Person/1 has fewer (1 object)"),
+    ] {
+      let error = try #require(throws: MigrationError.self) {
+        _ = try Self.migrated(Self.people(), person(destination), pet(owner))
+      }
+      #expect(error.obstacles.map(\.description) == [expected])
+    }
+    // What the old model demanded already, and objects lack, is not what the migration does.
+    let strict = try ManagedObjectModel(ModelDescription(entities: [person(some), pet(owner)]))
+    var nodes = NodeTable(model: strict)
+    _ = try nodes.addCacheNode(entity: try #require(strict.entity(named: "Person")).index, reference: .integer(1))
+    #expect(try Self.migrated(nodes, person(some), pet(needed)).count == 1)
+  }
+
+  @Test("objects get the model that was asked for, also where only its rules and defaults are other ones")
+  func sameHashes() throws {
+    func entities(_ value: StoredValue?) -> EntityDescription {
+      EntityDescription(
+        name: "Person", properties: [Self.attribute("name"), Self.attribute("age", .integer16, value: value)])
+    }
+    var nodes = NodeTable(model: try Self.model(entities(nil)))
+    _ = try nodes.addCacheNode(entity: 0, reference: .integer(1))
+    let migrated = try Self.migrated(nodes, entities(.integer(7)))
+    #expect(migrated.model.entity(named: "Person")?.attributesByName["age"]?.defaultValue == .integer(7))
+    #expect(try Self.value(migrated, "Person", 1, "age") == .null)
+    let plan = MigrationPlan([.inferred(to: try Self.model(entities(.integer(7))))])
+    #expect(try StoreMigrator(plan).migrate(migrated, store: UUID()).steps.isEmpty)
+  }
+
   @Test("two hierarchies cannot become one: their references may be the same")
   func merged() throws {
     let error = try #require(throws: MigrationError.self) {

@@ -8,7 +8,8 @@ Property-list and Arrow stores are mapped into memory. Every other format is rea
 """
 
 from ._errors import AtomicStoreError, CommandNotFoundError
-from ._store import Store, open
+from ._opening import open
+from ._store import Store
 from ._table import EntityTable
 
 __all__ = ["AtomicStoreError", "CommandNotFoundError", "EntityTable", "Store", "open"]

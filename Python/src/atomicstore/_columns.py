@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import struct
-from typing import Any, Optional
+from typing import Any, Callable, Dict, Optional
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._errors import AtomicStoreError
+from ._errors import AtomicStoreError, damage
 from ._plist import PropertyList, View
+from ._values import FIXED, INT32_MAX, dates, kinds, single, typed
 
-_FIXED = {
-    "Integer 16": pa.int16(),
-    "Integer 32": pa.int32(),
-    "Integer 64": pa.int64(),
-    "Float": pa.float32(),
-    "Double": pa.float64(),
-    "UUID": pa.binary(16),
-}
-_OTHERS = {
-    "Boolean": pa.bool_(),
-    "Date": pa.timestamp("us", tz="UTC"),
-    "Binary": pa.binary(),
-    "Transformable": pa.binary(),
-    "Decimal": pa.decimal128(38, 0),
-    "UUID": pa.uuid() if hasattr(pa, "uuid") else pa.binary(16),
-    "To-one": pa.int64(),
-    "To-many": pa.list_(pa.int64()),
-}
+_FIXED = {type: fixed for type, fixed in FIXED.items() if type not in ("Boolean", "UUID")}
+_FIXED["UUID"] = pa.binary(16)
 _NULL_LENGTH = 0xFFFFFFFF
-_SECONDS_TO_2001 = 978_307_200
-_INT32_MAX = 2**31 - 1
+_TEXT_KEYS = {"lengths", "bytes"}
+#: The keys that a column of a type can have.
+_KEYS = {
+    **{type: {"cells", "presence"} for type in (*FIXED, "Date")},
+    **{type: _TEXT_KEYS for type in ("String", "URI", "Binary", "Transformable", "Decimal")},
+    "Undefined": {"values"},
+    "To-one": {"references", "presence", "rows", "objects"},
+    "To-many": {"references", "counts", "rows", "objects"},
+}
 
 
 class Columns:
@@ -55,7 +46,7 @@ class Columns:
             raise AtomicStoreError(f"{what}: {view.size} bytes for {count} values of {width}", "malformed")
         return pa.Array.from_buffers(type, view.size // width, [None, self._slice(view)])
 
-    def _presence(self, column: dict, rows: int, what: str) -> Optional[pa.Buffer]:
+    def _presence(self, column: Dict[str, int], rows: int, what: str) -> Optional[pa.Buffer]:
         if "presence" not in column:
             return None
         view = self._plist.view(column["presence"])
@@ -65,31 +56,41 @@ class Columns:
 
     # Columns
 
-    def references(self, entity: dict, rows: int, name: str) -> pa.Array:
+    def references(self, entity: Dict[str, int], rows: int, name: str) -> pa.Array:
         """The references of an entity's objects: integers, or texts with their kind if some are strings."""
         numbers = self._numbers(entity["references"], pa.int64(), f"{name}.references", rows)
         if "referenceTexts" not in entity:
             return numbers
+        if self._plist.is_dictionary(entity["referenceTexts"]):
+            packed = self._plist.dictionary(entity["referenceTexts"])
+            found = self._texts(packed, True, rows, f"{name}.referenceTexts")
+            return pc.coalesce(_prefixed("string:", found), _prefixed("integer:", numbers.cast(pa.utf8())))
+        # A file of version 1.
         texts = [f"integer:{number}" for number in numbers.to_pylist()]
         for row, text in self._plist.value(entity["referenceTexts"]):
-            if not 0 <= row < rows:
-                raise AtomicStoreError(f"{name}.referenceTexts: row {row} of {rows}", "malformed")
+            if not isinstance(row, int) or not 0 <= row < rows or not isinstance(text, str):
+                raise AtomicStoreError(f"{name}.referenceTexts: [{row!r}, {text!r}] for {rows} rows", "malformed")
             texts[row] = f"string:{text}"
         return pa.array(texts, pa.utf8())
 
-    def array(self, index: int, type: str, rows: int, what: str) -> pa.Array:
-        """A column. ``type`` is the slot's type, as in model files."""
-        column = self._plist.dictionary(index)
-        try:
-            array = self._array(column, type, rows, what)
+    def array(
+        self, index: int, type: str, rows: int, what: str, destinations: Callable[[], pa.Array]
+    ) -> pa.Array:
+        """A column. ``type`` is the slot's type, as in model files; ``destinations`` returns the references of all
+        objects that a relationship can lead to, in the order in which rows are counted."""
+        with damage(what):
+            column = self._plist.dictionary(index)
+            for key in column:
+                if key not in _KEYS.get(type, ()):
+                    raise AtomicStoreError(f"{what} has the unknown key '{key}'", "malformed")
+            if "rows" in column:
+                array = self._by_rows(column, type == "To-many", rows, what, destinations())
+            else:
+                array = self._array(column, type, rows, what)
             array.validate()
             return array
-        except KeyError as error:
-            raise AtomicStoreError(f"{what} does not have the key {error}", "malformed") from error
-        except (pa.ArrowInvalid, struct.error) as error:
-            raise AtomicStoreError(f"{what}: {error}", "malformed") from error
 
-    def _array(self, column: dict, type: str, rows: int, what: str) -> pa.Array:
+    def _array(self, column: Dict[str, int], type: str, rows: int, what: str) -> pa.Array:
         if type in _FIXED:
             array = self._fixed(column, _FIXED[type], rows, what)
             if type == "UUID" and hasattr(pa, "uuid"):
@@ -97,6 +98,8 @@ class Columns:
             return array
         if type == "Boolean":
             cells = self._fixed(column, pa.uint8(), rows, what)
+            if (pc.max(cells).as_py() or 0) > 1:
+                raise AtomicStoreError(f"{what}: a byte of a boolean is neither 0 nor 1", "malformed")
             return pc.not_equal(cells, pa.scalar(0, pa.uint8()))
         if type == "Date":
             return dates(self._fixed(column, pa.float64(), rows, what))
@@ -105,22 +108,23 @@ class Columns:
         if type in ("Binary", "Transformable"):
             return self._texts(column, False, rows, what)
         if type == "Decimal":
-            return decimals(self._texts(column, True, rows, what))
+            # As the store has them: what they become depends on all tables of the hierarchy.
+            return self._texts(column, True, rows, what)
         if type == "Undefined":
             values = self._plist.value(column["values"])
-            if len(values) != rows:
-                raise AtomicStoreError(f"{what}: {len(values)} values for {rows} rows", "malformed")
-            return pa.array([text or None for text in values], pa.utf8())
+            if not isinstance(values, list) or len(values) != rows:
+                raise AtomicStoreError(f"{what}: not {rows} values", "malformed")
+            return kinds(pa.array(values, pa.utf8()), what)
         if type in ("To-one", "To-many"):
             return self._relationship(column, type == "To-many", rows, what)
         raise AtomicStoreError(f"{what}: the unknown type {type}", "malformed")
 
-    def _fixed(self, column: dict, type: pa.DataType, rows: int, what: str) -> pa.Array:
+    def _fixed(self, column: Dict[str, int], type: pa.DataType, rows: int, what: str) -> pa.Array:
         cells = self._numbers(column["cells"], type, what, rows)
         presence = self._presence(column, rows, what)
         return pa.Array.from_buffers(type, rows, [presence, cells.buffers()[1]])
 
-    def _texts(self, column: dict, is_text: bool, rows: int, what: str) -> pa.Array:
+    def _texts(self, column: Dict[str, int], is_text: bool, rows: int, what: str) -> pa.Array:
         lengths = self._numbers(column["lengths"], pa.uint32(), what, rows)
         view = self._plist.view(column["bytes"])
         is_present = pc.not_equal(lengths, pa.scalar(_NULL_LENGTH, pa.uint32()))
@@ -138,15 +142,25 @@ class Columns:
             array.validate(full=True)
         return array
 
-    def _relationship(self, column: dict, is_to_many: bool, rows: int, what: str) -> pa.Array:
+    def _by_rows(
+        self, column: Dict[str, int], is_to_many: bool, rows: int, what: str, destinations: pa.Array
+    ) -> pa.Array:
+        """A relationship whose objects are named by their rows, as texts: some objects have string references."""
+        texts = single(typed(destinations))
+        numbers = self._numbers(column["rows"], pa.uint32(), what, None if is_to_many else rows)
+        if is_to_many:
+            counts = self._numbers(column["counts"], pa.uint32(), what, rows)
+            offsets = _offsets(counts, len(numbers), what)
+            values = _taken(texts, numbers, what)
+            if pa.types.is_int64(offsets.type):
+                return pa.LargeListArray.from_arrays(offsets, values)
+            return pa.ListArray.from_arrays(offsets, values)
+        presence = self._presence(column, rows, what)
+        return _taken(texts, pa.Array.from_buffers(pa.uint32(), rows, [presence, numbers.buffers()[1]]), what)
+
+    def _relationship(self, column: Dict[str, int], is_to_many: bool, rows: int, what: str) -> pa.Array:
         if "objects" in column:
-            lists = self._plist.value(column["objects"])
-            typed = [[_typed(reference) for reference in row] for row in lists]
-            if len(typed) != rows:
-                raise AtomicStoreError(f"{what}: {len(typed)} lists for {rows} rows", "malformed")
-            if is_to_many:
-                return pa.array(typed, pa.list_(pa.utf8()))
-            return pa.array([row[0] if row else None for row in typed], pa.utf8())
+            return self._objects(self._plist.value(column["objects"]), is_to_many, rows, what)
         if not is_to_many:
             numbers = self._numbers(column["references"], pa.int64(), what, rows)
             presence = self._presence(column, rows, what)
@@ -158,9 +172,35 @@ class Columns:
             return pa.LargeListArray.from_arrays(offsets, references)
         return pa.ListArray.from_arrays(offsets, references)
 
+    def _objects(self, lists: Any, is_to_many: bool, rows: int, what: str) -> pa.Array:
+        """A relationship of a file of version 1, some of whose objects have string references."""
+        if not isinstance(lists, list) or len(lists) != rows or not all(isinstance(row, list) for row in lists):
+            raise AtomicStoreError(f"{what}: not a list of {rows} lists", "malformed")
+        named = [[_typed(reference, what) for reference in row] for row in lists]
+        if is_to_many:
+            return pa.array(named, pa.list_(pa.utf8()))
+        if any(len(row) > 1 for row in named):
+            raise AtomicStoreError(f"{what}: a to-one relationship has several objects", "malformed")
+        return pa.array([row[0] if row else None for row in named], pa.utf8())
 
-def _typed(reference: Any) -> str:
-    return f"string:{reference}" if isinstance(reference, str) else f"integer:{reference}"
+
+def _prefixed(prefix: str, texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pa.scalar(prefix, texts.type), texts, pa.scalar("", texts.type))
+
+
+def _taken(texts: pa.Array, rows: pa.Array, what: str) -> pa.Array:
+    greatest = pc.max(rows).as_py()
+    if greatest is not None and greatest >= len(texts):
+        raise AtomicStoreError(f"{what}: names row {greatest} of {len(texts)}", "malformed")
+    return texts.take(rows)
+
+
+def _typed(reference: Any, what: str) -> str:
+    if isinstance(reference, str):
+        return f"string:{reference}"
+    if isinstance(reference, bool) or not isinstance(reference, int) or not -(2**63) <= reference < 2**63:
+        raise AtomicStoreError(f"{what}: {reference!r} is not a reference", "malformed")
+    return f"integer:{reference}"
 
 
 def _bits(flags: pa.BooleanArray) -> pa.Buffer:
@@ -174,47 +214,4 @@ def _offsets(sizes: pa.Array, total: int, what: str) -> pa.Array:
     if end != total:
         raise AtomicStoreError(f"{what}: the lengths lead to {end}, but there are {total}", "malformed")
     offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
-    return offsets if total > _INT32_MAX else offsets.cast(pa.int32())
-
-
-def dates(seconds: pa.Array) -> pa.Array:
-    """Seconds since 2001 as timestamps in UTC, of microseconds or nanoseconds if that loses nothing, else unchanged."""
-    if pc.all(pc.is_finite(seconds)).as_py() is False:
-        return seconds
-    whole = pc.floor(seconds)
-    part = pc.subtract(seconds, whole)
-    greatest = pc.max(pc.abs(whole)).as_py()
-    for unit, ticks, limit in (("us", 1_000_000, 9e12), ("ns", 1_000_000_000, 8e9)):
-        if greatest is not None and not greatest < limit:
-            continue
-        parts = pc.round(pc.multiply(part, float(ticks)), round_mode="half_to_even")
-        back = pc.add(whole, pc.divide(parts, float(ticks)))
-        # By their bits: -0.0 is not 0.0, and not-a-number equals nothing.
-        if greatest is not None and not pc.all(pc.equal(back.view(pa.int64()), seconds.view(pa.int64()))).as_py():
-            continue
-        from_2001 = pc.add(pc.multiply(whole.cast(pa.int64()), ticks), parts.cast(pa.int64()))
-        from_1970 = pc.add(from_2001, _SECONDS_TO_2001 * ticks)
-        return from_1970.cast(pa.timestamp(unit, tz="UTC"))
-    return seconds
-
-
-def decimals(texts: pa.Array) -> pa.Array:
-    """Exact texts as ``decimal128``, at the scale of the longest; unchanged if one does not fit."""
-    if pc.any(pc.match_substring_regex(texts, "[^-.0-9]")).as_py():
-        return texts
-    point = pc.find_substring(texts, ".")
-    places = pc.if_else(
-        pc.greater_equal(point, 0), pc.subtract(pc.subtract(pc.binary_length(texts), point), 1), 0
-    )
-    scale = pc.max(places).as_py() or 0
-    if scale > 38:
-        return texts
-    try:
-        return texts.cast(pa.decimal128(38, scale))
-    except pa.ArrowInvalid:
-        return texts
-
-
-def null_array(type: str, rows: int) -> pa.Array:
-    """A column that a store does not have: null in all rows."""
-    return pa.nulls(rows, _OTHERS.get(type) or _FIXED.get(type) or pa.utf8())
+    return offsets if total > INT32_MAX else offsets.cast(pa.int32())

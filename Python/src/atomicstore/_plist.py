@@ -95,6 +95,10 @@ class PropertyList:
             found[key] = value
         return found
 
+    def is_dictionary(self, index: int) -> bool:
+        """Whether the object is a dictionary."""
+        return self._marker(index)[0] == 13
+
     def view(self, index: int) -> View:
         """The position of a data object's bytes."""
         kind, count, offset = self._marker(index)

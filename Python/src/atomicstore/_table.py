@@ -21,7 +21,7 @@ class EntityTable:
         self.arrow = arrow
 
     def __len__(self) -> int:
-        return self.arrow.num_rows
+        return int(self.arrow.num_rows)
 
     def __repr__(self) -> str:
         return f"<EntityTable {self.entity}: {len(self)} objects, {self.arrow.num_columns} columns>"

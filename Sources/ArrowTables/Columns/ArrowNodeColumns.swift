@@ -36,7 +36,7 @@ public struct ArrowNodeColumns {
   /// hierarchy has a string.
   public func identifiers(named name: String) -> ArrowColumn {
     let isText = references.areTexts(entity.index)
-    let field = field(name, "Reference", isNullable: false, isText: isText)
+    let field = ArrowField.identifiers(name, isText: isText)
     return ArrowColumn(field) { [batches, references] batch in
       let rows = batches[batch]
       if isText {
@@ -74,7 +74,7 @@ public struct ArrowNodeColumns {
     case .toOne: return toOne(slot, name)
     case .toMany: return toMany(slot, name)
     case .attribute(let type):
-      let field = attributeField(slot, name, type)
+      let field = ArrowField.attribute(slot, name, type)
       switch type {
       case .boolean: return booleans(field, slot.index)
       case .integer16: return fixed(field, .integer(bits: 16, isSigned: true), slot.index)
@@ -93,13 +93,6 @@ public struct ArrowNodeColumns {
         return ArrowTexts.column(field, values(slot.index) { $0.value(slot: slot.index, row: $1).typedText })
       }
     }
-  }
-
-  private func attributeField(_ slot: Slot, _ name: String, _ type: AttributeType) -> ArrowField {
-    var field = ArrowField(name, .boolean, metadata: [ArrowMetadataEntry(ArrowKey.type, type.modelName)])
-    if !slot.isOptional { field.metadata.append(ArrowMetadataEntry(ArrowKey.optional, "false")) }
-    if type == .uuid { field.metadata += ArrowKey.uuidExtension }
-    return field
   }
 
   /// The values of a slot, nil for null.
@@ -161,29 +154,11 @@ public struct ArrowNodeColumns {
 
   // MARK: Relationships
 
-  private func field(_ name: String, _ type: String, isNullable: Bool = true, isText: Bool) -> ArrowField {
-    var field = ArrowField(
-      name, isText ? .text(isLarge: false) : .integer(bits: 64, isSigned: true), isNullable: isNullable,
-      metadata: [ArrowMetadataEntry(ArrowKey.type, type)])
-    if isText { field.metadata.append(ArrowMetadataEntry(ArrowKey.references, "typed")) }
-    return field
-  }
-
-  private func metadata(_ slot: Slot) -> [ArrowMetadataEntry] {
-    guard let relationship = slot.relationship else { return [] }
-    var entries = [ArrowMetadataEntry(ArrowKey.destination, relationship.destinationEntityName)]
-    if let inverse = relationship.inverseName { entries.append(ArrowMetadataEntry(ArrowKey.inverse, inverse)) }
-    if slot.isOrdered { entries.append(ArrowMetadataEntry(ArrowKey.ordered, "true")) }
-    if !slot.isOptional { entries.append(ArrowMetadataEntry(ArrowKey.optional, "false")) }
-    return entries
-  }
-
   private func areTexts(_ slot: Slot) -> Bool { slot.destination.map { references.areTexts($0) } ?? false }
 
   private func toOne(_ slot: Slot, _ name: String) -> ArrowColumn {
     let isText = areTexts(slot)
-    var field = field(name, "To-one", isText: isText)
-    field.metadata += metadata(slot)
+    let field = ArrowField.toOne(slot, name, isText: isText)
     let index = slot.index
     if isText {
       return ArrowTexts.column(
@@ -205,16 +180,13 @@ public struct ArrowNodeColumns {
 
   private func toMany(_ slot: Slot, _ name: String) -> ArrowColumn {
     let isText = areTexts(slot)
-    let item = self.field("item", "Reference", isNullable: false, isText: isText)
     let index = slot.index
     let isLarge = batches.contains { rows in
       var count = 0
       rows.forEach { _, row in count += rows.reader.toMany(slot: index, row: row).count }
       return count > Int(Int32.max)
     }
-    let field = ArrowField(
-      name, .list(ArrowField("item", item.type, isNullable: false), isLarge: isLarge), isNullable: false,
-      metadata: [ArrowMetadataEntry(ArrowKey.type, "To-many")] + item.metadata.dropFirst() + metadata(slot))
+    let field = ArrowField.toMany(slot, name, isText: isText, isLarge: isLarge)
     return ArrowColumn(field) { [batches, references] batch in
       let rows = batches[batch]
       var ends = Offsets(count: rows.count, isLarge: isLarge)

@@ -16,14 +16,21 @@ public struct ArrowReferences {
     self.nodes = nodes
     let entities = nodes.model.entities
     numbers.reserveCapacity(nodes.count)
-    hasTexts = [Bool](repeating: false, count: entities.count)
+    hasTexts = Self.hierarchiesWithTexts(nodes)
     for entity in entities {
       let reader = nodes.reader(of: entity.index)
       starts.append(numbers.count)
       for row in 0..<reader.count { numbers.append(reader.integerReference(row: row) ?? 0) }
-      guard reader.hasStringReferences else { continue }
-      for other in entity.root.hierarchy { hasTexts[other.index] = true }
     }
+  }
+
+  /// Whether references of an entity's hierarchy are texts, by entity.
+  public static func hierarchiesWithTexts(_ nodes: NodeTable) -> [Bool] {
+    var result = [Bool](repeating: false, count: nodes.model.entities.count)
+    for entity in nodes.model.entities where nodes.reader(of: entity.index).hasStringReferences {
+      for other in entity.root.hierarchy { result[other.index] = true }
+    }
+    return result
   }
 
   /// Whether the references of an entity's hierarchy are texts.

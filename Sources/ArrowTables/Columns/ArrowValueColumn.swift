@@ -45,7 +45,7 @@ extension ArrowColumn {
           }
         ])
     case .data?: self = Self.data(field, values)
-    case .uuid?: self = Self.identifiers(field, values)
+    case .uuid?: self = Self.identifiers(ArrowField(name, .boolean, metadata: ArrowKey.uuidExtension), values)
     case .null?, .toOne?, .toMany?, nil:
       self = ArrowTexts.column(field, [values.map { $0.isNull ? nil : Self.text($0) }])
     }
@@ -59,7 +59,7 @@ extension ArrowColumn {
     }
   }
 
-  private static func booleans(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+  static func booleans(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
     var field = field
     field.type = .boolean
     return ArrowColumn(field) { _ in
@@ -92,7 +92,7 @@ extension ArrowColumn {
     }
   }
 
-  private static func data(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+  static func data(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
     var field = field
     var bits = ValidityBits(count: values.count)
     var bytes: [UInt8] = []
@@ -111,10 +111,10 @@ extension ArrowColumn {
     return ArrowColumn(field) { _ in result }
   }
 
-  private static func identifiers(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
+  /// A column of UUIDs.
+  static func identifiers(_ field: ArrowField, _ values: [StoredValue]) -> ArrowColumn {
     var field = field
     field.type = .fixedSizeBinary(16)
-    field.metadata = ArrowKey.uuidExtension
     var bits = ValidityBits(count: values.count)
     var bytes: [UInt8] = []
     for (index, value) in values.enumerated() {

@@ -4,91 +4,103 @@ import StoreCoordination
 
 /// The rows of a batch, divided into objects to insert and objects of the store to update.
 struct BatchInsertion {
-  private enum Target: Hashable {
-    case row(Int)
-    case node(NodeHandle)
-  }
+  private typealias Target = UniqueOwners.Owner
   let plan: EntityPlan
   let cache: StoreCache
   let version: NodeVersion
   let rule: BatchInsertRequest.ConstraintRule
-  private(set) var inserted: [SlotValues] = []
-  private(set) var updated: [NodeHandle: SlotValues] = [:]
-  private(set) var updatedOrder: [NodeHandle] = []
+  /// All rows of the batch as new objects.
+  private var rows: [ManagedObjectSnapshot]
+  /// Which of them are not inserted.
+  private var leftOut: Set<Int> = []
+  private var updated: [NodeHandle: SlotValues] = [:]
+  private var updatedOrder: [NodeHandle] = []
   private(set) var skippedCount = 0
-  private var owners: [[UniqueKey: Target]]
+  private var owners: [UniqueOwners] = []
 
-  /// - Parameter count: The number of rows to come.
+  /// - Parameter rows: The new objects with all values, defaults among them.
   init(
     _ plan: EntityPlan, _ cache: StoreCache, _ version: NodeVersion, _ rule: BatchInsertRequest.ConstraintRule,
-    count: Int
+    rows: [ManagedObjectSnapshot]
   ) {
     self.plan = plan
     self.cache = cache
     self.version = version
     self.rule = rule
-    owners = plan.constraints.map { _ in [:] }
+    self.rows = rows
     for (index, constraint) in plan.constraints.enumerated() {
       // The constraint holds for the entity that declares it, and for all below: inherited constraints come first.
       var holder = plan.entity
       while let above = holder.superentity, cache.plan.entities[above.index].constraints.count > index {
         holder = above
       }
-      let rows = holder.hierarchy.reduce(count) { $0 + version.rowCount(of: $1.index) }
-      owners[index].reserveCapacity(rows)
+      let count = holder.hierarchy.reduce(rows.count) { $0 + version.rowCount(of: $1.index) }
+      var table = UniqueOwners(type: type(constraint), count: count)
       for entity in holder.hierarchy {
         for row in 0..<version.rowCount(of: entity.index) {
           let node = NodeHandle(entity: entity.index, row: row)
-          if let key = UniqueKey(constraint, of: node, in: version, cache) { owners[index][key] = .node(node) }
+          if let key = UniqueKey(constraint, of: node, in: version, cache) { table[key] = .node(node) }
         }
       }
+      owners.append(table)
     }
   }
 
-  /// - Parameters:
-  ///   - given: The values that the row sets.
-  ///   - complete: The same with defaults.
-  mutating func add(_ given: SlotValues, _ complete: SlotValues, number: Int) throws(ManagedObjectError) {
-    if plan.constraints.isEmpty { return inserted.append(complete) }
-    if plan.constraints.count == 1 {
-      // Most entities have one constraint, and most rows are new: then one access to the table does.
-      guard let key = UniqueKey(plan.constraints[0], { part($0, in: complete) }) else {
-        return inserted.append(complete)
-      }
-      if let owner = owners[0].updateValue(.row(inserted.count), forKey: key) {
-        owners[0][key] = owner
-        return try meet([owner], given, number)
-      }
-      return inserted.append(complete)
+  /// The type of a constraint's only attribute.
+  private func type(_ constraint: [Int]) -> AttributeType? {
+    guard constraint.count == 1, case .attribute(let type) = plan.properties[constraint[0]].kind else { return nil }
+    return type
+  }
+
+  /// Decides what becomes of each row.
+  ///
+  /// - Parameter given: The values that each row sets, if the rule is to update.
+  mutating func decide(_ given: [SlotValues]) throws(ManagedObjectError) {
+    if plan.constraints.isEmpty { return }
+    // Most entities have one constraint, of one attribute.
+    if plan.constraints.count == 1, plan.constraints[0].count == 1,
+      case .attribute = plan.properties[plan.constraints[0][0]].kind
+    {
+      return try decideBySlot(plan.properties[plan.constraints[0][0]].slot, given)
     }
-    let keys = plan.constraints.map { constraint in UniqueKey(constraint) { part($0, in: complete) } }
-    let found = Set(zip(owners, keys).compactMap { owner, key in key.flatMap { owner[$0] } })
-    guard !found.isEmpty else {
-      for (index, key) in keys.enumerated() { if let key { owners[index][key] = .row(inserted.count) } }
-      return inserted.append(complete)
+    for index in rows.indices {
+      let keys = plan.constraints.map { constraint in UniqueKey(constraint) { part($0, in: rows[index].values) } }
+      let found = Set(zip(owners, keys).compactMap { owner, key in key.flatMap { owner[$0] } })
+      guard found.isEmpty else {
+        try meet(found, given, index)
+        continue
+      }
+      for (number, key) in keys.enumerated() { if let key { owners[number][key] = .row(index) } }
     }
-    try meet(found, given, number)
+  }
+
+  private mutating func decideBySlot(_ slot: Int, _ given: [SlotValues]) throws(ManagedObjectError) {
+    for index in rows.indices {
+      guard let value = rows[index].values[slot], !value.isNull else { continue }
+      if let owner = owners[0].claim(value, for: .row(index)) { try meet([owner], given, index) }
+    }
   }
 
   /// Adds a row that has unique values of other objects.
   private mutating func meet(
-    _ found: Set<Target>, _ given: SlotValues, _ number: Int
+    _ found: Set<Target>, _ given: [SlotValues], _ index: Int
   ) throws(ManagedObjectError) {
+    leftOut.insert(index)
     switch rule {
     case .skip: skippedCount += 1
-    case .fail: throw conflict(number, "has unique values that another object has")
+    case .fail: throw conflict(index + 1, "has unique values that another object has")
     case .update:
       guard let target = found.first, found.count == 1 else {
-        throw conflict(number, "has unique values of \(found.count) different objects")
+        throw conflict(index + 1, "has unique values of \(found.count) different objects")
       }
-      try update(target, given, number)
+      try update(target, given[index], index + 1)
     }
   }
 
   private mutating func update(_ target: Target, _ given: SlotValues, _ number: Int) throws(ManagedObjectError) {
     let before = plan.constraints.map { key($0, of: target) }
     switch target {
-    case .row(let index): for (slot, value) in given { inserted[index][slot] = value }
+    case .row(let index): for (slot, value) in given { rows[index].values[slot] = value }
     case .node(let node):
       guard cache.plan.entities[node.entity].isKind(of: plan.index) else {
         throw conflict(number, "has unique values of an object of another entity")
@@ -112,7 +124,7 @@ struct BatchInsertion {
 
   private func key(_ constraint: [Int], of target: Target) -> UniqueKey? {
     switch target {
-    case .row(let index): return UniqueKey(constraint) { part($0, in: inserted[index]) }
+    case .row(let index): return UniqueKey(constraint) { part($0, in: rows[index].values) }
     case .node(let node):
       guard let changes = updated[node] else { return UniqueKey(constraint, of: node, in: version, cache) }
       return UniqueKey(constraint) { p in
@@ -146,7 +158,7 @@ struct BatchInsertion {
   /// The changes of a save, and the IDs of the objects that exist already.
   func changes() -> StoreChanges {
     StoreChanges(
-      inserted: inserted.map { ManagedObjectSnapshot(entity: plan.index, values: $0) },
+      inserted: leftOut.isEmpty ? rows : rows.indices.filter { !leftOut.contains($0) }.map { rows[$0] },
       updated: updatedOrder.map { node in
         ManagedObjectSnapshot(entity: node.entity, reference: version.reference(of: node), values: updated[node] ?? [:])
       })

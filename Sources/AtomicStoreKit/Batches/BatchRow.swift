@@ -31,10 +31,9 @@ public struct BatchRow {
 
   private mutating func set(_ value: Any?, _ name: String) throws(ManagedObjectError) {
     guard let p = plan.property(named: name) else {
+      let suggestion = Suggestion.text(for: name, among: plan.properties.map(\.name))
       throw ManagedObjectError(
-        .undefinedKey,
-        "\(plan.name) does not have a property '\(name)'\(Suggestion.text(for: name, among: plan.properties.map(\.name)))",
-        entityName: plan.name, key: name)
+        .undefinedKey, "\(plan.name) does not have a property '\(name)'\(suggestion)", entityName: plan.name, key: name)
     }
     let property = plan.properties[p]
     guard case .attribute(let type) = property.kind, property.slot >= 0 else {
@@ -64,9 +63,11 @@ public struct BatchRow {
   /// Adds the model's defaults, and checks the model's rules.
   ///
   /// - Parameter number: The row's number, from 1, for messages.
-  func completed(_ number: Int) throws(ManagedObjectError) -> SlotValues {
+  /// - Returns: All values, which the row has no longer.
+  mutating func complete(_ number: Int) throws(ManagedObjectError) -> SlotValues {
     if let error { throw error.inRow(number) }
-    var values = values
+    var values = SlotValues()
+    swap(&values, &self.values)
     for (p, value) in plan.defaults where plan.properties[p].slot >= 0 && values[plan.properties[p].slot] == nil {
       values[plan.properties[p].slot] = value
     }

@@ -21,21 +21,18 @@ extension ManagedObjectContext {
     if !plan.derived.isEmpty || cache.isIncremental { return try insertThroughContext(request, plan) }
     let nextRow = request.makeRowHandler()
     var given: [SlotValues] = []
-    var complete: [SlotValues] = []
+    var rows: [ManagedObjectSnapshot] = []
     while true {
       var row = BatchRow(plan, transformers)
       if try nextRow(&row) { break }
-      complete.append(try row.completed(complete.count + 1))
       // Only an update needs to know what was set.
       if request.constraintRule == .update { given.append(row.values) }
+      rows.append(ManagedObjectSnapshot(entity: plan.index, values: try row.complete(rows.count + 1)))
     }
     for _ in 0..<100 {
       let version = try presentBatchVersion(cache)
-      var insertion = BatchInsertion(plan, cache, version, request.constraintRule, count: complete.count)
-      for index in complete.indices {
-        try insertion.add(
-          request.constraintRule == .update ? given[index] : complete[index], complete[index], number: index + 1)
-      }
+      var insertion = BatchInsertion(plan, cache, version, request.constraintRule, rows: rows)
+      try insertion.decide(given)
       if let result = try save(insertion) { return result }
     }
     throw ManagedObjectError(
@@ -68,7 +65,9 @@ extension ManagedObjectContext {
     var ids = ObjectIDChanges(inserted: insertedIDs, updated: updatedIDs)
     ids.transactionAuthor = transactionAuthor
     deliverBatch(ids)
-    return BatchResult(changes: ids, skippedCount: insertion.skippedCount, objectIDs: insertedIDs + updatedIDs)
+    return BatchResult(
+      changes: ids, skippedCount: insertion.skippedCount,
+      objectIDs: updatedIDs.isEmpty ? insertedIDs : insertedIDs + updatedIDs)
   }
 
   private func batchCache(_ request: BatchInsertRequest) throws(ManagedObjectError) -> StoreCache {
@@ -135,8 +134,8 @@ extension ManagedObjectContext {
       var row = BatchRow(plan, transformers)
       if try nextRow(&row) { break }
       count += 1
-      if let error = row.error { throw error.inRow(count) }
-      let values = try row.completed(count)
+      let given = row.values
+      let values = try row.complete(count)
       let found = try context.objects(withUniqueValuesOf: plan.entity, in: request.affectedStore) { name in
         plan.property(named: name).flatMap {
           plan.properties[$0].attribute == nil ? nil : values[plan.properties[$0].slot]
@@ -155,7 +154,7 @@ extension ManagedObjectContext {
               + "; nothing was inserted", entityName: plan.name)
         }
         for property in plan.properties where property.slot >= 0 {
-          if let value = row.values[property.slot] { try object.setValue(value, at: property.index) }
+          if let value = given[property.slot] { try object.setValue(value, at: property.index) }
         }
         if !object.isInserted { matched.append(object) }
         continue
@@ -163,7 +162,7 @@ extension ManagedObjectContext {
       let object = try context.insertNewObject(forEntityName: request.entityName)
       if let store = request.affectedStore { try context.assign(object, to: store) }
       for property in plan.properties where property.slot >= 0 {
-        if let value = row.values[property.slot] { try object.setValue(value, at: property.index) }
+        if let value = given[property.slot] { try object.setValue(value, at: property.index) }
       }
     }
     let changes = try saveBatch(context)

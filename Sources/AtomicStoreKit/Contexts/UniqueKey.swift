@@ -37,6 +37,18 @@ struct UniqueKey: Hashable {
     self.rest = rest
   }
 
+  /// The key of a constraint of one attribute.
+  init(_ value: StoredValue) {
+    first = Part(value)
+    rest = []
+  }
+
+  /// The value, if the constraint is of one attribute.
+  var single: StoredValue? {
+    guard rest.isEmpty, case .value(let value) = first else { return nil }
+    return value
+  }
+
   /// The key of an object as it is in its context.
   init?(_ properties: [Int], of object: ManagedObject) {
     self.init(properties) { p in

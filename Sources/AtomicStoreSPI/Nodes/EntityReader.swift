@@ -186,7 +186,23 @@ public struct EntityReader: Sendable {
   @_lifetime(borrow self)
   public func packedBytes(slot: Int) -> Span<UInt8>? {
     let header = content.table.columns[slot].header
-    guard header.pointee.layout == .bytes else { return nil }
+    guard header.pointee.layout == .bytes, let bytes = packed(header) else { return nil }
+    return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
+  }
+
+  /// The bytes of all string references in row order, concatenated, if the table stores them like that; nil otherwise:
+  /// then read them row by row with ``textReference(row:)``.
+  public var packedTextReferences: Span<UInt8>? {
+    @_lifetime(borrow self)
+    get {
+      guard let header = content.table.referenceTexts?.header, header.pointee.capacity >= content.table.count,
+        let bytes = packed(header)
+      else { return nil }
+      return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
+    }
+  }
+
+  private func packed(_ header: UnsafeMutablePointer<ColumnHeader>) -> UnsafeBufferPointer<UInt8>? {
     var next = 0
     for row in 0..<content.table.count {
       let extent = header.pointee.extent(row)
@@ -195,9 +211,8 @@ public struct EntityReader: Sendable {
       next += Int(extent.length)
     }
     guard next == header.pointee.heapCount else { return nil }
-    let bytes = UnsafeBufferPointer(
+    return UnsafeBufferPointer(
       start: UnsafePointer(header.pointee.heap.assumingMemoryBound(to: UInt8.self)), count: next)
-    return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
   }
 }
 

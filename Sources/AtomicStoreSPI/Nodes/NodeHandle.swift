@@ -22,9 +22,10 @@ public struct NodeHandle: Hashable, Sendable, BitwiseCopyable {
 /// The cell of a relationship before the second pass: a reference, not yet a node.
 ///
 /// Small integers, which nearly all references are, are stored in the cell; others in a separate list; of a string the
-/// number of its text. The two top bits distinguish these forms from each other, and from a resolved handle, whose top
-/// bits are 00.
+/// number of its text. The two top bits distinguish these forms from each other, and from a handle.
 enum RawReference {
+  /// A handle, whose top bits are always 00.
+  static let rowTag: UInt64 = 0
   static let inlineTag: UInt64 = 0x4000_0000_0000_0000
   static let listTag: UInt64 = 0x8000_0000_0000_0000
   static let textTag: UInt64 = 0xC000_0000_0000_0000

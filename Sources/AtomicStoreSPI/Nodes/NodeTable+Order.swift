@@ -36,15 +36,12 @@ extension NodeTable {
       }
       var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest)
       for index in members {
-        for row in 0..<entities[index].count {
-          let node = NodeHandle(entity: index, row: row)
-          if let text = entities[index].referenceText(row) {
-            _ = lookup.insert(text, node)
-          } else {
-            _ = lookup.insert(entities[index].referenceNumber(row), node)
-          }
+        for row in 0..<entities[index].integerReferenceCount {
+          _ = lookup.insert(entities[index].referenceNumber(row), NodeHandle(entity: index, row: row))
         }
       }
+      lookup.findTexts(
+        in: members.compactMap { index in entities[index].referenceTexts.map { (index, $0, entities[index].count) } })
       lookups[root] = lookup
     }
   }

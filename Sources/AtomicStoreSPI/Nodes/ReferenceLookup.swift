@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Maps references to nodes, for one entity hierarchy.
 struct ReferenceLookup: Sendable {
   /// An array, starting at the least reference, for references that are close together, as consecutive numbers are.
@@ -7,6 +9,8 @@ struct ReferenceLookup: Sendable {
   private var texts = TextNumbers()
   /// By the number of the text; null where no node has it.
   private var textNodes: [UInt64] = []
+  /// The string references, until one of them changes; nil if they are in ``texts``.
+  private var columns: ReferenceColumns?
   private(set) var count = 0
 
   init() {}
@@ -23,6 +27,12 @@ struct ReferenceLookup: Sendable {
     } else {
       sparse = SparseNodes(expecting: count)
     }
+  }
+
+  /// Finds the string references of tables by their columns, instead of a table that is made now. They are unique, and
+  /// no row that has one is deleted.
+  mutating func findTexts(in tables: [(entity: Int, column: Column, rows: Int)]) {
+    if !tables.isEmpty { columns = ReferenceColumns(tables) }
   }
 
   /// How long the array may be for that many references.
@@ -46,8 +56,18 @@ struct ReferenceLookup: Sendable {
   subscript(reference: ReferenceObject) -> NodeHandle? {
     switch reference {
     case .integer(let number): self[number]
-    case .string(let text): text.withBytes { texts.number(of: $0) }.flatMap { self[textNumber: $0] }
+    case .string(let text):
+      text.withBytes { bytes in
+        columns.map { $0.node(bytes) } ?? texts.number(of: bytes).flatMap { self[textNumber: $0] }
+      }
     }
+  }
+
+  /// Makes the table of string references that can change.
+  private mutating func takeTexts() {
+    guard let columns else { return }
+    (texts, textNodes) = columns.table
+    self.columns = nil
   }
 
   /// Adds a node. If another node has the reference, returns that one and adds nothing.
@@ -79,7 +99,8 @@ struct ReferenceLookup: Sendable {
   }
 
   mutating func insert(_ text: UnsafeBufferPointer<UInt8>, _ handle: NodeHandle) -> NodeHandle? {
-    insert(textNumber: texts.add(text), handle)
+    takeTexts()
+    return insert(textNumber: texts.add(text), handle)
   }
 
   mutating func insert(_ reference: ReferenceObject, _ handle: NodeHandle) -> NodeHandle? {
@@ -101,8 +122,46 @@ struct ReferenceLookup: Sendable {
         sparse[number] = nil
       }
     case .string(let text):
+      takeTexts()
       // The text keeps its number, for when an object has it again.
       if let number = text.withBytes({ texts.number(of: $0) }) { textNodes[number] = NodeHandle.nullBits }
     }
   }
+}
+
+/// String references that are in columns of tables. The hash table that finds them is made when one is searched for:
+/// a store that is only converted or listed needs none.
+private final class ReferenceColumns: Sendable {
+  private let tables: [(entity: Int, column: Column, rows: Int)]
+  private let found = AtomicLazyReference<Found>()
+  private final class Found: Sendable {
+    let texts: TextNumbers
+    let nodes: [UInt64]
+
+    init(_ tables: [(entity: Int, column: Column, rows: Int)]) {
+      var texts = TextNumbers()
+      var nodes: [UInt64] = []
+      texts.reserve(tables.reduce(0) { $0 + $1.rows })
+      for (entity, column, rows) in tables {
+        for row in 0..<min(rows, column.header.pointee.capacity) where column.header.pointee.isPresent(row) {
+          // They are unique, so each has the next number.
+          let number = texts.add(column.header.pointee.bytes(row))
+          if number == nodes.count { nodes.append(NodeHandle(entity: entity, row: row).bits) }
+        }
+      }
+      self.texts = texts
+      self.nodes = nodes
+    }
+  }
+
+  init(_ tables: [(entity: Int, column: Column, rows: Int)]) { self.tables = tables }
+
+  private var all: Found { found.load() ?? found.storeIfNil(Found(tables)) }
+
+  func node(_ text: UnsafeBufferPointer<UInt8>) -> NodeHandle? {
+    let all = all
+    return all.texts.number(of: text).map { NodeHandle(bits: all.nodes[$0]) }
+  }
+
+  var table: (texts: TextNumbers, nodes: [UInt64]) { (all.texts, all.nodes) }
 }

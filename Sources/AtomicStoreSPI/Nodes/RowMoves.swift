@@ -44,13 +44,39 @@ extension EntityTable {
   func rowsInOrder() -> [UInt32] {
     let all = (0..<UInt32(truncatingIfNeeded: count))
     var rows = deletedCount == 0 ? Array(all) : all.filter { !isDeleted(Int($0)) }
-    guard referenceTexts == nil else {
-      rows.sort { precedes(Int($0), self, Int($1)) }
-      return rows
-    }
+    guard referenceTexts == nil else { return textsInOrder(rows) }
     let numbers = referenceNumbers.header
     NumberSort.sort(&rows) { numbers.pointee.cell(Int($0), as: Int64.self) }
     return rows
+  }
+
+  /// Rows with string references in ascending order. Most are already: only those that are not among ascending ones are
+  /// sorted, and merged with the others.
+  private func textsInOrder(_ rows: [UInt32]) -> [UInt32] {
+    var ascending: [UInt32] = []
+    ascending.reserveCapacity(rows.count)
+    var others: [UInt32] = []
+    for row in rows {
+      if let last = ascending.last, !precedes(Int(last), self, Int(row)) {
+        others.append(row)
+      } else {
+        ascending.append(row)
+      }
+    }
+    if others.isEmpty { return ascending }
+    others.sort { precedes(Int($0), self, Int($1)) }
+    var merged: [UInt32] = []
+    merged.reserveCapacity(rows.count)
+    var next = 0
+    for other in others {
+      while next < ascending.count, precedes(Int(ascending[next]), self, Int(other)) {
+        merged.append(ascending[next])
+        next += 1
+      }
+      merged.append(other)
+    }
+    merged += ascending[next...]
+    return merged
   }
 }
 

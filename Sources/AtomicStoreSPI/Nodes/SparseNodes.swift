@@ -1,5 +1,5 @@
 /// Nodes by numbers that may be far apart: a hash table in one array, so that a search reads memory once or twice.
-struct SparseNodes: Sendable {
+package struct SparseNodes: Sendable {
   private struct Entry {
     var number: Int64
     /// The handle's bits, or one of the two values below.
@@ -16,13 +16,13 @@ struct SparseNodes: Sendable {
   /// Differs from process to process, so that no file can be made whose numbers all have the same hash.
   private static let seed = UInt64.random(in: .min ... .max)
 
-  init() {}
-  init(expecting count: Int) { grow(for: count) }
+  package init() {}
+  package init(expecting count: Int) { grow(for: count) }
 
   var isEmpty: Bool { count == 0 }
 
   /// The bits of the node with that number. They must not be the two greatest values.
-  subscript(number: Int64) -> UInt64? {
+  package subscript(number: Int64) -> UInt64? {
     get {
       guard count > 0 else { return nil }
       var place = hash(number)

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "115ea160c3f7b39b6e74be193faa18cee3ffe0ac2952df67bfb442e0b59d01ea"
+#define ASP_INTERFACE "11cb49082b0c4f1e85223e62f2d938daf5700f45bb16a696d2e910c801939bc3"

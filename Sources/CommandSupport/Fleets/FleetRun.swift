@@ -45,7 +45,8 @@ package struct FleetRun {
         summary.add(line)
         writer.append(line.text)
         writer.append(byte: UInt8(ascii: "\n"))
-        try writer.flushIfNeeded()
+        // A signal may end the command while the next store is treated.
+        try writer.finish()
       }
     }
     Diagnostics.say(json ? summary.json.line : "atomicstore: \(summary)")

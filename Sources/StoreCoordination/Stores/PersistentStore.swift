@@ -94,10 +94,11 @@ public final class PersistentStore: Sendable {
     let result = state.withLock { open -> Result<[ReferenceObject], PersistentStoreError> in
       var references: [ReferenceObject] = []
       references.reserveCapacity(count)
+      let nodes = open.version.nodes
       do throws(PersistentStoreError) {
         for index in 0..<count {
           references.append(
-            try open.format.newReferenceObject(for: object(index), in: open.version.nodes, metadata: &open.metadata))
+            try open.format.newReferenceObject(for: object(index), in: nodes, metadata: &open.metadata))
         }
         return .success(references)
       } catch {

@@ -71,6 +71,7 @@ extension StoreOpening {
       try store.load(into: builder)
       nodes = try builder.finish()
       notes = builder.notes
+      metadata.entries.keep(danglingReferences: builder.keptReferences)
       store.close()
     }
     let open = OpenStore(

@@ -247,7 +247,7 @@ extension StoreOpening {
 
 extension PropertyListDictionary {
   /// Adds the texts of removed references to those already kept.
-  fileprivate mutating func keep(danglingReferences references: [String: [String]]) {
+  mutating func keep(danglingReferences references: [String: [String]]) {
     guard !references.isEmpty else { return }
     var kept = self[RelationshipRules.danglingReferencesKey]?.dictionaryValue ?? PropertyListDictionary()
     for (owner, texts) in references {

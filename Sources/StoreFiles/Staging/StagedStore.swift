@@ -191,5 +191,8 @@ package struct StagedStore: ~Copyable, Sendable {
   package consuming func discard() {}
 
   /// Removes everything that any store of this process has staged: for a program that is asked to stop.
-  package static func discardAllPending() { StagedItems.removeAll() }
+  package static func discardAllPending() {
+    StagedItems.removeAll()
+    StoreLock.removeAllHeld()
+  }
 }

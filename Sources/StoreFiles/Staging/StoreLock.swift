@@ -1,5 +1,6 @@
 import CStoreFiles
 import Glibc
+import Synchronization
 
 /// Serializes the commits of one store, also those of other processes and hosts.
 ///
@@ -20,6 +21,12 @@ struct StoreLock: ~Copyable {
 
   private let path: String
   private let descriptor: Int32
+  /// The lock files that this process holds, and whether it is about to end.
+  private struct Held {
+    var descriptors: [String: Int32] = [:]
+    var isEnding = false
+  }
+  private static let held = Mutex(Held())
 
   static func path(for target: String) -> String {
     HiddenName.make(FilePathText.name(target), suffix, in: FilePathText.folder(target))
@@ -36,7 +43,7 @@ struct StoreLock: ~Copyable {
     var replacements = 0
     var reason = ""
     while true {
-      switch try Self.attempt(path, target) {
+      switch try Self.listedAttempt(path, target) {
       case .held(let descriptor):
         self.descriptor = descriptor
         return
@@ -64,6 +71,16 @@ struct StoreLock: ~Copyable {
     /// It was removed meanwhile.
     case again
     case taken(String)
+  }
+
+  /// An attempt, and the entry in the list of what is held: nothing comes between them.
+  private static func listedAttempt(_ path: String, _ target: String) throws(PersistentStoreError) -> Attempt {
+    try held.withLock { held throws(PersistentStoreError) in
+      guard !held.isEnding else { return .taken("this program is about to end") }
+      let outcome = try attempt(path, target)
+      if case .held(let descriptor) = outcome { held.descriptors[path] = descriptor }
+      return outcome
+    }
   }
 
   private static func attempt(_ path: String, _ target: String) throws(PersistentStoreError) -> Attempt {
@@ -140,12 +157,29 @@ struct StoreLock: ~Copyable {
     close(descriptor)
   }
 
-  deinit {
+  /// Removes the lock files of all commits of this process, which is about to end.
+  static func removeAllHeld() {
+    held.withLock { held in
+      held.isEnding = true
+      for (path, descriptor) in held.descriptors { remove(path, descriptor) }
+      held.descriptors = [:]
+    }
+  }
+
+  private static func remove(_ path: String, _ descriptor: Int32) {
     // While it is locked: a process that waits for this file sees that it was unlinked, and creates another.
     var own = stat()
     var there = stat()
     if fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev {
       unlink(path)
+    }
+  }
+
+  deinit {
+    let (path, descriptor) = (path, descriptor)
+    Self.held.withLock { held in
+      if held.descriptors[path] == descriptor { held.descriptors[path] = nil }
+      Self.remove(path, descriptor)
     }
     close(descriptor)
   }

@@ -203,11 +203,21 @@ public struct StoreCheck: Sendable {
 
   /// - Parameter owner: `Employee/3.department`.
   private static func dangling(owner: String, _ text: String, _ model: ManagedObjectModel) -> CheckFinding {
-    let message = "names \(text), which does not exist"
     guard let slash = owner.firstIndex(of: "/"), let dot = owner.lastIndex(of: "."), slash < dot else {
-      return CheckFinding(kind: .dangling, property: owner, value: text, message: message)
+      return CheckFinding(
+        kind: .dangling, property: owner, value: text, message: "names \(text), which does not exist")
     }
     let reference = String(owner[owner.index(after: slash)..<dot])
+    let slot = model.entity(named: String(owner[..<slash])).flatMap { entity in
+      entity.slot(named: String(owner[owner.index(after: dot)...])).map { entity.slots[$0] }
+    }
+    var message = "names \(text), which does not exist"
+    if let found = text.firstIndex(of: "/").flatMap({ model.entity(named: String(text[..<$0])) }),
+      let destination = slot?.destination.map({ model.entity(at: $0) }), !found.isKindOf(entity: destination)
+    {
+      // The text has the entity of the object that has the reference: of a missing one, that of the relationship.
+      message = "names \(text), which is not a \(destination.name)"
+    }
     return CheckFinding(
       kind: .dangling,
       object: ObjectReference(

@@ -15,6 +15,10 @@ struct ThreeWayMerge {
   /// Objects that are put into the result, in the second graph and in the result: their values are set when all are
   /// there.
   private var added: [(old: NodeHandle, new: NodeHandle)] = []
+  /// Objects that are in the result although one side deleted them, by that side: what it took them out of was part of
+  /// the deletion.
+  private var keptOfFirst = KeptObjects()
+  private var keptOfSecond = KeptObjects()
 
   init(
     _ base: NodeTable, _ first: NodeTable, _ second: NodeTable, _ rule: StoreMerge.ConflictRule, after last: Int64
@@ -113,13 +117,18 @@ struct ThreeWayMerge {
             continue
           }
           let conflict = StoreMerge.Conflict(object: object, property: nil, first: use, second: "deleted")
-          if decision.takesSecond(conflict, nil, nil), let here = nodes.handle(for: object) { gone.append(here) }
+          if decision.takesSecond(conflict, nil, nil) {
+            if let here = nodes.handle(for: object) { gone.append(here) }
+          } else {
+            keptOfSecond.objects.insert(object)
+          }
         } else if mine == nil, let theirs,
           let use = isChanged(theirs, second, node) ? "changed" : secondUses[object]
         {
           let conflict = StoreMerge.Conflict(object: object, property: nil, first: "deleted", second: use)
           guard decision.takesSecond(conflict, nil, nil) else { continue }
           added.append((theirs, try nodes.addCacheNode(entity: entity.index, reference: object.reference)))
+          keptOfFirst.objects.insert(object)
         }
       }
     }
@@ -181,8 +190,10 @@ struct ThreeWayMerge {
     _ slot: Slot, _ object: ObjectReference, _ here: NodeHandle, _ mine: NodeHandle, _ theirs: NodeHandle,
     _ before: StoredValue
   ) throws {
-    let one = first.value(slot: slot.index, of: mine)
-    let other = renamed(second.value(slot: slot.index, of: theirs))
+    let left = first.value(slot: slot.index, of: mine)
+    let one = keptOfFirst.restored(left, before)
+    if !one.isIdentical(to: left) { try setKnown(one, slot, here) }
+    let other = keptOfSecond.restored(renamed(second.value(slot: slot.index, of: theirs)), before)
     if other.isIdentical(to: before) || other.isIdentical(to: one) { return }
     if one.isIdentical(to: before) {
       if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
@@ -207,6 +218,34 @@ struct ThreeWayMerge {
     guard decision.takesSecond(conflict, (first, mine), (second, theirs)) else { return }
     if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
     try setKnown(other, slot, here)
+  }
+}
+
+/// Objects that a side deleted, and that the result has because of what the other side did with them.
+private struct KeptObjects {
+  var objects: Set<ObjectReference> = []
+
+  /// The value that a relationship of the side that deleted them would have without the deletion.
+  func restored(_ value: StoredValue, _ before: StoredValue) -> StoredValue {
+    guard !objects.isEmpty else { return value }
+    switch (value, before) {
+    case (.null, .toOne(let old)) where objects.contains(old): return before
+    case (.null, .toMany(let old)), (.toMany([]), .toMany(let old)):
+      return Self.list(old.filter(objects.contains), value)
+    case (.toMany(let list), .toMany(let old)):
+      let there = Set(list)
+      let missing = old.filter { objects.contains($0) && !there.contains($0) }
+      guard !missing.isEmpty else { return value }
+      // Where nothing else changed, also the sequence is that of before.
+      let restored = there.union(missing)
+      if list == old.filter({ there.contains($0) }), restored.count == old.count { return before }
+      return .toMany(list + missing)
+    default: return value
+    }
+  }
+
+  private static func list(_ restored: [ObjectReference], _ value: StoredValue) -> StoredValue {
+    restored.isEmpty ? value : .toMany(restored)
   }
 }
 

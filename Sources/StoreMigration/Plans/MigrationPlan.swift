@@ -68,6 +68,9 @@ public struct MigrationPlan: Sendable {
   /// Whether the steps are versions that nobody chose: then where one cannot be inferred, the last model is tried at
   /// once.
   var mayBeCut = false
+  /// Whether a store may keep a model in which only rules, defaults and the like differ from the last one's: where it
+  /// is opened with the last one anyway.
+  var keepsEqualModel = false
 
   /// Creates a plan.
   ///
@@ -82,10 +85,16 @@ public struct MigrationPlan: Sendable {
   /// The model after the last step; nil for a plan without steps.
   public var model: ManagedObjectModel? { stages.last?.model }
 
-  /// The steps for objects of a model: those after the last one that leads to it.
+  /// The steps for objects of a model: those after the last one that leads to it. If that is the last of all, and its
+  /// model is not the very same, a step that gives the objects its model.
   func stages(from model: ManagedObjectModel) -> [Stage] {
     guard let index = stages.lastIndex(where: { $0.model.isSame(as: model) }) else { return stages }
-    return Array(stages[(index + 1)...])
+    let rest = Array(stages[(index + 1)...])
+    let last = stages[index]
+    guard rest.isEmpty, !keepsEqualModel, last.model !== model,
+      !last.model.differences(from: model.description, includingEverything: true).isEmpty
+    else { return rest }
+    return [Stage.inferred(to: last.model, name: last.name)]
   }
 }
 

@@ -26,6 +26,8 @@ extension PersistentStoreCoordinator {
         .invalidModel, "the plan does not lead to the coordinator's model", at: StoreLocation(file: path))
     }
     if try holdsContent(at: path, type: type, options: options) {
+      var plan = plan
+      plan.keepsEqualModel = true
       try Self.migrateStore(type: type, at: path, options: options, by: plan, registry: registry)
     }
     return try addPersistentStore(

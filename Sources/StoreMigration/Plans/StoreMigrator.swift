@@ -102,13 +102,14 @@ public struct StoreMigrator: Sendable {
       try Self.refuseGaps(mapping, new, stage.name)
       new = try new.canonical()
     }
+    try RelationshipDemands(mapping, old, new).refuse(stage.name)
     // New derivations, other ones than before, and those of converted values.
     try DerivedAttributes(new.model).recompute(&new)
     result.nodes = new
     result.steps.append(Step(name: stage.name, mapping: mapping, losses: losses))
   }
 
-  /// Required attributes and to-ones that a handler left without a value.
+  /// Required properties that a handler left without a value.
   private static func refuseGaps(_ mapping: ModelMapping, _ nodes: NodeTable, _ step: String?) throws {
     var obstacles: [MappingObstacle] = []
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {

@@ -12,14 +12,12 @@ struct ColumnJoin: @unchecked Sendable {
     /// The number of the part.
     var part: Int
   }
-  /// The numbers that listed integers and texts of a part have in the whole.
+  /// What is added to the numbers of listed integers and mentioned texts of a part.
   struct Numbers: Sendable {
-    /// What is added to the numbers of listed integers.
     var listed: UInt64
-    /// By the number of a text in the part; nil where they are the same.
-    var texts: [UInt32]?
+    var texts: UInt64
 
-    var isSame: Bool { listed == 0 && texts == nil }
+    var isSame: Bool { listed == 0 && texts == 0 }
 
     /// A reference of the part, as a cell of the whole.
     @inline(__always) func renumbered(_ raw: UInt64) -> UInt64 {
@@ -28,7 +26,7 @@ struct ColumnJoin: @unchecked Sendable {
       switch raw & RawReference.tagMask {
       case RawReference.listTag: return RawReference.listTag | number + listed
       case RawReference.textTag:
-        return texts.map { RawReference.textTag | UInt64($0[Int(truncatingIfNeeded: number)]) } ?? raw
+        return RawReference.textTag | number + texts
       default: return raw
       }
     }

@@ -37,7 +37,10 @@ extension NodeTableBuilder {
 
   private func takeOver(_ columns: [(entity: Int, slot: Int)], from pool: ColumnBuilders) -> Bool {
     let builders = pool.all
-    guard builders.allSatisfy({ $0.listed.isEmpty && $0.texts.allSatisfy { $0.count == 0 } }) else { return false }
+    let isPlain = builders.allSatisfy { builder in
+      builder.listed.isEmpty && tables.indices.allSatisfy { builder.texts[$0].count == 0 }
+    }
+    guard isPlain else { return false }
     let used = builders.reduce(0) { $0 + ($1.roomAtFirst - $1.room) }
     guard room == .max || used <= room / 2 else { return false }
     for (number, place) in columns.enumerated() {

@@ -69,29 +69,10 @@ extension NodeTableBuilder {
     guard heap.count < Int(UInt32.max), header.pointee.reserveHeap(heap.count) else {
       throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
     }
-    heap.withUnsafeBufferPointer { source in
-      if let base = source.baseAddress { header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
-    }
-    header.pointee.heapCount = heap.count
-    var start = 0
     let type = model.records[entity].slots[slot].attributeType
-    let isText = type == .string || type == .uri
-    if isText, !Self.isUTF8(heap) { throw badColumn(entity, slot, "the string is not UTF-8") }
-    for row in 0..<rows {
-      let length = lengths[row]
-      if length == Extent.nullLength {
-        header.pointee.setCell(row, UInt64.max)
-        continue
-      }
-      guard Int(length) <= heap.count - start else {
-        throw badColumn(entity, slot, "the lengths exceed the number of bytes")
-      }
-      // The whole heap is UTF-8, so a value is too unless it starts inside a scalar.
-      if isText, length > 0, heap[start] & 0xC0 == 0x80 { throw badColumn(entity, slot, "the string is not UTF-8") }
-      header.pointee.setExtent(row, start: start, length: Int(length))
-      start += Int(length)
+    if let problem = Self.fill(header, lengths, heap, isText: type == .string || type == .uri) {
+      throw badColumn(entity, slot, problem)
     }
-    guard start == heap.count else { throw badColumn(entity, slot, "\(heap.count - start) unused bytes") }
     if type == .decimal {
       for row in 0..<rows where header.pointee.isPresent(row) {
         let text = Span(_unsafeElements: header.pointee.bytes(row))
@@ -110,6 +91,31 @@ extension NodeTableBuilder {
         }
       }
     }
+  }
+
+  /// Copies bytes into a column that has room for them, and returns what is wrong with them; nil for nothing.
+  static func fill(
+    _ header: UnsafeMutablePointer<ColumnHeader>, _ lengths: Span<UInt32>, _ heap: Span<UInt8>, isText: Bool
+  ) -> String? {
+    heap.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress { header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
+    }
+    header.pointee.heapCount = heap.count
+    if isText, !isUTF8(heap) { return "the string is not UTF-8" }
+    var start = 0
+    for row in 0..<lengths.count {
+      let length = lengths[row]
+      if length == Extent.nullLength {
+        header.pointee.setCell(row, UInt64.max)
+        continue
+      }
+      guard Int(length) <= heap.count - start else { return "the lengths exceed the number of bytes" }
+      // The whole heap is UTF-8, so a value is too unless it starts inside a scalar.
+      if isText, length > 0, heap[start] & 0xC0 == 0x80 { return "the string is not UTF-8" }
+      header.pointee.setExtent(row, start: start, length: Int(length))
+      start += Int(length)
+    }
+    return start == heap.count ? nil : "\(heap.count - start) unused bytes"
   }
 
   /// Fills a to-one: a reference for each row that has one, and bits as in ``fillFixed(entity:slot:cells:presence:)``.

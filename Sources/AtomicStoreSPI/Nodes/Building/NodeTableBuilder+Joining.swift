@@ -45,6 +45,8 @@ extension NodeTableBuilder {
   /// Whether all parts fit with certainty. How memory is counted depends on how columns grow: close to a limit, a load
   /// on one thread decides.
   private func fits(_ parts: [Part]) -> Bool {
+    // The numbers of rows, and filled columns of references, would have to be translated.
+    guard !parts.contains(where: \.nodes.hasRowReferences) else { return false }
     var objects = tables.indices.reduce(0) { $0 + building[$1].count }
     var bytes = 0
     for index in tables.indices {
@@ -66,39 +68,24 @@ extension NodeTableBuilder {
 
   // MARK: References
 
-  /// The numbers that the texts and listed references of a part have here.
+  /// What is added to the numbers of the listed references and mentioned texts of a part.
   struct PartNumbers: Sendable {
     var listed: UInt64
-    /// By root; nil where they are the same.
-    var texts: [[UInt32]?]
+    /// By root.
+    var texts: [UInt64]
 
     func numbers(root: Int) -> ColumnJoin.Numbers { .init(listed: listed, texts: texts[root]) }
   }
 
   private func appendNumbers(_ part: NodeTableBuilder) -> PartNumbers {
     let result = PartNumbers(
-      listed: UInt64(listed.count), texts: texts.indices.map { appendTexts(root: $0, part) })
+      listed: UInt64(listed.count), texts: tables.indices.map { UInt64(texts[$0].count) })
     listed.append(contentsOf: part.listed)
+    for root in tables.indices where part.texts[root].count > 0 {
+      part.texts[root].settle()
+      texts[root].append(part.texts[root])
+    }
     return result
-  }
-
-  private func appendTexts(root: Int, _ part: NodeTableBuilder) -> [UInt32]? {
-    guard part.texts[root].count > 0 else { return nil }
-    if texts[root].count == 0 {
-      texts[root] = part.texts[root]
-      return nil
-    }
-    let others = part.texts[root]
-    // Not in place: each access to an element would be checked.
-    var mine = texts[root]
-    texts[root] = TextNumbers()
-    var numbers: [UInt32] = []
-    numbers.reserveCapacity(others.count)
-    for number in 0..<others.count {
-      numbers.append(UInt32(truncatingIfNeeded: others.withBytes(of: number) { mine.add($0) }))
-    }
-    texts[root] = mine
-    return numbers
   }
 
   private func appendTexts(_ index: Int, _ parts: [Part], _ numbers: [PartNumbers]) {
@@ -107,7 +94,7 @@ extension NodeTableBuilder {
     for (part, numbers) in zip(parts, numbers) {
       if part.nodes.unsortedTexts.contains(index) { unsortedTexts.insert(index) }
       for entry in part.nodes.textRows[index] {
-        let number = numbers.texts[root].map { $0[Int(entry.number)] } ?? entry.number
+        let number = entry.number + UInt32(truncatingIfNeeded: numbers.texts[root])
         textRows[index].append(TextRow(row: entry.row + UInt32(truncatingIfNeeded: base), number: number))
       }
       base += part.nodes.building[index].count

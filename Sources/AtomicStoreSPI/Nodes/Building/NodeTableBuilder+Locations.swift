@@ -13,6 +13,9 @@ extension NodeTableBuilder {
 
   /// The string reference of a row. The texts are sorted by row first: only errors need that.
   private func text(_ entity: Int, _ row: Int) -> String? {
+    if textRows[entity].isEmpty {
+      return tables[entity].referenceText(row).map { String(decoding: $0, as: UTF8.self) }
+    }
     sortTexts(entity)
     var low = 0
     var high = textRows[entity].count
@@ -21,6 +24,6 @@ extension NodeTableBuilder {
       if Int(textRows[entity][middle].row) <= row { low = middle + 1 } else { high = middle }
     }
     guard low > 0, Int(textRows[entity][low - 1].row) == row else { return nil }
-    return texts[model.records[entity].root][Int(textRows[entity][low - 1].number)]
+    return text(mention: Int(textRows[entity][low - 1].number), model.records[entity].root)
   }
 }

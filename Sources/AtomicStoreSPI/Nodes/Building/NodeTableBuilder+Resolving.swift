@@ -6,6 +6,7 @@ extension NodeTableBuilder {
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)
     if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
+    for index in tables.indices { texts[index].settle() }
     for index in tables.indices {
       try seal(index)
       if !skipped.isEmpty { deleteSkipped(index) }
@@ -24,7 +25,7 @@ extension NodeTableBuilder {
     result.entities = tables
     tables = []
     // The lookups are then their only owners.
-    texts = []
+    for index in model.records.indices { texts[index] = TextMentions() }
     textRows = []
     return skipped.isEmpty ? result : try result.canonical()
   }
@@ -61,7 +62,7 @@ extension NodeTableBuilder {
     }
     let numbers = tables[index].referenceNumbers.header
     if count > 0 { numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64) }
-    if textRows[index].isEmpty {
+    if textRows[index].isEmpty, tables[index].referenceTexts == nil {
       var previous = Int64.min
       for row in 0..<count {
         let number = numbers.pointee.cell(row, as: Int64.self)
@@ -69,8 +70,11 @@ extension NodeTableBuilder {
         previous = number
       }
     } else {
-      sortTexts(index)
-      tables[index].referenceTexts = try textColumn(index, rows: count)
+      if !textRows[index].isEmpty {
+        guard tables[index].referenceTexts == nil else { throw filledTwice(index) }
+        sortTexts(index)
+        tables[index].referenceTexts = try textColumn(index, rows: count)
+      }
       let table = tables[index]
       for row in 1..<max(count, 1) where !table.precedes(row - 1, table, row) {
         tables[index].isCanonical = false
@@ -93,7 +97,13 @@ extension NodeTableBuilder {
       }
       total += tables[index].count
     }
-    var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest, texts: texts[root])
+    if members.contains(where: { textRows[$0].isEmpty && tables[$0].referenceTexts != nil }) {
+      let room = ReferenceLookup(expecting: total, least: least, greatest: greatest)
+      if let lookup = lookup(ofFilled: members, root, room) { return lookup }
+      noteFilledTexts(members, root)
+    }
+    let mentions = texts[root]
+    var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest, texts: mentions.texts)
     for index in members {
       let numbers = tables[index].referenceNumbers.header
       let textRows = textRows[index]
@@ -101,7 +111,7 @@ extension NodeTableBuilder {
       for row in 0..<tables[index].count {
         var text: Int?
         while next < textRows.count, Int(textRows[next].row) <= row {
-          if Int(textRows[next].row) == row { text = Int(textRows[next].number) }
+          if Int(textRows[next].row) == row { text = mentions.number(of: Int(textRows[next].number)) }
           next += 1
         }
         if !skipped.isEmpty, tables[index].isDeleted(row) { continue }
@@ -186,10 +196,12 @@ extension NodeTableBuilder {
     guard let destination = slot.destination else { return }
     let rows = tables[index].count
     let hasSkipped = !skipped.isEmpty && tables[index].deletedCount > 0
-    let lookup = lookups[model.records[destination].root]
+    let root = model.records[destination].root
+    let lookup = lookups[root]
+    let mentions = texts[root]
     let header = tables[index].columns[slot.index].header
     if slot.isToMany {
-      try resolveLists(header, lookup, destination, index, slot, hasSkipped: hasSkipped)
+      try resolveLists(header, lookup, mentions, destination, index, slot, hasSkipped: hasSkipped)
     } else {
       for row in 0..<rows {
         let raw = header.pointee.cell(row, as: UInt64.self)
@@ -198,15 +210,15 @@ extension NodeTableBuilder {
           header.pointee.setNull(row)
           continue
         }
-        header.pointee.setCell(row, try resolve(raw, lookup, destination, index, row, slot))
+        header.pointee.setCell(row, try resolve(raw, lookup, mentions, destination, index, row, slot))
       }
     }
     noteDropped(index, slot)
   }
 
   private func resolveLists(
-    _ header: UnsafeMutablePointer<ColumnHeader>, _ lookup: ReferenceLookup, _ destination: Int, _ index: Int,
-    _ slot: Slot, hasSkipped: Bool
+    _ header: UnsafeMutablePointer<ColumnHeader>, _ lookup: ReferenceLookup, _ mentions: TextMentions,
+    _ destination: Int, _ index: Int, _ slot: Slot, hasSkipped: Bool
   ) throws(PersistentStoreError) {
     let keepsSequence = slot.keepsSequence
     for row in 0..<tables[index].count {
@@ -230,7 +242,7 @@ extension NodeTableBuilder {
           ascending = false
         }
         previous = key
-        list[place] = try resolve(raw, lookup, destination, index, row, slot)
+        list[place] = try resolve(raw, lookup, mentions, destination, index, row, slot)
       }
       if droppedCount > dropped { header.pointee.removeNullHandles(row) }
       if !ascending { try tidy(header, keepsSequence: keepsSequence, index, row, slot) }
@@ -238,12 +250,14 @@ extension NodeTableBuilder {
   }
 
   @inline(__always) private func resolve(
-    _ raw: UInt64, _ lookup: ReferenceLookup, _ destination: Int, _ index: Int, _ row: Int, _ slot: Slot
+    _ raw: UInt64, _ lookup: ReferenceLookup, _ mentions: TextMentions, _ destination: Int, _ index: Int, _ row: Int,
+    _ slot: Slot
   ) throws(PersistentStoreError) -> UInt64 {
     let node =
       switch raw & RawReference.tagMask {
       case RawReference.inlineTag: lookup[RawReference.decodeInline(raw)]
-      case RawReference.textTag: lookup[textNumber: Int(raw & RawReference.numberMask)]
+      case RawReference.textTag: lookup[textNumber: mentions.number(of: Int(raw & RawReference.numberMask))]
+      case RawReference.rowTag: present(NodeHandle(bits: raw), lookup)
       default: lookup[listed[Int(raw & RawReference.numberMask)]]
       }
     guard let node, node.entity == destination || model.isKind(node.entity, of: destination) else {

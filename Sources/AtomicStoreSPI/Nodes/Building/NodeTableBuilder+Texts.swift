@@ -69,8 +69,20 @@ extension NodeTableBuilder {
   /// The reference in the cell of a relationship that was not resolved yet, to an object of that hierarchy.
   func reference(_ raw: UInt64, root: Int) -> ReferenceObject {
     if raw & RawReference.tagMask == RawReference.inlineTag { return .integer(RawReference.decodeInline(raw)) }
+    if raw & RawReference.tagMask == RawReference.rowTag {
+      let node = NodeHandle(bits: raw)
+      return tables[node.entity].reference(node.row)
+    }
     let number = Int(raw & RawReference.numberMask)
-    return raw & RawReference.tagMask == RawReference.listTag ? .integer(listed[number]) : .string(texts[root][number])
+    if raw & RawReference.tagMask == RawReference.listTag { return .integer(listed[number]) }
+    return .string(text(mention: number, root))
+  }
+
+  /// A string reference by the number of its mention.
+  func text(mention: Int, _ root: Int) -> String {
+    // Without a write where there is nothing to settle: errors of several columns may be made at the same time.
+    if texts[root].isWaiting { texts[root].settle() }
+    return texts[root].texts[texts[root].number(of: mention)]
   }
 
   /// Puts the string references of an entity in the order of rows, with the last one for each row.
@@ -89,14 +101,15 @@ extension NodeTableBuilder {
   func textColumn(_ entity: Int, rows: Int) throws(PersistentStoreError) -> Column {
     let column = Column(.bytes)
     column.header.pointee.grow(to: rows)
-    let numbers = texts[model.records[entity].root]
-    let bytes = textRows[entity].reduce(0) { $0 + numbers.length(of: Int($1.number)) }
+    let mentions = texts[model.records[entity].root]
+    let numbers = mentions.texts
+    let bytes = textRows[entity].reduce(0) { $0 + numbers.length(of: mentions.number(of: Int($1.number))) }
     guard column.header.pointee.reserveHeap(bytes) else {
       throw .columnFull(StoreLocation(file: file, entity: model.records[entity].description.name))
     }
     for entry in textRows[entity] {
       // There is room for all.
-      numbers.withBytes(of: Int(entry.number)) {
+      numbers.withBytes(of: mentions.number(of: Int(entry.number))) {
         _ = column.header.pointee.setBytes(Int(entry.row), $0.baseAddress, count: $0.count)
       }
     }

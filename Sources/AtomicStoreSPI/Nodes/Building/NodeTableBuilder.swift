@@ -69,15 +69,16 @@ public final class NodeTableBuilder {
     var scratch: [UInt8] = []
   }
   var tables: [EntityTable]
-  /// All string references to objects of a hierarchy, its own and those of relationships, by the number of its root:
-  /// they are resolved by their numbers.
-  var texts: [TextNumbers]
-  /// The rows of an entity with string references, with the number of the text.
+  /// All strings that refer to objects of a hierarchy, by its root: they are resolved by their numbers.
+  let texts: UnsafeMutablePointer<TextMentions>
+  /// The rows of an entity with string references, with the number of the mention.
   var textRows: [[TextRow]]
   struct TextRow {
     var row: UInt32
     var number: UInt32
   }
+  /// Whether string references were filled as a column, or relationships by rows.
+  var hasRowReferences = false
   /// Entities whose ``textRows`` are not in the order of rows.
   var unsortedTexts: Set<Int> = []
   var members: [String?]
@@ -113,7 +114,8 @@ public final class NodeTableBuilder {
     room = roomAtFirst
     let tables = model.records.map { EntityTable(slots: $0.slots) }
     self.tables = tables
-    texts = Array(repeating: TextNumbers(), count: tables.count)
+    texts = .allocate(capacity: max(tables.count, 1))
+    texts.initialize(repeating: TextMentions(), count: tables.count)
     textRows = Array(repeating: [], count: tables.count)
     members = Array(repeating: nil, count: tables.count)
     payloads = Array(repeating: [:], count: tables.count)
@@ -156,7 +158,7 @@ public final class NodeTableBuilder {
       entry.pointee.capacity = 0
       entry.pointee.lines?.deallocate()
       entry.pointee.lines = nil
-      texts[index] = TextNumbers()
+      texts[index] = TextMentions()
       textRows[index] = []
       members[index] = nil
       payloads[index] = [:]
@@ -164,6 +166,7 @@ public final class NodeTableBuilder {
     }
     listed = []
     unsortedTexts = []
+    hasRowReferences = false
     room = roomAtFirst
     roomForRows = 0
     absent = []
@@ -182,6 +185,8 @@ public final class NodeTableBuilder {
       entry.pointee.roots.deallocate()
       entry.pointee.lines?.deallocate()
     }
+    texts.deinitialize(count: model.records.count)
+    texts.deallocate()
     building.deinitialize(count: model.records.count)
     building.deallocate()
     current.deallocate()

@@ -1,34 +1,4 @@
 import AtomicStoreSPI
-import StoreCodecs
-
-/// The references of nodes that were written as objects of the file, so that each text is searched for once.
-struct WrittenReferences {
-  private let readers: [EntityReader]
-  /// By entity and row; an entity's array is empty until it is needed.
-  private var written: [[BinaryPropertyListWriter.Reference?]]
-
-  init(_ nodes: NodeTable) {
-    readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
-    written = Array(repeating: [], count: readers.count)
-  }
-
-  mutating func reference(
-    of node: NodeHandle, _ writer: inout BinaryPropertyListWriter
-  ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
-    let entity = node.entity
-    if written[entity].isEmpty { written[entity] = Array(repeating: nil, count: readers[entity].count) }
-    if let known = written[entity][node.row] { return known }
-    let reader = readers[entity]
-    let reference: BinaryPropertyListWriter.Reference
-    if let text = reader.textReference(row: node.row) {
-      reference = try writer.string(utf8: text)
-    } else {
-      reference = try writer.integer(Int128(reader.integerReference(row: node.row) ?? 0))
-    }
-    written[entity][node.row] = reference
-    return reference
-  }
-}
 
 /// The integer references of all nodes, in one array, 0 for string references: using an entity's reader for each would
 /// retain and release all parts of its table, which took longer than the rest of a save.

@@ -1,0 +1,142 @@
+import FoundationEssentials
+
+extension ArrowColumn {
+  /// A column of a property's values: one batch. It has the type that ``ArrowNodeColumns`` gives it, so that a result
+  /// has one schema, whether its rows come from the columns of a store or one by one.
+  ///
+  /// - Parameters:
+  ///   - name: The name of the column.
+  ///   - slot: The property.
+  ///   - values: What rows have: null, the attribute's values, or `toOne` and `toMany`.
+  ///   - hasTextReferences: For a relationship, whether references of its destination's hierarchy are texts.
+  public init(_ name: String, of slot: Slot, values: [StoredValue], hasTextReferences: Bool = false) {
+    switch slot.kind {
+    case .attribute(let type):
+      self = Self.attribute(ArrowField.attribute(slot, name, type), type, values)
+    case .toOne:
+      self.init(
+        references: values.map { if case .toOne(let object) = $0 { object.reference } else { nil } },
+        ArrowField.toOne(slot, name, isText: hasTextReferences), isText: hasTextReferences)
+    case .toMany:
+      self = Self.lists(
+        values.map { if case .toMany(let list) = $0 { list.map(\.reference) } else { [] } }, slot, name,
+        isText: hasTextReferences)
+    }
+  }
+
+  /// A column of the references of objects: one batch, of the type that ``ArrowNodeColumns/identifiers(named:)`` has.
+  public init(_ name: String, identifiers: [ReferenceObject?], areTexts: Bool) {
+    self.init(references: identifiers, ArrowField.identifiers(name, isText: areTexts), isText: areTexts)
+  }
+
+  /// A column of the names of objects' entities: one batch, of the type that ``ArrowNodeColumns/entityNames(named:)``
+  /// has.
+  public init(_ name: String, entityNames: [String]) {
+    self = ArrowTexts.column(ArrowField(name, .text(isLarge: false), isNullable: false), [entityNames])
+  }
+
+  private init(references: [ReferenceObject?], _ field: ArrowField, isText: Bool) {
+    guard !isText else {
+      self.init(field) { _ in ArrowTexts.data(references.map { $0.map { ArrowReferences.text($0) } }, isLarge: false) }
+      return
+    }
+    self.init(field) { _ in
+      var bits = ValidityBits(count: references.count)
+      var numbers = [Int64](repeating: 0, count: references.count)
+      for (index, reference) in references.enumerated() {
+        guard case .integer(let number)? = reference else { continue }
+        bits.set(index)
+        numbers[index] = number
+      }
+      return ArrowColumnData(
+        count: references.count, nullCount: bits.nullCount, buffers: [bits.buffer, .int64(numbers)])
+    }
+  }
+
+  private static func lists(
+    _ lists: [[ReferenceObject]], _ slot: Slot, _ name: String, isText: Bool
+  ) -> ArrowColumn {
+    let isLarge = lists.reduce(0) { $0 + $1.count } > Int(Int32.max)
+    return ArrowColumn(ArrowField.toMany(slot, name, isText: isText, isLarge: isLarge)) { _ in
+      var ends = Offsets(count: lists.count, isLarge: isLarge)
+      var items: [ReferenceObject] = []
+      for list in lists {
+        items += list
+        ends.append(items.count)
+      }
+      let numbers = items.map { if case .integer(let number) = $0 { number } else { Int64(0) } }
+      let values =
+        isText
+        ? ArrowTexts.data(items.map { ArrowReferences.text($0) }, isLarge: false)
+        : ArrowColumnData(count: items.count, nullCount: 0, buffers: [.empty, .int64(numbers)])
+      return ArrowColumnData(count: lists.count, nullCount: 0, buffers: [.empty, ends.buffer], item: [values])
+    }
+  }
+
+  // MARK: Attributes
+
+  private static func attribute(_ field: ArrowField, _ type: AttributeType, _ values: [StoredValue]) -> ArrowColumn {
+    switch type {
+    case .boolean: booleans(field, values)
+    case .integer16: integers(field, bits: 16, values)
+    case .integer32: integers(field, bits: 32, values)
+    case .integer64: integers(field, bits: 64, values)
+    case .float:
+      cells(field, .float(bits: 32), values) {
+        if case .float(let number) = $0 { UInt64(number.bitPattern) } else { nil }
+      }
+    case .double:
+      cells(field, .float(bits: 64), values) { if case .double(let number) = $0 { number.bitPattern } else { nil } }
+    case .uuid: identifiers(field, values)
+    case .string, .uri:
+      ArrowTexts.column(
+        field,
+        [
+          values.map {
+            switch $0 {
+            case .string(let text), .uri(let text): text
+            default: nil
+            }
+          }
+        ])
+    case .binaryData, .transformable: data(field, values)
+    case .date:
+      ArrowDates.column(
+        field, [values.map { if case .date(let date) = $0 { date.timeIntervalSinceReferenceDate } else { nil } }])
+    case .decimal:
+      ArrowDecimals.column(field, [values.map { if case .decimal(let number) = $0 { number } else { nil } }])
+    case .undefined, .composite:
+      ArrowTexts.column(field, [values.map { $0.isNull ? nil : $0.typedText }])
+    }
+  }
+
+  private static func integers(_ field: ArrowField, bits: Int, _ values: [StoredValue]) -> ArrowColumn {
+    cells(field, .integer(bits: bits, isSigned: true), values) {
+      if case .integer(let number) = $0 { UInt64(bitPattern: number) } else { nil }
+    }
+  }
+
+  /// A column of values of up to eight bytes, little-endian.
+  private static func cells(
+    _ field: ArrowField, _ type: ArrowType, _ values: [StoredValue], _ word: @escaping (StoredValue) -> UInt64?
+  ) -> ArrowColumn {
+    var field = field
+    field.type = type
+    let width = type.valueWidth ?? 8
+    return ArrowColumn(field) { _ in
+      var bits = ValidityBits(count: values.count)
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(values.count * width)
+      for (index, value) in values.enumerated() {
+        let found = word(value)
+        if found != nil { bits.set(index) }
+        var rest = found ?? 0
+        for _ in 0..<width {
+          bytes.append(UInt8(truncatingIfNeeded: rest))
+          rest >>= 8
+        }
+      }
+      return ArrowColumnData(count: values.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import AtomicStoreSPI
+import StorePredicates
+
+/// Finds objects that lack objects which the new model demands: of required relationships, and of those with a minimum
+/// count.
+struct RelationshipDemands {
+  private let mapping: ModelMapping
+  private let old: NodeTable
+  private let new: NodeTable
+
+  init(_ mapping: ModelMapping, _ old: NodeTable, _ new: NodeTable) {
+    self.mapping = mapping
+    self.old = old
+    self.new = new
+  }
+
+  /// - Throws: ``MigrationError`` with the objects. What an object lacked before, by the old model, is not what the
+  ///   migration does.
+  func refuse(_ step: String?) throws {
+    var obstacles: [MappingObstacle] = []
+    for entity in new.model.entities where new.count(of: entity.index) > 0 {
+      for slot in entity.slots {
+        guard let rule = slot.relationship.flatMap({ ValidationRule($0) }) else { continue }
+        if let obstacle = obstacle(slot, rule, entity) { obstacles.append(obstacle) }
+      }
+    }
+    guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: [], step: step) }
+  }
+
+  private func obstacle(_ slot: Slot, _ rule: ValidationRule, _ entity: Entity) -> MappingObstacle? {
+    let reader = new.reader(of: entity.index)
+    let before = sourceSlot(slot, entity)
+    var lacking: [ReferenceObject] = []
+    for row in 0..<reader.count where !reader.isDeleted(row: row) {
+      guard Self.isUnmet(rule, Self.count(reader, slot, row)) else { continue }
+      let reference = reader.reference(row: row)
+      if let before, let oldRule = before.slot.relationship.flatMap({ ValidationRule($0) }),
+        let node = old.handle(for: ObjectReference(entityName: before.entity.name, reference: reference)),
+        Self.isUnmet(oldRule, Self.count(old.reader(of: node.entity), before.slot, node.row))
+      {
+        continue
+      }
+      lacking.append(reference)
+    }
+    guard !lacking.isEmpty else { return nil }
+    let names = lacking.prefix(3).map { "\(entity.name)/\($0)" }.joined(separator: ", ")
+    let verb = lacking.count == 1 ? "has" : "have"
+    let (demand, lack) =
+      slot.isToMany && rule.minimumCount > 1
+      ? ("at least \(rule.minimumCount) objects are required", "fewer") : ("required", "none")
+    return MappingObstacle(
+      entityName: entity.name, propertyName: slot.name,
+      reason: "\(demand), and \(names)\(lacking.count > 3 ? " …" : "") \(verb) \(lack)", objectCount: lacking.count)
+  }
+
+  /// The relationship of the old model that a relationship's objects are taken from.
+  private func sourceSlot(_ slot: Slot, _ entity: Entity) -> (entity: Entity, slot: Slot)? {
+    guard let mapped = mapping.entities.first(where: { $0.name == entity.name }),
+      let source = mapped.sourceName.flatMap({ mapping.source.entity(named: $0) }),
+      let property = mapped.properties.first(where: { $0.name == slot.name })
+    else { return nil }
+    guard case .kept(let name) = property.origin, let found = source.slot(named: name) else { return nil }
+    return (source, source.slots[found])
+  }
+
+  private static func isUnmet(_ rule: ValidationRule, _ count: Int) -> Bool {
+    // As where an object is saved: an optional relationship may be empty, whatever its minimum is.
+    count == 0 ? rule.isMandatory : rule.minimumCount > 0 && count < rule.minimumCount
+  }
+
+  private static func count(_ reader: EntityReader, _ slot: Slot, _ row: Int) -> Int {
+    guard slot.isToMany else { return reader.toOne(slot: slot.index, row: row) == nil ? 0 : 1 }
+    return reader.toMany(slot: slot.index, row: row).count
+  }
+}

@@ -1,0 +1,68 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// The numbers by which a relationship to objects with string references names them: the rows of the destination entity
+/// and its sub-entities are counted together, the entities in ascending order of their names.
+struct RowNumbers: Sendable {
+  /// The entities that have rows, with the number of the first.
+  private let entities: [(entity: Int, start: Int)]
+  private let total: Int
+  /// By the index of an entity: the number of its first row.
+  private let starts: [Int]
+
+  /// - Parameter count: The number of rows of an entity.
+  private init(_ slot: Slot, _ model: ManagedObjectModel, _ count: (Int) -> Int) {
+    var entities: [(entity: Int, start: Int)] = []
+    var starts = [Int](repeating: 0, count: model.entities.count)
+    var total = 0
+    let members = slot.destination.map { model.entity(at: $0).hierarchy } ?? []
+    for member in members.sorted(by: { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }) {
+      let rows = count(member.index)
+      starts[member.index] = total
+      if rows > 0 { entities.append((member.index, total)) }
+      total += rows
+    }
+    self.entities = entities
+    self.total = total
+    self.starts = starts
+  }
+
+  init(_ slot: Slot, _ nodes: NodeTableBuilder) { self.init(slot, nodes.model) { nodes.count(of: $0) } }
+
+  /// - Throws: `.limitExceeded` if there are more rows than numbers.
+  init(_ slot: Slot, _ nodes: NodeTable) throws(PersistentStoreError) {
+    self.init(slot, nodes.model) { nodes.count(of: $0) }
+    guard total <= Int(UInt32.max) else {
+      throw PersistentStoreError(
+        .limitExceeded, "a relationship leads to more than 2^32 objects with string references",
+        at: StoreLocation(property: slot.name))
+    }
+  }
+
+  /// The number of a node of the destination.
+  func number(_ node: NodeHandle) -> UInt32 { UInt32(truncatingIfNeeded: starts[node.entity] + node.row) }
+
+  /// The nodes that a column of numbers names.
+  ///
+  /// - Throws: `.malformed` for a number of no row.
+  func nodes(_ column: PropertyListNode) throws(PersistentStoreError) -> [NodeHandle] {
+    let numbers = try column.numbers(UInt32.self)
+    var nodes: [NodeHandle] = []
+    nodes.reserveCapacity(numbers.count)
+    for number in numbers {
+      // The number of a row without an object is 0, which is in the range unless there are no rows.
+      guard number < total || number == 0 else {
+        throw column.malformed("names row \(number) of \(total)")
+      }
+      nodes.append(node(Int(number)))
+    }
+    return nodes
+  }
+
+  private func node(_ number: Int) -> NodeHandle {
+    var place = 0
+    while place + 1 < entities.count, entities[place + 1].start <= number { place += 1 }
+    guard place < entities.count else { return NodeHandle(entity: 0, row: 0) }
+    return NodeHandle(entity: entities[place].entity, row: number - entities[place].start)
+  }
+}
