@@ -50,7 +50,7 @@ struct RowNumbers: Sendable {
     var nodes: [NodeHandle] = []
     nodes.reserveCapacity(numbers.count)
     for number in numbers {
-      // The number of a row without an object is 0, which is in the range unless there are no rows.
+      // A null has the number 0, also where the destination has no rows.
       guard number < total || number == 0 else {
         throw column.malformed("names row \(number) of \(total)")
       }

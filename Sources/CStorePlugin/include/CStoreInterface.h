@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "a1bdf29787eb0aeffc3d99005841d86dc5ee4e0db51edaca2737f513339e19a1"
+#define ASP_INTERFACE "a47f00e3b2f00048b0a8e4fec15efdd3844b84f3ff878fda7b23e131c7c16c16"
