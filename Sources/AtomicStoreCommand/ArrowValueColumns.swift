@@ -65,7 +65,7 @@ struct ArrowValueColumns {
     var hasTexts = false
     if let destination { hasTexts = try areTexts(destination, stored.flatMap { Self.references($0) }) }
     var column = ArrowColumn(name, of: slot, values: stored, hasTextReferences: hasTexts)
-    // Where a to-one on the way leads to nothing, there is no value.
+    // A to-one on the way can be null, so the column can have nulls although the property is required.
     if !isDirect { column.field.metadata.removeAll { $0.key == ArrowKey.optional } }
     return column
   }

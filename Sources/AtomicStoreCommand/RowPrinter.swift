@@ -27,7 +27,7 @@ struct RowPrinter {
       Self.cell(name, to: writer)
     }
     writer.append(byte: UInt8(ascii: "\n"))
-    // A blank line would be no row.
+    // Readers skip blank lines.
     let null: StaticString = names.count == 1 ? "\"\"" : ""
     switch rows {
     case .columns(let rows): try rows.forEachRow { try Self.csv($0, null, to: writer) }

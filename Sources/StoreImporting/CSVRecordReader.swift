@@ -141,7 +141,7 @@ struct CSVRecordReader: RecordReader {
   }
 
   private func converted(_ field: CSVField, _ decoded: inout [UInt8]) -> ImportField {
-    // A blank line is no record: alone on its line, a field without a value has quotes.
+    // Blank lines are skipped, so a table of one column writes a missing value as "".
     let isMissing = field.isMissing || columns.count == 1 && field.isQuoted && field.start == field.end
     var result = ImportField(
       kind: isMissing ? .missing : field.isQuoted ? .quoted : .text, start: field.start, end: field.end,

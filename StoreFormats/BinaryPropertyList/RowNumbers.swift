@@ -49,20 +49,35 @@ struct RowNumbers: Sendable {
     let numbers = try column.numbers(UInt32.self)
     var nodes: [NodeHandle] = []
     nodes.reserveCapacity(numbers.count)
+    var place = 0
     for number in numbers {
-      // The number of a row without an object is 0, which is in the range unless there are no rows.
+      // A null has the number 0, also where the destination has no rows.
       guard number < total || number == 0 else {
         throw column.malformed("names row \(number) of \(total)")
       }
-      nodes.append(node(Int(number)))
+      guard !entities.isEmpty else {
+        nodes.append(NodeHandle(entity: 0, row: 0))
+        continue
+      }
+      // Most objects of a relationship are of the entity of the one before.
+      if !holds(Int(number), place) { place = self.place(of: Int(number)) }
+      nodes.append(NodeHandle(entity: entities[place].entity, row: Int(number) - entities[place].start))
     }
     return nodes
   }
 
-  private func node(_ number: Int) -> NodeHandle {
-    var place = 0
-    while place + 1 < entities.count, entities[place + 1].start <= number { place += 1 }
-    guard place < entities.count else { return NodeHandle(entity: 0, row: 0) }
-    return NodeHandle(entity: entities[place].entity, row: number - entities[place].start)
+  private func holds(_ number: Int, _ place: Int) -> Bool {
+    entities[place].start <= number && (place + 1 == entities.count || number < entities[place + 1].start)
+  }
+
+  /// The last of the entities that do not begin after a number.
+  private func place(of number: Int) -> Int {
+    var low = 0
+    var high = entities.count
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if entities[middle].start <= number { low = middle } else { high = middle }
+    }
+    return low
   }
 }

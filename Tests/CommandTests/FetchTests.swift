@@ -225,7 +225,7 @@ import Testing
       "\($0),\"\($1.unicodeScalars.map { $0 == "\"" ? "\"\"" : String($0) }.joined())\"\n"
     }.joined()
     try Data(("id:Reference,text:String\n" + rows + "99,\n").utf8).write(to: URL(filePath: folder("Note.csv")))
-    // Of one column alone, a null has quotes as well: a blank line is no record.
+    // The only column of a table has nulls in quotes, too: blank lines are skipped.
     let csv = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--columns", "text", "--format", "csv")
     #expect(
       csv.output

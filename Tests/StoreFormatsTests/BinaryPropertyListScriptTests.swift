@@ -3,18 +3,17 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyenv/shims/python3"].first {
-  FileManager.default.isExecutableFile(atPath: $0)
-}
+/// The page of Python that decodes property lists.
+enum DecodingScript {
+  static let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyenv/shims/python3"].first {
+    FileManager.default.isExecutableFile(atPath: $0)
+  }
 
-@Suite("The property list, read by a third-party program") struct BinaryPropertyListScriptTests {
-  @Test("a page of Python decodes it to the same values", .enabled(if: python != nil, "python3 is not here"))
-  func decodes() throws {
+  /// The rows of a store as the script prints them, numbers that JSON does not have as texts.
+  static func rows(of path: String) throws -> [[String: Any]] {
     let process = Process()
     process.executableURL = URL(filePath: try #require(python))
-    process.arguments = [
-      SampleStores.folder + "/../Scripts/decode-store.py", SampleStores.folder + "/Company/Company.plist",
-    ]
+    process.arguments = [SampleStores.folder + "/../Scripts/decode-store.py", path]
     process.environment = ["PYTHONIOENCODING": "utf-8", "PATH": "/usr/bin:/bin"]
     let pipe = Pipe()
     process.standardOutput = pipe
@@ -25,9 +24,17 @@ private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyen
     // JSON has no not-a-number: Python writes one all the same.
     let text = String(decoding: output, as: UTF8.self).replacingOccurrences(of: ": NaN", with: ": \"NaN\"")
       .replacingOccurrences(of: ": Infinity", with: ": \"Infinity\"")
-    let rows = try text.split(separator: "\n").map {
+    return try text.split(separator: "\n").map {
       try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
     }
+  }
+}
+
+@Suite("The property list, read by a third-party program") struct BinaryPropertyListScriptTests {
+  @Test(
+    "a page of Python decodes it to the same values", .enabled(if: DecodingScript.python != nil, "python3 is not here"))
+  func decodes() throws {
+    let rows = try DecodingScript.rows(of: SampleStores.folder + "/Company/Company.plist")
     let expected = try SampleStores.company().nodes
     #expect(rows.count == expected.count)
     for row in rows {

@@ -6,10 +6,6 @@ import Foundation
 import TestSupport
 import Testing
 
-private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyenv/shims/python3"].first {
-  FileManager.default.isExecutableFile(atPath: $0)
-}
-
 /// String references in property lists: version 1 has an object for each mention, version 2 columns.
 @Suite("String references in property lists") struct PropertyListTextReferenceTests {
   /// The sample company, every second reference a string, as version 1 wrote it.
@@ -122,21 +118,11 @@ private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyen
     }
   }
 
-  @Test("a page of Python decodes version 2 to the same references", .enabled(if: python != nil, "python3 is not here"))
+  @Test(
+    "a page of Python decodes version 2 to the same references",
+    .enabled(if: DecodingScript.python != nil, "python3 is not here"))
   func script() throws {
     try Self.withSecondVersion { path in
-      let process = Process()
-      process.executableURL = URL(filePath: try #require(python))
-      process.arguments = [SampleStores.folder + "/../Scripts/decode-store.py", path]
-      process.environment = ["PYTHONIOENCODING": "utf-8", "PATH": "/usr/bin:/bin"]
-      let pipe = Pipe()
-      process.standardOutput = pipe
-      try process.run()
-      let output = pipe.fileHandleForReading.readDataToEndOfFile()
-      process.waitUntilExit()
-      try #require(process.terminationStatus == 0)
-      let text = String(decoding: output, as: UTF8.self).replacingOccurrences(of: ": NaN", with: ": \"NaN\"")
-        .replacingOccurrences(of: ": Infinity", with: ": \"Infinity\"")
       let nodes = try Self.opened(path).nodes
       func reference(_ any: Any?) -> ReferenceObject? {
         if let text = any as? String { return .string(text) }
@@ -144,8 +130,7 @@ private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyen
       }
       var relationships = 0
       var rows = 0
-      for line in text.split(separator: "\n") {
-        let row = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      for row in try DecodingScript.rows(of: path) {
         let entityName = try #require(row["entity"] as? String)
         let entity = try #require(nodes.model.entity(named: entityName))
         let own = try #require(reference(row["reference"]))
@@ -162,6 +147,43 @@ private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyen
         }
       }
       #expect(rows == nodes.count && relationships > 20)
+    }
+  }
+
+  @Test("rows of many sub-entities are counted together, in the order of the entities' names", arguments: 1...4)
+  func subentities(_ seed: UInt64) throws {
+    var random = Random(seed: seed)
+    let names = (0..<120).map { "\($0 % 2 == 0 ? "É" : "Z")\($0)" }.shuffled(using: &random)
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Root", properties: [.toOne("one", "Root"), .toMany("list", "Root", isOrdered: true)],
+          subentities: names.map { EntityDescription(name: $0) })
+      ]))
+    let builder = NodeTableBuilder(model: model)
+    let references = (0..<400).map { ReferenceObject.string("r\($0)") }
+    for reference in references {
+      // Some entities have no objects.
+      let name = names[Int.random(in: 0..<90, using: &random)]
+      try builder.beginNode(entity: try #require(model.entity(named: name)).index, reference: reference)
+      let chosen = references.shuffled(using: &random).prefix(Int.random(in: 0...4, using: &random))
+      if let one = chosen.first { try builder.set(toOne: one, slot: 0) }
+      for other in chosen { try builder.append(toMany: other, slot: 1) }
+    }
+    let nodes = try builder.finish().canonical()
+    let metadata = StoreMetadata(
+      storeType: BinaryPropertyListStore.storeType, uuid: UUID(), model: model.description)
+    try Self.withFolder { folder in
+      let path = folder + "/many.plist"
+      var store = try BinaryPropertyListStore(StoreConfiguration(path: path))
+      let staged = try StagedStore(target: path, layout: .file, policy: .createNew)
+      try store.save(StoreSnapshot(nodes: nodes, metadata: metadata), to: staged.files)
+      try staged.finish()
+      try staged.commit()
+      let read = try Self.opened(path)
+      let differences = GraphComparison.differences(
+        StoreSnapshot(nodes: nodes, metadata: read.metadata), StoreSnapshot(nodes: read.nodes, metadata: read.metadata))
+      #expect(differences.isEmpty && read.nodes.count == 400, "\(differences.prefix(5))")
     }
   }
 

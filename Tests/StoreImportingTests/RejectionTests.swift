@@ -103,7 +103,7 @@ import Testing
     #expect(try problems(importer, tables).count == 2)
   }
 
-  @Test("in a table of one column a value that is missing has quotes: a blank line is no record")
+  @Test("in a table of one column, \"\" is a missing value, and a blank line is skipped")
   func oneColumn() throws {
     let nodes = try Self.importer().read([LibrarySample.source("name\na\n\"\"\n\nc\n", "items.csv")]).nodes
     #expect(nodes.count("Item") == 3)

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "11cb49082b0c4f1e85223e62f2d938daf5700f45bb16a696d2e910c801939bc3"
+#define ASP_INTERFACE "c7d7905eea59f3542d2546178e2f858340c4f44a91fff7bb3c28b9404f17bfde"

@@ -153,17 +153,20 @@ extension NodeTableBuilder {
       (header.pointee.heap + index * 8).storeBytes(of: encode(references[index]), as: UInt64.self)
     }
     header.pointee.heapCount = references.count
+    if let problem = Self.divide(header, counts) { throw badColumn(entity, slot, problem) }
+  }
+
+  /// Gives each row its part of a to-many's heap, and returns what is wrong with the counts; nil for nothing.
+  static func divide(_ header: UnsafeMutablePointer<ColumnHeader>, _ counts: Span<UInt32>) -> String? {
     var start = 0
-    for row in 0..<rows {
+    for row in 0..<counts.count {
       let count = Int(counts[row])
-      guard count <= references.count - start else {
-        throw badColumn(entity, slot, "the counts exceed the number of references")
-      }
+      guard count <= header.pointee.heapCount - start else { return "the counts exceed the number of references" }
       // A list from an earlier fill would refer beyond the remaining part of the heap.
       if count > 0 { header.pointee.setExtent(row, start: start, length: count) } else { header.pointee.setNull(row) }
       start += count
     }
-    guard start == references.count else { throw badColumn(entity, slot, "unused references") }
+    return start == header.pointee.heapCount ? nil : "unused references"
   }
 
   /// Sets one value in rows added by ``appendRows(entity:references:)``, for values that cannot be set by column.

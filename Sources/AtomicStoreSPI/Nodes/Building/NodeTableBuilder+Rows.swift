@@ -89,16 +89,7 @@ extension NodeTableBuilder {
       (header.pointee.heap + index * 8).storeBytes(of: nodes[index].bits, as: UInt64.self)
     }
     header.pointee.heapCount = nodes.count
-    var start = 0
-    for row in 0..<rows {
-      let count = Int(counts[row])
-      guard count <= nodes.count - start else {
-        throw badColumn(entity, slot, "the counts exceed the number of objects")
-      }
-      if count > 0 { header.pointee.setExtent(row, start: start, length: count) } else { header.pointee.setNull(row) }
-      start += count
-    }
-    guard start == nodes.count else { throw badColumn(entity, slot, "unused objects") }
+    if let problem = Self.divide(header, counts) { throw badColumn(entity, slot, problem) }
   }
 
   /// The entity of the object before, which most objects of a relationship share.
