@@ -193,7 +193,9 @@ extension ManagedObject {
     switch layered(p) {
     case .ordered(let list)?: return list.count
     case .changes(let changes)?:
-      guard let base, base.isWindow else { return storedCount(p) - changes.removed.count + changes.added.count }
+      guard let base, base.isWindow, plan.properties[p].slot >= 0 else {
+        return storedCount(p) - changes.removed.count + changes.added.count
+      }
       return base.withToMany(slot: plan.properties[p].slot, of: node) { handles in
         handles.count(where: { changes.removed[$0] == nil })
       } + newObjects(p, changes).count
@@ -204,8 +206,9 @@ extension ManagedObject {
   /// The objects that were added to a to-many and are not in the stored list, which may have been read, and have got
   /// them, after they were added.
   private final func newObjects(_ p: Int, _ changes: ToManyChanges) -> [ManagedObject] {
-    guard let base, base.isWindow, !changes.added.isEmpty else { return changes.added.elements }
-    return base.withToMany(slot: plan.properties[p].slot, of: node) { handles in
+    let slot = plan.properties[p].slot
+    guard let base, base.isWindow, slot >= 0, !changes.added.isEmpty else { return changes.added.elements }
+    return base.withToMany(slot: slot, of: node) { handles in
       let held = Set(handles)
       return changes.added.filter { object in !(baseBits(of: object).map { held.contains($0) } ?? false) }
     }

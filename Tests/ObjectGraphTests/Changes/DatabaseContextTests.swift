@@ -18,6 +18,7 @@ import Testing
       properties: [
         .attribute("name", .string), .toOne("team", "Team", inverse: "projects"),
         .toMany("tags", "Tag", inverse: "projects"),
+        .toMany("visitors", "Person", inverse: "visited", isTransient: true),
       ]),
     EntityDescription(
       name: "Tag", properties: [.attribute("name", .string), .toMany("projects", "Project", inverse: "tags")]),
@@ -26,6 +27,7 @@ import Testing
       properties: [
         .attribute("name", .string), .toOne("badge", "Badge", inverse: "person"),
         .toMany("tasks", "Task", inverse: "owner", deleteRule: .cascade),
+        .toMany("visited", "Project", inverse: "visitors", isTransient: true),
       ]),
     EntityDescription(
       name: "Task",
@@ -68,6 +70,26 @@ import Testing
     let object = try context.insertNewObject(forEntityName: entity)
     try object.setValue(name, forKey: "name")
     return object
+  }
+
+  @Test("a transient to-many of a stored object has what was added, and its count", arguments: names)
+  func transient(_ name: String) throws {
+    let place = try Place(name)
+    let maker = try place.context()
+    _ = try Self.make("Project", "p", in: maker)
+    try maker.save()
+    let context = try place.context()
+    let project = try #require(try Self.one("Project", "p", in: context))
+    let person = try Self.make("Person", "n", in: context)
+    try project.setValue([person], forKey: "visitors")
+    #expect(try project.objectIDs(forRelationshipNamed: "visitors") == [person.objectID])
+    #expect(try project.count(forRelationshipNamed: "visitors") == 1)
+    #expect(try FetchPredicate(format: "visitors.@count == 1 AND ANY visitors.name == 'n'").evaluate(with: project))
+    try context.save()
+    #expect(try person.objectIDs(forRelationshipNamed: "visited") == [project.objectID])
+    try project.setValue([] as [ManagedObject], forKey: "visitors")
+    #expect(try FetchPredicate(format: "visitors.@count == 0").evaluate(with: project))
+    try context.save()
   }
 
   @Test(
