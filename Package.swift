@@ -91,6 +91,8 @@ let package = Package(
     // Needs libpq's headers, and loads the library when a program first asks for it.
     .target(name: "CPostgreSQL"),
     .target(name: "CStoreFiles"),
+    // Base64 with vector instructions.
+    .target(name: "CBase64"),
 
     // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by
     // scalars.
@@ -98,7 +100,8 @@ let package = Package(
 
     // Bounded readers and writers of property lists, keyed archives, XML, CSV and text. They know neither files nor
     // entities.
-    .target(name: "StoreCodecs", dependencies: ["StorePrimitives", "CLibXML2", "CZlib"], swiftSettings: strict),
+    .target(
+      name: "StoreCodecs", dependencies: ["StorePrimitives", "CBase64", "CLibXML2", "CZlib"], swiftSettings: strict),
 
     // Files: what a format reads and writes, and how the kit publishes it. They know neither entities nor formats.
     .target(name: "StoreFiles", dependencies: ["StorePrimitives", "CStoreFiles"], swiftSettings: strict),

@@ -48,7 +48,19 @@ def references(entity):
         if text is not None: found[row] = text
     return found
 
+def spread(data, rows, kind):
+    """A column that has values of some rows only, with those of all."""
+    bits = data.pop("present")
+    present = [bits[r >> 3] >> (r & 7) & 1 for r in range(rows)]
+    for key, size, absent in (("lengths", 4, b"\xff" * 4), ("counts", 4, bytes(4)), ("rows", 4, bytes(4)), ("references", 8, bytes(8)), ("cells", FIXED.get(kind, (0, 1))[1], None)):
+        if key not in data or "counts" in data and key in ("rows", "references"): continue
+        values = iter(data[key][i:i + size] for i in range(0, len(data[key]), size))
+        data[key] = b"".join(next(values) if p else absent or bytes(size) for p in present)
+    if "lengths" not in data and "counts" not in data: data["presence"] = bits
+    return data
+
 def column(data, rows, kind, targets=None):
+    if "present" in data: data = spread(dict(data), rows, kind)
     bits = data.get("presence")
     present = [bits is None or bits[r >> 3] >> (r & 7) & 1 for r in range(rows)]
     if "values" in data: return data["values"]                      # undefined: kind and text
@@ -76,7 +88,7 @@ def column(data, rows, kind, targets=None):
             for c, p in zip(cells, present)]
 
 store = plistlib.load(open(sys.argv[1], "rb"))
-assert store["format"] == "AtomicStore BinaryPropertyList" and store["version"] in (1, 2)
+assert store["format"] == "AtomicStore BinaryPropertyList" and store["version"] in (1, 2, 3)
 for name in sorted(store["entities"]):
     entity, kinds = store["entities"][name], attributes(store["model"], name)
     rows = entity["count"]

@@ -313,3 +313,48 @@ def test_a_relationship_without_rows_has_the_type_of_its_references():
     for value in (pa.int64(), pa.utf8()):
         empty = pa.chunked_array([pa.array([], pa.list_(value))])
         assert conformed("To-many", empty, "here").type == pa.list_(value)
+
+
+# Columns in which few rows have a value
+
+
+@pytest.fixture
+def sparse(command, tmp_path):
+    """A store of version 3, and the same one in CSV, which the command reads."""
+    path = tmp_path / "rows.csv"
+    lines = ["id,number,word,flag,day,price,next"]
+    for n in range(1, 2001):
+        values = [n * 3, f"w{n}", "true", f"2026-01-{n % 28 + 1:02}", f"{n}.50", n % 7 + 1]
+        shares = [20, 30, 25, 40, 50, 60]
+        lines.append(f"{n}," + ",".join(str(v) if n % share == 0 else "" for v, share in zip(values, shares)))
+    path.write_text("\n".join(lines) + "\n")
+    store = tmp_path / "rows.plist"
+    command("import", f"Row={path}", "-o", store, "--relationship", "Row.next=next:Row")
+    return store
+
+
+def test_columns_with_few_values_are_those_of_other_stores(sparse, command, tmp_path):
+    sheets = tmp_path / "rows.csvstore"
+    command("convert", sparse, sheets)
+    one, other = atomicstore.open(sparse), atomicstore.open(sheets)
+    assert one._plist.value(one._plist.dictionary(one._plist.top)["version"]) == 3
+    left, right = one["Row"].to_arrow(), other["Row"].to_arrow()
+    assert left.schema.names == right.schema.names
+    for name in left.column_names:
+        assert left[name].to_pylist() == right[name].to_pylist(), name
+    assert 0 < left["number"].null_count < 2000
+
+
+def test_flipped_bytes_of_few_values_never_end_the_process(sparse, tmp_path):
+    good = sparse.read_bytes()
+    path = tmp_path / "flipped.plist"
+    for index in range(0, len(good), 31):
+        damaged = bytearray(good)
+        damaged[index] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            store = atomicstore.open(path)
+            for entity in store:
+                store[entity].to_arrow().validate(full=True)
+        except atomicstore.AtomicStoreError:
+            pass

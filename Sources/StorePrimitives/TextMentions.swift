@@ -47,6 +47,7 @@ package struct TextMentions: Sendable {
       self = others
       return
     }
+    texts.reserve(texts.count + others.texts.count)
     var translated: [UInt32] = []
     translated.reserveCapacity(others.texts.count)
     for number in 0..<others.texts.count {

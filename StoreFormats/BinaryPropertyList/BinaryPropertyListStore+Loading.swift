@@ -9,7 +9,7 @@ extension BinaryPropertyListStore {
         let reader = try BinaryPropertyListReader(raw)
         let entities = try PropertyListNode(reader, reader.top, "top").require("entities")
         try Self.checkNothingIsLost(reader)
-        try Self.load(entities, into: nodes)
+        try Self.load(entities, of: bytes, into: nodes)
       } catch {
         throw error.located(StoreLocation(file: source.name))
       }
@@ -24,7 +24,9 @@ extension BinaryPropertyListStore {
       at: StoreLocation(offset: try reader.offset(of: lost.first)))
   }
 
-  private static func load(_ entities: PropertyListNode, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  private static func load(
+    _ entities: PropertyListNode, of bytes: StoreBytes, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
     var seen: Set<Int> = []
     var names = ReferenceNames(entities.reader)
     var columns: [StoredColumn] = []
@@ -40,7 +42,7 @@ extension BinaryPropertyListStore {
       guard seen.insert(entity.index).inserted else { throw entities.malformed("names \(name) twice") }
       let node = PropertyListNode(entities.reader, value, "entities.\(name)")
       do throws(PersistentStoreError) {
-        columns += try loadRows(entity, node, &names, into: nodes)
+        columns += try loadRows(entity, node, of: bytes, &names, into: nodes)
       } catch {
         throw error.located(StoreLocation(entity: name))
       }
@@ -77,21 +79,23 @@ extension BinaryPropertyListStore {
 
   /// Reads the references of an entity's rows, and returns its columns.
   private static func loadRows(
-    _ entity: Entity, _ node: PropertyListNode, _ names: inout ReferenceNames, into nodes: NodeTableBuilder
+    _ entity: Entity, _ node: PropertyListNode, of bytes: StoreBytes, _ names: inout ReferenceNames,
+    into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) -> [StoredColumn] {
     try node.allow(["count", "references", "referenceTexts", "columns"])
-    let references = try node.require("references").numbers(Int64.self)
-    guard try node.require("count").integer() == Int128(references.count) else {
-      throw node.malformed("has \(references.count) references, but another count")
+    let references = try node.require("references")
+    let rows = try references.numbers(Int64.self).count
+    guard try node.require("count").integer() == Int128(rows) else {
+      throw node.malformed("has \(rows) references, but another count")
     }
-    try nodes.appendRows(entity: entity.index, references: references.span)
+    try nodes.appendRows(entity: entity.index, references: try references.range(), of: bytes)
     if let texts = try node.optional("referenceTexts") {
       if case .dictionary = try texts.reader.kind(of: texts.object) {
         let (lengths, heap) = try packedTexts(texts)
-        try nodes.fillReferenceTexts(
-          entity: entity.index, lengths: lengths.span, heap: Span(_unsafeElements: heap))
+        let texts = bytes.span.extracting(heap)
+        try nodes.fillReferenceTexts(entity: entity.index, lengths: lengths.span, heap: texts)
       } else {
-        try loadReferenceTexts(texts, of: entity, rows: references.count, &names, into: nodes)
+        try loadReferenceTexts(texts, of: entity, rows: rows, &names, into: nodes)
       }
     }
     let columns = try node.require("columns")
@@ -109,8 +113,8 @@ extension BinaryPropertyListStore {
       guard seen.insert(slot).inserted else { throw columns.malformed("names '\(name)' twice") }
       found.append(
         StoredColumn(
-          entity: entity, slot: entity.slots[slot], rows: references.count,
-          node: PropertyListNode(columns.reader, value, columns.path + "." + name)))
+          entity: entity, slot: entity.slots[slot], rows: rows,
+          node: PropertyListNode(columns.reader, value, columns.path + "." + name), bytes: bytes))
     }
     for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
       nodes.markAbsent(slot: slot.index, entity: entity.index)
@@ -124,19 +128,22 @@ extension BinaryPropertyListStore {
     let (column, slot, entity, rows) = (stored.node, stored.slot, stored.entity.index, stored.rows)
     let presence = try column.optional("presence").map { (node) throws(PersistentStoreError) in Array(try node.bytes())
     }
+    if let bits = try column.optional("present") {
+      guard presence == nil else { throw column.malformed("has 'presence' and 'present'") }
+      return try loadPresent(stored, Array(try bits.bytes()), into: nodes)
+    }
     switch slot.kind {
     case .attribute(.undefined): try loadTexts(stored, into: nodes)
     case .attribute(let type):
       switch type {
       case .string, .uri, .binaryData, .transformable, .decimal:
         let (lengths, heap) = try packedTexts(column)
-        try nodes.fillBytes(
-          entity: entity, slot: slot.index, lengths: lengths.span, heap: Span(_unsafeElements: heap))
+        try nodes.fillBytes(entity: entity, slot: slot.index, lengths: lengths.span, heap: heap, of: stored.bytes)
       default:
         try column.allow(["cells", "presence"])
-        let cells = try column.require("cells").bytes()
+        let cells = try column.require("cells").range()
         try nodes.fillFixed(
-          entity: entity, slot: slot.index, cells: Span(_unsafeElements: cells), presence: presence?.span)
+          entity: entity, slot: slot.index, cells: cells, of: stored.bytes, presence: presence?.span)
       }
     case .toOne, .toMany:
       if let objects = try column.optional("objects") {
@@ -145,7 +152,8 @@ extension BinaryPropertyListStore {
       }
       if let rows = try column.optional("rows") {
         try column.allow([slot.isToMany ? "counts" : "presence", "rows"])
-        let places = try RowNumbers(slot, nodes).nodes(rows)
+        let numbers = try rows.numbers(UInt32.self)
+        let places = try RowNumbers(slot, nodes).nodes(numbers.span, of: rows)
         if slot.isToMany {
           let counts = try column.require("counts").numbers(UInt32.self)
           try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, nodes: places.span)
@@ -165,12 +173,56 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// A column of values of variable length: the length of each, and all bytes.
+  /// Fills a column of which the file has the values of some rows only: those whose bits are set.
+  private static func loadPresent(
+    _ stored: StoredColumn, _ bits: [UInt8], into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let (column, slot, entity) = (stored.node, stored.slot, stored.entity.index)
+    switch slot.kind {
+    case .attribute(.undefined): throw column.malformed("has 'present', which columns without a type cannot have")
+    case .attribute(let type):
+      switch type {
+      case .string, .uri, .binaryData, .transformable, .decimal:
+        try column.allow(["lengths", "bytes", "present"])
+        let lengths = try stored.spread(try column.require("lengths").numbers(UInt32.self), bits, absent: .max)
+        let heap = try column.require("bytes").range()
+        try nodes.fillBytes(entity: entity, slot: slot.index, lengths: lengths.span, heap: heap, of: stored.bytes)
+      default:
+        try column.allow(["cells", "present"])
+        let cells = try column.require("cells").bytes()
+        try nodes.fillFixed(
+          entity: entity, slot: slot.index, presentCells: Span(_unsafeElements: cells), presence: bits.span)
+      }
+    case .toOne:
+      if let rows = try column.optional("rows") {
+        try column.allow(["present", "rows"])
+        let numbers = try stored.spread(try rows.numbers(UInt32.self), bits, absent: 0)
+        let places = try RowNumbers(slot, nodes).nodes(numbers.span, of: rows)
+        return try nodes.fillToOne(entity: entity, slot: slot.index, nodes: places.span, presence: bits.span)
+      }
+      try column.allow(["present", "references"])
+      let references = try stored.spread(try column.require("references").numbers(Int64.self), bits, absent: 0)
+      try nodes.fillToOne(entity: entity, slot: slot.index, references: references.span, presence: bits.span)
+    case .toMany:
+      let counts = try stored.spread(try column.require("counts").numbers(UInt32.self), bits, absent: 0)
+      if let rows = try column.optional("rows") {
+        try column.allow(["counts", "present", "rows"])
+        let numbers = try rows.numbers(UInt32.self)
+        let places = try RowNumbers(slot, nodes).nodes(numbers.span, of: rows)
+        return try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, nodes: places.span)
+      }
+      try column.allow(["counts", "present", "references"])
+      let references = try column.require("references").numbers(Int64.self)
+      try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, references: references.span)
+    }
+  }
+
+  /// A column of values of variable length: the length of each, and the place of all bytes in the file.
   private static func packedTexts(
     _ column: PropertyListNode
-  ) throws(PersistentStoreError) -> (lengths: [UInt32], heap: UnsafeBufferPointer<UInt8>) {
+  ) throws(PersistentStoreError) -> (lengths: PackedNumbers<UInt32>, heap: Range<Int>) {
     try column.allow(["lengths", "bytes"])
-    return (try column.require("lengths").numbers(UInt32.self), try column.require("bytes").bytes())
+    return (try column.require("lengths").numbers(UInt32.self), try column.require("bytes").range())
   }
 
   /// Fills the column of an attribute without a type: a text for each row, that begins with the type.

@@ -15,7 +15,10 @@ extension BinaryPropertyListStore {
     let signature = try writer.string(Self.signature)
     var top: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     top.append((try writer.string("format"), signature))
-    let version = snapshot.hasStringReferences ? Self.versions.strings : Self.versions.integers
+    let sparse = SparseColumns(snapshot.nodes)
+    let version =
+      !sparse.isEmpty
+      ? Self.versions.sparse : snapshot.hasStringReferences ? Self.versions.strings : Self.versions.integers
     top.append((try writer.string("version"), try writer.integer(Int128(version))))
     top.append((try writer.string("UUID"), try writer.string(metadata.uuid.uuidString)))
     top.append((try writer.string("lastReference"), try writer.integer(Int128(metadata.lastReference))))
@@ -25,7 +28,7 @@ extension BinaryPropertyListStore {
     var entities: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
       entities.append(
-        (try writer.string(entity.name), try write(entity, snapshot.nodes, numbers, &writer)))
+        (try writer.string(entity.name), try write(entity, snapshot.nodes, numbers, sparse, &writer)))
     }
     top.append((try writer.string("entities"), try writer.dictionary(entities)))
     let reference = try writer.dictionary(top)
@@ -62,7 +65,8 @@ extension BinaryPropertyListStore {
   private typealias Entry = (key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)
 
   private func write(
-    _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ writer: inout BinaryPropertyListWriter
+    _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ sparse: SparseColumns,
+    _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let reader = nodes.reader(of: entity.index)
     var entries: [Entry] = []
@@ -80,14 +84,15 @@ extension BinaryPropertyListStore {
     }
     var columns: [Entry] = []
     for slot in entity.slots {
-      columns.append((try writer.string(slot.name), try write(slot, reader, nodes, numbers, &writer)))
+      columns.append(
+        (try writer.string(slot.name), try write(slot, reader, nodes, numbers, sparse.rows(of: slot, entity), &writer)))
     }
     entries.append((try writer.string("columns"), try writer.dictionary(columns)))
     return try writer.dictionary(entries)
   }
 
   private func write(
-    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ numbers: ReferenceNumbers,
+    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ present: PresentRows?,
     _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let rows = reader.count
@@ -100,8 +105,12 @@ extension BinaryPropertyListStore {
     case .attribute(let type):
       switch type {
       case .string, .uri, .binaryData, .transformable, .decimal:
-        try writeBytes(slot.index, reader, &writer, &entries)
+        try writeBytes(slot.index, reader, present, &writer, &entries)
       default:
+        if let present {
+          try writePresentCells(slot.index, reader, present, &writer, &entries)
+          break
+        }
         let cells = reader.fixedCells(slot: slot.index)
         let key = try writer.string("cells")
         let value = try writer.beginColumn(count: cells.count)
@@ -118,12 +127,34 @@ extension BinaryPropertyListStore {
     case .toOne, .toMany:
       if Self.namesTexts(slot, nodes) {
         let rows = try RowNumbers(slot, nodes)
-        try writeDestinations(slot, reader, "rows", &writer, &entries) { rows.number($0) }
+        try writeDestinations(slot, reader, "rows", present, &writer, &entries) { rows.number($0) }
       } else {
-        try writeDestinations(slot, reader, "references", &writer, &entries) { numbers[$0] }
+        try writeDestinations(slot, reader, "references", present, &writer, &entries) { numbers[$0] }
       }
     }
+    if let present { entries.append((try writer.string("present"), try writer.numbers(present.bits))) }
     return try writer.dictionary(entries)
+  }
+
+  /// Writes the cells of rows with a value.
+  private func writePresentCells(
+    _ slot: Int, _ reader: EntityReader, _ present: PresentRows, _ writer: inout BinaryPropertyListWriter,
+    _ entries: inout [Entry]
+  ) throws(PersistentStoreError) {
+    let width = reader.fixedCells(slot: slot).count / reader.count
+    let key = try writer.string("cells")
+    let value = try writer.beginColumn(count: present.rows.count * width)
+    try writer.append(rows: present.rows.count, in: pieces) { places in
+      let cells = reader.fixedCells(slot: slot)
+      var found: [UInt8] = []
+      found.reserveCapacity(places.count * width)
+      for place in places {
+        let start = Int(present.rows[place]) * width
+        for byte in start..<start + width { found.append(cells[byte]) }
+      }
+      return found
+    }
+    entries.append((key, value))
   }
 
   /// Whether every row has a value: the bits are then omitted.
@@ -134,7 +165,8 @@ extension BinaryPropertyListStore {
 
   /// Writes values of variable length: a length for each row, all bits set for null, and all bytes.
   private func writeBytes(
-    _ slot: Int, _ reader: EntityReader, _ writer: inout BinaryPropertyListWriter, _ entries: inout [Entry]
+    _ slot: Int, _ reader: EntityReader, _ present: PresentRows?, _ writer: inout BinaryPropertyListWriter,
+    _ entries: inout [Entry]
   ) throws(PersistentStoreError) {
     let lengths = { @Sendable (rows: Range<Int>) -> [UInt32] in
       rows.map {
@@ -143,8 +175,14 @@ extension BinaryPropertyListStore {
       }
     }
     var key = try writer.string("lengths")
-    var value = try writer.beginColumn(count: reader.count * MemoryLayout<UInt32>.size)
-    try writer.append(rows: reader.count, in: pieces, lengths)
+    var value = try writer.beginColumn(count: (present?.rows.count ?? reader.count) * MemoryLayout<UInt32>.size)
+    if let present {
+      try writer.append(rows: present.rows.count, in: pieces) { places in
+        places.map { UInt32(truncatingIfNeeded: reader.bytes(slot: slot, row: Int(present.rows[$0])).count) }
+      }
+    } else {
+      try writer.append(rows: reader.count, in: pieces, lengths)
+    }
     entries.append((key, value))
     key = try writer.string("bytes")
     if let packed = reader.packedBytes(slot: slot) {
@@ -162,24 +200,26 @@ extension BinaryPropertyListStore {
 
   /// Writes a relationship: the number of each object, of as many bytes as `number` returns.
   private func writeDestinations<Number: FixedWidthInteger & BitwiseCopyable & Sendable>(
-    _ slot: Slot, _ reader: EntityReader, _ name: String, _ writer: inout BinaryPropertyListWriter,
-    _ entries: inout [Entry], _ number: @escaping @Sendable (NodeHandle) -> Number
+    _ slot: Slot, _ reader: EntityReader, _ name: String, _ present: PresentRows?,
+    _ writer: inout BinaryPropertyListWriter, _ entries: inout [Entry],
+    _ number: @escaping @Sendable (NodeHandle) -> Number
   ) throws(PersistentStoreError) {
     let index = slot.index
+    let listed = present?.rows.count ?? reader.count
     if slot.isToMany {
       let key = try writer.string("counts")
-      let value = try writer.beginColumn(count: reader.count * MemoryLayout<UInt32>.size)
-      try writer.append(rows: reader.count, in: pieces) { rows in
-        rows.map { UInt32(truncatingIfNeeded: reader.toMany(slot: index, row: $0).count) }
+      let value = try writer.beginColumn(count: listed * MemoryLayout<UInt32>.size)
+      try writer.append(rows: listed, in: pieces) { places in
+        places.map { UInt32(truncatingIfNeeded: reader.toMany(slot: index, row: present?.row($0) ?? $0).count) }
       }
       entries.append((key, value))
-    } else {
+    } else if present == nil {
       let bits = pieces.map(reader.count) { Self.presence($0, index, reader) }.flatMap { $0 }
       if !Self.isFull(bits.span, reader.count) {
         entries.append((try writer.string("presence"), try writer.numbers(bits)))
       }
     }
-    var total = reader.count
+    var total = listed
     if slot.isToMany {
       total = pieces.map(reader.count) { rows in
         rows.reduce(0) { $0 + reader.toMany(slot: index, row: $1).count }
@@ -188,10 +228,13 @@ extension BinaryPropertyListStore {
     let isToMany = slot.isToMany
     let key = try writer.string(name)
     let value = try writer.beginColumn(count: total * MemoryLayout<Number>.size)
-    try writer.append(rows: reader.count, in: pieces) { rows in
+    // As many objects as a piece has rows otherwise: rows with long lists would take much memory at a time.
+    let shorter = RowPieces(
+      size: max(8, pieces.size * reader.count / max(total, reader.count, 1) / 8 * 8), many: pieces.many)
+    try writer.append(rows: isToMany ? reader.count : listed, in: shorter) { places in
       isToMany
-        ? Self.members(rows, index, reader, number)
-        : rows.map { row in reader.toOne(slot: index, row: row).map { number($0) } ?? 0 }
+        ? Self.members(places, index, reader, number)
+        : places.map { reader.toOne(slot: index, row: present?.row($0) ?? $0).map { number($0) } ?? 0 }
     }
     entries.append((key, value))
   }
@@ -210,6 +253,7 @@ extension BinaryPropertyListStore {
     _ rows: Range<Int>, _ slot: Int, _ reader: EntityReader, _ number: (NodeHandle) -> Number
   ) -> [Number] {
     var numbers: [Number] = []
+    numbers.reserveCapacity(rows.reduce(0) { $0 + reader.toMany(slot: slot, row: $1).count })
     for row in rows {
       let list = reader.toMany(slot: slot, row: row)
       for place in 0..<list.count { numbers.append(number(list[place])) }

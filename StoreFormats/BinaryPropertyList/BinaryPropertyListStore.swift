@@ -15,8 +15,8 @@ public struct BinaryPropertyListStore: AtomicStore {
   /// The first string of the file, directly after the header, so that the format can be recognised from the first
   /// bytes.
   static let signature = "AtomicStore BinaryPropertyList"
-  /// What is written: version 2 where references are strings.
-  static let versions = (integers: 1, strings: 2)
+  /// What is written: version 2 where references are strings, 3 where a column has values of few rows.
+  static let versions = (integers: 1, strings: 2, sparse: 3)
 
   private let depth: Int
   /// How columns are taken apart when they are saved; another size only for tests.
@@ -74,11 +74,11 @@ public struct BinaryPropertyListStore: AtomicStore {
     let top = PropertyListNode(reader, reader.top, "top")
     guard try top.require("format").string() == signature else { throw top.malformed("is of another format") }
     let version = try top.require("version").integer()
-    guard version == versions.integers || version == versions.strings else {
+    guard version >= versions.integers, version <= versions.sparse else {
       throw PersistentStoreError(
         .unsupportedVersion,
         "the store is of version \(version), but this version of the kit reads versions "
-          + "\(versions.integers) and \(versions.strings)")
+          + "\(versions.integers) to \(versions.sparse)")
     }
     try top.allow(["format", "version", "UUID", "lastReference", "metadata", "model", "entities"])
     guard let uuid = UUID(uuidString: try top.require("UUID").string()) else {
@@ -157,17 +157,17 @@ struct PropertyListNode {
   }
   func whole() throws(PersistentStoreError) -> PropertyListValue { try reader.materialize(object) }
 
+  /// The place of a data object's bytes in the file.
+  func range() throws(PersistentStoreError) -> Range<Int> { try reader.dataRange(of: object) }
+
   /// The numbers of a data object, little-endian.
   func numbers<Number: FixedWidthInteger & BitwiseCopyable>(
     _ type: Number.Type
-  ) throws(PersistentStoreError) -> [Number] {
+  ) throws(PersistentStoreError) -> PackedNumbers<Number> {
     let bytes = try data()
     let size = MemoryLayout<Number>.size
     guard bytes.count % size == 0 else { throw malformed("is \(bytes.count) bytes, not a multiple of \(size)") }
-    return [Number](unsafeUninitializedCapacity: bytes.count / size) { buffer, count in
-      UnsafeMutableRawBufferPointer(buffer).copyMemory(from: bytes)
-      count = bytes.count / size
-    }
+    return PackedNumbers(bytes)
   }
 
   /// An element of an array, with its index in the path.

@@ -45,12 +45,12 @@ struct RowNumbers: Sendable {
   /// The nodes that a column of numbers names.
   ///
   /// - Throws: `.malformed` for a number of no row.
-  func nodes(_ column: PropertyListNode) throws(PersistentStoreError) -> [NodeHandle] {
-    let numbers = try column.numbers(UInt32.self)
+  func nodes(_ numbers: Span<UInt32>, of column: PropertyListNode) throws(PersistentStoreError) -> [NodeHandle] {
     var nodes: [NodeHandle] = []
     nodes.reserveCapacity(numbers.count)
     var place = 0
-    for number in numbers {
+    for index in 0..<numbers.count {
+      let number = numbers[index]
       // A null has the number 0, also where the destination has no rows.
       guard number < total || number == 0 else {
         throw column.malformed("names row \(number) of \(total)")

@@ -7,6 +7,8 @@ struct StoredColumn {
   let slot: Slot
   let rows: Int
   let node: PropertyListNode
+  /// The file's bytes, part of which the column keeps.
+  let bytes: StoreBytes
 
   /// Whether it consists of data objects only, which can be read without other columns.
   var isPacked: Bool {
@@ -15,6 +17,32 @@ struct StoredColumn {
       guard slot.isRelationship else { return true }
       return try node.optional("objects") == nil
     }
+  }
+}
+
+extension StoredColumn {
+  /// A number for each row: those of the file for rows whose bit is set, in order, and `absent` for the others.
+  ///
+  /// - Throws: `.malformed` if there are other bits than rows, or other numbers than bits that are set.
+  func spread<Number: FixedWidthInteger & BitwiseCopyable>(
+    _ numbers: PackedNumbers<Number>, _ bits: [UInt8], absent: Number
+  ) throws(PersistentStoreError) -> [Number] {
+    guard bits.count == (rows + 7) / 8 else {
+      throw node.malformed("has \(bits.count) bytes of bits for \(rows) rows")
+    }
+    var all = [Number](repeating: absent, count: rows)
+    let present = numbers.span
+    var next = 0
+    for row in 0..<rows where bits[row >> 3] & (1 << UInt8(truncatingIfNeeded: row & 7)) != 0 {
+      guard next < present.count else { break }
+      all[row] = present[next]
+      next += 1
+    }
+    let wanted = bits.reduce(0) { $0 + $1.nonzeroBitCount }
+    guard next == present.count, next == wanted else {
+      throw node.malformed("has \(present.count) values for \(wanted) rows with a value")
+    }
+    return all
   }
 }
 

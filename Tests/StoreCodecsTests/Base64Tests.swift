@@ -70,21 +70,21 @@ import Testing
     #expect(decode(text) == .fault(offset: offset))
   }
 
-  @Test("four digits at a time are decoded as one by one, with every byte at every place", arguments: 1...8)
-  func fours(_ seed: UInt64) {
+  @Test("many digits at a time are decoded as one by one, with every byte at every place", arguments: 1...8)
+  func steps(_ seed: UInt64) {
     var random = SeededGenerator(state: seed)
-    func decoded(_ text: [UInt8], inFours: Bool) -> Decoded {
+    func decoded(_ text: [UInt8], _ steps: Base64.Steps) -> Decoded {
       var bytes = [UInt8](repeating: 7, count: 3)
-      do throws(Base64.DecodingError) { try Base64.decode(text.span, into: &bytes, inFours: inFours) } catch {
+      do throws(Base64.DecodingError) { try Base64.decode(text.span, into: &bytes, steps: steps) } catch {
         return .fault(offset: error.offset)
       }
       return .bytes(bytes)
     }
     for round in 0..<400 {
-      let count = Int.random(in: 0...120, using: &random)
+      let count = Int.random(in: 0...200, using: &random)
       let data = Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
       var text = Array(data.base64EncodedData())
-      #expect(decoded(text, inFours: true) == .bytes(Array(data)))
+      for steps in [Base64.Steps.fours, .groups] { #expect(decoded(text, steps) == .bytes(Array(data))) }
       if !text.isEmpty {
         let place = Int.random(in: 0..<text.count, using: &random)
         switch round % 3 {
@@ -93,7 +93,7 @@ import Testing
         default: text.remove(at: place)
         }
       }
-      #expect(decoded(text, inFours: true) == decoded(text, inFours: false))
+      for steps in [Base64.Steps.fours, .groups] { #expect(decoded(text, steps) == decoded(text, .single)) }
     }
   }
 }

@@ -14,14 +14,14 @@ from ._values import FIXED, INT32_MAX, dates, kinds, single, typed
 _FIXED = {type: fixed for type, fixed in FIXED.items() if type not in ("Boolean", "UUID")}
 _FIXED["UUID"] = pa.binary(16)
 _NULL_LENGTH = 0xFFFFFFFF
-_TEXT_KEYS = {"lengths", "bytes"}
+_TEXT_KEYS = {"lengths", "bytes", "present"}
 #: The keys that a column of a type can have.
 _KEYS = {
-    **{type: {"cells", "presence"} for type in (*FIXED, "Date")},
+    **{type: {"cells", "presence", "present"} for type in (*FIXED, "Date")},
     **{type: _TEXT_KEYS for type in ("String", "URI", "Binary", "Transformable", "Decimal")},
     "Undefined": {"values"},
-    "To-one": {"references", "presence", "rows", "objects"},
-    "To-many": {"references", "counts", "rows", "objects"},
+    "To-one": {"references", "presence", "present", "rows", "objects"},
+    "To-many": {"references", "counts", "present", "rows", "objects"},
 }
 
 
@@ -53,6 +53,31 @@ class Columns:
         if view.size != (rows + 7) // 8:
             raise AtomicStoreError(f"{what}: {view.size} bytes of presence bits for {rows} rows", "malformed")
         return self._slice(view)
+
+    def _places(self, column: Dict[str, int], rows: int, what: str) -> Optional[pa.Array]:
+        """For each row the place of its value, null for none, if the column has values of some rows only."""
+        if "present" not in column:
+            return None
+        if "presence" in column:
+            raise AtomicStoreError(f"{what} has 'presence' and 'present'", "malformed")
+        view = self._plist.view(column["present"])
+        if view.size != (rows + 7) // 8:
+            raise AtomicStoreError(f"{what}: {view.size} bytes of bits for {rows} rows", "malformed")
+        bits = pa.Array.from_buffers(pa.bool_(), rows, [None, self._slice(view)])
+        places = pc.subtract(pc.cumulative_sum(bits.cast(pa.int64())), pa.scalar(1, pa.int64()))
+        return pc.if_else(bits, places, pa.scalar(None, pa.int64()))
+
+    def _values(
+        self, index: int, type: pa.DataType, places: Optional[pa.Array], rows: Optional[int], what: str
+    ) -> pa.Array:
+        """Numbers for all rows; null for those without a value."""
+        if places is None:
+            return self._numbers(index, type, what, rows)
+        numbers = self._numbers(index, type, what)
+        present = len(places) - places.null_count
+        if len(numbers) != present:
+            raise AtomicStoreError(f"{what}: {len(numbers)} values for {present} rows with a value", "malformed")
+        return numbers.take(places)
 
     # Columns
 
@@ -120,12 +145,17 @@ class Columns:
         raise AtomicStoreError(f"{what}: the unknown type {type}", "malformed")
 
     def _fixed(self, column: Dict[str, int], type: pa.DataType, rows: int, what: str) -> pa.Array:
-        cells = self._numbers(column["cells"], type, what, rows)
+        places = self._places(column, rows, what)
+        cells = self._values(column["cells"], type, places, rows, what)
+        if places is not None:
+            return cells
         presence = self._presence(column, rows, what)
         return pa.Array.from_buffers(type, rows, [presence, cells.buffers()[1]])
 
     def _texts(self, column: Dict[str, int], is_text: bool, rows: int, what: str) -> pa.Array:
-        lengths = self._numbers(column["lengths"], pa.uint32(), what, rows)
+        places = self._places(column, rows, what)
+        lengths = self._values(column["lengths"], pa.uint32(), places, rows, what)
+        lengths = pc.fill_null(lengths, pa.scalar(_NULL_LENGTH, pa.uint32()))
         view = self._plist.view(column["bytes"])
         is_present = pc.not_equal(lengths, pa.scalar(_NULL_LENGTH, pa.uint32()))
         sizes = pc.if_else(is_present, lengths, pa.scalar(0, pa.uint32()))
@@ -142,30 +172,41 @@ class Columns:
             array.validate(full=True)
         return array
 
+    def _counts(self, column: Dict[str, int], places: Optional[pa.Array], rows: int, what: str) -> pa.Array:
+        counts = self._values(column["counts"], pa.uint32(), places, rows, what)
+        return pc.fill_null(counts, pa.scalar(0, pa.uint32()))
+
     def _by_rows(
         self, column: Dict[str, int], is_to_many: bool, rows: int, what: str, destinations: pa.Array
     ) -> pa.Array:
         """A relationship whose objects are named by their rows, as texts: some objects have string references."""
         texts = single(typed(destinations))
-        numbers = self._numbers(column["rows"], pa.uint32(), what, None if is_to_many else rows)
+        places = self._places(column, rows, what)
         if is_to_many:
-            counts = self._numbers(column["counts"], pa.uint32(), what, rows)
+            numbers = self._numbers(column["rows"], pa.uint32(), what)
+            counts = self._counts(column, places, rows, what)
             offsets = _offsets(counts, len(numbers), what)
             values = _taken(texts, numbers, what)
             if pa.types.is_int64(offsets.type):
                 return pa.LargeListArray.from_arrays(offsets, values)
             return pa.ListArray.from_arrays(offsets, values)
+        numbers = self._values(column["rows"], pa.uint32(), places, rows, what)
+        if places is not None:
+            return _taken(texts, numbers, what)
         presence = self._presence(column, rows, what)
         return _taken(texts, pa.Array.from_buffers(pa.uint32(), rows, [presence, numbers.buffers()[1]]), what)
 
     def _relationship(self, column: Dict[str, int], is_to_many: bool, rows: int, what: str) -> pa.Array:
         if "objects" in column:
             return self._objects(self._plist.value(column["objects"]), is_to_many, rows, what)
+        places = self._places(column, rows, what)
         if not is_to_many:
-            numbers = self._numbers(column["references"], pa.int64(), what, rows)
+            numbers = self._values(column["references"], pa.int64(), places, rows, what)
+            if places is not None:
+                return numbers
             presence = self._presence(column, rows, what)
             return pa.Array.from_buffers(pa.int64(), rows, [presence, numbers.buffers()[1]])
-        counts = self._numbers(column["counts"], pa.uint32(), what, rows)
+        counts = self._counts(column, places, rows, what)
         references = self._numbers(column["references"], pa.int64(), what)
         offsets = _offsets(counts, len(references), what)
         if pa.types.is_int64(offsets.type):

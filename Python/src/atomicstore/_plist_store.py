@@ -47,9 +47,9 @@ class PropertyListStore(FileStore):
 
     def _check_keys(self, path: str, top: Dict[str, int]) -> None:
         version = self._plist.value(top["version"]) if "version" in top else None
-        if isinstance(version, bool) or version not in (1, 2):
+        if isinstance(version, bool) or version not in (1, 2, 3):
             raise AtomicStoreError(
-                f"{path}: the store is of version {version}, and 1 and 2 are read", "unsupportedVersion"
+                f"{path}: the store is of version {version}, and 1 to 3 are read", "unsupportedVersion"
             )
         for key in set(_KEYS) ^ set(top):
             what = f"the unknown key '{key}'" if key in top else f"the key '{key}' is missing"

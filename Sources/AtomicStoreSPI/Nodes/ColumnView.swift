@@ -43,11 +43,10 @@ package struct ColumnView {
 
   /// The bytes of a value of variable length; nil for null.
   @inlinable @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
-    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
-    let length = UInt32(truncatingIfNeeded: place >> 32)
-    guard length != .max else { return nil }
+    let cell = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+    guard let place = Extent(cell: cell, heap: heap, unit: 1) else { return nil }
     return UnsafeBufferPointer(
-      start: (heap + Int(UInt32(truncatingIfNeeded: place))).assumingMemoryBound(to: UInt8.self), count: Int(length))
+      start: (heap + place.start).assumingMemoryBound(to: UInt8.self), count: place.length)
   }
 
   /// The handle of a to-one; all bits set for null.
@@ -57,12 +56,12 @@ package struct ColumnView {
 
   /// The handles of a to-many.
   @inlinable @inline(__always) package func handles(_ row: Int) -> UnsafeBufferPointer<UInt64> {
-    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
-    let length = UInt32(truncatingIfNeeded: place >> 32)
-    guard length != .max else { return UnsafeBufferPointer(start: nil, count: 0) }
+    let cell = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+    guard let place = Extent(cell: cell, heap: heap, unit: 8) else {
+      return UnsafeBufferPointer(start: nil, count: 0)
+    }
     return UnsafeBufferPointer(
-      start: (heap + Int(UInt32(truncatingIfNeeded: place)) &* 8).assumingMemoryBound(to: UInt64.self),
-      count: Int(length))
+      start: (heap + place.start &* 8).assumingMemoryBound(to: UInt64.self), count: place.length)
   }
 }
 

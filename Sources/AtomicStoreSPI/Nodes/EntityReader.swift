@@ -205,10 +205,9 @@ public struct EntityReader: Sendable {
   private func packed(_ header: UnsafeMutablePointer<ColumnHeader>) -> UnsafeBufferPointer<UInt8>? {
     var next = 0
     for row in 0..<content.table.count {
-      let extent = header.pointee.extent(row)
-      if extent.length == Extent.nullLength { continue }
-      if extent.length > 0, Int(extent.start) != next { return nil }
-      next += Int(extent.length)
+      guard let extent = header.pointee.extent(row) else { continue }
+      if extent.length > 0, extent.start != next { return nil }
+      next += extent.length
     }
     guard next == header.pointee.heapCount else { return nil }
     return UnsafeBufferPointer(

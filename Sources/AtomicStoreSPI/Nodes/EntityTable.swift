@@ -93,7 +93,7 @@ struct EntityTable: Sendable {
 
   /// The column, copied first if it is shared.
   mutating func own(_ slot: Int) -> UnsafeMutablePointer<ColumnHeader> {
-    if !isKnownUniquelyReferenced(&columns[slot]) { columns[slot] = Column(copying: columns[slot], rows: count) }
+    if !Column.isWritable(&columns[slot]) { columns[slot] = Column(copying: columns[slot], rows: count) }
     return columns[slot].header
   }
 
@@ -103,7 +103,7 @@ struct EntityTable: Sendable {
       let header = own(slot)
       if header.pointee.capacity <= row { header.pointee.grow(to: max(row + row / 2, 16)) }
     }
-    if !isKnownUniquelyReferenced(&referenceNumbers) {
+    if !Column.isWritable(&referenceNumbers) {
       referenceNumbers = Column(copying: referenceNumbers, rows: count)
     }
     let numbers = referenceNumbers.header

@@ -180,7 +180,7 @@ extension NodeTable {
   /// Sets the value of a slot.
   ///
   /// - Throws: `.invalidValue` if the slot's type does not accept it, `.danglingReference` if a relationship names a
-  ///   node that is not in the table or not of the destination entity, `.limitExceeded` for more than 4 GiB in one
+  ///   node that is not in the table or not of the destination entity, `.limitExceeded` for more than 256 GiB in one
   ///   column.
   public mutating func set(_ value: StoredValue, slot: Int, of node: NodeHandle) throws(PersistentStoreError) {
     let row = node.row
@@ -299,7 +299,7 @@ extension PersistentStoreError {
     return PersistentStoreError(.invalidValue, "\(value.kindDescription) is not a valid \(type.modelName)", at: place)
   }
   static func columnFull(_ place: StoreLocation) -> Self {
-    PersistentStoreError(.limitExceeded, "the values of one property exceed 4 GiB", at: place)
+    PersistentStoreError(.limitExceeded, "the values of one property exceed 256 GiB", at: place)
   }
 }
 

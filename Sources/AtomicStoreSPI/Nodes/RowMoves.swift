@@ -98,7 +98,7 @@ extension ColumnHeader {
     case .toMany:
       for row in order.indices where from.pointee.isPresent(Int(order[row])) {
         let list = from.pointee.handles(Int(order[row]))
-        guard reserveHeap(list.count) else { throw .columnFull(StoreLocation()) }
+        guard beginValue(list.count) else { throw .columnFull(StoreLocation()) }
         for place in list.indices {
           guard let target = moves.handle(list[place]) else { return (Int(order[row]), NodeHandle(bits: list[place])) }
           (heap + (heapCount + place) * 8).storeBytes(of: target, as: UInt64.self)

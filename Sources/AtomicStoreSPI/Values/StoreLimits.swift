@@ -12,8 +12,8 @@ public struct StoreLimits: Sendable, Hashable {
   public var bytes = Int.max
   /// `maximumObjects`: the number of objects of all entities together. By default 2^31 - 1.
   public var objects = Int(Int32.max)
-  /// `maximumValueBytes`: the size of one string, or of one binary value. By default 2^32 - 2, which is also the limit
-  /// for all values of a property together.
+  /// `maximumValueBytes`: the size of one string, or of one binary value. By default 2^32 - 2. All values of a
+  /// property together may have 2^38 bytes.
   public var valueBytes = Int(UInt32.max) - 1
   /// `maximumDepth`: the nesting depth of arrays and dictionaries in metadata and models. By default 512, which is the
   /// maximum.

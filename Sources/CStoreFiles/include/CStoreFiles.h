@@ -1,6 +1,7 @@
 #ifndef ATOMIC_STORE_KIT_CSTOREFILES_H
 #define ATOMIC_STORE_KIT_CSTOREFILES_H
 #include <stdint.h>
+#include "PagedMemory.h"
 
 /// Swaps two paths in one step (renameat2 with RENAME_EXCHANGE). 0, or -1 with errno set.
 int asf_exchange(const char *_Nonnull one, const char *_Nonnull other);

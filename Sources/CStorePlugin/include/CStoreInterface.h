@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "c7d7905eea59f3542d2546178e2f858340c4f44a91fff7bb3c28b9404f17bfde"
+#define ASP_INTERFACE "68fbdf214db0be74f96fabdd6b69d145195da6899ebf641651b313b91d6e5aa8"

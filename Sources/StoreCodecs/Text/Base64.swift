@@ -1,3 +1,5 @@
+import CBase64
+
 /// Base64 according to RFC 4648, with strict decoding.
 public enum Base64 {
   /// How the text is divided into lines.
@@ -34,7 +36,8 @@ public enum Base64 {
     let letters = alphabet.utf8Start
     let count = (length + 2) / 3 * 4
     var target = writer.room(count)
-    var index = 0
+    var index = asb_encode_groups(source, length, target)
+    target += index / 3 * 4
     while index + 3 <= length {
       let word = UInt32(source[index]) << 16 | UInt32(source[index + 1]) << 8 | UInt32(source[index + 2])
       target[0] = letters[Int(word >> 18)]
@@ -71,11 +74,13 @@ public enum Base64 {
   /// - Throws: ``DecodingError`` for a character outside the alphabet, padding that is missing, misplaced or too much,
   ///   and remaining bits that are not zero. `output` is then empty.
   public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) throws(DecodingError) {
-    try decode(text, into: &output, inFours: true)
+    try decode(text, into: &output, steps: .groups)
   }
 
-  /// - Parameter inFours: Whether four digits at a time are decoded, where there are as many.
-  static func decode(_ text: Span<UInt8>, into output: inout [UInt8], inFours: Bool) throws(DecodingError) {
+  /// How many digits are decoded at a time, where there are as many.
+  enum Steps { case single, fours, groups }
+
+  static func decode(_ text: Span<UInt8>, into output: inout [UInt8], steps: Steps) throws(DecodingError) {
     let room = text.count / 4 * 3 + 3
     if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
     var count = 0
@@ -84,14 +89,14 @@ public enum Base64 {
       try text.withUnsafeBufferPointer { source throws(DecodingError) in
         // There is room for three bytes at least.
         guard let base = target.baseAddress else { return 0 }
-        return try decode(source, to: base, inFours: inFours)
+        return try decode(source, to: base, steps)
       }
     }
   }
 
   /// Writes at most three bytes for every four of `source`; returns how many.
   private static func decode(
-    _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>, inFours: Bool
+    _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>, _ steps: Steps
   ) throws(DecodingError) -> Int {
     try values.withUnsafeBufferPointer { values throws(DecodingError) in
       let end = source.count
@@ -102,7 +107,8 @@ public enum Base64 {
       var digits = 0
       while index < end {
         if digits == 0 {
-          if inFours { decodeFours(source, &index, to: target, &written) }
+          if steps == .groups { decodeGroups(source, &index, to: target, &written) }
+          if steps != .single { decodeFours(source, &index, to: target, &written) }
           if index == end { break }
         }
         let byte = source[index]
@@ -128,6 +134,18 @@ public enum Base64 {
       guard digits == 0 else { throw DecodingError(offset: end) }
       return written
     }
+  }
+
+  /// Decodes 32 digits at a time with vector instructions, until one of them is not a digit. It leaves eight digits, so
+  /// that there is room for the eight bytes more that it writes.
+  private static func decodeGroups(
+    _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, to target: UnsafeMutablePointer<UInt8>,
+    _ written: inout Int
+  ) {
+    guard let base = source.baseAddress else { return }
+    let count = asb_decode_groups(base + index, source.count - index, target + written)
+    index += count
+    written += count / 4 * 3
   }
 
   /// Decodes four digits at a time, until one of them is not a digit. Writes a byte more than it decodes: there is room

@@ -14,28 +14,17 @@ public final class StoreBytes: @unchecked Sendable {
   init(
     capacity: Int, isZeroed: Bool = false, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
   ) throws(PersistentStoreError) {
-    // Not Swift's own allocation, which terminates the process if there is not enough memory: a file may claim any
-    // size.
-    guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : Self.memory(capacity) else {
+    // A file may claim any size.
+    guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : PagedMemory.resized(nil, to: capacity) else {
       throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit in memory")
     }
     base = memory
     do {
       count = try fill(base)
     } catch {
-      free(base)
+      PagedMemory.free(base)
       throw error
     }
-  }
-
-  private static func memory(_ bytes: Int) -> UnsafeMutableRawPointer? {
-    let large = 2 << 20
-    guard bytes >= 2 * large else { return malloc(max(bytes, 1)) }
-    // All of it will be written: with large pages there are fewer page faults, by a factor of five hundred.
-    var memory: UnsafeMutableRawPointer?
-    guard posix_memalign(&memory, large, bytes) == 0 else { return nil }
-    if let memory { madvise(memory, bytes, MADV_HUGEPAGE) }
-    return memory
   }
 
   /// Copies bytes.
@@ -45,12 +34,15 @@ public final class StoreBytes: @unchecked Sendable {
   }
   private init(copying bytes: [UInt8]) {
     let room = max(bytes.count, 1)
-    base = malloc(room) ?? .allocate(byteCount: room, alignment: 16)
+    base = PagedMemory.resized(nil, to: room) ?? .allocate(byteCount: room, alignment: 16)
     count = bytes.count
     bytes.withUnsafeBytes { if let source = $0.baseAddress { base.copyMemory(from: source, byteCount: $0.count) } }
   }
 
-  deinit { free(base) }
+  deinit { PagedMemory.free(base) }
+
+  /// Where the bytes are, for who retains this object as long as it uses them.
+  package var memory: UnsafeRawPointer { UnsafeRawPointer(base) }
 
   /// Calls a closure with the bytes, which must not be used after it returns. Prefer ``span``.
   public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(

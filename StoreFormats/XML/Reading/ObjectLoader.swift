@@ -110,6 +110,11 @@ final class ObjectLoader: DocumentReader {
       hasNode = true
       return
     }
+    if let plain = ObjectIdentifierText.plainString(identifier) {
+      try nodes.beginNode(entity: found, utf8: Span(_unsafeElements: plain), line: line)
+      hasNode = true
+      return
+    }
     if ObjectIdentifierText.decodeString(identifier, into: &identifierText) {
       let text = identifierText
       try nodes.beginNode(entity: found, utf8: text.span, line: line)
@@ -363,13 +368,11 @@ final class ObjectLoader: DocumentReader {
         } else {
           try nodes.set(toOne: number, slot: slot)
         }
+      } else if let plain = ObjectIdentifierText.plainString(identifier) {
+        try refer(to: Span(_unsafeElements: plain), isToMany: plan.reading == .toMany)
       } else if ObjectIdentifierText.decodeString(identifier, into: &identifierText) {
         let text = identifierText
-        if plan.reading == .toMany {
-          try nodes.append(toManyUTF8: text.span, slot: slot)
-        } else {
-          try nodes.set(toOneUTF8: text.span, slot: slot)
-        }
+        try refer(to: text.span, isToMany: plan.reading == .toMany)
       } else {
         let reference: ReferenceObject
         do throws(PersistentStoreError) {
@@ -386,6 +389,14 @@ final class ObjectLoader: DocumentReader {
           try nodes.set(toOne: reference, slot: slot)
         }
       }
+    }
+  }
+
+  private func refer(to text: Span<UInt8>, isToMany: Bool) throws(PersistentStoreError) {
+    if isToMany {
+      try nodes.append(toManyUTF8: text, slot: slot)
+    } else {
+      try nodes.set(toOneUTF8: text, slot: slot)
     }
   }
 

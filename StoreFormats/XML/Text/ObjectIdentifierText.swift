@@ -55,6 +55,13 @@ enum ObjectIdentifierText {
     }
   }
 
+  /// The string of `s…`, if nothing in it is escaped: part of the identifier, and ASCII. Nil for others.
+  static func plainString(_ text: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
+    guard text.first == UInt8(ascii: "s") else { return nil }
+    for index in 1..<text.count where !isPlain(text[index]) { return nil }
+    return UnsafeBufferPointer(rebasing: text[1...])
+  }
+
   /// Decodes `s…` to the UTF-8 of the string. False if the identifier is of another form, or invalid.
   static func decodeString(_ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]) -> Bool {
     guard text.first == UInt8(ascii: "s") else { return false }
@@ -96,13 +103,11 @@ enum ObjectIdentifierText {
     }
   }
 
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
-      true
-    default: false
-    }
+  /// Digits, letters, and `-`, `_`, `~`: a bit for each of them, from 0 to 63 and from 64 to 127.
+  private static let plainBytes: (low: UInt64, high: UInt64) = (0x03FF_2000_0000_0000, 0x47FF_FFFE_87FF_FFFE)
+
+  @inline(__always) private static func isPlain(_ byte: UInt8) -> Bool {
+    byte < 0x80 && (byte < 0x40 ? plainBytes.low : plainBytes.high) & (1 << UInt64(byte & 63)) != 0
   }
 
   // MARK: Writing

@@ -131,9 +131,8 @@ struct ColumnJoin: @unchecked Sendable {
     target.pointee.heapCount = base + count
     target.pointee.wasted += piece.header.pointee.wasted
     for row in 0..<piece.count {
-      let extent = piece.header.pointee.extent(row)
-      if extent.length == Extent.nullLength { continue }
-      target.pointee.setExtent(piece.start + row, start: Int(extent.start) + base, length: Int(extent.length))
+      guard let extent = piece.header.pointee.extent(row) else { continue }
+      target.pointee.setExtent(piece.start + row, start: extent.start + base, length: extent.length)
     }
     if target.pointee.layout == .toMany, !numbers[piece.part].isSame {
       renumberHeap(base..<base + count, numbers[piece.part])

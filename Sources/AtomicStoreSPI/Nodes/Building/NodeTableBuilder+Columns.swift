@@ -19,6 +19,36 @@ extension NodeTableBuilder {
     }
   }
 
+  /// Adds rows as ``appendRows(entity:references:)`` does, for references of eight bytes, little-endian, in a file's
+  /// bytes, which stay where they are if they begin at a multiple of eight.
+  ///
+  /// - Throws: As for a list of references; `.malformed` if the range is not a multiple of eight bytes.
+  public func appendRows(
+    entity: Int, references: Range<Int>, of bytes: StoreBytes
+  ) throws(PersistentStoreError) {
+    precondition(entity >= 0 && entity < tables.count, "the entity does not exist")
+    guard references.count % 8 == 0 else {
+      throw PersistentStoreError(
+        .malformed, "\(references.count) bytes of references", at: StoreLocation(file: members[entity] ?? file))
+    }
+    let rows = references.count / 8
+    guard rows > 0, building[entity].count == 0, Self.canStay(references, of: bytes, width: 8) else {
+      let numbers = (0..<rows).map { row in
+        bytes.withUnsafeBytes {
+          $0.loadUnaligned(fromByteOffset: references.lowerBound + row * 8, as: Int64.self).littleEndian
+        }
+      }
+      return try appendRows(entity: entity, references: numbers.span)
+    }
+    try checkRows(entity, rows: rows, adding: rows)
+    try take((rows + 63) / 64 * 8)
+    let column = Column(.integer64, cells: references, of: bytes)
+    tables[entity].referenceNumbers = column
+    building[entity].headers[building[entity].slotCount] = column.header
+    building[entity].capacity = rows
+    building[entity].count = rows
+  }
+
   /// Fills a slot of fixed width with cells and bits as ``EntityReader/fixedCells(slot:)`` and
   /// ``EntityReader/presenceBits(slot:)`` return them. Without bits, every row has a value.
   ///
@@ -26,32 +56,100 @@ extension NodeTableBuilder {
   public func fillFixed(
     entity: Int, slot: Int, cells: Span<UInt8>, presence: Span<UInt8>?
   ) throws(PersistentStoreError) {
+    try checkFixed(entity, slot, cells, presence)
     let (header, rows) = try whole(entity, slot)
+    cells.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress { header.pointee.cells.copyMemory(from: base, byteCount: source.count) }
+    }
+    header.pointee.setPresence(presence, rows)
+    if presence != nil { header.pointee.clearNulls(rows) }
+  }
+
+  /// Fills a slot of fixed width as ``fillFixed(entity:slot:cells:presence:)`` does, with cells in a file's bytes,
+  /// which stay where they are: there is no copy of them unless one is changed later.
+  ///
+  /// They are copied all the same if the file does not have them at a multiple of a cell's size, or if a row without a
+  /// value has other bytes than zero.
+  ///
+  /// - Throws: As for a copy.
+  public func fillFixed(
+    entity: Int, slot: Int, cells: Range<Int>, of bytes: StoreBytes, presence: Span<UInt8>?
+  ) throws(PersistentStoreError) {
+    let span = bytes.span.extracting(cells)
+    try checkFixed(entity, slot, span, presence)
+    let (rows, layout) = (building[entity].count, building[entity].headers[slot].pointee.layout)
+    guard rows > 0, Self.canStay(cells, of: bytes, width: layout.width) else {
+      return try fillFixed(entity: entity, slot: slot, cells: span, presence: presence)
+    }
+    let column = Column(layout, cells: cells, of: bytes)
+    column.header.pointee.setPresence(presence, rows)
+    guard presence == nil || column.header.pointee.hasZeroNulls(rows) else {
+      return try fillFixed(entity: entity, slot: slot, cells: span, presence: presence)
+    }
+    try take((rows + 63) / 64 * 8, at: StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+    tables[entity].columns[slot] = column
+    building[entity].headers[slot] = column.header
+  }
+
+  /// Fills a slot of fixed width of which few rows have a value: with cells of those rows only, and a bit for each row
+  /// as in ``fillFixed(entity:slot:cells:presence:)``.
+  ///
+  /// - Throws: `.malformed` if the sizes do not match, or a boolean is neither 0 nor 1.
+  public func fillFixed(
+    entity: Int, slot: Int, presentCells cells: Span<UInt8>, presence: Span<UInt8>
+  ) throws(PersistentStoreError) {
+    let (header, rows) = try whole(entity, slot)
+    let (layout, width) = (header.pointee.layout, header.pointee.width)
+    guard layout.hasPresence, presence.count == (rows + 7) / 8 else {
+      throw badColumn(entity, slot, "\(presence.count) bytes of presence bits for \(rows) rows")
+    }
+    header.pointee.cells.initializeMemory(as: UInt8.self, repeating: 0, count: rows * width)
+    header.pointee.setPresence(presence, rows)
+    let stored = cells.withUnsafeBytes { source in
+      var place = 0
+      for word in 0..<(rows + 63) / 64 {
+        var bits = header.pointee.presence[word]
+        while bits != 0 {
+          guard let base = source.baseAddress, place + width <= source.count else { return -1 }
+          let row = word * 64 + bits.trailingZeroBitCount
+          (header.pointee.cells + row * width).copyMemory(from: base + place, byteCount: width)
+          place += width
+          bits &= bits - 1
+        }
+      }
+      return place
+    }
+    guard stored == cells.count else {
+      throw badColumn(
+        entity, slot, "\(cells.count) bytes of cells, but the presence bits are of another number of rows")
+    }
+    if layout == .boolean { try checkBooleans(entity, slot, cells) }
+  }
+
+  private func checkBooleans(_ entity: Int, _ slot: Int, _ cells: Span<UInt8>) throws(PersistentStoreError) {
+    for index in 0..<cells.count where cells[index] > 1 {
+      throw badColumn(entity, slot, "\(cells[index]) is not a boolean")
+    }
+  }
+
+  private func checkFixed(
+    _ entity: Int, _ slot: Int, _ cells: Span<UInt8>, _ presence: Span<UInt8>?
+  ) throws(PersistentStoreError) {
+    checkSlot(entity, slot)
+    let (header, rows) = (building[entity].headers[slot], building[entity].count)
     let layout = header.pointee.layout
-    guard layout.hasPresence, cells.count == rows * header.pointee.width else {
+    guard layout.hasPresence, cells.count == rows * layout.width else {
       throw badColumn(entity, slot, "\(cells.count) bytes for \(rows) cells")
     }
     if let presence, presence.count != (rows + 7) / 8 {
       throw badColumn(entity, slot, "\(presence.count) bytes of presence bits for \(rows) rows")
     }
-    if layout == .boolean {
-      for index in 0..<cells.count where cells[index] > 1 {
-        throw badColumn(entity, slot, "\(cells[index]) is not a boolean")
-      }
-    }
-    cells.withUnsafeBufferPointer { source in
-      if let base = source.baseAddress { header.pointee.cells.copyMemory(from: base, byteCount: source.count) }
-    }
-    let words = (rows + 63) / 64
-    header.pointee.presence.initialize(repeating: presence == nil ? UInt64.max : 0, count: words)
-    presence?.withUnsafeBufferPointer { source in
-      if let base = source.baseAddress {
-        UnsafeMutableRawPointer(header.pointee.presence).copyMemory(from: base, byteCount: source.count)
-      }
-    }
-    if rows & 63 != 0, words > 0 { header.pointee.presence[words - 1] &= (1 << UInt64(rows & 63)) - 1 }
-    guard presence != nil else { return }
-    header.pointee.clearNulls(rows)
+    if layout == .boolean { try checkBooleans(entity, slot, cells) }
+  }
+
+  /// Whether values of that many bytes can be read where they are in memory.
+  private static func canStay(_ range: Range<Int>, of bytes: StoreBytes, width: Int) -> Bool {
+    UInt(bitPattern: bytes.memory + range.lowerBound) % UInt(min(width, 8)) == 0
   }
 
   /// Fills a slot of variable-length values (string, URI, data, transformable, decimal text): a length for each row,
@@ -61,58 +159,89 @@ extension NodeTableBuilder {
   public func fillBytes(
     entity: Int, slot: Int, lengths: Span<UInt32>, heap: Span<UInt8>
   ) throws(PersistentStoreError) {
-    let (header, rows) = try whole(entity, slot)
-    guard header.pointee.layout == .bytes, lengths.count == rows else {
-      throw badColumn(entity, slot, "\(lengths.count) lengths for \(rows) rows")
-    }
-    if heap.count < Int(UInt32.max) { try reserve(heap.count, header) }
-    guard heap.count < Int(UInt32.max), header.pointee.reserveHeap(heap.count) else {
+    let header = try checkedBytes(entity, slot, lengths)
+    try reserve(heap.count, header)
+    guard header.pointee.reserveHeap(heap.count) else {
       throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
     }
-    let type = model.records[entity].slots[slot].attributeType
-    if let problem = Self.fill(header, lengths, heap, isText: type == .string || type == .uri) {
-      throw badColumn(entity, slot, problem)
-    }
-    if type == .decimal {
-      for row in 0..<rows where header.pointee.isPresent(row) {
-        let text = Span(_unsafeElements: header.pointee.bytes(row))
-        if Self.isPlainDecimal(text) { continue }
-        guard let value = DecimalNumber(utf8: text) else {
-          throw badColumn(entity, slot, "row \(row) is not a decimal number")
-        }
-        // Normalise other spellings, such as 1e5 for 1E+5: equal graphs must result in equal bytes.
-        var exact: [UInt8] = []
-        value.append(to: &exact)
-        if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }
-        try reserve(exact.count, header)
-        let stored = exact.withUnsafeBytes { header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
-        guard stored else {
-          throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
-        }
-      }
-    }
-  }
-
-  /// Copies bytes into a column that has room for them, and returns what is wrong with them; nil for nothing.
-  static func fill(
-    _ header: UnsafeMutablePointer<ColumnHeader>, _ lengths: Span<UInt32>, _ heap: Span<UInt8>, isText: Bool
-  ) -> String? {
     heap.withUnsafeBufferPointer { source in
       if let base = source.baseAddress { header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
     }
     header.pointee.heapCount = heap.count
+    try divideBytes(entity, slot, lengths, heap)
+  }
+
+  /// Fills a slot of variable-length values as ``fillBytes(entity:slot:lengths:heap:)`` does, with values in a file's
+  /// bytes, which stay where they are: there is no copy of them unless values are added later.
+  ///
+  /// - Throws: As for a copy.
+  public func fillBytes(
+    entity: Int, slot: Int, lengths: Span<UInt32>, heap: Range<Int>, of bytes: StoreBytes
+  ) throws(PersistentStoreError) {
+    let header = try checkedBytes(entity, slot, lengths)
+    guard heap.count < Extent.greatestHeap else {
+      throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+    }
+    let span = bytes.span.extracting(heap)
+    if lengths.count > 0 { tables[entity].columns[slot].borrow(heap: heap, of: bytes) }
+    header.pointee.heapCount = heap.count
+    try divideBytes(entity, slot, lengths, span)
+  }
+
+  private func checkedBytes(
+    _ entity: Int, _ slot: Int, _ lengths: Span<UInt32>
+  ) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
+    let (header, rows) = try whole(entity, slot)
+    guard header.pointee.layout == .bytes, lengths.count == rows else {
+      throw badColumn(entity, slot, "\(lengths.count) lengths for \(rows) rows")
+    }
+    return header
+  }
+
+  /// Gives each row its part of a slot's heap.
+  private func divideBytes(
+    _ entity: Int, _ slot: Int, _ lengths: Span<UInt32>, _ heap: Span<UInt8>
+  ) throws(PersistentStoreError) {
+    let header = building[entity].headers[slot]
+    let type = model.records[entity].slots[slot].attributeType
+    if let problem = Self.divide(header, lengths, heap, isText: type == .string || type == .uri) {
+      throw badColumn(entity, slot, problem)
+    }
+    guard type == .decimal else { return }
+    for row in 0..<lengths.count where header.pointee.isPresent(row) {
+      let text = Span(_unsafeElements: header.pointee.bytes(row))
+      if Self.isPlainDecimal(text) { continue }
+      guard let value = DecimalNumber(utf8: text) else {
+        throw badColumn(entity, slot, "row \(row) is not a decimal number")
+      }
+      // Normalise other spellings, such as 1e5 for 1E+5: equal graphs must result in equal bytes.
+      var exact: [UInt8] = []
+      value.append(to: &exact)
+      if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }
+      try reserve(exact.count, header)
+      let stored = exact.withUnsafeBytes { header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+      guard stored else {
+        throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+      }
+    }
+  }
+
+  /// Gives each row its part of a heap, and returns what is wrong with the lengths or bytes; nil for nothing.
+  static func divide(
+    _ header: UnsafeMutablePointer<ColumnHeader>, _ lengths: Span<UInt32>, _ heap: Span<UInt8>, isText: Bool
+  ) -> String? {
     if isText, !isUTF8(heap) { return "the string is not UTF-8" }
     var start = 0
     for row in 0..<lengths.count {
       let length = lengths[row]
-      if length == Extent.nullLength {
+      if length == .max {
         header.pointee.setCell(row, UInt64.max)
         continue
       }
       guard Int(length) <= heap.count - start else { return "the lengths exceed the number of bytes" }
       // The whole heap is UTF-8, so a value is too unless it starts inside a scalar.
       if isText, length > 0, heap[start] & 0xC0 == 0x80 { return "the string is not UTF-8" }
-      header.pointee.setExtent(row, start: start, length: Int(length))
+      guard header.pointee.placeValue(row, start: start, length: Int(length)) else { return "more than 256 GiB" }
       start += Int(length)
     }
     return start == heap.count ? nil : "\(heap.count - start) unused bytes"
@@ -159,19 +288,32 @@ extension NodeTableBuilder {
   /// Gives each row its part of a to-many's heap, and returns what is wrong with the counts; nil for nothing.
   static func divide(_ header: UnsafeMutablePointer<ColumnHeader>, _ counts: Span<UInt32>) -> String? {
     var start = 0
+    let end = header.pointee.heapCount
     for row in 0..<counts.count {
       let count = Int(counts[row])
-      guard count <= header.pointee.heapCount - start else { return "the counts exceed the number of references" }
-      // A list from an earlier fill would refer beyond the remaining part of the heap.
-      if count > 0 { header.pointee.setExtent(row, start: start, length: count) } else { header.pointee.setNull(row) }
+      guard count <= end - start else { return "the counts exceed the number of references" }
+      if count == 0 {
+        // A list from an earlier fill would refer beyond the remaining part of the heap.
+        header.pointee.setNull(row)
+      } else if !header.pointee.placeValue(row, start: start, length: count) {
+        return "more than 2^38 references"
+      }
       start += count
     }
-    return start == header.pointee.heapCount ? nil : "unused references"
+    return start == end ? nil : "unused references"
   }
 
   /// Sets one value in rows added by ``appendRows(entity:references:)``, for values that cannot be set by column.
   public func set(_ value: StoredValue, entity: Int, row: Int, slot: Int) throws(PersistentStoreError) {
     precondition(row >= 0 && row < building[entity].count, "the row does not exist")
+    checkSlot(entity, slot)
+    if building[entity].headers[slot].pointee.borrowsCells {
+      let rows = building[entity].count
+      try take(ColumnHeader.size(building[entity].headers[slot].pointee.layout, rows: rows))
+      let column = Column(copying: tables[entity].columns[slot], rows: rows)
+      tables[entity].columns[slot] = column
+      building[entity].headers[slot] = column.header
+    }
     state.pointee.entity = entity
     state.pointee.row = row
     current.initialize(to: building[entity])
@@ -181,13 +323,22 @@ extension NodeTableBuilder {
   func whole(
     _ entity: Int, _ slot: Int
   ) throws(PersistentStoreError) -> (UnsafeMutablePointer<ColumnHeader>, Int) {
-    precondition(
-      tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "the slot does not exist")
+    checkSlot(entity, slot)
+    if building[entity].headers[slot].pointee.isBorrowed {
+      let column = Column.none(building[entity].headers[slot].pointee.layout)
+      tables[entity].columns[slot] = column
+      building[entity].headers[slot] = column.header
+    }
     // Not the shared column, even without rows: the input may be inconsistent.
     if building[entity].headers[slot].pointee.capacity < max(building[entity].count, 1) {
       try ownColumn(entity, slot, rows: max(building[entity].count, 1), row: nil)
     }
     return (building[entity].headers[slot], building[entity].count)
+  }
+
+  private func checkSlot(_ entity: Int, _ slot: Int) {
+    precondition(
+      tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "the slot does not exist")
   }
 
   func badColumn(_ entity: Int, _ slot: Int, _ message: String) -> PersistentStoreError {

@@ -59,7 +59,7 @@ extension NodeTableBuilder {
         let others = parts.map { $0.nodes.building[index].headers[slot] }.filter { $0.pointee.capacity > 0 }
         guard !others.isEmpty else { continue }
         let units = others.reduce(own.pointee.heapCount) { $0 + $1.pointee.heapCount }
-        guard units < Int(UInt32.max) / 2 else { return false }
+        guard units < Extent.greatestHeap / 2 else { return false }
         bytes += ColumnHeader.size(own.pointee.layout, rows: rows) + units * own.pointee.layout.heapUnit + 4096
       }
     }

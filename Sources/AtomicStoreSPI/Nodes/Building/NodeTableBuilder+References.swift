@@ -98,7 +98,9 @@ extension NodeTableBuilder {
         for place in start..<(start + count) {
           (header.pointee.heap + place * 8).storeBytes(of: references[place].cell, as: UInt64.self)
         }
-        header.pointee.setExtent(row, start: start, length: count)
+        guard header.pointee.placeValue(row, start: start, length: count) else {
+          throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+        }
       } else {
         header.pointee.setCell(row, references[start].cell)
       }

@@ -27,6 +27,8 @@ extension NodeTableBuilder {
     // The lookups are then their only owners.
     for index in model.records.indices { texts[index] = TextMentions() }
     textRows = []
+    // The parts of a file are gone.
+    PagedMemory.trim()
     return skipped.isEmpty ? result : try result.canonical()
   }
 

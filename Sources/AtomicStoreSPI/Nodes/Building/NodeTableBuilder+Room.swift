@@ -48,7 +48,8 @@ extension NodeTableBuilder {
 
   @inline(never)
   private func growHeap(_ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) {
-    let before = header.pointee.heapCapacity
+    // A borrowed heap was not counted; it is copied now.
+    let before = header.pointee.borrowsHeap ? 0 : header.pointee.heapCapacity
     // The caller checks whether an extent can address it.
     guard header.pointee.reserveHeap(units) else { return }
     try take((header.pointee.heapCapacity - before) * header.pointee.layout.heapUnit)
@@ -69,6 +70,34 @@ extension NodeTableBuilder {
     room -= bytes
     guard room < 0 else { return }
     throw limits.memoryExceeded(at: location() ?? self.location())
+  }
+
+  /// - Throws: `.invalidValue` for an abstract entity, `.limitExceeded` for too many rows.
+  func checkRows(_ entity: Int, rows: Int, adding more: Int) throws(PersistentStoreError) {
+    let entry = building + entity
+    let name = model.records[entity].description.name
+    guard !entry.pointee.isAbstract else {
+      throw PersistentStoreError(
+        .invalidValue, "\(name) is abstract and cannot have objects", at: StoreLocation(file: file, entity: name))
+    }
+    guard rows < Int(Int32.max) else {
+      throw PersistentStoreError(.limitExceeded, "more than 2^31 objects of \(name)", at: StoreLocation(file: file))
+    }
+    // Room for rows is reserved in batches, so this error cannot tell the actual number of objects, only that it
+    // exceeds the limit.
+    roomForRows += rows - entry.pointee.capacity
+    if roomForRows > limits.objects { try checkCount(adding: more) }
+  }
+
+  /// - Throws: `.limitExceeded` if that many further objects exceed the limit.
+  func checkCount(adding more: Int) throws(PersistentStoreError) {
+    let count = tables.indices.reduce(more) { $0 + building[$1].count }
+    guard count <= limits.objects else {
+      throw PersistentStoreError(
+        .limitExceeded,
+        "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
+        at: StoreLocation(file: file))
+    }
   }
 
   /// Gives every slot of an entity with rows a column, once all references are resolved.

@@ -10,7 +10,7 @@ extension NodeTableBuilder {
   ///   - lengths: The length of each row's reference in bytes, all bits set where it is an integer.
   ///   - heap: The UTF-8 of all references, concatenated.
   /// - Throws: `.malformed` if the sizes do not match, or the bytes are not UTF-8; `.internalInconsistency` if string
-  ///   references of the entity were set already; `.limitExceeded` for more than 4 GiB.
+  ///   references of the entity were set already; `.limitExceeded` for more than 256 GiB.
   public func fillReferenceTexts(
     entity: Int, lengths: Span<UInt32>, heap: Span<UInt8>
   ) throws(PersistentStoreError) {
@@ -21,11 +21,14 @@ extension NodeTableBuilder {
       throw badReferences(entity, "\(lengths.count) lengths of references for \(rows) rows")
     }
     let column = Column(.bytes)
-    guard heap.count < Int(UInt32.max) else { throw .columnFull(entityLocation(entity)) }
     try take(ColumnHeader.size(.bytes, rows: rows) + heap.count, at: entityLocation(entity))
     column.header.pointee.grow(to: rows)
     guard column.header.pointee.reserveHeap(heap.count) else { throw .columnFull(entityLocation(entity)) }
-    if let problem = Self.fill(column.header, lengths, heap, isText: true) {
+    heap.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress { column.header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
+    }
+    column.header.pointee.heapCount = heap.count
+    if let problem = Self.divide(column.header, lengths, heap, isText: true) {
       throw badReferences(entity, "references: \(problem)")
     }
     hasRowReferences = true

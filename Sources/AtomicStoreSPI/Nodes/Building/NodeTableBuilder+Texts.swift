@@ -97,7 +97,7 @@ extension NodeTableBuilder {
 
   /// The column of an entity's string references.
   ///
-  /// - Throws: `.limitExceeded` for more than 4 GiB.
+  /// - Throws: `.limitExceeded` for more than 256 GiB.
   func textColumn(_ entity: Int, rows: Int) throws(PersistentStoreError) -> Column {
     let column = Column(.bytes)
     column.header.pointee.grow(to: rows)

@@ -249,18 +249,7 @@ public final class NodeTableBuilder {
 
   func grow(_ entity: Int, to rows: Int, adding more: Int) throws(PersistentStoreError) {
     let entry = building + entity
-    let name = model.records[entity].description.name
-    guard !entry.pointee.isAbstract else {
-      throw PersistentStoreError(
-        .invalidValue, "\(name) is abstract and cannot have objects", at: StoreLocation(file: file, entity: name))
-    }
-    guard rows < Int(Int32.max) else {
-      throw PersistentStoreError(.limitExceeded, "more than 2^31 objects of \(name)", at: StoreLocation(file: file))
-    }
-    // Room for rows is reserved in batches, so this error cannot tell the actual number of objects, only that it
-    // exceeds the limit.
-    roomForRows += rows - entry.pointee.capacity
-    if roomForRows > limits.objects { try checkCount(adding: more) }
+    try checkRows(entity, rows: rows, adding: more)
     // The columns of values grow when a row beyond their end has a value.
     try ownColumn(entity, entry.pointee.slotCount, rows: rows, row: nil)
     if let lines = entry.pointee.lines {
@@ -271,17 +260,6 @@ public final class NodeTableBuilder {
       entry.pointee.lines = bigger
     }
     entry.pointee.capacity = rows
-  }
-
-  /// - Throws: `.limitExceeded` if that many further objects exceed the limit.
-  func checkCount(adding more: Int) throws(PersistentStoreError) {
-    let count = tables.indices.reduce(more) { $0 + building[$1].count }
-    guard count <= limits.objects else {
-      throw PersistentStoreError(
-        .limitExceeded,
-        "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
-        at: StoreLocation(file: file))
-    }
   }
 
   func noteLine(_ entry: UnsafeMutablePointer<Building>, _ row: Int, _ line: Int) {

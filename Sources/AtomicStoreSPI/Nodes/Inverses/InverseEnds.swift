@@ -90,75 +90,31 @@ struct InverseEnds {
     return count
   }
 
-  /// Transposes the first end, which produces each list of the second in ascending order, and compares.
+  /// Both ends have the same pairs of nodes, in whatever order. Their digests are compared, which takes no memory and
+  /// reads each list once.
   private func agreeManyToMany(_ first: Columns, _ second: Columns) -> Bool {
-    // Rows of all entities of the second end are numbered consecutively.
-    var offsets = [Int](repeating: -1, count: tables.count)
-    var rows = 0
-    for (entity, column) in second.enumerated() where column != nil {
-      offsets[entity] = rows
-      rows += tables[entity].count
-    }
-    guard let (ends, named) = transposed(first, offsets, rows: rows) else { return false }
-    var sorted: [UInt64] = []
-    for (entity, column) in second.enumerated() {
+    var ends = (PairDigest(), PairDigest())
+    return add(first, others: second, to: &ends.0) { ($0, $1) }
+      && add(second, others: first, to: &ends.1) { ($1, $0) }
+      && ends.0 == ends.1
+  }
+
+  /// Adds the pairs of an end; false if it names a node that cannot take part.
+  @inline(__always) private func add(
+    _ columns: Columns, others: Columns, to digest: inout PairDigest, _ pair: (UInt64, UInt64) -> (UInt64, UInt64)
+  ) -> Bool {
+    for (entity, column) in columns.enumerated() {
       guard let column else { continue }
       for row in 0..<tables[entity].count {
-        let members = column.pointee.handles(row)
-        let place = offsets[entity] + row
-        let start = place == 0 ? 0 : ends[place - 1]
-        guard members.count == ends[place] - start else { return false }
-        var isSame = true
-        for index in members.indices where members[index] != named[start + index] {
-          isSame = false
-          break
+        let node = NodeHandle(entity: entity, row: row).bits
+        for bits in column.pointee.handles(row) {
+          guard others[NodeHandle(bits: bits).entity] != nil else { return false }
+          let (one, other) = pair(node, bits)
+          digest.add(one, other)
         }
-        if isSame { continue }
-        // An ordered list, or references that are not in the order of rows.
-        sorted.removeAll(keepingCapacity: true)
-        sorted.append(contentsOf: members)
-        sorted.sort()
-        guard sorted.elementsEqual(named[start..<ends[place]]) else { return false }
       }
     }
     return true
-  }
-
-  /// The nodes that name each row, in one array, and where each row's part ends; nil if a node is named that cannot
-  /// take part.
-  private func transposed(_ columns: Columns, _ offsets: [Int], rows: Int) -> (ends: [Int], named: [UInt64])? {
-    var places = [Int](repeating: 0, count: rows)
-    for (entity, column) in columns.enumerated() {
-      guard let column else { continue }
-      for row in 0..<tables[entity].count {
-        for bits in column.pointee.handles(row) {
-          let node = NodeHandle(bits: bits)
-          guard offsets[node.entity] >= 0 else { return nil }
-          places[offsets[node.entity] + node.row] += 1
-        }
-      }
-    }
-    var total = 0
-    for place in places.indices {
-      let count = places[place]
-      places[place] = total
-      total += count
-    }
-    var named = [UInt64](repeating: 0, count: total)
-    for (entity, column) in columns.enumerated() {
-      guard let column else { continue }
-      for row in 0..<tables[entity].count {
-        let source = NodeHandle(entity: entity, row: row).bits
-        for bits in column.pointee.handles(row) {
-          let node = NodeHandle(bits: bits)
-          let place = offsets[node.entity] + node.row
-          named[places[place]] = source
-          places[place] += 1
-        }
-      }
-    }
-    // Each index has advanced from the start of its row's part to its end.
-    return (places, named)
   }
 
   // MARK: Where they do not

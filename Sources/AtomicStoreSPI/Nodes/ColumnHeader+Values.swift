@@ -1,0 +1,55 @@
+/// Values of variable length.
+extension ColumnHeader {
+  /// Appends bytes to the heap and sets the cell's extent. False if the heap is full.
+  @inline(__always) mutating func setBytes(_ row: Int, _ source: UnsafeRawPointer?, count: Int) -> Bool {
+    guard beginValue(count) else { return false }
+    if let source, count > 0 { (heap + heapCount).copyMemory(from: source, byteCount: count) }
+    setExtent(row, start: heapCount, length: count)
+    heapCount += count
+    return true
+  }
+
+  mutating func setHandles(_ row: Int, _ handles: [UInt64]) -> Bool {
+    guard beginValue(handles.count) else { return false }
+    handles.withUnsafeBytes { source in
+      if let base = source.baseAddress { (heap + heapCount * 8).copyMemory(from: base, byteCount: source.count) }
+    }
+    setExtent(row, start: heapCount, length: handles.count)
+    heapCount += handles.count
+    return true
+  }
+
+  /// Removes null handles from a row's list in place.
+  mutating func removeNullHandles(_ row: Int) {
+    let list = handles(row)
+    var kept = 0
+    for bits in list where bits != NodeHandle.nullBits {
+      list[kept] = bits
+      kept += 1
+    }
+    guard kept > 0, let place = extent(row) else { return setNull(row) }
+    if Extent.isLong(kept) { storeLength(kept, before: place.start) }
+    setExtent(row, start: place.start, length: kept)
+  }
+
+  /// Adds an element to a row's list, moving the list to the heap's end if it is not there.
+  @inline(__always) mutating func appendHandle(_ row: Int, _ bits: UInt64) -> Bool {
+    let place = extent(row)
+    let length = place?.length ?? 0
+    var start = place?.start ?? heapCount
+    // A list that becomes a long one gets room for its length before it.
+    if start + length != heapCount || length + 1 == Extent.leastLongLength {
+      guard beginValue(length + 1) else { return false }
+      (heap + heapCount * 8).copyMemory(from: heap + start * 8, byteCount: length * 8)
+      start = heapCount
+      heapCount += length
+    } else {
+      guard reserveHeap(1) else { return false }
+      if Extent.isLong(length + 1) { storeLength(length + 1, before: start) }
+    }
+    (heap + heapCount * 8).storeBytes(of: bits, as: UInt64.self)
+    heapCount += 1
+    setExtent(row, start: start, length: length + 1)
+    return true
+  }
+}

@@ -1,0 +1,357 @@
+import StoreFiles
+
+/// The layout of a column's cells.
+enum CellLayout: UInt8, Sendable, CaseIterable {
+  case boolean, integer16, integer32, integer64, float, double, uuid
+  /// An extent in the column's heap of bytes.
+  case bytes
+  /// A handle, or all bits set for null.
+  case toOne
+  /// An extent in the column's heap of handles.
+  case toMany
+
+  var width: Int {
+    switch self {
+    case .boolean: 1
+    case .integer16: 2
+    case .integer32, .float: 4
+    case .integer64, .double, .bytes, .toOne, .toMany: 8
+    case .uuid: 16
+    }
+  }
+  /// Whether null is a bit beside the cells rather than a special value.
+  var hasPresence: Bool {
+    switch self {
+    case .bytes, .toOne, .toMany: false
+    default: true
+    }
+  }
+  var hasHeap: Bool { self == .bytes || self == .toMany }
+  var heapUnit: Int { self == .toMany ? 8 : 1 }
+
+  init(_ kind: Slot.Kind) {
+    switch kind {
+    case .toOne: self = .toOne
+    case .toMany: self = .toMany
+    case .attribute(let type):
+      switch type {
+      case .boolean: self = .boolean
+      case .integer16: self = .integer16
+      case .integer32: self = .integer32
+      case .integer64: self = .integer64
+      case .float: self = .float
+      case .double, .date: self = .double
+      case .uuid: self = .uuid
+      // Decimals are stored as their exact text, so that text formats need no arithmetic.
+      case .string, .uri, .binaryData, .transformable, .decimal, .undefined, .composite: self = .bytes
+      }
+    }
+  }
+}
+
+/// The values of one property for all rows of one entity: cells of fixed width, a bitmap of non-null cells, and a heap
+/// for values of variable length. Raw memory, since a load writes ten million cells: an array element in a class takes
+/// 17 ns, this takes 1.
+///
+/// Cells or heap may be borrowed: part of a file's bytes, that are never written to and that the ``Column`` retains.
+struct ColumnHeader {
+  let layout: CellLayout
+  let width: Int
+  var cells: UnsafeMutableRawPointer
+  var presence: UnsafeMutablePointer<UInt64>
+  var capacity = 0
+  var heap: UnsafeMutableRawPointer
+  /// In units: bytes, or handles.
+  var heapCount = 0
+  var heapCapacity = 0
+  /// Units that are not used by any cell because their values were replaced.
+  var wasted = 0
+  var borrowsCells = false
+  var borrowsHeap = false
+  var isBorrowed: Bool { borrowsCells || borrowsHeap }
+
+  init(_ layout: CellLayout) {
+    self.layout = layout
+    width = layout.width
+    cells = Self.resized(nil, 16)
+    presence = Self.resized(nil, 8).bindMemory(to: UInt64.self, capacity: 1)
+    heap = Self.resized(nil, 8)
+  }
+
+  func deallocate() {
+    if !borrowsCells { PagedMemory.free(cells) }
+    PagedMemory.free(presence)
+    if !borrowsHeap { PagedMemory.free(heap) }
+  }
+
+  /// Large blocks grow where they are, or by remapping pages: a new one would be copied.
+  private static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
+    // Out of memory: Swift's allocation reports it and terminates, as everywhere else.
+    PagedMemory.resized(memory, to: max(bytes, 16)) ?? .allocate(byteCount: bytes, alignment: 16)
+  }
+
+  /// Grows to `rows`; the new rows are null.
+  mutating func grow(to rows: Int) {
+    guard rows > capacity else { return }
+    resizeCells(rows)
+    // Null is all bits set, in an extent or a handle.
+    (cells + capacity * width).initializeMemory(
+      as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: (rows - capacity) * width)
+    if layout.hasPresence {
+      let words = (rows + 63) / 64
+      let old = (capacity + 63) / 64
+      presence = Self.resized(presence, words * 8).bindMemory(to: UInt64.self, capacity: words)
+      (presence + old).initialize(repeating: 0, count: words - old)
+    }
+    capacity = rows
+  }
+
+  /// Releases memory reserved in excess.
+  mutating func shrink(to rows: Int) {
+    guard rows < capacity else { return }
+    if !borrowsCells { resizeCells(rows) }
+    capacity = rows
+    if heapCapacity > heapCount { reallocateHeap(heapCount) }
+  }
+
+  private mutating func resizeCells(_ rows: Int) {
+    guard borrowsCells else {
+      cells = Self.resized(cells, rows * width)
+      return
+    }
+    let own = Self.resized(nil, rows * width)
+    own.copyMemory(from: cells, byteCount: min(rows, capacity) * width)
+    cells = own
+    borrowsCells = false
+  }
+
+  mutating func reallocateHeap(_ units: Int) {
+    if borrowsHeap {
+      let own = Self.resized(nil, units * layout.heapUnit)
+      own.copyMemory(from: heap, byteCount: min(units, heapCount) * layout.heapUnit)
+      heap = own
+      borrowsHeap = false
+    } else {
+      heap = Self.resized(heap, units * layout.heapUnit)
+    }
+    heapCapacity = units
+  }
+
+  /// Takes cells of fixed width from elsewhere, all of which have a value.
+  mutating func borrow(cells other: UnsafeRawPointer, rows: Int) {
+    if !borrowsCells { PagedMemory.free(cells) }
+    cells = UnsafeMutableRawPointer(mutating: other)
+    borrowsCells = true
+    let words = (rows + 63) / 64
+    presence = Self.resized(presence, words * 8).bindMemory(to: UInt64.self, capacity: words)
+    capacity = rows
+    setPresence(nil, rows)
+  }
+
+  /// Takes the bytes of values from elsewhere.
+  mutating func borrow(heap other: UnsafeRawPointer, count: Int) {
+    if !borrowsHeap { PagedMemory.free(heap) }
+    heap = UnsafeMutableRawPointer(mutating: other)
+    borrowsHeap = true
+    heapCount = count
+    heapCapacity = count
+    wasted = 0
+  }
+
+  /// Reserves room for `units` more at the heap's end. False if the heap would exceed what an extent can address.
+  @inline(__always) mutating func reserveHeap(_ units: Int) -> Bool {
+    let needed = heapCount + units
+    if needed > heapCapacity {
+      guard needed < Extent.greatestHeap else { return false }
+      reallocateHeap(max(needed, min(heapCapacity + heapCapacity / 2, Extent.greatestHeap), 64))
+    }
+    return true
+  }
+
+  /// Reserves room at the heap's end for a value of that many units, which begins at ``heapCount`` then.
+  @inline(__always) mutating func beginValue(_ units: Int) -> Bool {
+    if Extent.isLong(units) { return beginLongValue(units) }
+    return reserveHeap(units)
+  }
+  @inline(never) private mutating func beginLongValue(_ units: Int) -> Bool {
+    let before = lengthUnits(units)
+    guard reserveHeap(before + units) else { return false }
+    heapCount += before
+    storeLength(units, before: heapCount)
+    return true
+  }
+  func storeLength(_ units: Int, before start: Int) {
+    (heap + start * layout.heapUnit - 8).storeBytes(of: UInt64(truncatingIfNeeded: units), as: UInt64.self)
+  }
+
+  @inline(__always) func isPresent(_ row: Int) -> Bool {
+    switch layout {
+    case .bytes, .toMany, .toOne: cell(row, as: UInt64.self) != NodeHandle.nullBits
+    default: presence[row >> 6] & (1 << UInt64(row & 63)) != 0
+    }
+  }
+  @inline(__always) func markPresent(_ row: Int) { presence[row >> 6] |= 1 << UInt64(row & 63) }
+
+  func setNull(_ row: Int) {
+    if layout.hasPresence {
+      presence[row >> 6] &= ~(1 << UInt64(row & 63))
+      (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0, count: width)
+    } else {
+      (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0xFF, count: width)
+    }
+  }
+
+  /// Sets which rows have a value: a bit for each, or all.
+  func setPresence(_ bits: Span<UInt8>?, _ rows: Int) {
+    let words = (rows + 63) / 64
+    presence.initialize(repeating: bits == nil ? .max : 0, count: words)
+    bits?.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress {
+        UnsafeMutableRawPointer(presence).copyMemory(from: base, byteCount: source.count)
+      }
+    }
+    if rows & 63 != 0, words > 0 { presence[words - 1] &= (1 << UInt64(rows & 63)) - 1 }
+  }
+
+  /// Whether null cells of fixed width are zero in memory.
+  func hasZeroNulls(_ rows: Int) -> Bool {
+    for word in 0..<(rows + 63) / 64 where presence[word] != .max {
+      let (first, end) = (word * 64, min(word * 64 + 64, rows))
+      let present = presence[word]
+      if present == 0 {
+        guard isZero(first * width, (end - first) * width) else { return false }
+        continue
+      }
+      for row in first..<end where present & (1 << UInt64(row & 63)) == 0 {
+        guard isZero(row * width, width) else { return false }
+      }
+    }
+    return true
+  }
+
+  private func isZero(_ start: Int, _ count: Int) -> Bool {
+    var bits: UInt64 = 0
+    for word in 0..<count / 8 { bits |= cells.loadUnaligned(fromByteOffset: start + word * 8, as: UInt64.self) }
+    for byte in start + count / 8 * 8..<start + count {
+      bits |= UInt64(cells.load(fromByteOffset: byte, as: UInt8.self))
+    }
+    return bits == 0
+  }
+
+  /// Makes null cells of fixed width zero in memory, whatever is there.
+  func clearNulls(_ rows: Int) {
+    for word in 0..<(rows + 63) / 64 where presence[word] != .max {
+      let first = word * 64
+      let end = min(first + 64, rows)
+      guard presence[word] != 0 else {
+        (cells + first * width).initializeMemory(as: UInt8.self, repeating: 0, count: (end - first) * width)
+        continue
+      }
+      let present = presence[word]
+      for row in first..<end where present & (1 << UInt64(row & 63)) == 0 {
+        (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0, count: width)
+      }
+    }
+  }
+
+  @inline(__always) func cell<Value: BitwiseCopyable>(_ row: Int, as type: Value.Type) -> Value {
+    cells.load(fromByteOffset: row &* MemoryLayout<Value>.size, as: type)
+  }
+  @inline(__always) func setCell<Value: BitwiseCopyable>(_ row: Int, _ value: Value) {
+    cells.storeBytes(of: value, toByteOffset: row &* MemoryLayout<Value>.size, as: Value.self)
+  }
+  /// Nil for null.
+  @inline(__always) func extent(_ row: Int) -> Extent? {
+    Extent(cell: cell(row, as: UInt64.self), heap: heap, unit: layout.heapUnit)
+  }
+  /// The length of a long value must be in the heap already.
+  @inline(__always) func setExtent(_ row: Int, start: Int, length: Int) {
+    setCell(row, Extent.cell(start: start, length: length))
+  }
+  /// Gives a row a value that is in the heap, without its length: a long one moves to the end. False if the heap is
+  /// full.
+  @inline(__always) mutating func placeValue(_ row: Int, start: Int, length: Int) -> Bool {
+    if Extent.isLong(length) { return moveToEnd(row, start: start, length: length) }
+    setExtent(row, start: start, length: length)
+    return true
+  }
+  @inline(never) private mutating func moveToEnd(_ row: Int, start: Int, length: Int) -> Bool {
+    guard beginValue(length) else { return false }
+    let unit = layout.heapUnit
+    (heap + heapCount * unit).copyMemory(from: heap + start * unit, byteCount: length * unit)
+    setExtent(row, start: heapCount, length: length)
+    heapCount += length
+    wasted += length
+    return true
+  }
+
+  @inline(__always) func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8> {
+    guard let place = Extent(cell: cell(row, as: UInt64.self), heap: heap, unit: 1) else {
+      return UnsafeBufferPointer(start: nil, count: 0)
+    }
+    return UnsafeBufferPointer(
+      start: UnsafePointer((heap + place.start).assumingMemoryBound(to: UInt8.self)), count: place.length)
+  }
+  @inline(__always) func handles(_ row: Int) -> UnsafeMutableBufferPointer<UInt64> {
+    guard let place = Extent(cell: cell(row, as: UInt64.self), heap: heap, unit: 8) else {
+      return UnsafeMutableBufferPointer(start: nil, count: 0)
+    }
+    return UnsafeMutableBufferPointer(
+      start: (heap + place.start * 8).assumingMemoryBound(to: UInt64.self), count: place.length)
+  }
+
+  /// The size of that many rows in bytes.
+  static func size(_ layout: CellLayout, rows: Int) -> Int {
+    rows * layout.width + (layout.hasPresence ? (rows + 63) / 64 * 8 : 0)
+  }
+
+  /// The number of heap units of a row's value, with those of a long value's length.
+  func heapLength(_ row: Int) -> Int {
+    guard layout.hasHeap, let length = extent(row)?.length else { return 0 }
+    return length + lengthUnits(length)
+  }
+  private func lengthUnits(_ length: Int) -> Int { Extent.isLong(length) ? 8 / layout.heapUnit : 0 }
+
+  /// Counts the heap units of a replaced value, and compacts the heap when more than half of it is unused: otherwise a
+  /// store that is edited for days would exhaust the memory.
+  mutating func waste(_ units: Int) {
+    wasted += units
+    if wasted > 1 << 16, wasted > heapCount / 2 { pack() }
+  }
+
+  private mutating func pack() {
+    let unit = layout.heapUnit
+    var live = 0
+    for row in 0..<capacity { live += heapLength(row) }
+    let packed = Self.resized(nil, live * unit)
+    var next = 0
+    for row in 0..<capacity {
+      guard let place = extent(row) else { continue }
+      let before = lengthUnits(place.length)
+      (packed + next * unit).copyMemory(
+        from: heap + (place.start - before) * unit, byteCount: (before + place.length) * unit)
+      setExtent(row, start: next + before, length: place.length)
+      next += before + place.length
+    }
+    if !borrowsHeap { PagedMemory.free(heap) }
+    borrowsHeap = false
+    heap = packed
+    heapCount = next
+    heapCapacity = live
+    wasted = 0
+  }
+
+  func copied(rows: Int) -> ColumnHeader {
+    var copy = ColumnHeader(layout)
+    copy.grow(to: rows)
+    copy.cells.copyMemory(from: cells, byteCount: rows * width)
+    if layout.hasPresence { copy.presence.update(from: presence, count: (rows + 63) / 64) }
+    if layout.hasHeap {
+      copy.reallocateHeap(heapCount)
+      copy.heap.copyMemory(from: heap, byteCount: heapCount * layout.heapUnit)
+      copy.heapCount = heapCount
+      copy.wasted = wasted
+    }
+    return copy
+  }
+}

@@ -1,0 +1,22 @@
+import CStoreFiles
+
+/// Memory for columns and for the bytes of files, in large pages where the system has them.
+///
+/// Not Swift's own allocation, which ends the process if there is not enough memory, and whose blocks cannot grow where
+/// they are.
+package enum PagedMemory {
+  /// A block with the contents of another one, as far as they fit, which is gone then; a new block for nil. The bytes
+  /// that are new are undefined. Nil if there is not enough memory.
+  package static func resized(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer? {
+    asf_paged_resize(block, bytes)
+  }
+
+  /// Releases a block.
+  package static func free(_ block: UnsafeMutableRawPointer) { asf_paged_free(block) }
+
+  /// Gives memory back to the system that was kept for the next blocks.
+  package static func trim() { asf_paged_trim() }
+
+  /// The bytes of all large blocks.
+  package static var size: Int { asf_paged_size() }
+}

@@ -1,0 +1,52 @@
+import AtomicStoreSPI
+
+/// The rows of a column that have a value.
+struct PresentRows: Sendable {
+  /// In ascending order.
+  let rows: [UInt32]
+  /// A bit for each row of the column.
+  let bits: [UInt8]
+
+  func row(_ place: Int) -> Int { Int(rows[place]) }
+}
+
+/// The columns in which fewer than half of the rows have a value: the file has values of those rows only.
+///
+/// Columns of few rows are written whole, so that small stores are of a version that every release reads.
+struct SparseColumns {
+  private var columns: [[Int: PresentRows]]
+  private static let leastRows = 1024
+
+  init(_ nodes: NodeTable) {
+    columns = nodes.model.entities.map { entity in
+      let reader = nodes.reader(of: entity.index)
+      guard reader.count >= Self.leastRows else { return [:] }
+      var found: [Int: PresentRows] = [:]
+      for slot in entity.slots { found[slot.index] = Self.present(slot, reader) }
+      return found
+    }
+  }
+
+  var isEmpty: Bool { columns.allSatisfy(\.isEmpty) }
+
+  /// The rows with a value; nil for a column that is written whole.
+  func rows(of slot: Slot, _ entity: Entity) -> PresentRows? { columns[entity.index][slot.index] }
+
+  /// Nil if half of the rows have a value, or more.
+  private static func present(_ slot: Slot, _ reader: EntityReader) -> PresentRows? {
+    // These have a list of texts, which takes one object for null wherever it occurs.
+    if case .attribute(.undefined) = slot.kind { return nil }
+    var rows: [UInt32] = []
+    for row in 0..<reader.count where hasValue(row, slot, reader) {
+      rows.append(UInt32(truncatingIfNeeded: row))
+      if rows.count * 2 >= reader.count { return nil }
+    }
+    var bits = [UInt8](repeating: 0, count: (reader.count + 7) / 8)
+    for row in rows { bits[Int(row >> 3)] |= 1 << UInt8(truncatingIfNeeded: row & 7) }
+    return PresentRows(rows: rows, bits: bits)
+  }
+
+  @inline(__always) private static func hasValue(_ row: Int, _ slot: Slot, _ reader: EntityReader) -> Bool {
+    slot.isToMany ? reader.toMany(slot: slot.index, row: row).count > 0 : !reader.isNull(slot: slot.index, row: row)
+  }
+}
