@@ -29,6 +29,7 @@
 void *asf_paged_resize(void *block, size_t bytes) { return realloc(block, bytes > 0 ? bytes : 1); }
 void asf_paged_free(void *block) { free(block); }
 void asf_paged_trim(void) {}
+void asf_trim_all(void) { malloc_trim(0); }
 size_t asf_paged_size(void) { return 0; }
 #else
 
@@ -272,6 +273,11 @@ void asf_paged_trim(void) {
   take_lock();
   if (freed_bytes > LARGE_PAGE) clean_all();
   release_lock();
+}
+
+void asf_trim_all(void) {
+  asf_paged_trim();
+  malloc_trim(0);
 }
 
 size_t asf_paged_size(void) {

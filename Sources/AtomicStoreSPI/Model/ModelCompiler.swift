@@ -128,6 +128,7 @@ struct ModelCompiler {
   /// Numbers the slots of an entity's own properties: they follow those of its super-entity.
   private mutating func addOwnSlots(_ position: Int) {
     var own: [Draft] = []
+    own.reserveCapacity(found[position].description.properties.count)
     for property in found[position].description.properties {
       switch property {
       case .attribute(let attribute) where !attribute.isTransient:

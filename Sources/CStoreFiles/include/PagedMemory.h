@@ -15,6 +15,9 @@ void asf_paged_free(void *_Nullable block);
 /// Gives back to the system what is free within areas.
 void asf_paged_trim(void);
 
+/// The same, and what is free among malloc's blocks: takes milliseconds.
+void asf_trim_all(void);
+
 /// The bytes of all large blocks.
 size_t asf_paged_size(void);
 #endif

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "68fbdf214db0be74f96fabdd6b69d145195da6899ebf641651b313b91d6e5aa8"
+#define ASP_INTERFACE "8e0b2e6f4acd8dd426c60ef7a1d9bae6ffbbaca5d825ad2eefac6ab4f7306ae6"

@@ -17,6 +17,9 @@ package enum PagedMemory {
   /// Gives memory back to the system that was kept for the next blocks.
   package static func trim() { asf_paged_trim() }
 
+  /// Gives back small blocks, too, which takes milliseconds: after much was loaded in vain.
+  package static func trimAll() { asf_trim_all() }
+
   /// The bytes of all large blocks.
   package static var size: Int { asf_paged_size() }
 }

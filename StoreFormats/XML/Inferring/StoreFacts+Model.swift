@@ -211,12 +211,14 @@ private struct EntityTree {
 
   func description(of index: Int) -> EntityDescription {
     let node = nodes[index]
-    var attributes: [PropertyDescription] = []
+    // A file may have an attribute for each object: there is one list of descriptions, which does not grow.
+    var properties: [PropertyDescription] = []
+    properties.reserveCapacity(node.properties.count)
     var relationships: [PropertyDescription] = []
     for (name, property) in node.properties.sorted(by: { $0.key < $1.key }) {
       switch property {
       case .attribute(let type):
-        attributes.append(.attribute(name.string, type))
+        properties.append(.attribute(name.string, type))
       case .relationship(let found):
         let destination = indexByKey[ScalarString(found.destination)].map { nodes[$0].name } ?? found.destination
         relationships.append(
@@ -227,8 +229,9 @@ private struct EntityTree {
               hasUnknownOrder: found.maximumCount != 1)))
       }
     }
+    properties += relationships
     return EntityDescription(
-      name: node.name, isAbstract: !node.hasObjects && !node.children.isEmpty, properties: attributes + relationships,
+      name: node.name, isAbstract: !node.hasObjects && !node.children.isEmpty, properties: properties,
       subentities: node.children.map { description(of: $0) })
   }
 }

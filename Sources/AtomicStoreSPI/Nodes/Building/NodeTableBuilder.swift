@@ -150,6 +150,7 @@ public final class NodeTableBuilder {
   /// Removes everything, so that a load can start again, for example if a format's fast path turns out not to apply to
   /// the file.
   public func removeAll() {
+    let hasMuch = tables.indices.contains { building[$0].count > 1 << 12 }
     for index in tables.indices {
       tables[index] = EntityTable(slots: model.records[index].slots)
       let entry = building + index
@@ -174,6 +175,8 @@ public final class NodeTableBuilder {
     damage = []
     state.pointee.entity = -1
     state.pointee.row = -1
+    // What follows may be as large, and does not always fit in the places of what was there.
+    if hasMuch { PagedMemory.trimAll() }
   }
 
   deinit {
