@@ -20,7 +20,7 @@ struct FileOutput: ParsableArguments {
   /// - Parameter sources: The stores that the content comes from: a new file grants no more than they do.
   func write(madeOf sources: [String] = [], _ body: (ByteWriter) throws -> Void) throws {
     guard let path else { return try Diagnostics.stream(body) }
-    try check(path, sources)
+    try check(path)
     try Self.write(to: path, madeOf: sources, replaces: force) { file in
       let writer = ByteWriter { bytes throws(PersistentStoreError) in try file.write(bytes) }
       try body(writer)
@@ -33,6 +33,8 @@ struct FileOutput: ParsableArguments {
     to path: String, madeOf sources: [String], replaces: Bool, _ body: (StagedFile) throws -> Void
   ) throws {
     let places = try sources.filter { $0 != "-" && !Input.isURL($0) }.map { try StorePath.inspect($0) }
+    try checkIsNone(of: places, path)
+    try refuseDirectory(path)
     let staged = try StagedStore(
       target: path, layout: .file, policy: replaces ? .replaceAny : .createNew,
       ceiling: try PermissionCeiling(of: places))
@@ -41,16 +43,27 @@ struct FileOutput: ParsableArguments {
     try staged.commit()
   }
 
-  private func check(_ path: String, _ sources: [String]) throws {
-    for source in sources where source != "-" && !Input.isURL(source) {
-      if StorePath.isSame(try StorePath.inspect(source), path: path) {
-        throw CommandFailure("\(path): this is the store itself", exitCode: 73)
-      }
+  /// - Throws: An error if a file would be one of these stores, or of their files, also with `--force`.
+  static func checkIsNone(of places: [StorePath], _ path: String) throws {
+    let target = try StorePath.inspect(path)
+    for place in places {
+      if StorePath.isSame(place, path: path) { throw CommandFailure("\(path): this is the store itself", exitCode: 73) }
+      if place.contains(target) { throw CommandFailure("\(path): this is inside the store", exitCode: 73) }
     }
+  }
+
+  /// - Throws: An error if a file would replace a directory, also with `--force`.
+  static func refuseDirectory(_ path: String) throws {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
+    throw CommandFailure("\(path): this is a directory", exitCode: 73)
+  }
+
+  private func check(_ path: String) throws {
     var status = stat()
     guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
     guard stat(path, &status) == 0 else { return }
-    if status.st_mode & S_IFMT == S_IFDIR { throw CommandFailure("\(path): this is a directory", exitCode: 73) }
+    try Self.refuseDirectory(path)
     if !force { throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73) }
   }
 }

@@ -80,15 +80,18 @@ struct Import: ParsableCommand {
       do {
         imported = try importer.read(sources)
       } catch let error as ImportError {
-        let files = PendingFiles()
+        let files = try pendingFiles(reading: sources)
         try problems.report(error.problems, to: result.dryRun ? nil : files, force: result.force)
         try files.commit()
         throw problems.failure(error, isDryRun: result.dryRun)
       }
       let modelPath = store == nil ? columns.writeModel : nil
-      if let modelPath { try checkModelFile(modelPath) }
+      let files = try pendingFiles(reading: sources)
+      if let modelPath {
+        try files.reserve(modelPath)
+        try checkModelFile(modelPath)
+      }
       // First what cannot be told again: once the store is written, the records that were left out must not be lost.
-      let files = PendingFiles()
       try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force)
       if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
       let written = try write(imported, sources, store?.1, graph)
@@ -97,6 +100,10 @@ struct Import: ParsableCommand {
       try tell(imported, written)
       withExtendedLifetime(store) {}
     }
+  }
+
+  private func pendingFiles(reading sources: [ImportSource]) throws -> PendingFiles {
+    try PendingFiles(besides: result.output ?? into ?? "", reading: sources.compactMap(\.path))
   }
 
   /// The tables that the arguments name.

@@ -78,7 +78,7 @@ struct Migrate: ParsableCommand {
       metadata.model = migrated.nodes.model.description
       let written = try result.write(
         StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
-        madeOf: [opened], replacing: inPlace ? opened : nil)
+        madeOf: [opened], files: mapping.flatMap { $0 == "-" ? nil : [$0] } ?? [], replacing: inPlace ? opened : nil)
       try tell(migrated.steps, written)
     }
   }

@@ -17,14 +17,42 @@ final class PendingFiles {
   private var texts: [String] = []
   private var madeDirectories: [String] = []
   private var isCommitted = false
+  /// The store that is written besides.
+  private var store: StorePath?
+  /// What is read, and what was added.
+  private var taken: [StorePath]
+
+  /// Neither the store nor what is read is replaced, whatever is forced.
+  ///
+  /// - Parameters:
+  ///   - store: The path or URL of the store that is written besides.
+  ///   - sources: The paths of files that are read.
+  init(besides store: String, reading sources: [String]) throws {
+    self.store = store == "-" || store.isEmpty || Input.isURL(store) ? nil : try StorePath.inspect(store)
+    taken = try sources.map { try StorePath.inspect($0) }
+  }
 
   deinit { discard() }
+
+  /// Notes that a file is written, here or by the caller.
+  ///
+  /// - Throws: An error if that would replace a part of the store, another result or what is read.
+  func reserve(_ path: String) throws {
+    let place = try StorePath.inspect(path)
+    let isInStore = store.map { StorePath.isSame($0, path: path) || $0.contains(place) } ?? false
+    if isInStore || taken.contains(where: { StorePath.isSame($0, path: path) }) {
+      throw CommandFailure("\(path): this is another file that the command reads or writes", exitCode: 73)
+    }
+    taken.append(place)
+  }
 
   /// Adds a file; `-` is standard output.
   ///
   /// - Parameter force: Whether a file that exists is replaced.
   func add(_ bytes: [UInt8], to path: String, force: Bool) throws {
     guard path != "-" else { return texts.append(String(decoding: bytes, as: UTF8.self)) }
+    try reserve(path)
+    try FileOutput.refuseDirectory(path)
     guard force || !FileManager.default.fileExists(atPath: path) else {
       throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
     }

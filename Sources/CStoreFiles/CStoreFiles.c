@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,6 +15,14 @@
 int asf_exchange(const char *one, const char *other) {
   return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
 }
+
+// glibc's default lets a reader in while a writer waits, so a thread that moves a store may begin again within.
+static pthread_rwlock_t moving = PTHREAD_RWLOCK_INITIALIZER;
+
+void asf_begin_moving(void) { pthread_rwlock_rdlock(&moving); }
+void asf_end_moving(void) { pthread_rwlock_unlock(&moving); }
+void asf_stop_moving(void) { pthread_rwlock_wrlock(&moving); }
+void asf_let_move(void) { pthread_rwlock_unlock(&moving); }
 
 int asf_rename_exclusive(const char *from, const char *to) {
   return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);

@@ -58,8 +58,9 @@ package enum Interrupt {
   }
 
   private static func end(_ number: Int32) -> Never {
-    StagedStore.discardAllPending()
-    for path in files.withLock({ $0 }) { unlink(path) }
-    _exit(128 + number)
+    StagedStore.discardAllPending {
+      for path in files.withLock({ $0 }) { unlink(path) }
+      _exit(128 + number)
+    }
   }
 }

@@ -47,6 +47,44 @@ import Testing
     #expect(made.count - lines.count <= 1)
   }
 
+  @Test("a signal while a directory replaces an older one leaves one of them whole, and nothing else")
+  func replacing() throws {
+    let folder = try Folder()
+    // Many members, so that many signals come while they are exchanged or removed.
+    let tables = folder("tables")
+    try FileManager.default.createDirectory(atPath: tables, withIntermediateDirectories: false)
+    for number in 1...150 {
+      try "id,name\n1,a\n".write(toFile: "\(tables)/E\(number).csv", atomically: false, encoding: .utf8)
+    }
+    let (old, new, work) = (folder("old.csvstore"), folder("new.csvstore"), folder("work"))
+    #expect(try Command.run("import", tables, "-o", old).code == 0)
+    try FileManager.default.copyItem(atPath: old, toPath: new)
+    let change = ["--entity", "E1", "name:=b"]
+    let begin = ContinuousClock.now
+    #expect(try Command.run(arguments: ["set", new] + change).code == 0)
+    let duration = ContinuousClock.now - begin
+    for part in 1...14 {
+      try FileManager.default.createDirectory(atPath: work, withIntermediateDirectories: false)
+      let store = work + "/t.csvstore"
+      try FileManager.default.copyItem(atPath: old, toPath: store)
+      let running = try RunningCommand("set", store, change[0], change[1], change[2], temporaryFolder: folder.path)
+      Thread.sleep(forTimeInterval: duration / .seconds(1) * (0.4 + 0.04 * Double(part)))
+      let code = running.end(SIGTERM)
+      #expect(code == 0 || code == 128 + SIGTERM)
+      let isWhole = try [old, new].contains { try Self.contents(of: $0) == Self.contents(of: store) }
+      #expect(isWhole, "part \(part)")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: work) == ["t.csvstore"])
+      try FileManager.default.removeItem(atPath: work)
+    }
+  }
+
+  /// The names of a directory's files, and what is in them.
+  private static func contents(of path: String) throws -> [String: Data] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: path)
+    return try Dictionary(
+      uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(filePath: path + "/" + $0))) })
+  }
+
   @Test("exceeding the file size limit is an error like a full disk, and nothing remains of the file")
   func fileSize() throws {
     let folder = try Folder()

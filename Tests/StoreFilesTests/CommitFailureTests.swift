@@ -189,6 +189,53 @@ import Testing
     }
   }
 
+  /// The handler of a signal removes what is staged while other threads go on: what has a hidden name when it lists
+  /// them can be the old store when it removes them.
+  @Test("what a signal removes is looked for when no store is half published", arguments: [StoreLayout.file, .folder])
+  func signalWhilePublishing(_ layout: StoreLayout) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let content = Mutex<String?>(nil)
+    let hasLooked = Mutex(false)
+    let plan = FaultPlan(
+      error: 0,
+      willCall: { call in
+        guard call == .exchange else { return }
+        Thread.detachNewThread {
+          StagedItems.whileNothingMoves {
+            let text = try? Self.read(path, layout)
+            content.withLock { $0 = text }
+          }
+          hasLooked.withLock { $0 = true }
+        }
+        usleep(50_000)
+      }
+    ) { _, _ in false }
+    try Self.stage(path, "new", layout, .replaceAny, plan).commit()
+    while !hasLooked.withLock({ $0 }) { usleep(1000) }
+    #expect(content.withLock { $0 } == "new")
+  }
+
+  @Test("no store is published while a signal removes what is staged", arguments: [StoreLayout.file, .folder])
+  func publishingWhileStopped(_ layout: StoreLayout) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let hasFinished = Mutex(false)
+    let whileStopped = StagedItems.whileNothingMoves {
+      Thread.detachNewThread {
+        _ = try? Self.stage(path, "new", layout).commit()
+        hasFinished.withLock { $0 = true }
+      }
+      usleep(50_000)
+      return (try? Self.read(path, layout), hasFinished.withLock { $0 })
+    }
+    #expect(whileStopped.0 == "old" && !whileStopped.1)
+    while !hasFinished.withLock({ $0 }) { usleep(1000) }
+    #expect(try Self.read(path, layout) == "new")
+  }
+
   @Test("a name is listed from its reservation to the end of its use; a signal removes what was added alone")
   func listing() {
     let name = ".store.atomicstore-x.tmp"

@@ -35,6 +35,16 @@ int asf_unnamed_file(const char *_Nonnull folder);
 /// Asks for a part of an open file to be written to the disk soon.
 void asf_begin_writing(int descriptor, int64_t offset, int64_t length);
 
+/// Begins to create something under a hidden name, or to move a store between such a name and its own; calls may be nested. Waits while asf_stop_moving holds.
+void asf_begin_moving(void);
+
+/// Ends what the same thread began.
+void asf_end_moving(void);
+
+/// Waits until no thread moves a store, and lets none begin to until asf_let_move.
+void asf_stop_moving(void);
+void asf_let_move(void);
+
 /// The number of processors that the calling thread may use; 0 where the system does not tell.
 int asf_processor_count(void);
 #endif

@@ -264,7 +264,7 @@ public struct StoreConverter: Sendable {
     return try StagedStore(
       target: destination.shown, layout: layout,
       policy: source.replaced.map { .replaceOnlyIf($0) }
-        ?? (replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity)),
+        ?? (replacesTarget ? .replaceAny : destination.place?.identity.map { .replaceOnlyIf($0) } ?? .createNew),
       keeping: destination.unrelated,
       ceiling: try PermissionCeiling(of: places))
   }

@@ -69,7 +69,8 @@ extension StoreOpening {
       builder.rules = rules
       builder.inverseHandling = checksInverses ? .enforce : .derive
       try store.load(into: builder)
-      nodes = try builder.finish()
+      // The same order as in a file, where nothing else says it.
+      nodes = try builder.finish().canonical()
       notes = builder.notes
       metadata.entries.keep(danglingReferences: builder.keptReferences)
       store.close()

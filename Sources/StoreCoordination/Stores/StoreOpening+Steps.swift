@@ -83,8 +83,10 @@ extension StoreOpening {
     _ format: inout any AtomicStore, _ formatType: any AtomicStore.Type, _ place: StorePath
   ) throws(PersistentStoreError) -> OpenStore {
     guard !isReadOnly else {
-      throw PersistentStoreError(
-        .notFound, "the store does not exist, and a new one cannot be opened read-only", at: StoreLocation(file: path))
+      let reason = "a new store cannot be opened read-only"
+      throw place.kind == .nothing
+        ? PersistentStoreError(.notFound, "the store does not exist, and \(reason)", at: StoreLocation(file: path))
+        : PersistentStoreError(.malformed, "there is nothing in it, and \(reason)", at: StoreLocation(file: path))
     }
     guard let model else {
       throw PersistentStoreError(.modelNeeded, "a new store needs a model", at: StoreLocation(file: path))

@@ -13,7 +13,13 @@ package struct PublishedStore: ~Copyable, Sendable {
     self.identity = identity
   }
 
-  deinit { if keepsPrevious { replacement.conclude() } }
+  deinit {
+    guard keepsPrevious else { return }
+    // Files of other programs in a replaced directory are rescued first.
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
+    replacement.conclude()
+  }
 
   /// Removes what was replaced.
   package consuming func conclude() {}
@@ -26,6 +32,8 @@ package struct PublishedStore: ~Copyable, Sendable {
   package consuming func rollBack() throws(PersistentStoreError) {
     let lock = try StoreLock(for: replacement.location.targetPath)
     defer { withExtendedLifetime(lock) {} }
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
     keepsPrevious = false
     try replacement.rollBack(from: identity)
   }
@@ -35,6 +43,8 @@ package struct PublishedStore: ~Copyable, Sendable {
   package consuming func rollBackWritten() throws(PersistentStoreError) {
     let lock = try StoreLock(for: replacement.location.targetPath)
     defer { withExtendedLifetime(lock) {} }
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
     keepsPrevious = false
     var written = identity
     if let now = try? FileIdentity.of(replacement.location.targetPath), now.device == identity.device,

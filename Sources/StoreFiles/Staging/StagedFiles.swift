@@ -127,6 +127,8 @@ public final class StagedFiles: Sendable {
     try full?.park()
     let descriptor: Int32
     do {
+      StagedItems.beginMoving()
+      defer { StagedItems.endMoving() }
       descriptor = try SystemCall.open(
         path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a file beside the store")
     } catch {

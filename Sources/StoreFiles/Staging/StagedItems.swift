@@ -1,3 +1,4 @@
+import CStoreFiles
 import Glibc
 import Synchronization
 
@@ -20,7 +21,28 @@ enum StagedItems {
   static func isListed(_ name: String) -> Bool {
     items.withLock { items in items.keys.contains { FilePathText.name($0) == name } }
   }
-  static func removeAll() { for path in all { SystemCall.removeTree(path) } }
+  static func removeAll() {
+    // A library that writes a staged file by itself, like SQLite, may add another one while its directory is removed.
+    for _ in 0..<1000 {
+      let left = all.filter { path in
+        var status = stat()
+        return lstat(path, &status) == 0
+      }
+      if left.isEmpty { return }
+      for path in left { SystemCall.removeTree(path) }
+    }
+  }
+
+  /// Begins to create something under a hidden name, or to move a store between such a name and its own. Meanwhile a hidden name can change
+  /// hands: what a signal's thread lists as staged is the user's store when it gets there. So that thread waits.
+  static func beginMoving() { asf_begin_moving() }
+  static func endMoving() { asf_end_moving() }
+  /// Waits until no thread moves a store, and lets none begin while the body runs.
+  static func whileNothingMoves<Result>(_ body: () -> Result) -> Result {
+    asf_stop_moving()
+    defer { asf_let_move() }
+    return body()
+  }
 
   /// Locks a staged file or directory as long as the descriptor is open, so that processes of other containers on the
   /// same disk, whose process numbers are meaningless here, do not take it for stale. Nil if the file system does not

@@ -31,6 +31,8 @@ extension StagedStore {
     // Between inspecting and replacing the target, no other save through the kit may do the same.
     let lock = try StoreLock(for: targetPath, patience: patience)
     defer { withExtendedLifetime(lock) {} }
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
     try finishInterrupted(targetPath)
     let old = try FileIdentity.of(targetPath)
     switch policy {

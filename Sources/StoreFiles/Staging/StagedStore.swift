@@ -59,6 +59,8 @@ package struct StagedStore: ~Copyable, Sendable {
     StaleItems.remove(in: folder)
     let location = StagingLocation(
       targetPath: targetPath, stagedPath: HiddenName.staged(beside: targetPath), faults: faults)
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
     location.use.reserve(location.stagedPath)
     StagedItems.add(location.stagedPath)
     if layout == .folder { try Self.makeDirectory(location, shownAs: path) }
@@ -190,9 +192,15 @@ package struct StagedStore: ~Copyable, Sendable {
   /// Removes what was staged. The target is unchanged.
   package consuming func discard() {}
 
-  /// Removes everything that any store of this process has staged: for a program that is asked to stop.
-  package static func discardAllPending() {
-    StagedItems.removeAll()
-    StoreLock.removeAllHeld()
+  /// Removes everything that any store of this process has staged, for a program that is asked to stop. A store that is
+  /// being published is first published whole; no other one is before the program has ended.
+  ///
+  /// - Parameter end: Ends the program.
+  package static func discardAllPending(andThen end: () -> Never) -> Never {
+    StagedItems.whileNothingMoves {
+      StagedItems.removeAll()
+      StoreLock.removeAllHeld()
+      end()
+    }
   }
 }

@@ -15,6 +15,8 @@ package enum StoreRemoval {
     let path = place.resolvedPath
     let lock = try StoreLock(for: path)
     defer { withExtendedLifetime(lock) {} }
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
     if place.listing != nil { try FolderSwap.finish(in: path, movingOldTo: nil, of: path) }
     guard try FileIdentity.of(path) == place.identity else {
       throw PersistentStoreError(

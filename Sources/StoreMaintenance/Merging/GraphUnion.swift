@@ -106,11 +106,14 @@ struct GraphUnion {
 struct MatchIndex {
   private let nodes: NodeTable
   private let matching: StoreMerge.Matching
-  /// By root entity and properties, values to nodes.
+  /// By entity and properties, values to nodes.
   private var known: [Key: [[StoredValue]: NodeHandle]] = [:]
 
   private struct Key: Hashable {
+    /// The entity that the properties are named for.
     var entity: Int
+    /// The object's entity: one of another has other properties, and is not the same.
+    var own: Int
     var properties: [String]
   }
 
@@ -122,7 +125,8 @@ struct MatchIndex {
         for member in entity.hierarchy {
           for node in nodes.handles(of: member.index) {
             guard let values = Self.values(properties, node, nodes) else { continue }
-            known[Key(entity: entity.index, properties: properties), default: [:]][values] = node
+            let key = Key(entity: entity.index, own: node.entity, properties: properties)
+            known[key, default: [:]][values] = node
           }
         }
       }
@@ -152,13 +156,14 @@ struct MatchIndex {
     let object = graph.objectReference(of: node)
     if matching == .references {
       guard let found = nodes.handle(for: object) else { return nil }
-      return nodes.model.entity(at: found.entity).name == object.entityName ? found : nil
+      return nodes.name(of: found) == object.entityName ? found : nil
     }
-    var level = nodes.model.entity(named: object.entityName)
+    guard let own = nodes.model.entity(named: object.entityName) else { return nil }
+    var level: Entity? = own
     while let entity = level {
       for properties in constraints(of: entity) {
         if let values = Self.values(properties, node, graph),
-          let found = known[Key(entity: entity.index, properties: properties)]?[values]
+          let found = known[Key(entity: entity.index, own: own.index, properties: properties)]?[values]
         {
           return found
         }

@@ -3,18 +3,24 @@ import StorePredicates
 
 /// The changes that two graphs made to a common base, put together.
 struct ThreeWayMerge {
-  private let base: NodeTable
-  private let first: NodeTable
-  private let second: NodeTable
-  private var nodes: NodeTable
-  private var decision: ConflictDecision
+  let base: NodeTable
+  let first: NodeTable
+  let second: NodeTable
+  var nodes: NodeTable
+  var decision: ConflictDecision
   private var renumbered: [String: Int] = [:]
-  /// What new objects of the second graph are called in the result, where the first gave their reference to another.
-  private var names: [ObjectReference: ObjectReference] = [:]
+  /// What objects of the second graph are called in the result, where the first gave their reference to another, or
+  /// where one side changed their entity.
+  var names: ObjectNames = [:]
+  /// What objects of the first graph, and of the base, are called in the result, where one side changed their entity.
+  var namesOfFirst: ObjectNames = [:]
+  var namesOfBase: ObjectNames = [:]
+  /// The objects of the base whose entity a side changed: they are taken from one side as a whole.
+  var movedObjects: Set<ObjectReference> = []
   private var lastNumber: Int64
   /// Objects that are put into the result, in the second graph and in the result: their values are set when all are
   /// there.
-  private var added: [(old: NodeHandle, new: NodeHandle)] = []
+  var added: [(old: NodeHandle, new: NodeHandle)] = []
   /// Objects that are in the result although one side deleted them, by that side: what it took them out of was part of
   /// the deletion.
   private var keptOfFirst = KeptObjects()
@@ -34,6 +40,7 @@ struct ThreeWayMerge {
   }
 
   mutating func result() throws -> StoreMerge.Result {
+    try decideEntities()
     let gone = try decideDeletions()
     try addNewObjects()
     try nodes.removeWithLinks(gone)
@@ -66,7 +73,7 @@ struct ThreeWayMerge {
     }
     for (old, new) in added {
       for slot in nodes.model.entity(at: new.entity).slots {
-        let value = renamed(second.value(slot: slot.index, of: old))
+        let value = second.value(slot: slot.index, of: old).renamed(names)
         if !value.isNull { try setKnown(value, slot, new) }
       }
     }
@@ -78,14 +85,6 @@ struct ThreeWayMerge {
     return entity.slots.allSatisfy { slot in
       slot.isToMany || slot.isDerived
         || nodes.value(slot: slot.index, of: node).isIdentical(to: second.value(slot: slot.index, of: other))
-    }
-  }
-
-  private func renamed(_ value: StoredValue) -> StoredValue {
-    switch value {
-    case .toOne(let reference): .toOne(names[reference] ?? reference)
-    case .toMany(let list): .toMany(list.map { names[$0] ?? $0 })
-    default: value
     }
   }
 
@@ -109,10 +108,11 @@ struct ThreeWayMerge {
     for entity in base.model.entities {
       for node in base.handles(of: entity.index) {
         let object = base.objectReference(of: node)
+        if movedObjects.contains(object) { continue }
         let mine = first.handle(for: object)
         let theirs = second.handle(for: object)
         if let mine, theirs == nil {
-          guard let use = isChanged(mine, first, node) ? "changed" : firstUses[object] else {
+          guard let use = isChanged(mine, first, node, namesOfFirst, namesOfBase) ? "changed" : firstUses[object] else {
             if let here = nodes.handle(for: object) { gone.append(here) }
             continue
           }
@@ -123,11 +123,13 @@ struct ThreeWayMerge {
             keptOfSecond.objects.insert(object)
           }
         } else if mine == nil, let theirs,
-          let use = isChanged(theirs, second, node) ? "changed" : secondUses[object]
+          let use = isChanged(theirs, second, node, names, namesOfBase) ? "changed" : secondUses[object]
         {
           let conflict = StoreMerge.Conflict(object: object, property: nil, first: "deleted", second: use)
           guard decision.takesSecond(conflict, nil, nil) else { continue }
-          added.append((theirs, try nodes.addCacheNode(entity: entity.index, reference: object.reference)))
+          let kept = second.model.entity(at: theirs.entity).name
+          let own = nodes.model.entity(named: kept) ?? entity
+          added.append((theirs, try nodes.addCacheNode(entity: own.index, reference: object.reference)))
           keptOfFirst.objects.insert(object)
         }
       }
@@ -153,7 +155,8 @@ struct ThreeWayMerge {
           let used = graph.value(slot: slot.index, of: node).references.filter { deleted.contains($0) }
           guard !used.isEmpty else { continue }
           let object = graph.objectReference(of: node)
-          let before = base.handle(for: object).map { base.value(slot: slot.index, of: $0).references } ?? []
+          let original = base.handle(for: object).flatMap { base.name(of: $0) == object.entityName ? $0 : nil }
+          let before = original.map { base.value(slot: slot.index, of: $0).references } ?? []
           for reference in used where !before.contains(reference) && uses[reference] == nil {
             uses[reference] = "the value of \(object).\(slot.name)"
           }
@@ -164,10 +167,18 @@ struct ThreeWayMerge {
   }
 
   /// Whether an object has other values than in the base, but for to-manys that follow from their other end.
-  private func isChanged(_ node: NodeHandle, _ graph: NodeTable, _ original: NodeHandle) -> Bool {
-    base.model.entity(at: original.entity).slots.contains { slot in
+  ///
+  /// - Parameters:
+  ///   - names: What the graph's objects are called here.
+  ///   - baseNames: What those of the base are called.
+  func isChanged(
+    _ node: NodeHandle, _ graph: NodeTable, _ original: NodeHandle, _ names: ObjectNames, _ baseNames: ObjectNames
+  ) -> Bool {
+    guard graph.name(of: node) == base.name(of: original) else { return true }
+    return base.model.entity(at: original.entity).slots.contains { slot in
       !slot.followsFromInverse(in: base.model) && !slot.isDerived
-        && !graph.value(slot: slot.index, of: node).isIdentical(to: base.value(slot: slot.index, of: original))
+        && !graph.value(slot: slot.index, of: node).renamed(names)
+          .isIdentical(to: base.value(slot: slot.index, of: original).renamed(baseNames))
     }
   }
 
@@ -175,12 +186,14 @@ struct ThreeWayMerge {
     for entity in base.model.entities {
       for node in base.handles(of: entity.index) {
         let object = base.objectReference(of: node)
-        guard let theirs = second.handle(for: object), let mine = first.handle(for: object),
+        guard !movedObjects.contains(object), let theirs = second.handle(for: object),
+          let mine = first.handle(for: object),
           let here = nodes.handle(for: object)
         else { continue }
         // The members of an ordered to-many follow from their other end, their sequence does not.
         for slot in entity.slots where slot.isOrdered || !slot.followsFromInverse(in: base.model) {
-          try merge(slot, object, here, mine, theirs, base.value(slot: slot.index, of: node))
+          let before = base.value(slot: slot.index, of: node).renamed(namesOfBase)
+          try merge(slot, object, here, mine, theirs, before)
         }
       }
     }
@@ -190,10 +203,10 @@ struct ThreeWayMerge {
     _ slot: Slot, _ object: ObjectReference, _ here: NodeHandle, _ mine: NodeHandle, _ theirs: NodeHandle,
     _ before: StoredValue
   ) throws {
-    let left = first.value(slot: slot.index, of: mine)
+    let left = first.value(slot: slot.index, of: mine).renamed(namesOfFirst)
     let one = keptOfFirst.restored(left, before)
     if !one.isIdentical(to: left) { try setKnown(one, slot, here) }
-    let other = keptOfSecond.restored(renamed(second.value(slot: slot.index, of: theirs)), before)
+    let other = keptOfSecond.restored(second.value(slot: slot.index, of: theirs).renamed(names), before)
     if other.isIdentical(to: before) || other.isIdentical(to: one) { return }
     if one.isIdentical(to: before) {
       if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
@@ -251,7 +264,7 @@ private struct KeptObjects {
 
 extension StoredValue {
   /// The objects that a relationship's value names.
-  fileprivate var references: [ObjectReference] {
+  var references: [ObjectReference] {
     switch self {
     case .toOne(let reference): [reference]
     case .toMany(let list): list

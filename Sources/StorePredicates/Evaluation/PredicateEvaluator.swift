@@ -120,8 +120,8 @@ package struct PredicateEvaluator {
       }
       return low >= 0 && high <= 0
     case .isIn:
-      if case .value(.string(let whole)) = right {
-        guard case .value(.string(let part)) = left else { return false }
+      if let whole = Self.words(right) {
+        guard let part = Self.words(left) else { return false }
         return StringComparison.contains(whole, part, options)
       }
       if case .list = left { throw toMany(comparison) }
@@ -132,7 +132,7 @@ package struct PredicateEvaluator {
         try budget.take(list.count)
         return list.contains { Self.isEqual($0, right, options) }
       }
-      guard case .value(.string(let whole)) = left, case .value(.string(let part)) = right else { return false }
+      guard let whole = Self.words(left), let part = Self.words(right) else { return false }
       return StringComparison.contains(whole, part, options)
     case .beginsWith, .endsWith, .like, .matches:
       if case .list = left { throw toMany(comparison) }
@@ -186,16 +186,6 @@ package struct PredicateEvaluator {
   private static func holdsNull(_ value: PredicateValue) -> Bool {
     if case .list(let list) = value { return list.contains(where: \.isNull) }
     return false
-  }
-
-  private static func text(_ value: PredicateValue) -> String? {
-    switch value {
-    case .value(.string(let text)), .value(.uri(let text)): text
-    case .value(.uuid(let uuid)): uuid.uuidString
-    // LIKE matches numbers by their text.
-    case .value(.integer(let number)): "\(number)"
-    default: nil
-    }
   }
 
   private func equal(

@@ -170,6 +170,36 @@ import Testing
     return texts
   }()
 
+  @Test(
+    "texts are found in URIs and UUIDs as in texts, over columns and on objects", arguments: [1, 2, 3] as [UInt64])
+  func links(_ seed: UInt64) throws {
+    let stack = try stack(seed, count: 150)
+    let columns = try stack.reopened()
+    func count(_ text: String) throws -> Int {
+      let predicate = try FetchPredicate(format: text)
+      let slow = FetchRequest<ManagedObject>(entityName: "Item") { try PredicateEvaluator($0).evaluate(predicate) }
+      let right = try stack.context.fetch(slow).map(\.objectID)
+      let request = FetchRequest<ManagedObject>(entityName: "Item", predicate: predicate)
+      #expect(try columns.context.fetchObjectIDs(request) == right, "\(text)")
+      return right.count
+    }
+    for key in ["link", "code"] {
+      for option in ["", "[c]", "[d]", "[cd]"] {
+        for part in ["urn:a", "UrN:", "00", "0-F", "0-f", "E", "1"] {
+          let found = try count("\(key) CONTAINS\(option) '\(part)'")
+          #expect(try count("'\(part)' IN\(option) \(key)") == found)
+          #expect(try count("NOT \(key) CONTAINS\(option) '\(part)'") == 150 - found)
+          #expect(
+            try count("ANY previous.\(key) CONTAINS\(option) '\(part)'")
+              == count("SUBQUERY(previous, $x, $x.\(key) CONTAINS\(option) '\(part)').@count > 0"))
+        }
+      }
+    }
+    #expect(try count("link CONTAINS 'urn:'") == count("link != nil"))
+    #expect(try count("code CONTAINS 'ff00'") == 0 && count("code CONTAINS[c] 'ff00'") == count("code != nil"))
+    #expect(try count("link IN 'see urn:item 10 and urn:z'") > 0)
+  }
+
   @Test("numbers are calculated and compared over columns as on objects", arguments: [1, 2, 3] as [UInt64])
   func comparing(_ seed: UInt64) throws {
     let stack = try stack(seed, count: 150)

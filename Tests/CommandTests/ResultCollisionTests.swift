@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+/// `--force` replaces an older result, never what the command reads or writes besides.
+@Suite("Results at the path of an input or of another result") struct ResultCollisionTests {
+  @Test(
+    "rows as Arrow do not replace the store that they come from, nor a file in it",
+    arguments: ["s.xml", "s.csvstore", "s.sqlgraph", "link.xml", "s.csvstore/Employee.csv"])
+  func arrow(_ output: String) throws {
+    let folder = try Folder()
+    let store = folder(output == "link.xml" ? "s.xml" : output.split(separator: "/").first.map(String.init) ?? "")
+    #expect(try Command.run("convert", Command.company, store).code == 0)
+    if output == "link.xml" {
+      try FileManager.default.createSymbolicLink(atPath: folder(output), withDestinationPath: store)
+    }
+    let result = try Command.run(
+      "fetch", store, "--entity", "Employee", "--format", "arrow", "-o", folder(output), "--force")
+    #expect(result.code == 73 && result.errors.contains("the store"), "\(result.code) \(result.errors)")
+    #expect(try Command.run("diff", Command.company, store).code == 0)
+  }
+
+  @Test(
+    "rejected records, the report and the model do not replace the store, each other or a table",
+    arguments: [
+      ["--reject", "s.xml"], ["--reject", "r.csv", "--report", "s.xml"], ["--reject", "r.csv", "--report", "r.csv"],
+      ["--reject", "t.csv"], ["--reject", "r.csv", "--report", "t.csv"],
+      ["--reject", "r.csv", "--write-model", "s.xml"],
+    ])
+  func importing(_ options: [String]) throws {
+    let folder = try Folder()
+    let table = "id,n\n1,1\n2,\n1,3\n"
+    try table.write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
+    let arguments = ["import", "T=" + folder("t.csv"), "-o", folder("s.xml"), "--force"]
+    let result = try Command.run(
+      arguments: arguments + options.map { $0.hasPrefix("--") ? $0 : folder($0) })
+    #expect(result.code == 73, "\(result.code) \(result.errors)")
+    #expect(try String(contentsOfFile: folder("t.csv"), encoding: .utf8) == table)
+    #expect(folder.names == ["t.csv"])
+  }
+
+  @Test(
+    "no file replaces a directory",
+    arguments: [
+      ["fetch", "c.xml", "--entity", "Employee", "--format", "arrow", "-o", "dir"],
+      ["import", "T=t.csv", "-o", "s.xml", "--reject", "dir"],
+      ["import", "T=t.csv", "-o", "s.xml", "--reject", "r.csv", "--report", "dir"],
+    ])
+  func directory(_ arguments: [String]) throws {
+    let folder = try Folder()
+    try FileManager.default.copyItem(atPath: Command.company, toPath: folder("c.xml"))
+    try "id,n\n1,1\n1,3\n".write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
+    try FileManager.default.createDirectory(atPath: folder("dir"), withIntermediateDirectories: false)
+    try "precious".write(toFile: folder("dir/p.txt"), atomically: false, encoding: .utf8)
+    let result = try Command.run(arguments: arguments + ["--force"], in: folder.path)
+    #expect(result.code == 73 && result.errors.contains("dir: this is a directory"), "\(result.code) \(result.errors)")
+    #expect(try String(contentsOfFile: folder("dir/p.txt"), encoding: .utf8) == "precious")
+    #expect(folder.names == ["c.xml", "dir", "t.csv"])
+  }
+
+  @Test("a mapping is not replaced by the store that it maps to")
+  func mapping() throws {
+    let folder = try Folder()
+    try "{}".write(toFile: folder("map.xml"), atomically: false, encoding: .utf8)
+    let model = folder("m.xcdatamodel")
+    #expect(try Command.run("model", "convert", Command.company, model).code == 0)
+    let result = try Command.run(
+      "migrate", Command.company, "--model", model, "--mapping", folder("map.xml"), "-o", folder("map.xml"), "--force")
+    #expect(result.code == 73, "\(result.code) \(result.errors)")
+    #expect(try String(contentsOfFile: folder("map.xml"), encoding: .utf8) == "{}")
+  }
+
+  @Test("who comes second to a new path is told that there is something already")
+  func race() throws {
+    let folder = try Folder()
+    let running = try (0..<4).map { _ in
+      try RunningCommand("convert", Command.company, folder("t.csvstore"), temporaryFolder: folder.path)
+    }
+    let codes = running.map { $0.end() }
+    #expect(codes.sorted() == [0, 73, 73, 73])
+  }
+}
