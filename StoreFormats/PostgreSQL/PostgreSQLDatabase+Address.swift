@@ -4,7 +4,7 @@ import AtomicStoreSPI
 extension PostgreSQLDatabase {
   static let invalidURL = PersistentStoreError(
     .invalidOption,
-    "this is not a valid PostgreSQL URL (in a user name, a password or a parameter, write @ as %40, / as %2F, ? as %3F, & as %26 and % as %25)"
+    "this is not a valid PostgreSQL URL (in a user name, a password or a parameter, write @ as %40, / as %2F, & as %26 and % as %25)"
   )
 
   /// The URL for libpq, and the schema.
@@ -12,12 +12,13 @@ extension PostgreSQLDatabase {
   /// - Throws: `.invalidOption` for what libpq would take for something else: its messages would show parts of a
   ///   password.
   static func parts(of url: String) throws(PersistentStoreError) -> (url: String, schema: String) {
-    let question = url.firstIndex(of: "?") ?? url.endIndex
-    let head = url[..<question]
-    // libpq takes what follows the first `@` for the host, and what follows a slash for the database.
-    if let start = head.firstRange(of: "://")?.upperBound, let at = head[start...].lastIndex(of: "@") {
-      guard !head[start..<at].contains("@"), !head[start..<at].contains("/") else { throw invalidURL }
-    }
+    // A user and a password end at the first `@`, if no slash is before it. Where they have an `@` or a slash
+    // themselves, libpq takes the rest for the host, the port or the database.
+    let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
+    let end = url[start...].firstIndex { $0 == "@" || $0 == "/" } ?? url.endIndex
+    let host = url[end...].hasPrefix("@") ? url.index(after: end) : start
+    let question = url[host...].firstIndex(of: "?") ?? url.endIndex
+    guard !url[host..<question].contains("@") else { throw invalidURL }
     var schema = "public"
     var rest: [Substring] = []
     for parameter in url[question...].dropFirst().split(separator: "&") {
@@ -31,7 +32,7 @@ extension PostgreSQLDatabase {
       throw PersistentStoreError(
         .invalidOption, "the name of a schema has 1 to 63 bytes other than NUL; this has \(schema.utf8.count)")
     }
-    return (String(head) + (rest.isEmpty ? "" : "?" + rest.joined(separator: "&")), schema)
+    return (String(url[..<question]) + (rest.isEmpty ? "" : "?" + rest.joined(separator: "&")), schema)
   }
 
   /// The text with `%41` as `A`.

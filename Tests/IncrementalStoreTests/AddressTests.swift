@@ -13,6 +13,7 @@ import Testing
       ("postgresql:///d?host=/run/pg&schema=%41", "postgresql:///d?host=/run/pg", "A"),
       ("postgresql://u:p%40w@[::1]:5/d?schema=s", "postgresql://u:p%40w@[::1]:5/d", "s"),
       ("postgresql://h/d?user=u@x&schema=s", "postgresql://h/d?user=u@x", "s"),
+      ("postgresql://u:a?b@h/d?schema=s", "postgresql://u:a?b@h/d", "s"), ("postgresql:", "postgresql:", "public"),
     ])
   func schemas(_ url: String, _ rest: String, _ schema: String) throws {
     let parts = try PostgreSQLDatabase.parts(of: url)

@@ -39,8 +39,8 @@ struct SQLWholeComparison<Database: SQLDatabase> {
 
   // MARK: To-manys
 
-  /// A to-many that is not written itself is what the to-ones at its other end say, which were compared: so both have to
-  /// agree in the snapshot.
+  /// A to-many that is not written itself is what the to-ones at its other end say, which were compared: so both have
+  /// to agree in the snapshot.
   private func compareEnds(_ slot: Slot, _ declaring: Entity, _ inverse: Int) throws(PersistentStoreError) {
     guard let destination = slot.destination.map({ schema.model.entity(at: $0) }) else { return }
     var left = 0
