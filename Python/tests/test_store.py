@@ -76,6 +76,9 @@ def test_pandas_polars_and_duckdb(company):
     employees = atomicstore.open(company)["Employee"]
     pandas = pytest.importorskip("pandas")
     assert isinstance(employees.to_pandas(), pandas.DataFrame) and len(employees.to_pandas()) == 6
+    # NumPy's integers have no null, and its floating-point numbers not these digits.
+    assert employees.to_pandas()["serial"].dropna().tolist() == [2**63 - 1, -(2**63)]
+    assert str(employees.to_pandas(types_mapper=None)["serial"].dtype) == "float64"
     polars = pytest.importorskip("polars")
     assert isinstance(employees.to_polars(), polars.DataFrame) and employees.to_polars().height == 6
     duckdb = pytest.importorskip("duckdb")

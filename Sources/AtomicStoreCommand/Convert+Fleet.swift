@@ -15,9 +15,8 @@ extension Convert {
     let stores = try fleet.list(besides: sourcePath)
     let prepared = try converter()
     let model = try reading.loadCommonModel()
-    let targets = FleetTargets(
-      stores.entries.map(\.path), below: output, type: try InstalledFormats.registry.storeType(named: to),
-      in: InstalledFormats.registry, mayReplace: force)
+    let targets = try FleetTargets(
+      stores.entries.map(\.path), below: output, type: to, in: InstalledFormats.registry, mayReplace: force)
     try FleetRun(stores, json: common.json).run { index, source in
       let target = try targets.target(index)
       var converter = prepared

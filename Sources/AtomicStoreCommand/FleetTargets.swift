@@ -26,14 +26,14 @@ struct FleetTargets: Sendable {
   }
 
   /// - Parameters:
-  ///   - type: The type of the results, whose extension they get.
+  ///   - type: The name of the results' type, whose extension they get.
   ///   - mayReplace: Whether a result may replace a file, but never another store of the list.
   init(
-    _ paths: [String], below directory: String, type: any AtomicStore.Type, in registry: StoreRegistry, mayReplace: Bool
-  ) {
+    _ paths: [String], below directory: String, type: String, in registry: StoreRegistry, mayReplace: Bool
+  ) throws {
     var directory = directory
     while directory.count > 1, directory.hasSuffix("/") { directory.removeLast() }
-    let fileExtension = type.traits.fileExtensions.first.map { "." + $0 } ?? ""
+    let fileExtension = try Self.fileExtension(of: type, registry)
     var taken: [ScalarString: String] = [:]
     targets = paths.map { path in
       Input.hidePassword(of: path)
@@ -54,11 +54,24 @@ struct FleetTargets: Sendable {
     sources = mayReplace ? Set(paths.compactMap { FileNumber($0) }) : []
   }
 
+  /// The extension of a type's files, with its dot.
+  private static func fileExtension(of type: String, _ registry: StoreRegistry) throws -> String {
+    guard let database = registry.incrementalTypes.first(where: { ScalarString($0.storeType) == ScalarString(type) })
+    else { return try registry.storeType(named: type).traits.fileExtensions.first.map { "." + $0 } ?? "" }
+    guard let first = database.traits.fileExtensions.first else {
+      throw CommandFailure("the results of --files-from are files, but a store of type '\(type)' is not", exitCode: 64)
+    }
+    return "." + first
+  }
+
   /// The name without the extension of a store type.
   private static func stem(_ name: String, _ registry: StoreRegistry) -> String {
     guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name }
     let fileExtension = name[name.index(after: dot)...].lowercased()
-    return registry.storeTypes(forFileExtension: fileExtension).isEmpty ? name : String(name[..<dot])
+    let isKnown =
+      !registry.storeTypes(forFileExtension: fileExtension).isEmpty
+      || registry.incrementalTypes.contains { $0.traits.fileExtensions.contains(fileExtension) }
+    return isKnown ? String(name[..<dot]) : name
   }
 
   /// The path of a result.

@@ -76,23 +76,22 @@ enum Input {
   static func hidePassword(of argument: String) {
     let bytes = argument.utf8
     // What is before the URL may be an option, or an entity: --base=postgresql://…
-    guard let scheme = argument.firstRange(of: "://") else { return }
-    let start = bytes[..<scheme.lowerBound].lastIndex { !isSchemeByte($0) }.map { bytes.index(after: $0) }
+    let scheme = argument.firstRange(of: "://")
+    guard scheme != nil || isURL(argument) else { return }
+    let start = scheme.flatMap { scheme in
+      bytes[..<scheme.lowerBound].lastIndex { !isSchemeByte($0) }.map { bytes.index(after: $0) }
+    }
     let url = String(argument[(start ?? argument.startIndex)...])
     let shown = StoreAddress.withoutPassword(url)
     // Values may be URLs of other kinds. An argument that is nothing but a URL is perhaps the misspelt one of a store.
     guard shown != url, start == nil || isURL(url) else { return }
     Diagnostics.hide(url, as: shown)
     // A path may be made of a URL, so its parts are hidden, too.
-    let rest = argument[scheme.upperBound...]
-    let end = rest.firstIndex(of: "?") ?? rest.endIndex
-    if let at = rest[..<end].lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":"),
-      rest.index(after: colon) < at
-    {
-      Diagnostics.hide(String(rest[colon...at]), as: "@")
-    }
-    for parameter in rest[end...].dropFirst().split(separator: "&") where !shown.contains(parameter) {
-      Diagnostics.hide(String(parameter), as: parameter.prefix { $0 != "=" } + "=…")
+    if let range = StoreAddress.passwordRange(in: url) { Diagnostics.hide(String(url[range]) + "@", as: "@") }
+    let end = url.firstIndex(of: "?") ?? url.endIndex
+    for parameter in url[end...].dropFirst().split(separator: "&") where !shown.contains(parameter) {
+      let name = parameter.contains("=") ? parameter.prefix { $0 != "=" } + "=" : ""
+      Diagnostics.hide(String(parameter), as: name + "…")
     }
   }
 

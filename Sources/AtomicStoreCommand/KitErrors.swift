@@ -40,8 +40,10 @@ extension ManagedObjectError: CommandError {
   }
 
   private var exitCode: Int32 {
-    // Why a store could not be written is what the store's error says.
-    if code == .persistentStoreSave, let error = underlying as? PersistentStoreError {
+    // Why a store could not be written or asked is what the store's error says.
+    if [.persistentStoreSave, .persistentStoreOperation].contains(code),
+      let error = underlying as? PersistentStoreError
+    {
       return CommandFailure.exitCode(error.code)
     }
     // The request is invalid for this entity or key.

@@ -200,6 +200,8 @@ public struct SQLDialect: Sendable {
   public var listLimit = 500
   /// The longest name of a table or column, in bytes.
   public var nameLimit = 56
+  /// Columns that the database itself adds to every table.
+  public var systemColumns: [String] = []
   /// How often a transaction that the database refused for others' sake is repeated.
   public var retries: Int
 

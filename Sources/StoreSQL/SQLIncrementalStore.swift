@@ -62,6 +62,13 @@ extension SQLIncrementalStore {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) { try sql.replaceAll(with: snapshot, mayReplace: mayReplace, verify: verify) }
   public mutating func replaceAll(
+    with snapshot: StoreSnapshot, mayReplace: Bool, willVerify: () -> Void,
+    compare: (StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool {
+    try sql.replaceAll(with: snapshot, mayReplace: mayReplace, willVerify: willVerify, compare: compare)
+    return true
+  }
+  public mutating func replaceAll(
     with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int]? {
     guard let other = other as? any SQLIncrementalStore else { return nil }

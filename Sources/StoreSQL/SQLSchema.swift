@@ -86,7 +86,9 @@ struct SQLSchema: Sendable {
 
   private static func table(of root: Entity, _ name: String, _ dialect: SQLDialect) -> Table {
     var table = Table(name: name, root: root.index)
-    var names = NameList(limit: dialect.nameLimit - 6, taken: ["id", "ent", "ver", "ref", "rowid", "oid", "_rowid_"])
+    var names = NameList(
+      limit: dialect.nameLimit - 6, taken: ["id", "ent", "ver", "ref", "rowid", "oid", "_rowid_"],
+      system: dialect.systemColumns)
     var made: [Key: Column] = [:]
     for entity in topDown(root) {
       var columns: [Column?] = []
@@ -190,17 +192,23 @@ extension SQLType {
 struct NameList {
   private let limit: Int
   private var taken: Set<String>
+  /// The database's own. Only exactly these: for PostgreSQL, `xMin` is another name than `xmin`.
+  private let system: [String]
 
-  init(limit: Int, taken: [String]) {
+  init(limit: Int, taken: [String], system: [String] = []) {
     self.limit = limit
     self.taken = Set(taken)
+    self.system = system
   }
 
   mutating func add(_ name: String) -> String {
     // Neither database has names with NUL; names that begin so are the database's own, or the kit's.
     var base = String(String.UnicodeScalarView(name.unicodeScalars.map { $0.value == 0 ? "_" : $0 }))
     let lower = base.lowercased()
-    if lower.hasPrefix("sqlite_") || lower.hasPrefix("pg_") || lower.hasPrefix("atomicstore_") { base = "_" + base }
+    if lower.hasPrefix("sqlite_") || lower.hasPrefix("pg_") || lower.hasPrefix("atomicstore_") || system.contains(base)
+    {
+      base = "_" + base
+    }
     while base.utf8.count > limit { base.unicodeScalars.removeLast() }
     if base.isEmpty { base = "_" }
     var result = base

@@ -10,7 +10,11 @@ import Synchronization
 /// `@unchecked Sendable`: the kit calls a store by one caller at a time, under a lock, and the connection belongs to
 /// one store.
 public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
-  public static let dialect = SQLDialect(isSQLite: false, retries: 100)
+  public static let dialect: SQLDialect = {
+    var dialect = SQLDialect(isSQLite: false, retries: 100)
+    dialect.systemColumns = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
+    return dialect
+  }()
 
   private let url: String
   private let schema: String
@@ -25,24 +29,12 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
   /// Whether the server gives rows in binary form, which not all servers do; nil before it was asked.
   var hasCopyOut: Bool?
 
-  init(url: String, isReadOnly: Bool) {
-    (self.url, schema) = Self.parts(of: url)
+  init(url: String, isReadOnly: Bool) throws(PersistentStoreError) {
+    (self.url, schema) = try Self.parts(of: url)
     self.isReadOnly = isReadOnly
   }
 
   deinit { close() }
-
-  /// The URL for libpq, and the schema.
-  static func parts(of url: String) -> (url: String, schema: String) {
-    guard let question = url.firstIndex(of: "?") else { return (url, "public") }
-    var schema = "public"
-    let rest = url[url.index(after: question)...].split(separator: "&").filter { parameter in
-      guard parameter.hasPrefix("schema=") else { return true }
-      schema = String(parameter.dropFirst(7))
-      return false
-    }
-    return (String(url[..<question]) + (rest.isEmpty ? "" : "?" + rest.joined(separator: "&")), schema)
-  }
 
   private var quotedSchema: String { PostgreSQLText.quoted(schema) }
 
@@ -68,7 +60,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     var message: UnsafeMutablePointer<CChar>?
     let options = PQconninfoParse(url, &message)
     PQfreemem(message)
-    guard options != nil else { throw PersistentStoreError(.invalidOption, "this is not a valid PostgreSQL URL") }
+    guard options != nil else { throw Self.invalidURL }
     PQconninfoFree(options)
     let made = PQconnectdb(url)
     guard let made, PQstatus(made) == CONNECTION_OK else {
@@ -85,11 +77,12 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
 
   private static func connectionCode(_ said: String) -> PersistentStoreError.Code {
     if said.contains("timeout expired") { return .timedOut }
+    if said.hasPrefix("invalid ") { return .invalidOption }
     for word in ["authentication failed", "no password supplied", "no pg_hba.conf entry", "role \""]
     where said.contains(word) {
       return .notAuthorised
     }
-    return .unavailable
+    return said.contains("database \"") && said.contains("\" does not exist") ? .notFound : .unavailable
   }
 
   /// Whether there is a connection.
@@ -177,6 +170,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     case "25006": .readOnly
     case "42501": .notAuthorised
     case "3D000", "3F000": .notFound
+    case "42939": .invalidOption
     default:
       if state.hasPrefix("28") {
         .notAuthorised

@@ -10,7 +10,8 @@ enum PostgreSQLText {
   }
 
   static func oneLine(_ text: String) -> String {
-    text.split(whereSeparator: \.isNewline).joined(separator: "; ")
+    text.split(whereSeparator: \.isNewline).map { $0.drop { $0.isWhitespace } }
+      .filter { !$0.isEmpty && $0 != "^" }.joined(separator: "; ")
   }
 
   /// `?1` becomes `$1`, except within quotes.

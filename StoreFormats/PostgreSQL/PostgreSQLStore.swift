@@ -16,7 +16,7 @@ public struct PostgreSQLStore: SQLIncrementalStore {
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     sql = SQLStore(
-      PostgreSQLDatabase(url: configuration.path, isReadOnly: configuration.isReadOnly), storeType: Self.storeType,
+      try PostgreSQLDatabase(url: configuration.path, isReadOnly: configuration.isReadOnly), storeType: Self.storeType,
       isReadOnly: configuration.isReadOnly)
   }
 }

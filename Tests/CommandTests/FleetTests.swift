@@ -168,6 +168,27 @@ import Testing
       try FileManager.default.contentsOfDirectory(atPath: folder("out/in/1")).sorted() == ["s1.plist", "s4.plist"])
   }
 
+  @Test("convert writes databases that are files, and refuses those that are not")
+  func databases() throws {
+    let folder = try Folder()
+    let paths = try Self.stores(3, in: folder)
+    func convert(_ paths: [String], _ output: String, to type: String) throws -> Command.Result {
+      try Command.run(
+        arguments: ["convert", "--files-from", "-", "-o", output, "--to", type], input: Self.input(paths),
+        in: folder.path)
+    }
+    #expect(try convert(paths, "out", to: "SQLiteGraph").code == 0)
+    let databases = paths.map { "out/" + $0.dropLast(3) + "sqlgraph" }
+    for (path, database) in zip(paths, databases) {
+      #expect(try Command.run("diff", path, database, in: folder.path).code == 0)
+    }
+    #expect(try convert(databases, "back", to: "XML").code == 0)
+    for path in paths { #expect(try Command.run("diff", path, "back/out/" + path, in: folder.path).code == 0) }
+    let refused = try convert(paths, "server", to: "PostgreSQL")
+    #expect(refused.code == 64)
+    #expect(refused.errors.contains("files"))
+  }
+
   @Test("two stores never have one result, none is outside the directory, and none replaces a store of the list")
   func collisions() throws {
     let folder = try Folder()

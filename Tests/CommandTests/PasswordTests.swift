@@ -67,4 +67,21 @@ import Testing
       }
     }
   }
+
+  @Test(
+    "nor where the password has characters that a URL writes as escapes",
+    arguments: [
+      "postgresql://someone:S3cr/S3cr@127.0.0.1:1/d?schema=x", "postgresql://someone:S3cr?S3cr@127.0.0.1:1/d?schema=x",
+      "postgresql://someone:S3cr@S3cr@127.0.0.1:1/d?schema=x", "postgresql://someone:S3cr?S3=S3cr@127.0.0.1:1/d",
+      "postgresql://127.0.0.1:1/d?password=S3cr&S3cr&schema=x", "postgresql:someone:S3cr@127.0.0.1:1/d",
+    ])
+  func unescaped(_ url: String) throws {
+    let folder = try Folder()
+    for arguments in [["inspect", url], ["inspect", url, "--json"], ["convert", Command.company, url]] {
+      let result = try Command.run(arguments: arguments, in: folder.path)
+      // Some are valid, but nothing listens there.
+      #expect([64, 69].contains(result.code), "\(result.errors)")
+      #expect(!result.output.contains("S3c") && !result.errors.contains("S3c"), "\(result.output)\(result.errors)")
+    }
+  }
 }

@@ -116,7 +116,7 @@ import Testing
   }
 
   private func execute(_ statements: [String], in place: String) throws {
-    let database = PostgreSQLDatabase(url: place, isReadOnly: false)
+    let database = try PostgreSQLDatabase(url: place, isReadOnly: false)
     defer { database.close() }
     _ = try database.connect(mayCreate: false)
     for statement in statements { try database.run(statement, []) }

@@ -101,7 +101,7 @@ struct PortableSubset: Sendable {
 
   @Test("a statement outside of the list is not sent", .enabled(if: TestServer.url != nil))
   func enforced() throws {
-    let database = PostgreSQLDatabase(url: TestServer.schema("subset"), isReadOnly: false)
+    let database = try PostgreSQLDatabase(url: TestServer.schema("subset"), isReadOnly: false)
     defer { database.close() }
     _ = try database.connect(mayCreate: true)
     #expect { try database.run("LISTEN x", []) } throws: {

@@ -30,7 +30,7 @@ enum TestServer {
   @Test("tables of other programs in the schema are not touched")
   func foreignTables() throws {
     let place = TestServer.schema("foreign")
-    let database = PostgreSQLDatabase(url: place, isReadOnly: false)
+    let database = try PostgreSQLDatabase(url: place, isReadOnly: false)
     #expect(try database.connect(mayCreate: true))
     try database.run("CREATE TABLE \"Item\" (id int8)", [])
     try database.run("INSERT INTO \"Item\" (id) VALUES (?1)", [.integer(5)])

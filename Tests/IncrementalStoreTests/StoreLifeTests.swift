@@ -522,6 +522,13 @@ import Testing
       ("postgresql://h/d?p%61ssword=secret&schema=s", "postgresql://h/d?schema=s"),
       ("postgresql:///d?sslpassword=secret", "postgresql:///d"),
       ("postgresql://u:se/cret@h/d", "postgresql://u@h/d"),
+      ("postgresql://u:se?cret@h/d?schema=s", "postgresql://u@h/d?schema=s"),
+      ("postgresql://u:se?c=ret@h/d", "postgresql://u@h/d"), ("postgresql://u:5?ret@h/d", "postgresql://u@h/d"),
+      ("postgresql:u:secret@h/d", "postgresql:u@h/d"),
+      ("postgresql://h/d?password=se&cret&schema=s", "postgresql://h/d?schema=s"),
+      ("postgresql://h:5/d?user=u@x&schema=s", "postgresql://h:5/d?user=u@x&schema=s"),
+      ("postgresql://[::1]:5/d", "postgresql://[::1]:5/d"),
+      ("postgresql://h:5,i:6/d?user=u@x", "postgresql://h:5,i:6/d?user=u@x"),
     ])
   func passwords(_ url: String, _ shown: String) throws {
     #expect(StoreAddress.withoutPassword(url) == shown)

@@ -40,7 +40,20 @@ class EntityTable:
         return self.arrow
 
     def to_pandas(self, **options: Any) -> "pandas.DataFrame":
-        """A data frame of pandas. ``options`` are those of ``pyarrow.Table.to_pandas``."""
+        """A data frame of pandas. ``options`` are those of ``pyarrow.Table.to_pandas``.
+
+        Unless they say otherwise, integers have pandas' nullable types. Those of NumPy have no null: pyarrow would make
+        floating-point numbers of a column with one, and change integers beyond 2^53.
+        """
+        if "integer_object_nulls" not in options and "types_mapper" not in options:
+            import pandas
+
+            widths = {
+                pa.int16(): pandas.Int16Dtype(),
+                pa.int32(): pandas.Int32Dtype(),
+                pa.int64(): pandas.Int64Dtype(),
+            }
+            options["types_mapper"] = widths.get
         return self.arrow.to_pandas(**options)
 
     def to_polars(self) -> "polars.DataFrame":

@@ -146,7 +146,10 @@ enum IncrementalModels {
   /// Two attributes with names that only their scalars distinguish.
   static let lookAlikes = ["\u{E4}", "a\u{308}"]
   static let longNames = ["a", "b"].map { String(repeating: "long", count: 40) + $0 }
-  static let wordNames = ["select", "Group", "group", "order by", "x\"y", "x'y", "id", "ver", "ent", "ref"]
+  static let wordNames = [
+    "select", "Group", "group", "order by", "x\"y", "x'y", "id", "ver", "ent", "ref", "rowid", "oid", "ctid", "xmin",
+    "xMin", "xmax", "cmin", "cmax", "tableoid",
+  ]
 
   /// Names that query languages use, that differ only in case or accents, and that are long.
   static let names = ModelDescription(entities: [

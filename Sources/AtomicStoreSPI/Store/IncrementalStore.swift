@@ -103,6 +103,21 @@ public protocol IncrementalStore: Sendable {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError)
 
+  /// Replaces everything by a snapshot as ``replaceAll(with:mayReplace:verify:)`` does, and compares what was written
+  /// with it row by row, so that the objects are not in memory twice. The default is `false`.
+  ///
+  /// - Parameters:
+  ///   - snapshot: All objects and the metadata, in the order of references.
+  ///   - mayReplace: As for ``replaceAll(with:mayReplace:verify:)``.
+  ///   - willVerify: Called when everything is written and is read back next.
+  ///   - compare: Called with the metadata that were read back. If it throws, or an object is not to the bit what the
+  ///     snapshot has, the transaction has no effect.
+  /// - Returns: Whether the store can do that; otherwise it has done nothing.
+  mutating func replaceAll(
+    with snapshot: StoreSnapshot, mayReplace: Bool, willVerify: () -> Void,
+    compare: (StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool
+
   /// Replaces everything by what another store of the same family holds, a few rows at a time, creating this store if
   /// there is none: in one transaction, which ends only after everything was read back and compared. The default is
   /// nil.
@@ -165,6 +180,10 @@ public protocol IncrementalStore: Sendable {
 extension IncrementalStore {
   public static var urlSchemes: [String] { [] }
   public static func recognize(_ probe: StoreProbe) -> Recognition { .no }
+  public mutating func replaceAll(
+    with snapshot: StoreSnapshot, mayReplace: Bool, willVerify: () -> Void,
+    compare: (StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool { false }
   public mutating func replaceAll(
     with other: any IncrementalStore, metadata: StoreMetadata, mayReplace: Bool, willVerify: () -> Void
   ) throws(PersistentStoreError) -> [Int: Int]? { nil }

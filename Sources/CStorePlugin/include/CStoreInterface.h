@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8e0b2e6f4acd8dd426c60ef7a1d9bae6ffbbaca5d825ad2eefac6ab4f7306ae6"
+#define ASP_INTERFACE "22674de4d38a6bca6420c84082633b60e46e57f109c146936450902ad7b10d89"

@@ -129,6 +129,7 @@ extension StoreConverter {
     var store = try type.init(StoreConfiguration(path: path, options: writeOptions, isReadOnly: false))
     defer { store.close() }
     progress?(.writing)
+    if losses.isEmpty, try replaceAllComparing(with: snapshot, &store) { return }
     let kept = StoreSnapshot(
       nodes: losses.isEmpty ? snapshot.nodes : try type.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
     var failure: (any Error)?
@@ -147,6 +148,33 @@ extension StoreConverter {
           throw PersistentStoreError(.cancelled, "the result is not what was written")
         }
       }
+    } catch {
+      throw failure ?? error
+    }
+  }
+
+  /// Has a store compare the objects itself.
+  ///
+  /// - Returns: Whether it can do that; otherwise nothing was done.
+  private func replaceAllComparing(with snapshot: StoreSnapshot, _ store: inout any IncrementalStore) throws -> Bool {
+    var failure: (any Error)?
+    let (model, name) = (snapshot.nodes.model, type(of: store).storeType)
+    do throws(PersistentStoreError) {
+      let isDone = try store.replaceAll(with: snapshot, mayReplace: replacesTarget) {
+        progress?(.verifying)
+      } compare: { metadata throws(PersistentStoreError) in
+        do {
+          try Self.verify(
+            StoreSnapshot(nodes: NodeTable(model: model), metadata: metadata),
+            against: StoreSnapshot(nodes: NodeTable(model: model), metadata: snapshot.metadata), [],
+            targetType: name, comparesMetadata: true)
+        } catch {
+          failure = error
+          throw PersistentStoreError(.cancelled, "the result is not what was written")
+        }
+      }
+      if isDone { progress?(.publishing) }
+      return isDone
     } catch {
       throw failure ?? error
     }

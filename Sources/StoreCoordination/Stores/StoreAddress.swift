@@ -61,21 +61,34 @@ package struct StoreAddress: Sendable {
   /// The URL without what must not be shown: a password before `@`, and parameters named so.
   package static func withoutPassword(_ text: String) -> String {
     var text = text
-    if let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") {
-      let start = text.index(colon, offsetBy: 3)
-      // A password may have a slash where it should not.
-      let end = text[start...].firstIndex(of: "?") ?? text.endIndex
-      if let at = text[start..<end].lastIndex(of: "@"), let colon = text[start..<at].firstIndex(of: ":") {
-        text.removeSubrange(colon..<at)
-      }
-    }
+    if let range = passwordRange(in: text) { text.removeSubrange(range) }
     guard let question = text.firstIndex(of: "?") else { return text }
     let parameters = text[text.index(after: question)...].split(separator: "&").filter { parameter in
       let name = unescaped(parameter.prefix { $0 != "=" }).lowercased()
-      return !["password", "sslpassword", "passfile", "sslkey"].contains(name)
+      // Without a value it is perhaps the end of a password that has a `&`.
+      return parameter.contains("=") && !["password", "sslpassword", "passfile", "sslkey"].contains(name)
     }
     let head = String(text[..<question])
     return parameters.isEmpty ? head : head + "?" + parameters.joined(separator: "&")
+  }
+
+  /// The password of a URL with the colon before it; nil if there is none.
+  ///
+  /// A password should have `%2F` for a slash and the like. Where it does not, the URL is not valid, but it is shown in
+  /// a message.
+  package static func passwordRange(in text: String) -> Range<String.Index>? {
+    guard scheme(of: text) != nil, let first = text.firstIndex(of: ":") else { return nil }
+    var start = text.index(after: first)
+    if text[start...].hasPrefix("//") { start = text.index(start, offsetBy: 2) }
+    let question = text[start...].firstIndex(of: "?") ?? text.endIndex
+    guard let colon = text[start..<question].firstIndex(of: ":") else { return nil }
+    let value = text.index(after: colon)
+    if let at = text[value..<question].lastIndex(of: "@") { return value < at ? colon..<at : nil }
+    // After a question mark, an `@` belongs to a parameter, or to the password of `user:pass?word@host`.
+    guard let at = text[question...].lastIndex(of: "@") else { return nil }
+    let port = text[value..<question].prefix { $0 != "/" && $0 != "," }
+    let isPort = port.utf8.allSatisfy { isDigit($0) }
+    return isPort && text[question..<at].contains("=") ? nil : colon..<at
   }
 }
 

@@ -34,26 +34,19 @@ struct SQLEntityRows: SQLRowSource {
   private let entity: Entity
   private let number: Int
   private let version: Int64
-  private let readers: [EntityReader]
+  private let rows: SQLRows
   private let reader: EntityReader
-  /// By entity: the row number of each row, where references are texts; empty where they are numbers themselves.
-  private let textNumbers: [[Int64]]
-  /// The rows' own references, and whether all are integers. Valid while the readers are retained.
-  private let references: [ReferenceView]
   private let hasTexts: Bool
 
   init(
-    _ entity: Entity, _ schema: SQLSchema, _ readers: [EntityReader], _ textNumbers: [[Int64]], version: Int64,
-    positions: (Slot) -> [Int64?]
+    _ entity: Entity, _ schema: SQLSchema, _ rows: SQLRows, version: Int64, positions: (Slot) -> [Int64?]
   ) {
     self.entity = entity
     number = entity.index
     self.version = version
-    self.readers = readers
-    self.textNumbers = textNumbers
-    reader = readers[entity.index]
-    references = readers.map(\.references)
-    hasTexts = !textNumbers[entity.index].isEmpty
+    self.rows = rows
+    reader = rows.readers[entity.index]
+    hasTexts = !rows.textNumbers[entity.index].isEmpty
     for slot in entity.slots {
       guard let column = schema.column(slot.index, of: entity) else { continue }
       columns.append((column.name, column.type))
@@ -71,13 +64,9 @@ struct SQLEntityRows: SQLRowSource {
     }
   }
 
-  @inline(__always) private func id(_ node: NodeHandle) -> Int64 {
-    textNumbers[node.entity].isEmpty ? references[node.entity].number(node.row) : textNumbers[node.entity][node.row]
-  }
-
   @inline(__always)
   func write<Writer: SQLRowWriter>(_ row: Int, _ writer: Writer) throws(PersistentStoreError) {
-    writer.integer(id(NodeHandle(entity: number, row: row)))
+    writer.integer(rows.id(NodeHandle(entity: number, row: row)))
     writer.integer(Int64(number))
     writer.integer(version)
     if hasTexts, let text = reader.textReference(row: row) { try writer.text(text) } else { writer.null() }
@@ -123,7 +112,7 @@ struct SQLEntityRows: SQLRowSource {
   @inline(__always)
   private func writeEnd<Writer: SQLRowWriter>(_ cell: Cell, _ row: Int, _ writer: Writer) {
     let end = reader.toOne(slot: cell.slot, row: row)
-    if let end { writer.integer(id(end)) } else { writer.null() }
+    if let end { writer.integer(rows.id(end)) } else { writer.null() }
     if cell.hasEntity { if let end { writer.integer(Int64(end.entity)) } else { writer.null() } }
     guard cell.positions >= 0 else { return }
     if let place = positions[cell.positions][row] { writer.integer(place) } else { writer.null() }

@@ -35,6 +35,27 @@ extension SQLStore {
     }
   }
 
+  /// Replaces everything by a snapshot, and compares what was written with it row by row.
+  ///
+  /// - Parameter compare: Called with the metadata that were read back, before the transaction ends.
+  mutating func replaceAll(
+    with snapshot: StoreSnapshot, mayReplace: Bool, willVerify: () -> Void,
+    compare: (StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    let new = SQLSchema(snapshot.nodes.model, Self.dialect)
+    try replaceAll(with: new, mayReplace: mayReplace) { store throws(PersistentStoreError) in
+      let save = try SQLWholeSave(store, new, snapshot)
+      try save.run()
+      willVerify()
+      var reader = store
+      guard let metadata = try reader.metadata() else {
+        throw PersistentStoreError(.internalInconsistency, "the store that was written is not there")
+      }
+      try compare(metadata)
+      try SQLWholeComparison(save, store, new).run()
+    }
+  }
+
   /// Creates the tables and fills them, and reads back what was written.
   private func write(
     _ snapshot: StoreSnapshot, _ schema: SQLSchema,

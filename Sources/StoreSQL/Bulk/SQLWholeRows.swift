@@ -5,7 +5,7 @@ import FoundationEssentials
 final class SQLWholeRows {
   /// What an entity's rows have, and what was read of them.
   final class Plan {
-    fileprivate let cells: [Cell]
+    fileprivate let cells: [SQLRowLayout.Cell]
     /// The row numbers, in the order of rows.
     var numbers: [Int64] = []
     /// Where to-ones lead whose other ends are to-manys, and their slots.
@@ -14,7 +14,7 @@ final class SQLWholeRows {
     /// To-ones that lead to rows whose references are texts.
     var texts: [(row: Int, slot: Int, id: Int64)] = []
 
-    fileprivate init(_ cells: [Cell]) {
+    fileprivate init(_ cells: [SQLRowLayout.Cell]) {
       var cells = cells
       for index in cells.indices where cells[index].keepsEnds {
         cells[index].end = ends.count
@@ -25,40 +25,7 @@ final class SQLWholeRows {
     }
   }
 
-  /// The columns of a slot. Without references to count, as there is one for each value of the store.
-  fileprivate struct Cell {
-    enum Kind: UInt8 { case integer, boolean, double, float, date, text, data, decimal, uuid, other, toOne }
-    var kind: Kind
-    var type: SQLType
-    var slot: Int
-    var at: Int
-    /// The column of the destination's entity; -1 for none.
-    var entityAt = -1
-    /// The column of the position; -1 for none.
-    var positionAt = -1
-    var keepsEnds = false
-    /// The index of its ``SQLEnds``.
-    var end = 0
-
-    static func kind(_ slot: Slot) -> Kind {
-      guard case .attribute(let type) = slot.kind else { return .toOne }
-      return switch type {
-      case .integer16, .integer32, .integer64: .integer
-      case .boolean: .boolean
-      case .double: .double
-      case .float: .float
-      case .date: .date
-      case .string, .uri: .text
-      case .binaryData, .transformable: .data
-      case .decimal: .decimal
-      case .uuid: .uuid
-      case .undefined, .composite: .other
-      }
-    }
-  }
-
-  let sql: String
-  let types: [SQLType]
+  let layout: SQLRowLayout
   /// By entity.
   let plans: [Int: Plan]
   /// The same by number; nil for entities of other tables.
@@ -70,39 +37,11 @@ final class SQLWholeRows {
   init(_ schema: SQLSchema, _ root: Entity, _ nodes: NodeTableBuilder) {
     self.root = root
     self.nodes = nodes
+    let layout = SQLRowLayout(schema, root)
+    let plans = layout.cells.mapValues { Plan($0) }
     model = schema.model
-    var names = ["id", "ent", "ref"]
-    var types: [SQLType] = [.integer64, .integer64, .text]
-    var known: [String: Int] = [:]
-    func place(_ name: String, _ type: SQLType) -> Int {
-      if let at = known[name] { return at }
-      known[name] = names.count
-      names.append(name.quoted)
-      types.append(type)
-      return names.count - 1
-    }
-    var plans: [Int: Plan] = [:]
-    for entity in root.hierarchy where !entity.isAbstract {
-      var cells: [Cell] = []
-      for slot in entity.slots {
-        guard let column = schema.column(slot.index, of: entity) else { continue }
-        var cell = Cell(kind: Cell.kind(slot), type: column.type, slot: slot.index, at: place(column.name, column.type))
-        if let destination = slot.destination.map({ schema.model.entity(at: $0) }) {
-          if let name = column.entityName { cell.entityAt = place(name, .integer64) }
-          if let inverse = slot.inverseSlot, destination.slots[inverse].isToMany {
-            cell.keepsEnds = true
-            if let name = column.positionName { cell.positionAt = place(name, .integer64) }
-          }
-        }
-        cells.append(cell)
-      }
-      plans[entity.index] = Plan(cells)
-    }
-    self.plans = plans
     list = model.entities.map { plans[$0.index] }
-    self.types = types
-    let columns = names.map { "t.\($0)" }.joined(separator: ", ")
-    sql = "SELECT \(columns) FROM \(schema.table(of: root).name.quoted) t ORDER BY t.id"
+    (self.layout, self.plans) = (layout, plans)
   }
 
   /// Adds a row.
@@ -135,12 +74,12 @@ final class SQLWholeRows {
     }
   }
 
-  private func malformed(_ id: Int64, _ cell: Cell, _ entity: Int) -> PersistentStoreError {
+  private func malformed(_ id: Int64, _ cell: SQLRowLayout.Cell, _ entity: Int) -> PersistentStoreError {
     SQLValues.malformed(id, model.entity(at: entity).slots[cell.slot])
   }
 
   @inline(__always) private func set<Row: SQLRow>(
-    _ row: Row, _ cell: Cell, _ id: Int64, _ entity: Int
+    _ row: Row, _ cell: SQLRowLayout.Cell, _ id: Int64, _ entity: Int
   ) throws(PersistentStoreError) {
     let (at, slot) = (cell.at, cell.slot)
     switch cell.kind {
@@ -162,7 +101,7 @@ final class SQLWholeRows {
   }
 
   private func setOther<Row: SQLRow>(
-    _ row: Row, _ cell: Cell, _ id: Int64, _ entity: Int
+    _ row: Row, _ cell: SQLRowLayout.Cell, _ id: Int64, _ entity: Int
   ) throws(PersistentStoreError) {
     let slot = model.entity(at: entity).slots[cell.slot]
     guard let type = slot.attributeType else { return }
@@ -170,7 +109,7 @@ final class SQLWholeRows {
   }
 
   @inline(__always) private func addEnd<Row: SQLRow>(
-    _ row: Row, _ cell: Cell, _ plan: Plan, _ id: Int64, _ entity: Int
+    _ row: Row, _ cell: SQLRowLayout.Cell, _ plan: Plan, _ id: Int64, _ entity: Int
   ) throws(PersistentStoreError) {
     var end = SQLEnds.none
     if !row.isNull(cell.at) {

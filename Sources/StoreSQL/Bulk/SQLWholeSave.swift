@@ -6,9 +6,8 @@ struct SQLWholeSave<Database: SQLDatabase> {
   private let store: SQLStore<Database>
   private let schema: SQLSchema
   private let snapshot: StoreSnapshot
-  private let readers: [EntityReader]
-  /// By entity: the row number of each row, where references are texts; empty where they are numbers themselves.
-  private var textNumbers: [[Int64]]
+  /// The snapshot's rows and their numbers.
+  let rows: SQLRows
   private var texts: [Int: Int64] = [:]
   private var lasts: [Int: Int64] = [:]
 
@@ -16,8 +15,8 @@ struct SQLWholeSave<Database: SQLDatabase> {
     self.store = store
     self.schema = schema
     self.snapshot = snapshot
-    readers = schema.model.entities.map { snapshot.nodes.reader(of: $0.index) }
-    textNumbers = Array(repeating: [], count: readers.count)
+    let readers = schema.model.entities.map { snapshot.nodes.reader(of: $0.index) }
+    var textNumbers: [[Int64]] = Array(repeating: [], count: readers.count)
     for entity in schema.model.entities {
       let reader = readers[entity.index]
       let root = entity.root.index
@@ -35,14 +34,12 @@ struct SQLWholeSave<Database: SQLDatabase> {
       }
       textNumbers[entity.index] = numbers
     }
+    rows = SQLRows(readers, textNumbers)
     // Numbers that were given to objects which are gone stay used up.
     for root in schema.tables.keys { lasts[root] = max(lasts[root] ?? 0, snapshot.metadata.lastReference) }
   }
 
-  private func id(_ node: NodeHandle) -> Int64 {
-    let numbers = textNumbers[node.entity]
-    return numbers.isEmpty ? readers[node.entity].integerReference(row: node.row) ?? 0 : numbers[node.row]
-  }
+  private var readers: [EntityReader] { rows.readers }
 
   func run() throws(PersistentStoreError) {
     try store.createTables(schema, snapshot.metadata, lasts: lasts, withIndexes: false)
@@ -61,7 +58,7 @@ struct SQLWholeSave<Database: SQLDatabase> {
   }
 
   /// The positions of rows in an ordered to-many whose inverse is this to-one, by row.
-  private func positions(of slot: Slot, _ entity: Entity) -> [Int64?] {
+  func positions(of slot: Slot, _ entity: Entity) -> [Int64?] {
     var result = [Int64?](repeating: nil, count: readers[entity.index].count)
     guard let inverse = slot.inverseSlot, let number = slot.destination else { return result }
     for owner in schema.model.entity(at: number).hierarchy where !owner.isAbstract {
@@ -78,7 +75,7 @@ struct SQLWholeSave<Database: SQLDatabase> {
 
   private func writeRows(of entity: Entity) throws(PersistentStoreError) {
     let rows = SQLEntityRows(
-      entity, schema, readers, textNumbers,
+      entity, schema, rows,
       version: Int64(Date().timeIntervalSinceReferenceDate * 1_000_000)
     ) { slot in positions(of: slot, entity) }
     try store.database.add(
@@ -106,7 +103,7 @@ struct SQLWholeSave<Database: SQLDatabase> {
         }
       }
     }
-    let rows = SQLPairRows(pairs: pairs, isOrdered: join.isOrdered, behind: behind, id: id)
+    let rows = SQLPairRows(pairs: pairs, isOrdered: join.isOrdered, behind: behind, id: rows.id)
     try store.database.add(
       pairs.count, to: join.name,
       columns: [("a", .integer64), ("b", .integer64), ("pos_a", .integer64), ("pos_b", .integer64)], rows)

@@ -1,0 +1,75 @@
+import AtomicStoreSPI
+
+/// The columns of a hierarchy's table, as a query for all rows in the order of their numbers has them.
+struct SQLRowLayout {
+  /// The columns of a slot. Without references to count, as there is one for each value of the store.
+  struct Cell {
+    enum Kind: UInt8 { case integer, boolean, double, float, date, text, data, decimal, uuid, other, toOne }
+    let kind: Kind
+    let type: SQLType
+    let slot: Int
+    let at: Int
+    /// The column of the destination's entity; -1 for none.
+    var entityAt = -1
+    /// The column of the position; -1 for none.
+    var positionAt = -1
+    var keepsEnds = false
+    /// The index of its ``SQLEnds``.
+    var end = 0
+
+    fileprivate static func kind(_ slot: Slot) -> Kind {
+      guard case .attribute(let type) = slot.kind else { return .toOne }
+      return switch type {
+      case .integer16, .integer32, .integer64: .integer
+      case .boolean: .boolean
+      case .double: .double
+      case .float: .float
+      case .date: .date
+      case .string, .uri: .text
+      case .binaryData, .transformable: .data
+      case .decimal: .decimal
+      case .uuid: .uuid
+      case .undefined, .composite: .other
+      }
+    }
+  }
+
+  let sql: String
+  let types: [SQLType]
+  /// By entity. The first three columns are the number, the entity and the reference if that is a text.
+  let cells: [Int: [Cell]]
+
+  init(_ schema: SQLSchema, _ root: Entity) {
+    var names = ["id", "ent", "ref"]
+    var types: [SQLType] = [.integer64, .integer64, .text]
+    var known: [String: Int] = [:]
+    func place(_ name: String, _ type: SQLType) -> Int {
+      if let at = known[name] { return at }
+      known[name] = names.count
+      names.append(name.quoted)
+      types.append(type)
+      return names.count - 1
+    }
+    var cells: [Int: [Cell]] = [:]
+    for entity in root.hierarchy where !entity.isAbstract {
+      var list: [Cell] = []
+      for slot in entity.slots {
+        guard let column = schema.column(slot.index, of: entity) else { continue }
+        var cell = Cell(kind: Cell.kind(slot), type: column.type, slot: slot.index, at: place(column.name, column.type))
+        if let destination = slot.destination.map({ schema.model.entity(at: $0) }) {
+          if let name = column.entityName { cell.entityAt = place(name, .integer64) }
+          if let inverse = slot.inverseSlot, destination.slots[inverse].isToMany {
+            cell.keepsEnds = true
+            if let name = column.positionName { cell.positionAt = place(name, .integer64) }
+          }
+        }
+        list.append(cell)
+      }
+      cells[entity.index] = list
+    }
+    self.cells = cells
+    self.types = types
+    let columns = names.map { "t.\($0)" }.joined(separator: ", ")
+    sql = "SELECT \(columns) FROM \(schema.table(of: root).name.quoted) t ORDER BY t.id"
+  }
+}
