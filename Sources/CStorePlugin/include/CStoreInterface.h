@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8e0b2e6f4acd8dd426c60ef7a1d9bae6ffbbaca5d825ad2eefac6ab4f7306ae6"
+#define ASP_INTERFACE "35f90b719585956e9d2969a28a85966363f5c3d26280ac05f96c7a2fcbe35576"
