@@ -121,22 +121,3 @@ size_t atv_csv_content(const uint8_t *bytes, size_t length, uint8_t delimiter, u
   }
   return place;
 }
-
-size_t atv_xml_content(const uint8_t *bytes) {
-  size_t place = 0;
-#if defined(__x86_64__)
-  // Signed, bytes that are not ASCII are less than a space.
-  const __m128i space = _mm_set1_epi8(' '), ampersand = _mm_set1_epi8('&'), less = _mm_set1_epi8('<'),
-                mask = _mm_set1_epi8((char)~2);
-  while (1) {
-    const __m128i text = _mm_loadu_si128((const __m128i *)(bytes + place));
-    // The two brackets differ in one bit.
-    const __m128i found = _mm_or_si128(
-      _mm_cmplt_epi8(text, space),
-      _mm_or_si128(_mm_cmpeq_epi8(text, ampersand), _mm_cmpeq_epi8(_mm_and_si128(text, mask), less)));
-    if (_mm_movemask_epi8(found) != 0) return place;
-    place += 16;
-  }
-#endif
-  return place;
-}

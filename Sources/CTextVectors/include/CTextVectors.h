@@ -12,7 +12,3 @@ int atv_is_utf8(const uint8_t *bytes, size_t length);
 ///
 /// \param has_high Set to 1 if one of the bytes before it is not ASCII.
 size_t atv_csv_content(const uint8_t *bytes, size_t length, uint8_t delimiter, uint8_t quote, int *has_high);
-
-/// The number of bytes, a multiple of 16, before the block that contains the first byte that an XML scanner must look at:
-/// a control character, `&`, `<`, `>`, or one that is not ASCII. A byte of zero must follow, and 15 more bytes.
-size_t atv_xml_content(const uint8_t *bytes);
