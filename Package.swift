@@ -93,6 +93,8 @@ let package = Package(
     .target(name: "CStoreFiles"),
     // Base64 with vector instructions.
     .target(name: "CBase64"),
+    // Finds and checks text with vector instructions.
+    .target(name: "CTextVectors"),
 
     // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by
     // scalars.
@@ -101,7 +103,8 @@ let package = Package(
     // Bounded readers and writers of property lists, keyed archives, XML, CSV and text. They know neither files nor
     // entities.
     .target(
-      name: "StoreCodecs", dependencies: ["StorePrimitives", "CBase64", "CLibXML2", "CZlib"], swiftSettings: strict),
+      name: "StoreCodecs", dependencies: ["StorePrimitives", "CBase64", "CTextVectors", "CLibXML2", "CZlib"],
+      swiftSettings: strict),
 
     // Files: what a format reads and writes, and how the kit publishes it. They know neither entities nor formats.
     .target(name: "StoreFiles", dependencies: ["StorePrimitives", "CStoreFiles"], swiftSettings: strict),
@@ -110,7 +113,8 @@ let package = Package(
     // along.
     .target(name: "CStorePlugin"),
     .target(
-      name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin"], swiftSettings: strict),
+      name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin", "CTextVectors"],
+      swiftSettings: strict),
 
     // Arrow's interprocess format: bounded reader, writer, and columns of nodes. It knows no files.
     .target(name: "ArrowTables", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),

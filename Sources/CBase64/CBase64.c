@@ -20,7 +20,11 @@ __attribute__((target("avx2"))) static size_t decode(const uint8_t *source, size
     // The shift brings bits of the neighbour, which the mask removes.
     const __m256i upper = _mm256_and_si256(_mm256_srli_epi32(text, 4), _mm256_set1_epi8(0x0F));
     const __m256i lower = _mm256_and_si256(text, _mm256_set1_epi8(0x0F));
-    if (!_mm256_testz_si256(_mm256_shuffle_epi8(lower_bits, lower), _mm256_shuffle_epi8(upper_bits, upper))) break;
+    const __m256i others = _mm256_and_si256(_mm256_shuffle_epi8(lower_bits, lower), _mm256_shuffle_epi8(upper_bits, upper));
+    // Zero in bytes that are digits: of these, whole groups of four are decoded up to the first other byte.
+    const unsigned digits = (unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(others, _mm256_setzero_si256()));
+    const size_t count = digits == 0xFFFFFFFF ? 32 : (size_t)__builtin_ctz(~digits) & ~(size_t)3;
+    if (count == 0) break;
     const __m256i row = _mm256_add_epi8(_mm256_cmpeq_epi8(text, slash), upper);
     const __m256i values = _mm256_add_epi8(text, _mm256_shuffle_epi8(offsets, row));
     // Pairs of six bits to twelve, pairs of those to 24, and the three bytes of each next to each other.
@@ -29,7 +33,8 @@ __attribute__((target("avx2"))) static size_t decode(const uint8_t *source, size
     const __m256i packed = _mm256_shuffle_epi8(whole, TWICE(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1));
     const __m256i joined = _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
     _mm256_storeu_si256((__m256i *)(target + place / 4 * 3), joined);
-    place += 32;
+    place += count;
+    if (count < 32) break;
   }
   return place;
 }

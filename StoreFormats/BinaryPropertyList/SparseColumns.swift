@@ -36,6 +36,9 @@ struct SparseColumns {
   private static func present(_ slot: Slot, _ reader: EntityReader) -> PresentRows? {
     // These have a list of texts, which takes one object for null wherever it occurs.
     if case .attribute(.undefined) = slot.kind { return nil }
+    // Cells of fixed width have the bits already.
+    let known = reader.presenceBits(slot: slot.index)
+    if known.count > 0 { return present(known, reader.count) }
     var rows: [UInt32] = []
     for row in 0..<reader.count where hasValue(row, slot, reader) {
       rows.append(UInt32(truncatingIfNeeded: row))
@@ -43,6 +46,27 @@ struct SparseColumns {
     }
     var bits = [UInt8](repeating: 0, count: (reader.count + 7) / 8)
     for row in rows { bits[Int(row >> 3)] |= 1 << UInt8(truncatingIfNeeded: row & 7) }
+    return PresentRows(rows: rows, bits: bits)
+  }
+
+  /// The same from a bit for each row.
+  private static func present(_ known: Span<UInt8>, _ rowCount: Int) -> PresentRows? {
+    var bits = [UInt8](repeating: 0, count: known.count)
+    var count = 0
+    for index in bits.indices {
+      bits[index] = known[index]
+      count += known[index].nonzeroBitCount
+    }
+    guard count * 2 < rowCount else { return nil }
+    var rows: [UInt32] = []
+    rows.reserveCapacity(count)
+    for index in bits.indices {
+      var rest = bits[index]
+      while rest != 0 {
+        rows.append(UInt32(truncatingIfNeeded: index * 8 + rest.trailingZeroBitCount))
+        rest &= rest - 1
+      }
+    }
     return PresentRows(rows: rows, bits: bits)
   }
 

@@ -240,6 +240,8 @@ extension CSVStore {
     let bytes = Span<UInt8>(_unsafeElements: reader.rawBytes(of: field))
     if let number = ExactText.integer(bytes) {
       try nodes.beginNode(entity: entity.index, reference: number, line: field.line)
+    } else if !field.hasDoubledQuotes, ReferenceText.isPlain(bytes) {
+      try nodes.beginNode(entity: entity.index, utf8: bytes.extracting(2..<bytes.count), line: field.line)
     } else if !field.hasDoubledQuotes, ReferenceText.decode(bytes, into: &scratch) {
       try nodes.beginNode(entity: entity.index, utf8: scratch.span, line: field.line)
     } else {

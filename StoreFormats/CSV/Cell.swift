@@ -98,6 +98,8 @@ struct Cell {
     } else if let number = ExactText.integer(bytes) {
       if isToMany { return try nodes.append(toMany: number, slot: slot) }
       return try nodes.set(toOne: number, slot: slot)
+    } else if ReferenceText.isPlain(bytes) {
+      try Self.setText(bytes.extracting(2..<bytes.count), slot, nodes, isToMany: isToMany)
     } else if ReferenceText.decode(bytes, into: &referenceText) {
       try Self.setText(referenceText.span, slot, nodes, isToMany: isToMany)
     } else {

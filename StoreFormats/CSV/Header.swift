@@ -181,12 +181,32 @@ enum ReferenceText {
     writer.append(text.extracting(start..<text.count))
   }
 
+  /// Control characters, the space, and `"`, `%`, `,`, `;`, `|`: a bit for each of them, from 0 to 63 and from 64
+  /// to 127.
+  private static let escapedBytes: (low: UInt64, high: UInt64) = (0x0800_1025_FFFF_FFFF, 0x9000_0000_0000_0000)
+
   @inline(__always) private static func isEscaped(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0...UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: ";"),
-      UInt8(ascii: "|"), 0x7F:
-      true
-    default: false
+    byte < 0x80 && (byte < 0x40 ? escapedBytes.low : escapedBytes.high) & (1 << UInt64(byte & 63)) != 0
+  }
+
+  /// Whether bytes begin with `s:`, and what follows is the string itself: ASCII without escapes.
+  static func isPlain(_ bytes: Span<UInt8>) -> Bool {
+    bytes.withUnsafeBytes { raw in
+      guard raw.count >= 2, raw[0] == UInt8(ascii: "s"), raw[1] == UInt8(ascii: ":") else { return false }
+      let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+      var index = 2
+      while index + 8 <= raw.count {
+        let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        // A byte of zero is a percent sign.
+        let percent = word ^ ones &* UInt64(UInt8(ascii: "%"))
+        guard ((percent &- ones) & ~percent | word) & highs == 0 else { return false }
+        index += 8
+      }
+      while index < raw.count {
+        guard raw[index] < 0x80, raw[index] != UInt8(ascii: "%") else { return false }
+        index += 1
+      }
+      return true
     }
   }
 

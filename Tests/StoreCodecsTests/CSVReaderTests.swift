@@ -47,6 +47,37 @@ struct CSVReaderTests {
     #expect(try read(text) == expected)
   }
 
+  @Test("fields of any length end where they should, whatever is in them", arguments: 0...80)
+  func lengths(_ length: Int) throws {
+    for content in [
+      String(repeating: "x", count: length), String(repeating: "é", count: length / 2),
+      "日" + String(repeating: " ", count: length),
+    ] {
+      #expect(
+        try read("\(content),b\r\n\(content)\n") == [
+          [content.isEmpty ? nil : content, "b"], [content.isEmpty ? nil : content],
+        ])
+      let quoted = "\"\(content),\n\"\"\(content)\r\0\(content)\""
+      let inside = "\(content),\n\"\(content)\r\0\(content)"
+      #expect(try read("\(quoted),\(quoted)\n1") == [[inside, inside], ["1"]])
+      // Whatever precedes it, a byte that must not be there is found.
+      let column = content.utf8.count + 1
+      for (text, place) in [
+        ("\(content)x\"", column + 1), ("\(content)\0", column), ("\"\(content)", 1), ("\"\(content)\"x", column + 2),
+      ] {
+        let error = #expect(throws: PersistentStoreError.self) { try read(text) }
+        #expect(error?.code == .malformed && error?.location.column == place, "\(text): \(String(describing: error))")
+      }
+      for wrong in [[0x80], [0xC3], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE0, 0x9F, 0x80]] as [[UInt8]] {
+        for end in ["", ",b", String(repeating: "y", count: 70)] {
+          let bytes = Array(content.utf8) + wrong + Array(end.utf8)
+          let error = #expect(throws: PersistentStoreError.self) { try read(bytes) }
+          #expect(error?.location.column == column, "\(bytes): \(String(describing: error))")
+        }
+      }
+    }
+  }
+
   @Test("each delimiter splits, and the others are content", arguments: [",", ";", "\t", "|"])
   func delimiters(_ delimiter: String) throws {
     let dialect = CSVDialect(delimiter: try #require(delimiter.utf8.first))

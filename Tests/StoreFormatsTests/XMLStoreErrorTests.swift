@@ -106,6 +106,39 @@ struct XMLStoreErrorTests {
     #expect(error.location.column != nil)
   }
 
+  @Test(
+    "a list has numbers and strings in any order, and any number of spaces between them",
+    arguments: ["z7 z1 sa z0", " z7  z1 sa  z0 ", "sa z7 z1 z0", "z0 z7 sa z1 ", "z7 z0 sa z1"])
+  func lists(_ references: String) throws {
+    let document = XMLSupport.document(
+      """
+          <object type="ITEM" id="z7">
+              <relationship name="many" type="0/0" destination="ITEM" idrefs="\(references)"></relationship>
+          </object>
+          <object type="ITEM" id="z1"></object><object type="ITEM" id="z0"></object>
+          <object type="ITEM" id="sa"></object>
+      """)
+    let nodes = try XMLSupport.open(document, model: try Self.model()).nodes
+    let node = try #require(nodes.handle(for: .integer(7), entity: 0))
+    guard case .toMany(let members)? = nodes.value(forKey: "many", of: node) else {
+      Issue.record("there is no list")
+      return
+    }
+    #expect(members.map(\.reference.description) == ["0", "1", "7", "a"])
+  }
+
+  @Test(
+    "a list with something else is refused",
+    arguments: [
+      "z7 7", "z7 z07", "z7 z", "z7 z-", "z7 z1x", "z7 z7.OTHER", "z7 z99999999999999999999", "z7 z7", "z7\tz7",
+    ])
+  func wrongLists(_ references: String) throws {
+    let error = try Self.failure(
+      "<relationship name=\"many\" type=\"0/0\" destination=\"ITEM\" idrefs=\"\(references)\"></relationship>")
+    #expect(error.code == .malformed, "\(error)")
+    #expect(error.location.entity == "Item" && error.location.property == "many", "\(error)")
+  }
+
   @Test("a reference to nothing and an id that comes twice are errors")
   func references() throws {
     let dangling = try Self.failure(

@@ -7,11 +7,11 @@ final class Steps {
   /// Size and name of each, with a tab between.
   private(set) var lines: [String] = []
 
-  /// Counts the instructions of `body`.
+  /// Counts the blocks of instructions that `body` executes.
   func count<Result>(_ name: String, _ body: () throws -> Result) rethrows -> Result {
-    aim_begin()
+    aim_mark()
     let result = try body()
-    aim_end()
+    aim_mark()
     lines.append("\(size)\t\(name)\n")
     return result
   }

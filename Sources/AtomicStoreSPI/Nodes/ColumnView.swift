@@ -49,6 +49,29 @@ package struct ColumnView {
       start: (heap + place.start).assumingMemoryBound(to: UInt8.self), count: place.length)
   }
 
+  /// Whether values of variable length are the same in another column that has them at the same offsets of its heap, as
+  /// two tables with equal values in order have; nil if it does not.
+  package func hasSameBytes(as other: ColumnView, in rows: Range<Int>) -> Bool? {
+    let first = rows.lowerBound * 8
+    guard memcmp(cells + first, other.cells + first, rows.count * 8) == 0 else { return nil }
+    // Values that follow each other are compared at once.
+    var start = 0
+    var end = 0
+    for row in rows {
+      let cell = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+      if cell == .max { continue }
+      let length = Int(truncatingIfNeeded: cell >> UInt64(Extent.startBits))
+      guard length < Extent.leastLongLength else { return nil }
+      let place = Int(truncatingIfNeeded: cell & Extent.mask)
+      if place != end {
+        guard memcmp(heap + start, other.heap + start, end - start) == 0 else { return false }
+        (start, end) = (place, place)
+      }
+      end += length
+    }
+    return memcmp(heap + start, other.heap + start, end - start) == 0
+  }
+
   /// The handle of a to-one; all bits set for null.
   @inlinable @inline(__always) package func handle(_ row: Int) -> UInt64 {
     cells.load(fromByteOffset: row &* 8, as: UInt64.self)

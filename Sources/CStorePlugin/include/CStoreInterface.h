@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "22674de4d38a6bca6420c84082633b60e46e57f109c146936450902ad7b10d89"
+#define ASP_INTERFACE "517e9197985387d54a87ff9efb07c284afc7e566788eefbf0b5e5bf3b1812290"

@@ -1,3 +1,4 @@
+import CTextVectors
 public import StorePrimitives
 
 /// One field of a CSV file: the range of its bytes, and whether it is quoted. No bytes are copied.
@@ -122,11 +123,15 @@ public struct CSVReader {
     let delimiter = self.delimiter
     var union: UInt8 = 0
     var stop = UInt8(ascii: "\n")
-    while position < count {
+    // Most fields are short: calling a function would take longer.
+    let limit = min(count, start &+ 24)
+    var isEnded = false
+    while position < limit {
       let byte = bytes[position]
       if byte <= highestSpecial {
         if byte == delimiter || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
           stop = byte
+          isEnded = true
           break
         }
         if byte == 0 || (byte == UInt8(ascii: "\"") && !allowsStrayQuotes) { throw misplaced(byte, at: position) }
@@ -134,12 +139,40 @@ public struct CSVReader {
       union |= byte
       position += 1
     }
+    if !isEnded, position < count {
+      position = try endOfLongField(position, &union)
+      if position < count { stop = bytes[position] }
+    }
     if union >= 0x80 { try checkText(start, position, line: line, lineStart: lineStart) }
     let field = CSVField(
       start: start, end: position, isQuoted: false, hasDoubledQuotes: false, isLastInRecord: stop != delimiter,
       index: index, line: line, column: start - lineStart + 1)
     finishField(at: position, stop: stop)
     return field
+  }
+
+  /// The end of an unquoted field of which the bytes before an offset were read.
+  ///
+  /// - Parameter union: Its highest bit is set if there is a byte that is not ASCII.
+  @usableFromInline @inline(never)
+  func endOfLongField(_ offset: Int, _ union: inout UInt8) throws(PersistentStoreError) -> Int {
+    var position = endOfContent(offset, delimiter, &union)
+    while position < bytes.count {
+      let byte = bytes[position]
+      if byte == 0 || (byte == UInt8(ascii: "\"") && !allowsStrayQuotes) { throw misplaced(byte, at: position) }
+      guard byte == UInt8(ascii: "\"") else { break }
+      position = endOfContent(position + 1, delimiter, &union)
+    }
+    return position
+  }
+
+  /// The offset of the next delimiter, quote, line ending or NUL.
+  private func endOfContent(_ offset: Int, _ delimiter: UInt8, _ union: inout UInt8) -> Int {
+    guard let base = bytes.baseAddress else { return offset }
+    var hasHigh: Int32 = 0
+    let length = atv_csv_content(base + offset, bytes.count - offset, delimiter, UInt8(ascii: "\""), &hasHigh)
+    if hasHigh != 0 { union |= 0x80 }
+    return offset + length
   }
 
   /// Skips what follows a field: a delimiter, a line ending or nothing.
@@ -178,6 +211,8 @@ public struct CSVReader {
     var hasDoubledQuotes = false
     var union: UInt8 = 0
     while true {
+      // A delimiter is content here.
+      position = endOfContent(position, UInt8(ascii: "\""), &union)
       guard position < count else {
         throw PersistentStoreError(
           .malformed, "the quote that opens here is never closed",
@@ -185,9 +220,7 @@ public struct CSVReader {
       }
       let byte = bytes[position]
       position += 1
-      if byte > UInt8(ascii: "\"") {
-        union |= byte
-      } else if byte == UInt8(ascii: "\"") {
+      if byte == UInt8(ascii: "\"") {
         guard position < count, bytes[position] == UInt8(ascii: "\"") else { break }
         hasDoubledQuotes = true
         position += 1
@@ -295,6 +328,7 @@ extension CSVReader {
   /// Unicode, table 3-7: well-formed UTF-8 byte sequences.
   @usableFromInline @inline(never)
   func checkText(_ start: Int, _ end: Int, line: Int, lineStart: Int) throws(PersistentStoreError) {
+    if let base = bytes.baseAddress, atv_is_utf8(base + start, end - start) == 1 { return }
     var position = start
     while position < end {
       let byte = bytes[position]

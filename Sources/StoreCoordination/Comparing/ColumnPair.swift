@@ -130,6 +130,7 @@ struct ColumnPair {
 
   /// Compares values that lie one behind the other in both heaps at once.
   private static func haveSameBytes(_ one: ColumnView, _ other: ColumnView, _ rows: Range<Int>) -> Bool {
+    if let answer = one.hasSameBytes(as: other, in: rows) { return answer }
     var start: UnsafePointer<UInt8>?
     var otherStart: UnsafePointer<UInt8>?
     var length = 0

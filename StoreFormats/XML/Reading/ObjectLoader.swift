@@ -27,13 +27,15 @@ final class ObjectLoader: DocumentReader {
   let nodes: NodeTableBuilder
   let model: ManagedObjectModel
   private let entityNames: NameTable
-  private let writtenNames: [String]
+  let writtenNames: [String]
   /// Created for the entities that have objects in the file.
   var plans: [EntityPlan?]
   let forms: UnsafeMutablePointer<IdentifierForm>
   private var scratch: [UInt8] = []
   /// The string that an identifier stands for.
   private var identifierText: [UInt8] = []
+  /// The numbers of the objects in a list.
+  var members: [Int64] = []
 
   private var entity = -1
   private var slots: UnsafeMutablePointer<SlotPlan>
@@ -190,7 +192,7 @@ final class ObjectLoader: DocumentReader {
     numberCapacity *= 2
   }
 
-  @inline(__always) private func use(_ form: IdentifierForm, of root: Int) throws(PersistentStoreError) {
+  @inline(__always) func use(_ form: IdentifierForm, of root: Int) throws(PersistentStoreError) {
     // If damaged objects are left out, an identifier of the other form costs no object: its number is what counts.
     if forms[root] == form || skipsDamagedObjects { return }
     guard forms[root] == .unknown else {
@@ -347,7 +349,7 @@ final class ObjectLoader: DocumentReader {
         "leads to \(model.entity(at: plan.destination).name) in the model, but to \(Self.shown(destination)) here",
         .modelMismatch)
     }
-    var start = 0
+    var start = plan.reading == .toMany ? try appendNumbers(references, plan.destinationRoot) : 0
     var isFirst = true
     let count = references.count
     while start < count {
@@ -390,25 +392,5 @@ final class ObjectLoader: DocumentReader {
         }
       }
     }
-  }
-
-  private func refer(to text: Span<UInt8>, isToMany: Bool) throws(PersistentStoreError) {
-    if isToMany {
-      try nodes.append(toManyUTF8: text, slot: slot)
-    } else {
-      try nodes.set(toOneUTF8: text, slot: slot)
-    }
-  }
-
-  private func reference(_ identifier: Bytes, root: Int) throws(PersistentStoreError) -> ReferenceObject {
-    guard let parsed = ObjectIdentifierText.parse(identifier) else {
-      throw misplaced("refers to '\(Self.shown(identifier))', which is not an object identifier")
-    }
-    guard case .integer = parsed.reference else { return parsed.reference }
-    if let name = parsed.root, ScalarString(name) != ScalarString(writtenNames[root]) {
-      throw misplaced("refers to '\(Self.shown(identifier))', which belongs to another hierarchy")
-    }
-    try use(parsed.root == nil ? .plain : .named, of: root)
-    return parsed.reference
   }
 }

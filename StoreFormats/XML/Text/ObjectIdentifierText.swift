@@ -34,6 +34,25 @@ enum ObjectIdentifierText {
     return text[1] == UInt8(ascii: "-") ? -value : value
   }
 
+  /// The number of the identifier at the beginning of a list, if it is a `z` and one to eighteen digits without a
+  /// leading zero, and where it ends: at a space, or at the end of the list.
+  @inline(__always) static func leadingNumber(
+    _ text: UnsafePointer<UInt8>, _ count: Int
+  ) -> (number: Int64, end: Int)? {
+    guard count > 1, text[0] == UInt8(ascii: "z"), text[1] &- UInt8(ascii: "1") < 9 else { return nil }
+    var value: Int64 = 0
+    var index = 1
+    let limit = min(count, 19)
+    while index < limit {
+      let digit = text[index] &- UInt8(ascii: "0")
+      guard digit < 10 else { break }
+      value = value &* 10 &+ Int64(digit)
+      index += 1
+    }
+    guard index == count || text[index] == UInt8(ascii: " ") else { return nil }
+    return (value, index)
+  }
+
   /// Parses any identifier; nil if it is invalid.
   static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Parsed? {
     if let number = number(text) { return Parsed(reference: .integer(number), root: nil) }

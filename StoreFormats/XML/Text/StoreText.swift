@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import Glibc
 import StoreCodecs
 
 /// The text of attributes in Core Data's XML stores.
@@ -88,8 +89,8 @@ enum StoreText {
   static func decode(_ text: UnsafeMutableBufferPointer<UInt8>) throws(Fault) -> Int {
     guard let base = text.baseAddress else { return 0 }
     let count = text.count
-    var read = 0
-    while read < count, base[read] != UInt8(ascii: "\\") { read += 1 }
+    guard let first = memchr(base, Int32(UInt8(ascii: "\\")), count) else { return count }
+    var read = UnsafeMutableRawPointer(base).distance(to: first)
     var written = read
     while read < count {
       let byte = base[read]

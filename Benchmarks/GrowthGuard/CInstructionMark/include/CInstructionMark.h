@@ -1,6 +1,5 @@
 #pragma once
 
-/// Do nothing: valgrind, told to, begins to count at the first, and writes down at the second how many instructions were
-/// executed since.
-void aim_begin(void);
-void aim_end(void);
+/// Makes valgrind write to its log how many blocks of instructions were executed so far. Does nothing if the program does
+/// not run under valgrind.
+void aim_mark(void);

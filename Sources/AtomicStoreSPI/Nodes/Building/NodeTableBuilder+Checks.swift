@@ -1,3 +1,5 @@
+import CTextVectors
+
 /// Checks of the bytes that a format passes.
 extension NodeTableBuilder {
   /// Whether the text is digits with at most one dot, as ``DecimalNumber`` would write them, and few enough to fit.
@@ -25,7 +27,7 @@ extension NodeTableBuilder {
     return points <= 1 && text[count - 1] != UInt8(ascii: ".")
   }
 
-  /// Whether the bytes are UTF-8: eight at a time while they are ASCII.
+  /// Whether the bytes are UTF-8: eight at a time while they are ASCII, and 32 at a time if many others follow.
   static func isUTF8(_ bytes: Span<UInt8>) -> Bool {
     bytes.withUnsafeBufferPointer { buffer in
       guard let base = UnsafeRawPointer(buffer.baseAddress) else { return true }
@@ -38,6 +40,8 @@ extension NodeTableBuilder {
       while index < count, buffer[index] < 0x80 { index += 1 }
       if index == count { return true }
       let rest = UnsafeBufferPointer(rebasing: buffer[index...])
+      let answer = atv_is_utf8(rest.baseAddress, rest.count)
+      guard answer < 0 else { return answer == 1 }
       return (try? UTF8Span(validating: Span(_unsafeElements: rest))) != nil
     }
   }

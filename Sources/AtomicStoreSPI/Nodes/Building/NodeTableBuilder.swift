@@ -454,6 +454,18 @@ public final class NodeTableBuilder {
     guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
+  /// Adds objects to a to-many, as if one after the other.
+  public func append(toMany references: Span<Int64>, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    let before = header.pointee.heapCapacity
+    for place in 0..<references.count {
+      guard header.pointee.appendHandle(state.pointee.row, encode(references[place])) else {
+        throw .columnFull(location(slot))
+      }
+    }
+    if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
+  }
   /// Adds an object to a to-many, by an integer or string reference; for an ordered relationship, the order of calls is
   /// the order of objects.
   public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
