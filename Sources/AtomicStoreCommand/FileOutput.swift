@@ -17,7 +17,8 @@ struct FileOutput: ParsableArguments {
 
   /// Writes what `body` appends.
   ///
-  /// - Parameter sources: The stores that the content comes from: a new file grants no more than they do.
+  /// - Parameter sources: The files that the content comes from: a new file grants no more than they do, and replaces
+  ///   none of them.
   func write(madeOf sources: [String] = [], _ body: (ByteWriter) throws -> Void) throws {
     guard let path else { return try Diagnostics.stream(body) }
     try check(path)
@@ -48,8 +49,25 @@ struct FileOutput: ParsableArguments {
     let target = try StorePath.inspect(path)
     for place in places {
       if StorePath.isSame(place, path: path) { throw CommandFailure("\(path): this is the store itself", exitCode: 73) }
+      let isLog = ["-wal", "-shm", "-journal"].contains { StorePath.isSame(target, path: place.resolvedPath + $0) }
+      if isLog, Input.isIncremental(place.path) {
+        throw CommandFailure("\(path): this belongs to the store", exitCode: 73)
+      }
       if place.contains(target) { throw CommandFailure("\(path): this is inside the store", exitCode: 73) }
+      if target.contains(place) { throw CommandFailure("\(path): the store is inside it", exitCode: 73) }
     }
+  }
+
+  /// - Throws: An error if the file would be the model that the command reads, or a part of it, also with `--force`.
+  func refuseToReplace(model: String?) throws { if let path { try Self.refuse(path, toReplaceModel: model) } }
+
+  static func refuse(_ path: String, toReplaceModel model: String?) throws {
+    guard let model, model != "-", !Input.isURL(model) else { return }
+    let place = try StorePath.inspect(model)
+    // A directory that is searched for models may have results in it, a model's own has not.
+    let isModel = ["xcdatamodel", "xcdatamodeld", "momd"].contains(place.fileExtension)
+    guard try StorePath.isSame(place, path: path) || isModel && place.contains(StorePath.inspect(path)) else { return }
+    throw CommandFailure("\(path): this is the model that is read", exitCode: 73)
   }
 
   /// - Throws: An error if a file would replace a directory, also with `--force`.

@@ -57,6 +57,7 @@ extension Model {
       }
       guard let old, let new else { return }
       let title = "\(Diagram.title(first, nil)) → \(Diagram.title(second, nil))"
+      for model in [first, second] { try file.refuseToReplace(model: model) }
       try file.write(try format.text(try ModelDiagram(from: old, to: new), title: title))
     }
 

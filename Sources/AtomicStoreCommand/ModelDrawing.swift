@@ -45,7 +45,9 @@ extension Model {
         guard let model = source.model else {
           throw CommandFailure("\(path): the store does not carry a model", exitCode: 65, json: common.json)
         }
-        try file.write(try format.text(try ModelDiagram(model), title: Self.title(path, source.versionName)))
+        let text = try format.text(try ModelDiagram(model), title: Self.title(path, source.versionName))
+        try file.refuseToReplace(model: path)
+        try file.write(text)
       }
     }
 

@@ -17,19 +17,22 @@ final class PendingFiles {
   private var texts: [String] = []
   private var madeDirectories: [String] = []
   private var isCommitted = false
-  /// The store that is written besides.
-  private var store: StorePath?
+  /// What is written or read besides, with all that is in it.
+  private let stores: [StorePath]
   /// What is read, and what was added.
   private var taken: [StorePath]
 
-  /// Neither the store nor what is read is replaced, whatever is forced.
+  /// Neither stores nor what is read is replaced, whatever is forced.
   ///
   /// - Parameters:
-  ///   - store: The path or URL of the store that is written besides.
-  ///   - sources: The paths of files that are read.
-  init(besides store: String, reading sources: [String]) throws {
-    self.store = store == "-" || store.isEmpty || Input.isURL(store) ? nil : try StorePath.inspect(store)
-    taken = try sources.map { try StorePath.inspect($0) }
+  ///   - stores: Paths or URLs of stores that are written or read besides.
+  ///   - sources: The paths of other files, and models, that are read.
+  init(besides stores: [String], reading sources: [String]) throws {
+    func places(_ paths: [String]) throws -> [StorePath] {
+      try paths.filter { $0 != "-" && !$0.isEmpty && !Input.isURL($0) }.map { try StorePath.inspect($0) }
+    }
+    self.stores = try places(stores)
+    taken = try places(sources)
   }
 
   deinit { discard() }
@@ -39,8 +42,9 @@ final class PendingFiles {
   /// - Throws: An error if that would replace a part of the store, another result or what is read.
   func reserve(_ path: String) throws {
     let place = try StorePath.inspect(path)
-    let isInStore = store.map { StorePath.isSame($0, path: path) || $0.contains(place) } ?? false
-    if isInStore || taken.contains(where: { StorePath.isSame($0, path: path) }) {
+    let isInStore = stores.contains { StorePath.isSame($0, path: path) || $0.contains(place) }
+    let isTaken = taken.contains { StorePath.isSame($0, path: path) || place.contains($0) }
+    if isInStore || isTaken {
       throw CommandFailure("\(path): this is another file that the command reads or writes", exitCode: 73)
     }
     taken.append(place)

@@ -34,6 +34,7 @@ struct Report: ParsableCommand {
       defer { withExtendedLifetime(coordinator) {} }
       var report = read
       report.maximumRowCount = rows
+      try file.refuseToReplace(model: source.model)
       try file.write(madeOf: [store]) { try report.write(to: $0) }
       try tell(report)
     }

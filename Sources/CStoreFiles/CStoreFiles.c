@@ -16,13 +16,43 @@ int asf_exchange(const char *one, const char *other) {
   return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
-// glibc's default lets a reader in while a writer waits, so a thread that moves a store may begin again within.
-static pthread_rwlock_t moving = PTHREAD_RWLOCK_INITIALIZER;
+// Not a read-write lock: threads that move one store after the other would never let a writer in, or would wait for it while
+// they move one.
+static pthread_mutex_t moves = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moves_changed = PTHREAD_COND_INITIALIZER;
+static int moving = 0;
+static int moves_stopped = 0;
+static __thread int depth = 0;
 
-void asf_begin_moving(void) { pthread_rwlock_rdlock(&moving); }
-void asf_end_moving(void) { pthread_rwlock_unlock(&moving); }
-void asf_stop_moving(void) { pthread_rwlock_wrlock(&moving); }
-void asf_let_move(void) { pthread_rwlock_unlock(&moving); }
+void asf_begin_moving(void) {
+  if (depth++ > 0) return;
+  pthread_mutex_lock(&moves);
+  while (moves_stopped) pthread_cond_wait(&moves_changed, &moves);
+  moving++;
+  pthread_mutex_unlock(&moves);
+}
+
+void asf_end_moving(void) {
+  if (--depth > 0) return;
+  pthread_mutex_lock(&moves);
+  if (--moving == 0) pthread_cond_broadcast(&moves_changed);
+  pthread_mutex_unlock(&moves);
+}
+
+void asf_stop_moving(void) {
+  pthread_mutex_lock(&moves);
+  while (moves_stopped) pthread_cond_wait(&moves_changed, &moves);
+  moves_stopped = 1;
+  while (moving > 0) pthread_cond_wait(&moves_changed, &moves);
+  pthread_mutex_unlock(&moves);
+}
+
+void asf_let_move(void) {
+  pthread_mutex_lock(&moves);
+  moves_stopped = 0;
+  pthread_cond_broadcast(&moves_changed);
+  pthread_mutex_unlock(&moves);
+}
 
 int asf_rename_exclusive(const char *from, const char *to) {
   return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);

@@ -39,6 +39,37 @@ import Testing
   }
 
   @Test(
+    "what is read besides the tables is not replaced, nor are models, the base of a merge and the log of a database",
+    arguments: [
+      ["import", "T=t.csv", "--into", "c.xml", "-o", "s.xml", "--reject", "c.xml"],
+      ["import", "T=t.csv", "--model", "c.xml", "-o", "s.xml", "--reject", "c.xml"],
+      ["import", "T=t.csv", "--model", "m.xcdatamodel", "-o", "s.xml", "--write-model", "m.xcdatamodel"],
+      ["model", "diagram", "c.xml", "-o", "c.xml"], ["model", "diff", "d.xml", "c.xml", "--diagram", "-o", "c.xml"],
+      ["model", "diff", "c.xml", "d.xml", "--diagram", "-o", "c.xml"],
+      ["merge", "--base", "c.xml", "d.xml", "d.xml", "-o", "c.xml"],
+      ["report", "d.xml", "--model", "c.xml", "-o", "c.xml"],
+      ["report", "d.xml", "--model", "m.xcdatamodel", "-o", "m.xcdatamodel/contents"],
+      ["fetch", "d.xml", "--model", "c.xml", "--entity", "Employee", "--format", "arrow", "-o", "c.xml"],
+      ["fetch", "d.sqlgraph", "--entity", "Employee", "--format", "arrow", "-o", "d.sqlgraph-journal"],
+    ])
+  func besides(_ arguments: [String]) throws {
+    let folder = try Folder()
+    for name in ["c.xml", "d.xml"] {
+      try FileManager.default.copyItem(atPath: Command.company, toPath: folder(name))
+    }
+    for command in [["convert", "c.xml", "d.sqlgraph"], ["model", "convert", "c.xml", "m.xcdatamodel"]] {
+      #expect(try Command.run(arguments: command, in: folder.path).code == 0)
+    }
+    try "id,n\n1,1\n1,3\n".write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
+    let model = try String(contentsOfFile: folder("m.xcdatamodel/contents"), encoding: .utf8)
+    let result = try Command.run(arguments: arguments + ["--force"], in: folder.path)
+    #expect(result.code != 0 && !result.errors.isEmpty, "\(result.code) \(result.errors)")
+    #expect(try Command.run("diff", Command.company, folder("c.xml")).code == 0)
+    #expect(try String(contentsOfFile: folder("m.xcdatamodel/contents"), encoding: .utf8) == model)
+    #expect(folder.names == ["c.xml", "d.sqlgraph", "d.xml", "m.xcdatamodel", "t.csv"], "\(folder.names)")
+  }
+
+  @Test(
     "no file replaces a directory",
     arguments: [
       ["fetch", "c.xml", "--entity", "Employee", "--format", "arrow", "-o", "dir"],

@@ -118,6 +118,25 @@ import Testing
     #expect("\(error)".contains("Project/7.lead: Employee/2 is not Manager"), "\(error)")
   }
 
+  @Test(
+    "an object that one side deleted and the other moved to another entity is kept or gone, by the rule",
+    arguments: [false, true])
+  func deleted(_ isSwapped: Bool) throws {
+    let base = try Self.promoted()
+    let deleting = try Self.staff("1,Ada,10,\n3,Cy,30,\n", "", "7,Moon,\n")
+    let demoting = try Self.staff(Self.employees, "", "7,Moon,\n")
+    let sides = isSwapped ? (demoting, deleting) : (deleting, demoting)
+    var merge = StoreMerge()
+    #expect(throws: StoreMerge.ConflictError.self) { _ = try merge.merge(base: base, sides.0, sides.1) }
+    for rule in [StoreMerge.ConflictRule.first, .last] {
+      merge.conflictRule = rule
+      let merged = try merge.merge(base: base, sides.0, sides.1).nodes
+      let isKept = (rule == .first) == isSwapped
+      #expect(Self.differences(merged, isKept ? demoting : deleting).isEmpty, "\(Self.differences(merged, demoting))")
+      #expect(Self.isSound(merged))
+    }
+  }
+
   @Test("objects with the same values are not the same if they are of different entities")
   func byProperty() throws {
     var merge = StoreMerge()

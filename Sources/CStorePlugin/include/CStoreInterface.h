@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "517e9197985387d54a87ff9efb07c284afc7e566788eefbf0b5e5bf3b1812290"
+#define ASP_INTERFACE "3430bf6ab96910b6715b3a95f7d1608390ce2fdc985843fd28613ebf8e4413bf"

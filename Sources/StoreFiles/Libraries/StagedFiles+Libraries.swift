@@ -25,12 +25,12 @@ extension StagedFiles {
     let shown = StoreLocation(file: location.targetPath)
     // Hidden and named like a staged file: it is removed like one if the process is ended.
     let directory = HiddenName.staged(beside: isUnnamed ? location.stagedPath + "/store" : location.targetPath)
-    StagedItems.add(directory)
+    let error = location.faults?.next(.create) ?? StagedItems.makeDirectory(directory)
     defer {
       SystemCall.removeTree(directory)
       StagedItems.remove(directory)
     }
-    if let error = location.faults?.next(.create) ?? (mkdir(directory, 0o700) == 0 ? nil : errno) {
+    guard error == 0 else {
       throw SystemCall.error(error, "create a directory beside the store", location.targetPath)
     }
     location.use.mark(directory)
@@ -73,6 +73,8 @@ extension StagedFiles {
 
   /// Moves the file to where a format would have created it.
   private func taken(_ path: String, size: Int) throws(PersistentStoreError) -> StagedFile {
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
     let final = isUnnamed ? path : location.stagedPath
     if !isUnnamed {
       // As a file that the kit creates: until it is published, only its owner can access it.

@@ -50,13 +50,13 @@ extension StoreSource {
   ) throws(PersistentStoreError) -> Result {
     // Named like a staged file: a later save in the directory removes what an ended process left.
     let directory = HiddenName.staged(beside: Self.temporaryFolder + "/store")
-    StagedItems.add(directory)
+    let error = StagedItems.makeDirectory(directory)
     defer {
       SystemCall.removeTree(directory)
       StagedItems.remove(directory)
     }
-    guard mkdir(directory, 0o700) == 0 else {
-      throw SystemCall.error(errno, "create a directory for a copy", Self.temporaryFolder)
+    guard error == 0 else {
+      throw SystemCall.error(error, "create a directory for a copy", Self.temporaryFolder)
     }
     let path = directory + "/" + StagedFiles.name(forLibraryAt: displayName(ofMember: member))
     let descriptor = try SystemCall.open(path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600, doing: "copy the store")

@@ -74,6 +74,8 @@ final class StagedCompanions: Sendable {
     }
     guard try SystemCall.status(finalPath(root), followLinks: false) == nil else { throw taken(root) }
     let path = HiddenName.staged(beside: targetPath)
+    StagedItems.beginMoving()
+    defer { StagedItems.endMoving() }
     StagedItems.add(path)
     do throws(PersistentStoreError) { try makeDirectory(path, &state) } catch {
       StagedItems.remove(path)

@@ -44,6 +44,16 @@ enum StagedItems {
     return body()
   }
 
+  /// Lists a directory's path and makes the directory.
+  ///
+  /// - Returns: 0, or the system's error number.
+  static func makeDirectory(_ path: String) -> Int32 {
+    beginMoving()
+    defer { endMoving() }
+    add(path)
+    return mkdir(path, 0o700) == 0 ? 0 : errno
+  }
+
   /// Locks a staged file or directory as long as the descriptor is open, so that processes of other containers on the
   /// same disk, whose process numbers are meaningless here, do not take it for stale. Nil if the file system does not
   /// support locks.

@@ -87,10 +87,11 @@ extension ThreeWayMerge {
           guard !moved.isEmpty else { continue }
           let renamed = value.renamed(namesOfFirst)
           do { try nodes.set(renamed, slot: slot.index, of: node) } catch {
-            // It cannot name them any more. The side that moved them has taken out what the base had; but what the
+            // It cannot name some of them any more. The side that moved them has taken out what the base had; but what the
             // other one has put in would be lost.
-            guard formerReferences(of: nodes.objectReference(of: node), slot).isSuperset(of: moved) else { throw error }
-            try nodes.set(renamed.without(Set(moved)), slot: slot.index, of: node)
+            let former = formerReferences(of: nodes.objectReference(of: node), slot)
+            guard former.isSuperset(of: moved.filter { !slot.accepts($0, in: nodes.model) }) else { throw error }
+            try nodes.set(renamed.accepted(by: slot, in: nodes.model), slot: slot.index, of: node)
           }
         }
       }
@@ -101,6 +102,14 @@ extension ThreeWayMerge {
   private func formerReferences(of object: ObjectReference, _ slot: Slot) -> Set<ObjectReference> {
     guard let node = base.handle(for: object), base.name(of: node) == object.entityName else { return [] }
     return Set(base.value(slot: slot.index, of: node).renamed(namesOfBase).references)
+  }
+}
+
+extension Slot {
+  /// Whether objects of a reference's entity can be in the relationship.
+  func accepts(_ reference: ObjectReference, in model: ManagedObjectModel) -> Bool {
+    guard let destination, let entity = model.entity(named: reference.entityName) else { return false }
+    return entity.isKindOf(entity: model.entity(at: destination))
   }
 }
 
@@ -120,11 +129,11 @@ extension StoredValue {
     }
   }
 
-  /// The value without some of the objects that it refers to.
-  fileprivate func without(_ gone: Set<ObjectReference>) -> StoredValue {
+  /// The value without objects of entities that a relationship does not lead to.
+  func accepted(by slot: Slot, in model: ManagedObjectModel) -> StoredValue {
     switch self {
-    case .toOne(let reference) where gone.contains(reference): .null
-    case .toMany(let list): .toMany(list.filter { !gone.contains($0) })
+    case .toOne(let reference) where !slot.accepts(reference, in: model): .null
+    case .toMany(let list): .toMany(list.filter { slot.accepts($0, in: model) })
     default: self
     }
   }

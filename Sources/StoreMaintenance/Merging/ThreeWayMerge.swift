@@ -120,7 +120,7 @@ struct ThreeWayMerge {
           if decision.takesSecond(conflict, nil, nil) {
             if let here = nodes.handle(for: object) { gone.append(here) }
           } else {
-            keptOfSecond.objects.insert(object)
+            keptOfSecond.objects.insert(keptName(object, first.objectReference(of: mine)))
           }
         } else if mine == nil, let theirs,
           let use = isChanged(theirs, second, node, names, namesOfBase) ? "changed" : secondUses[object]
@@ -130,11 +130,17 @@ struct ThreeWayMerge {
           let kept = second.model.entity(at: theirs.entity).name
           let own = nodes.model.entity(named: kept) ?? entity
           added.append((theirs, try nodes.addCacheNode(entity: own.index, reference: object.reference)))
-          keptOfFirst.objects.insert(object)
+          keptOfFirst.objects.insert(keptName(object, second.objectReference(of: theirs)))
         }
       }
     }
     return gone
+  }
+
+  /// Notes what a kept object is called in the result, if the side that kept it also changed its entity.
+  private mutating func keptName(_ object: ObjectReference, _ name: ObjectReference) -> ObjectReference {
+    if name != object { namesOfBase[object] = name }
+    return name
   }
 
   /// What refers in a graph, but not in the base, to objects that the other graph deleted: the first such property of
@@ -204,9 +210,11 @@ struct ThreeWayMerge {
     _ before: StoredValue
   ) throws {
     let left = first.value(slot: slot.index, of: mine).renamed(namesOfFirst)
-    let one = keptOfFirst.restored(left, before)
+    // A kept object may have become one that this relationship cannot name.
+    let former = before.accepted(by: slot, in: nodes.model)
+    let one = keptOfFirst.restored(left, former)
     if !one.isIdentical(to: left) { try setKnown(one, slot, here) }
-    let other = keptOfSecond.restored(second.value(slot: slot.index, of: theirs).renamed(names), before)
+    let other = keptOfSecond.restored(second.value(slot: slot.index, of: theirs).renamed(names), former)
     if other.isIdentical(to: before) || other.isIdentical(to: one) { return }
     if one.isIdentical(to: before) {
       if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
