@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "35f90b719585956e9d2969a28a85966363f5c3d26280ac05f96c7a2fcbe35576"
+#define ASP_INTERFACE "9f279c7fe932cd9df699b273e32e3fe9887948683f3d7fa7e3bf4f4ebf58973d"
