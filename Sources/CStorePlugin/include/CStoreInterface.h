@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3430bf6ab96910b6715b3a95f7d1608390ce2fdc985843fd28613ebf8e4413bf"
+#define ASP_INTERFACE "4b61d2fec492bc0a1696b80ad5e8299e3beebd0fee01503802f1a50a4bc4ef87"

@@ -124,7 +124,7 @@ public struct CSVReader {
     var union: UInt8 = 0
     var stop = UInt8(ascii: "\n")
     // Most fields are short: calling a function would take longer.
-    let limit = min(count, start &+ 24)
+    let limit = min(count, start &+ 32)
     var isEnded = false
     while position < limit {
       let byte = bytes[position]

@@ -101,40 +101,23 @@ public final class StagedFile: Sendable {
   func seal(
     replacing replaced: (path: String, status: stat)?, newMode: (gid_t) throws(PersistentStoreError) -> mode_t
   ) throws(PersistentStoreError) {
-    try prepare(replacing: replaced, newMode: newMode)
-    try sync()
-  }
-
-  /// Sets the mode, owner and attributes of the file: the first part of ``seal(replacing:newMode:)``.
-  func prepare(
-    replacing replaced: (path: String, status: stat)?, newMode: (gid_t) throws(PersistentStoreError) -> mode_t
-  ) throws(PersistentStoreError) {
-    try state.withLock { state throws(PersistentStoreError) in
-      guard !state.isSealed else { return }
-      let descriptor = try opened(&state)
-      let mode: mode_t
-      if let replaced {
-        // Set the owner first: changing it clears the set-user-ID bit of the mode.
-        mode = try FileOwnership.copy(from: replaced.path, replaced.status, to: descriptor, shown: path)
-        asf_copy_attributes(replaced.path, descriptor)
-      } else {
-        var own = stat()
-        guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
-        mode = try newMode(own.st_gid)
-      }
-      guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
-    }
-  }
-
-  /// Syncs and closes the file: the second part of ``seal(replacing:newMode:)``. Several files can be synced at the
-  /// same time.
-  func sync() throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
       guard !state.isSealed else { return }
       let descriptor = try opened(&state)
       state.descriptor = nil
       state.isSealed = true
       do throws(PersistentStoreError) {
+        let mode: mode_t
+        if let replaced {
+          // Set the owner first: changing it clears the set-user-ID bit of the mode.
+          mode = try FileOwnership.copy(from: replaced.path, replaced.status, to: descriptor, shown: path)
+          asf_copy_attributes(replaced.path, descriptor)
+        } else {
+          var own = stat()
+          guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+          mode = try newMode(own.st_gid)
+        }
+        guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
         if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
         guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
       } catch {

@@ -15,7 +15,7 @@ public final class StagedFiles: Sendable {
   let isUnnamed: Bool
   /// How many members are open at the same time: a process may have 1,024 descriptors, and needs some for other
   /// purposes.
-  static let openMembers = 32
+  private static let openMembers = 32
 
   private struct State {
     var files: [StagedFile] = []

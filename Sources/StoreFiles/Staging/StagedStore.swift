@@ -138,7 +138,6 @@ package struct StagedStore: ~Copyable, Sendable {
     let oldIsFolder = old.map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
     let permissions = NewFilePermissions(ceiling: ceiling)
     let folder = layout == .file ? FilePathText.folder(targetPath) : stagedPath
-    var prepared: [StagedFile] = []
     for member in members {
       // The mode, owner and attributes of the old store are copied to the new one, for members one by one.
       let path = layout == .file ? targetPath : oldIsFolder ? member.path : nil
@@ -147,16 +146,10 @@ package struct StagedStore: ~Copyable, Sendable {
       }
       let replaced = known.flatMap { status in path.flatMap { status.st_mode & S_IFMT == S_IFREG ? ($0, status) : nil }
       }
-      try member.prepare(replacing: replaced) { group throws(PersistentStoreError) in
+      try member.seal(replacing: replaced) { group throws(PersistentStoreError) in
         try permissions.mode(isFolder: false, in: folder, group: group)
       }
-      prepared.append(member)
-      if prepared.count == StagedFiles.openMembers {
-        try Self.sync(prepared, faults)
-        prepared = []
-      }
     }
-    try Self.sync(prepared, faults)
     try files.companions.seal(permissions)
     guard layout == .folder else { return }
     let descriptor = try SystemCall.open(stagedPath, O_RDONLY | O_DIRECTORY, doing: "open the folder")
@@ -176,24 +169,6 @@ package struct StagedStore: ~Copyable, Sendable {
     if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", targetPath) }
     try SystemCall.syncFolder(stagedPath, of: targetPath)
   }
-
-  /// Syncs files, many of them at the same time: the file system then writes its journal once for several, and the disk
-  /// is not idle between them.
-  ///
-  /// - Throws: The error of the first file that has one.
-  private static func sync(_ members: [StagedFile], _ faults: FaultPlan?) throws(PersistentStoreError) {
-    // Injected faults are counted.
-    guard members.count >= fewestAtOnce, faults == nil else {
-      for member in members { try member.sync() }
-      return
-    }
-    let errors = ParallelResults<PersistentStoreError>(members.count)
-    ParallelWork.forEach(members.count) { number in
-      do throws(PersistentStoreError) { try members[number].sync() } catch { errors[number] = error }
-    }
-    if let error = errors.all.first { throw error }
-  }
-  private static let fewestAtOnce = 16
 
   /// Returns the staged contents as a source before they are published. Call ``finish()`` first.
   package func sourceForVerification(name: String) throws(PersistentStoreError) -> StoreSource {
