@@ -90,6 +90,8 @@ enum Input {
     if let range = StoreAddress.passwordRange(in: url) { Diagnostics.hide(String(url[range]) + "@", as: "@") }
     let end = url.firstIndex(of: "?") ?? url.endIndex
     for parameter in url[end...].dropFirst().split(separator: "&") where !shown.contains(parameter) {
+      // Perhaps the end of a password that has a `&`: but of a few letters, all output would be full of holes.
+      guard parameter.contains("=") || isURL(url) && parameter.utf8.count > 3 else { continue }
       let name = parameter.contains("=") ? parameter.prefix { $0 != "=" } + "=" : ""
       Diagnostics.hide(String(parameter), as: name + "…")
     }

@@ -529,6 +529,10 @@ import Testing
       ("postgresql://h:5/d?user=u@x&schema=s", "postgresql://h:5/d?user=u@x&schema=s"),
       ("postgresql://[::1]:5/d", "postgresql://[::1]:5/d"),
       ("postgresql://h:5,i:6/d?user=u@x", "postgresql://h:5,i:6/d?user=u@x"),
+      ("postgresql://u:2024?a=b@h/d", "postgresql://u@h/d"), ("postgresql://u:?k=v@h/d", "postgresql://u@h/d"),
+      ("postgresql://[::1]:5/d?user=a@b", "postgresql://[::1]:5/d?user=a@b"),
+      ("postgresql://u:secret@[::1]:5/d", "postgresql://u@[::1]:5/d"),
+      ("postgresql://u:secret@\u{301}h/d", "postgresql://u@\u{301}h/d"),
     ])
   func passwords(_ url: String, _ shown: String) throws {
     #expect(StoreAddress.withoutPassword(url) == shown)

@@ -136,8 +136,8 @@ public enum Base64 {
     }
   }
 
-  /// Decodes 32 digits at a time with vector instructions, until one of them is not a digit. It leaves eight digits, so
-  /// that there is room for the eight bytes more that it writes.
+  /// Decodes 32 digits at a time with vector instructions, up to the four in which one is not a digit. It leaves eight
+  /// digits, so that there is room for the eight bytes more that it writes.
   private static func decodeGroups(
     _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, to target: UnsafeMutablePointer<UInt8>,
     _ written: inout Int

@@ -77,18 +77,27 @@ package struct StoreAddress: Sendable {
   /// A password should have `%2F` for a slash and the like. Where it does not, the URL is not valid, but it is shown in
   /// a message.
   package static func passwordRange(in text: String) -> Range<String.Index>? {
-    guard scheme(of: text) != nil, let first = text.firstIndex(of: ":") else { return nil }
-    var start = text.index(after: first)
-    if text[start...].hasPrefix("//") { start = text.index(start, offsetBy: 2) }
-    let question = text[start...].firstIndex(of: "?") ?? text.endIndex
-    guard let colon = text[start..<question].firstIndex(of: ":") else { return nil }
-    let value = text.index(after: colon)
-    if let at = text[value..<question].lastIndex(of: "@") { return value < at ? colon..<at : nil }
-    // After a question mark, an `@` belongs to a parameter, or to the password of `user:pass?word@host`.
-    guard let at = text[question...].lastIndex(of: "@") else { return nil }
-    let port = text[value..<question].prefix { $0 != "/" && $0 != "," }
-    let isPort = port.utf8.allSatisfy { isDigit($0) }
-    return isPort && text[question..<at].contains("=") ? nil : colon..<at
+    let bytes = text.utf8
+    guard scheme(of: text) != nil, let first = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    var start = bytes.index(after: first)
+    if bytes[start...].starts(with: "//".utf8) { start = bytes.index(start, offsetBy: 2) }
+    // An address in brackets has colons of its own.
+    let isBracketed = bytes[start...].first == UInt8(ascii: "[")
+    let after = isBracketed ? bytes[start...].firstIndex(of: UInt8(ascii: "]")) ?? start : start
+    guard let colon = bytes[after...].firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let value = bytes.index(after: colon)
+    // As libpq: user and password end at the first `@`, unless a slash comes before it.
+    let end = bytes[start...].firstIndex { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "/") }
+    let known = end.flatMap { bytes[$0] == UInt8(ascii: "@") ? $0 : nil }
+    let question = bytes[start...].firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+    let last = colon < question ? bytes[value..<question].lastIndex(of: UInt8(ascii: "@")) : nil
+    let at = max(known ?? value, last ?? value)
+    if at > value { return colon..<at }
+    // After a question mark, an `@` belongs to a parameter, or to the password of `user:pass/w?rd@host`.
+    guard colon < question, known == nil, let at = bytes[question...].lastIndex(of: UInt8(ascii: "@")) else { return nil }
+    let port = bytes[value..<question].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: ",") }
+    let isPort = port.allSatisfy { isDigit($0) }
+    return isPort && bytes[question..<at].contains(UInt8(ascii: "=")) ? nil : colon..<at
   }
 }
 
