@@ -142,6 +142,17 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     hooks.created?(target.configuration)
   }
 
+  /// Without this fault, replacements are read back, so that other faults are seen.
+  mutating func replaceAll(
+    with snapshot: StoreSnapshot, mayReplace: Bool, willVerify: () -> Void,
+    compare: (StoreMetadata) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) -> Bool {
+    guard hooks.ignoresComparison else { return false }
+    let isDone = try target.store.replaceAll(with: snapshot, mayReplace: mayReplace, willVerify: willVerify) { _ in }
+    if isDone { target.model = snapshot.nodes.model }
+    return isDone
+  }
+
   mutating func setMetadata(_ metadata: StoreMetadata) throws(PersistentStoreError) {
     guard !hooks.ignoresSetMetadata else { return }
     try target.store.setMetadata(metadata)

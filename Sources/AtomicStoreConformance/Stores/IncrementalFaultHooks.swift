@@ -87,6 +87,7 @@ struct IncrementalFaultHooks: Sendable {
   var load: (@Sendable (inout Target, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
   var mayReplace: (@Sendable (Bool) -> Bool)?
   var ignoresVerification = false
+  var ignoresComparison = false
   var keepsReplaced = false
   var ignoresSetMetadata = false
   var history: (@Sendable (inout Target, HistoryToken?, inout [HistoryTransaction]) -> Void)?

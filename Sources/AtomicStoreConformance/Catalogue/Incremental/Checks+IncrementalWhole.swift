@@ -129,6 +129,46 @@ extension Checks {
         try check.connected("read it") { try content($0) }, expected(["old"], note: nil), "after the refusal")
     },
     incremental(
+      "INC-79", "A replacement that the store itself compares is undone where the metadata are refused",
+      by: "a store is replaced so, where it can do that: refused, without permission, and with it",
+      catches: ["comparisonIgnored"]
+    ) { check in
+      _ = try check.process("create a store") { try $0.connect().insert("Tag", [["name": .string("old")]]).count }
+      let seen = try check.process("replace it, and refuse") { session -> String in
+        let connection = try session.connect()
+        let new = try snapshot("new", try session.incrementalType())
+        var seen = "nothing"
+        do throws(PersistentStoreError) {
+          let isDone = try connection.store.replaceAll(with: new, mayReplace: true) {
+          } compare: { metadata throws(PersistentStoreError) in
+            seen = metadata.entries["note"].map { GraphComparison.text($0) } ?? "no note"
+            throw PersistentStoreError(.cancelled, "the check refuses")
+          }
+          return isDone ? "no error" : "not supported"
+        } catch { return error.code == .cancelled ? seen : "another error: \(error)" }
+      }
+      guard seen != "not supported" else { return }
+      try check.expectEqual(seen, "\"new\"", "the note that is compared")
+      try check.expectList(
+        try check.connected("read it") { try content($0) }, expected(["old"], note: nil), "after the refusal")
+      _ = try check.refusal(of: "replacing it without permission", codes: ["alreadyExists"]) { session in
+        try session.connect().store.replaceAll(
+          with: try snapshot("new", try session.incrementalType()), mayReplace: false
+        ) {
+        } compare: { _ in
+        }
+      }
+      _ = try check.process("replace it") { session in
+        try session.connect().store.replaceAll(
+          with: try snapshot("new", try session.incrementalType()), mayReplace: true
+        ) {
+        } compare: { _ in
+        }
+      }
+      try check.expectList(
+        try check.connected("read it") { try content($0) }, expected(["new"], note: "new"), "after it was replaced")
+    },
+    incremental(
       "INC-67", "A graph is converted from a property list and back without a difference", from: kit,
       by: "random graphs are converted there and back, and both property lists compared",
       catches: ["loadDropsObject", "loadDropsLists"]

@@ -54,6 +54,10 @@ extension Faults {
     .incremental("verificationIgnored", "replaces a store though what reads it back refuses") { hooks in
       hooks.ignoresVerification = true
     },
+    .incremental("comparisonIgnored", "replaces a store that it compares itself though the metadata are refused") {
+      hooks in
+      hooks.ignoresComparison = true
+    },
     .incremental("worldReadable", "lets everybody read new files") { hooks in
       hooks.created = { configuration in chmod(configuration.path, 0o644) }
     },
