@@ -7,6 +7,7 @@ import Synchronization
 /// the signal's number.
 package enum Interrupt {
   private static let files = Mutex<[String]>([])
+  private static let isEnding = Atomic<Bool>(false)
   /// The descriptor to which the handler reports a signal.
   nonisolated(unsafe) private static var bell: Int32 = -1  // Written once, before there is a handler that reads it.
 
@@ -50,11 +51,17 @@ package enum Interrupt {
       pthread_sigmask(SIG_UNBLOCK, &mask, nil)
       var number: UInt8 = 0
       while Glibc.read(listener, &number, 1) != 1 { if errno != EINTR { return } }
+      isEnding.store(true, ordering: .sequentiallyConsistent)
       tidying()
       end(Int32(number))
     }
     // Without a thread, a signal ends the program at once, as by default.
     if !isListening { for number in watched { signal(number, SIG_DFL) } }
+  }
+
+  /// Does not return while a signal ends the program: that its files are gone is no error to report.
+  package static func waitForEnd() {
+    while isEnding.load(ordering: .sequentiallyConsistent) { pause() }
   }
 
   private static func end(_ number: Int32) -> Never {

@@ -11,12 +11,13 @@ extension ParsableCommand {
       try Arguments.check()
       var command = try parseAsRoot()
       try command.run()
-    } catch let error as ExitCode {
-      Glibc.exit(error.rawValue)
-    } catch let error as CommandFailure {
-      end(with: error)
     } catch {
-      end(withParserError: error, completingHelp)
+      Interrupt.waitForEnd()
+      switch error {
+      case let error as ExitCode: Glibc.exit(error.rawValue)
+      case let error as CommandFailure: end(with: error)
+      default: end(withParserError: error, completingHelp)
+      }
     }
   }
 
