@@ -104,7 +104,8 @@ struct Import: ParsableCommand {
 
   private func pendingFiles(reading sources: [ImportSource]) throws -> PendingFiles {
     try PendingFiles(
-      besides: [result.output, into].compactMap(\.self), reading: sources.compactMap(\.path) + (model.map { [$0] } ?? []))
+      besides: [result.output, into].compactMap(\.self),
+      reading: sources.compactMap(\.path) + (model.map { [$0] } ?? []))
   }
 
   /// The tables that the arguments name.

@@ -100,7 +100,8 @@ struct Merge: ParsableCommand {
       if !isOne { metadata.uuid = UUID() }
       let written = try result.write(
         StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
-        files: base.flatMap { $0 == "-" || Input.isURL($0) ? nil : [$0] } ?? [], mayReplaceSource: true, orType: opened[0].type, read: databases)
+        files: base.flatMap { $0 == "-" || Input.isURL($0) ? nil : [$0] } ?? [], mayReplaceSource: true,
+        orType: opened[0].type, read: databases)
       try tell(merged, written)
     }
   }

@@ -94,7 +94,9 @@ package struct StoreAddress: Sendable {
     let at = max(known ?? value, last ?? value)
     if at > value { return colon..<at }
     // After a question mark, an `@` belongs to a parameter, or to the password of `user:pass/w?rd@host`.
-    guard colon < question, known == nil, let at = bytes[question...].lastIndex(of: UInt8(ascii: "@")) else { return nil }
+    guard colon < question, known == nil, let at = bytes[question...].lastIndex(of: UInt8(ascii: "@")) else {
+      return nil
+    }
     let port = bytes[value..<question].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: ",") }
     let isPort = port.allSatisfy { isDigit($0) }
     return isPort && bytes[question..<at].contains(UInt8(ascii: "=")) ? nil : colon..<at

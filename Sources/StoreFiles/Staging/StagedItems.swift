@@ -33,8 +33,9 @@ enum StagedItems {
     }
   }
 
-  /// Begins to create something under a hidden name, or to move a store between such a name and its own. Meanwhile a hidden name can change
-  /// hands: what a signal's thread lists as staged is the user's store when it gets there. So that thread waits.
+  /// Begins to create something under a hidden name, or to move a store between such a name and its own. Meanwhile a
+  /// hidden name can change hands: what a signal's thread lists as staged is the user's store when it gets there. So
+  /// that thread waits.
   static func beginMoving() { asf_begin_moving() }
   static func endMoving() { asf_end_moving() }
   /// Waits until no thread moves a store, and lets none begin while the body runs.

@@ -87,8 +87,8 @@ extension ThreeWayMerge {
           guard !moved.isEmpty else { continue }
           let renamed = value.renamed(namesOfFirst)
           do { try nodes.set(renamed, slot: slot.index, of: node) } catch {
-            // It cannot name some of them any more. The side that moved them has taken out what the base had; but what the
-            // other one has put in would be lost.
+            // It cannot name some of them any more. The side that moved them has taken out what the base had; but what
+            // the other one has put in would be lost.
             let former = formerReferences(of: nodes.objectReference(of: node), slot)
             guard former.isSuperset(of: moved.filter { !slot.accepts($0, in: nodes.model) }) else { throw error }
             try nodes.set(renamed.accepted(by: slot, in: nodes.model), slot: slot.index, of: node)
