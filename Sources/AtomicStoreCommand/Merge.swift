@@ -100,8 +100,7 @@ struct Merge: ParsableCommand {
       if !isOne { metadata.uuid = UUID() }
       let written = try result.write(
         StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
-        files: base.flatMap { $0 == "-" || Input.isURL($0) ? nil : [$0] } ?? [], mayReplaceSource: true,
-        orType: opened[0].type, read: databases)
+        files: baseFiles, mayReplaceSource: true, orType: opened[0].type, read: databases)
       try tell(merged, written)
     }
   }
@@ -132,6 +131,9 @@ struct Merge: ParsableCommand {
         """, exitCode: 65)
     }
   }
+
+  /// The base, where it is a file: it is read, and not replaced.
+  private var baseFiles: [String] { base.map { $0 == "-" || Input.isURL($0) ? [] : [$0] } ?? [] }
 
   private func matching(isOne: Bool) throws -> StoreMerge.Matching {
     guard let first = match.first else { return isOne || base != nil ? .references : .nothing }
