@@ -21,7 +21,6 @@ struct FileOutput: ParsableArguments {
   ///   none of them.
   func write(madeOf sources: [String] = [], _ body: (ByteWriter) throws -> Void) throws {
     guard let path else { return try Diagnostics.stream(body) }
-    try check(path)
     try Self.write(to: path, madeOf: sources, replaces: force) { file in
       let writer = ByteWriter { bytes throws(PersistentStoreError) in try file.write(bytes) }
       try body(writer)
@@ -34,8 +33,13 @@ struct FileOutput: ParsableArguments {
     to path: String, madeOf sources: [String], replaces: Bool, _ body: (StagedFile) throws -> Void
   ) throws {
     let places = try sources.filter { $0 != "-" && !Input.isURL($0) }.map { try StorePath.inspect($0) }
+    guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
     try checkIsNone(of: places, path)
     try refuseDirectory(path)
+    var status = stat()
+    if !replaces, stat(path, &status) == 0 {
+      throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73)
+    }
     let staged = try StagedStore(
       target: path, layout: .file, policy: replaces ? .replaceAny : .createNew,
       ceiling: try PermissionCeiling(of: places))
@@ -54,7 +58,6 @@ struct FileOutput: ParsableArguments {
         throw CommandFailure("\(path): this belongs to the store", exitCode: 73)
       }
       if place.contains(target) { throw CommandFailure("\(path): this is inside the store", exitCode: 73) }
-      if target.contains(place) { throw CommandFailure("\(path): the store is inside it", exitCode: 73) }
     }
   }
 
@@ -75,13 +78,5 @@ struct FileOutput: ParsableArguments {
     var status = stat()
     guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
     throw CommandFailure("\(path): this is a directory", exitCode: 73)
-  }
-
-  private func check(_ path: String) throws {
-    var status = stat()
-    guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
-    guard stat(path, &status) == 0 else { return }
-    try Self.refuseDirectory(path)
-    if !force { throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73) }
   }
 }

@@ -59,7 +59,8 @@ package enum Interrupt {
     if !isListening { for number in watched { signal(number, SIG_DFL) } }
   }
 
-  /// Does not return while a signal ends the program: that its files are gone is no error to report.
+  /// Waits for the program to end if a signal is ending it. Otherwise the command would report the missing staged files
+  /// as an error.
   package static func waitForEnd() {
     while isEnding.load(ordering: .sequentiallyConsistent) { pause() }
   }

@@ -14,14 +14,16 @@ extension PostgreSQLDatabase {
   static func parts(of url: String) throws(PersistentStoreError) -> (url: String, schema: String) {
     // A user and a password end at the first `@`, if no slash is before it. Where they have an `@` or a slash
     // themselves, libpq takes the rest for the host, the port or the database.
+    // Scalars, as libpq looks at bytes: an `@` and a combining mark are one character.
+    let scalars = url.unicodeScalars
     let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
-    let end = url[start...].firstIndex { $0 == "@" || $0 == "/" } ?? url.endIndex
-    let host = url[end...].hasPrefix("@") ? url.index(after: end) : start
-    let question = url[host...].firstIndex(of: "?") ?? url.endIndex
-    guard !url[host..<question].contains("@") else { throw invalidURL }
+    let end = scalars[start...].firstIndex { $0 == "@" || $0 == "/" } ?? url.endIndex
+    let host = scalars[end...].first == "@" ? scalars.index(after: end) : start
+    let question = scalars[host...].firstIndex(of: "?") ?? url.endIndex
+    guard !scalars[host..<question].contains("@") else { throw invalidURL }
     var schema = "public"
     var rest: [Substring] = []
-    for parameter in url[question...].dropFirst().split(separator: "&") {
+    for parameter in scalars[question...].dropFirst().split(separator: "&").map({ Substring($0) }) {
       if parameter.hasPrefix("schema=") {
         schema = try unescaped(parameter.dropFirst("schema=".count))
       } else {

@@ -25,7 +25,8 @@ import Testing
     "a URL that libpq would read differently, and a name that a server would cut off, are refused without showing them",
     arguments: [
       "postgresql://u:secret@secret@h/d", "postgresql://u:secret/secret@h/d", "postgresql://u:secret/@h/d",
-      "postgresql://@secret@h/d", "postgresql://h/d?schema=", "postgresql://h/d?schema=%00",
+      "postgresql://@secret@h/d", "postgresql://u:a@\u{301}secret@h/d", "postgresql://h/d?schema=",
+      "postgresql://h/d?schema=%00",
       "postgresql://h/d?schema=%4", "postgresql://h/d?schema=%+1", "postgresql://h/d?schema=%FF",
       "postgresql://h/d?schema=" + String(repeating: "s", count: 64),
     ])

@@ -17,11 +17,7 @@ import Testing
     snapshot.nodes = try snapshot.nodes.canonical()
     let path = NSTemporaryDirectory() + "columns-\(UUID().uuidString).plist"
     defer { try? FileManager.default.removeItem(atPath: path) }
-    var store = try BinaryPropertyListStore(StoreConfiguration(path: path))
-    let staged = try StagedStore(target: path, layout: .file, policy: .createNew)
-    try store.save(snapshot, to: staged.files)
-    try staged.finish()
-    try staged.commit()
+    try PropertyListSupport.save(snapshot, to: path)
     return (try Array(Data(contentsOf: URL(filePath: path))), snapshot.nodes.model)
   }
 

@@ -42,11 +42,7 @@ import Testing
   ) throws -> Result {
     let path = NSTemporaryDirectory() + "changed-\(UUID().uuidString).plist"
     defer { try? FileManager.default.removeItem(atPath: path) }
-    var store = try BinaryPropertyListStore(StoreConfiguration(path: path))
-    let staged = try StagedStore(target: path, layout: .file, policy: .createNew)
-    try store.save(snapshot, to: staged.files)
-    try staged.finish()
-    try staged.commit()
+    try PropertyListSupport.save(snapshot, to: path)
     return try body(path)
   }
 

@@ -63,11 +63,7 @@ import Testing
   private static func saved(_ snapshot: StoreSnapshot) throws -> [UInt8] {
     let path = NSTemporaryDirectory() + "sparse-\(UUID().uuidString).plist"
     defer { try? FileManager.default.removeItem(atPath: path) }
-    var store = try BinaryPropertyListStore(StoreConfiguration(path: path))
-    let staged = try StagedStore(target: path, layout: .file, policy: .createNew)
-    try store.save(snapshot, to: staged.files)
-    try staged.finish()
-    try staged.commit()
+    try PropertyListSupport.save(snapshot, to: path)
     return Array(try Data(contentsOf: URL(filePath: path)))
   }
 

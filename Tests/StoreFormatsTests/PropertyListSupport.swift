@@ -26,6 +26,15 @@ enum PropertyListSupport {
     return try builder.finish()
   }
 
+  /// Saves a graph to a new file.
+  static func save(_ snapshot: StoreSnapshot, to path: String) throws {
+    var store = try BinaryPropertyListStore(StoreConfiguration(path: path))
+    let staged = try StagedStore(target: path, layout: .file, policy: .createNew)
+    try store.save(snapshot, to: staged.files)
+    try staged.finish()
+    try staged.commit()
+  }
+
   /// A store of `Person` with the entities that the body writes, however odd they are.
   static func store(
     maximumObjectCount: Int = 4096, _ entities: (inout Writer) throws(PersistentStoreError) -> Writer.Reference

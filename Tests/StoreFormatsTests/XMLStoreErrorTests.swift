@@ -121,7 +121,7 @@ struct XMLStoreErrorTests {
     let nodes = try XMLSupport.open(document, model: try Self.model()).nodes
     let node = try #require(nodes.handle(for: .integer(7), entity: 0))
     guard case .toMany(let members)? = nodes.value(forKey: "many", of: node) else {
-      Issue.record("there is no list")
+      Issue.record("the to-many relationship has no value")
       return
     }
     #expect(members.map(\.reference.description) == ["0", "1", "7", "a"])

@@ -149,7 +149,7 @@ import Testing
     #expect(try merged.value("Manager", 9, "bonus") == .string("small"))
   }
 
-  @Test("two promotions that refer to each other are no conflict, though each side made one of them")
+  @Test("each side promotes one of two objects that refer to each other: this is not a conflict")
   func both() throws {
     let base = try Self.staff(Self.employees)
     let ours = try Self.promoted()

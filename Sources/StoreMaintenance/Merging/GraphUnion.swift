@@ -26,7 +26,7 @@ struct GraphUnion {
     lastNumber = max(lastNumber, graph.greatestIntegerReference)
     let index = MatchIndex(nodes, matching)
     // What each object of the graph is called in the union.
-    var names: [ObjectReference: ObjectReference] = [:]
+    var names: ObjectNames = [:]
     var pairs: [(old: NodeHandle, new: NodeHandle, isNew: Bool)] = []
     for entity in graph.model.entities {
       guard let own = nodes.model.entity(named: entity.name) else { continue }
@@ -53,11 +53,11 @@ struct GraphUnion {
 
   private mutating func merge(
     _ node: NodeHandle, of graph: NodeTable, into target: NodeHandle, isNew: Bool,
-    _ names: [ObjectReference: ObjectReference]
+    _ names: ObjectNames
   ) throws {
     for slot in nodes.model.entity(at: target.entity).slots {
       guard let other = graph.model.entity(at: node.entity).slot(named: slot.name) else { continue }
-      let value = Self.renamed(graph.value(slot: other, of: node), names)
+      let value = graph.value(slot: other, of: node).renamed(names)
       if isNew {
         if !value.isNull { try nodes.set(value, slot: slot.index, of: target) }
         continue
@@ -82,14 +82,6 @@ struct GraphUnion {
       if decision.takesSecond(conflict, (nodes, target), (graph, node)) {
         try nodes.set(value, slot: slot.index, of: target)
       }
-    }
-  }
-
-  private static func renamed(_ value: StoredValue, _ names: [ObjectReference: ObjectReference]) -> StoredValue {
-    switch value {
-    case .toOne(let reference): .toOne(names[reference] ?? reference)
-    case .toMany(let list): .toMany(list.map { names[$0] ?? $0 })
-    default: value
     }
   }
 

@@ -210,11 +210,10 @@ struct ThreeWayMerge {
     _ before: StoredValue
   ) throws {
     let left = first.value(slot: slot.index, of: mine).renamed(namesOfFirst)
-    // A kept object may have become one that this relationship cannot name.
-    let former = before.accepted(by: slot, in: nodes.model)
-    let one = keptOfFirst.restored(left, former)
+    let one = keptOfFirst.restored(left, before, slot, nodes.model)
     if !one.isIdentical(to: left) { try setKnown(one, slot, here) }
-    let other = keptOfSecond.restored(second.value(slot: slot.index, of: theirs).renamed(names), former)
+    let other = keptOfSecond.restored(
+      second.value(slot: slot.index, of: theirs).renamed(names), before, slot, nodes.model)
     if other.isIdentical(to: before) || other.isIdentical(to: one) { return }
     if one.isIdentical(to: before) {
       if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
@@ -247,8 +246,12 @@ private struct KeptObjects {
   var objects: Set<ObjectReference> = []
 
   /// The value that a relationship of the side that deleted them would have without the deletion.
-  func restored(_ value: StoredValue, _ before: StoredValue) -> StoredValue {
+  func restored(
+    _ value: StoredValue, _ before: StoredValue, _ slot: Slot, _ model: ManagedObjectModel
+  ) -> StoredValue {
     guard !objects.isEmpty else { return value }
+    // A kept object may have become one that this relationship cannot name.
+    let before = before.accepted(by: slot, in: model)
     switch (value, before) {
     case (.null, .toOne(let old)) where objects.contains(old): return before
     case (.null, .toMany(let old)), (.toMany([]), .toMany(let old)):
