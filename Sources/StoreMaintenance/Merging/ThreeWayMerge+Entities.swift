@@ -7,7 +7,8 @@ extension ThreeWayMerge {
     let moved = movedNodes()
     guard !moved.isEmpty else { return }
     movedObjects = Set(moved.map(\.object))
-    // A reference to one of these objects names its new entity. That alone does not change the object that refers to it.
+    // A reference to one of these objects names its new entity. That alone does not change the object that refers to
+    // it.
     var originals = (first: ObjectNames(), second: ObjectNames())
     for node in moved {
       originals.first[first.objectReference(of: node.mine)] = node.object
