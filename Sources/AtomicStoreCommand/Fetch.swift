@@ -244,7 +244,7 @@ struct Fetch: ParsableCommand {
   private static func check(
     _ expression: FetchExpression, _ text: String, _ option: String, _ entity: Entity
   ) throws {
-    do throws(PredicateFormatError) { try expression.check(entity) } catch {
+    do throws(PredicateFormatError) { try expression.check(entity, isStrict: true) } catch {
       let message = "\(option): '\(text)': \(error.message)" + (error.suggestion.map { "; \($0)" } ?? "")
       throw CommandFailure(
         message, exitCode: 64,

@@ -94,9 +94,9 @@ struct Import: ParsableCommand {
       // First what cannot be told again: once the store is written, the records that were left out must not be lost.
       try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force)
       if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
+      if let modelPath, !result.dryRun { files.add(try staged(imported.nodes.model, for: modelPath)) }
       let written = try write(imported, sources, store?.1, graph)
       try files.commit()
-      if let modelPath, !result.dryRun { try write(imported.nodes.model, to: modelPath) }
       try tell(imported, written)
       withExtendedLifetime(store) {}
     }
@@ -199,6 +199,7 @@ struct Import: ParsableCommand {
     guard result.force || place.kind == .nothing || place.kind == .emptyFolder else {
       throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
     }
+    try ModelFile.checkTarget(path, overwrite: true)
     let parent = path.lastIndex(of: "/").map { path[..<$0].isEmpty ? "/" : String(path[..<$0]) } ?? "."
     guard FileManager.default.isWritableFile(atPath: parent) else {
       throw CommandFailure(
@@ -207,13 +208,13 @@ struct Import: ParsableCommand {
     }
   }
 
-  private func write(_ model: ManagedObjectModel, to path: String) throws {
+  private func staged(_ model: ManagedObjectModel, for path: String) throws -> StagedModel {
     let (kept, _) = ModelFile.withoutWhatFilesCannotHold(model.description)
     guard PathParts.fileExtension(of: path) == "xcdatamodeld" else {
-      return try ModelFile.write(kept, to: path, overwrite: result.force)
+      return try StagedModel(kept, for: path, overwrite: result.force)
     }
     let name = PathParts.stem(of: path)
-    try ModelFile.write(versions: [(name, kept)], current: name, to: path, overwrite: result.force)
+    return try StagedModel(versions: [(name, kept)], current: name, for: path, overwrite: result.force)
   }
 
   private func tell(_ imported: StoreImporter.Result, _ report: StoreConverter.Report) throws {

@@ -2,6 +2,7 @@ import AtomicStoreKit
 import CommandSupport
 import FoundationEssentials
 import Glibc
+import ModelFiles
 import StoreCodecs
 
 /// Files that appear together with a store, and only with it: they are written beside their paths at once, so that what
@@ -14,6 +15,7 @@ final class PendingFiles {
     func discard() { store = nil }
   }
   private var staged: [Staged] = []
+  private var models: [StagedModel] = []
   private var texts: [String] = []
   private var madeDirectories: [String] = []
   private var isCommitted = false
@@ -66,6 +68,9 @@ final class PendingFiles {
     staged.append(Staged(store))
   }
 
+  /// Adds a model, whose place is reserved.
+  func add(_ model: StagedModel) { models.append(model) }
+
   /// Makes a directory for files, unless there is one. It is removed again if nothing is committed.
   func makeDirectory(_ path: String) {
     let isNew = mkdir(path, 0o777) == 0
@@ -76,11 +81,13 @@ final class PendingFiles {
   func commit() throws {
     isCommitted = true
     for file in staged { try file.commit() }
+    for model in models { try model.commit() }
     for text in texts { try Diagnostics.put(text) }
   }
 
   private func discard() {
     for file in staged { file.discard() }
+    models = []
     guard !isCommitted else { return }
     for directory in madeDirectories { SystemCall.removeEmptyFolder(directory) }
   }

@@ -89,34 +89,25 @@ extension ModelFile {
   public static func write(
     versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
+    try StagedModel(versions: versions, current: current, for: path, overwrite: overwrite).commit()
+  }
+
+  /// Refuses a place where a model in Xcode's format cannot be written, as ``write(_:to:overwrite:)`` does.
+  package static func checkTarget(_ path: String, overwrite: Bool) throws(PersistentStoreError) {
     let place = try StorePath.inspect(path)
     guard overwrite || place.kind == .nothing || place.kind == .emptyFolder else {
       throw PersistentStoreError(
         .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
     }
-    let target = place.resolvedPath
-    try refuseOthersFiles(in: target, path)
-    // Written beside the target, so that it can be moved into place in one step.
-    let staged = target + ".staged-" + UUID().uuidString
-    defer { SystemCall.removeTree(staged) }
-    try makeFolder(staged, for: path)
-    for (name, model) in versions {
-      guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name.utf8.count < 200 else {
-        throw PersistentStoreError(
-          .invalidValue, "'\(name)' cannot be the name of a version", at: StoreLocation(file: path))
-      }
-      try write(model, to: staged + "/" + name + ".xcdatamodel")
+    if place.fileExtension == "xcdatamodeld" {
+      try refuseOthersFiles(in: place.resolvedPath, path)
+    } else if overwrite {
+      try refuseWhatIsNoModel(at: place)
     }
-    let marker = try StagedStore(target: staged + "/.xccurrentversion", layout: .file, policy: .createNew)
-    let list: PropertyListValue = ["_XCCurrentVersionName": .string(current + ".xcdatamodel")]
-    try marker.files.file().write(try PropertyList.encodeXML(list))
-    try marker.finish()
-    try marker.commit()
-    try exchange(staged, target, path)
   }
 
   /// A replaced directory is removed with its content, so it must contain nothing but versions of a model.
-  private static func refuseOthersFiles(in target: String, _ path: String) throws(PersistentStoreError) {
+  static func refuseOthersFiles(in target: String, _ path: String) throws(PersistentStoreError) {
     try refuseFiles(in: target, path) { !$0.hasSuffix(".xcdatamodel") && $0 != ".xccurrentversion" }
   }
 
@@ -137,26 +128,5 @@ extension ModelFile {
       throw PersistentStoreError(
         .alreadyExists, "the directory contains '\(name)', which is not part of a model", at: StoreLocation(file: path))
     }
-  }
-
-  private static func makeFolder(_ folder: String, for path: String) throws(PersistentStoreError) {
-    guard mkdir(folder, 0o777) == 0 else {
-      throw PersistentStoreError(
-        errno == EACCES || errno == EROFS ? .permissionDenied : .cannotCreate,
-        "the directory cannot be created: \(String(cString: strerror(errno)))",
-        at: StoreLocation(file: path))
-    }
-  }
-
-  private static func exchange(_ staged: String, _ target: String, _ path: String) throws(PersistentStoreError) {
-    let old = target + ".replaced-" + UUID().uuidString
-    let isReplaced = Glibc.rename(target, old) == 0
-    guard Glibc.rename(staged, target) == 0 else {
-      let text = String(cString: strerror(errno))
-      if isReplaced { _ = Glibc.rename(old, target) }
-      throw PersistentStoreError(
-        .cannotCreate, "the directory cannot be moved into place: \(text)", at: StoreLocation(file: path))
-    }
-    if isReplaced { SystemCall.removeTree(old) }
   }
 }

@@ -24,12 +24,7 @@ extension ModelFile {
   public static func write(
     _ model: ModelDescription, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
-    let contents = try contents(of: model)
-    if overwrite { try refuseWhatIsNoModel(at: try StorePath.inspect(path)) }
-    let staged = try StagedStore(target: path, layout: .folder, policy: overwrite ? .replaceAny : .createNew)
-    try staged.files.member("contents").write(contents)
-    try staged.finish()
-    try staged.commit()
+    try StagedModel(model, for: path, overwrite: overwrite).commit()
   }
 }
 

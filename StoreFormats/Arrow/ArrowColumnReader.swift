@@ -12,6 +12,9 @@ struct ArrowColumnReader {
   /// Whether the values are text: references with their kind, for instance.
   var isText: Bool { if case .text = field.type { true } else { false } }
 
+  /// Whether the values are lists of texts.
+  var hasTextItems: Bool { if case .list(let item, _) = field.type, case .text = item.type { true } else { false } }
+
   func wrongType(_ wanted: String) -> PersistentStoreError {
     PersistentStoreError(
       .modelMismatch, "the column has values of the type \(field.type.name), not \(wanted)",

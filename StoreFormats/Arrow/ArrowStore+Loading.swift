@@ -26,7 +26,7 @@ extension ArrowStore {
       let bytes = try source.bytes(ofMember: member.file)
       do throws(PersistentStoreError) {
         try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
-          try Self.load(try ArrowFile(raw), entity, into: nodes)
+          try Self.load(try ArrowFile(raw), ofBytes: raw.count, entity, into: nodes)
         }
       } catch {
         throw error.located(StoreLocation(file: name, entity: entity.name))
@@ -35,7 +35,7 @@ extension ArrowStore {
   }
 
   private static func load(
-    _ file: ArrowFile, _ entity: Entity, into nodes: NodeTableBuilder
+    _ file: ArrowFile, ofBytes byteCount: Int, _ entity: Entity, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     if let entry = file.schema.metadata.first(where: { $0.key == ArrowKey.entity }),
       !entry.value.utf8.elementsEqual(entity.name.utf8)
@@ -44,7 +44,7 @@ extension ArrowStore {
     }
     let identifier = ArrowNodeColumns.identifierName(for: entity)
     var identifierColumn: ArrowColumnReader?
-    var columns: [(slot: Slot, reader: ArrowColumnReader)] = []
+    var columns: [SlotColumn] = []
     var seen: Set<Int> = []
     for (index, field) in file.schema.fields.enumerated() {
       let column = ArrowColumnReader(field: field, chunks: file.batches.map { $0.columns[index] })
@@ -61,21 +61,34 @@ extension ArrowStore {
       guard seen.insert(slot).inserted else {
         throw PersistentStoreError(.malformed, "two columns have the name '\(field.name)'")
       }
-      columns.append((entity.slots[slot], column))
+      columns.append(SlotColumn(slot: entity.slots[slot], reader: column))
     }
     guard let identifierColumn else {
       throw PersistentStoreError(.malformed, "the file does not have a column '\(identifier)' with references")
     }
     try loadReferences(identifierColumn, entity, into: nodes)
-    for (slot, column) in columns {
+    try load(columns, of: entity.index, rows: file.rowCount, ofBytes: byteCount, into: nodes)
+    for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: entity.index)
+    }
+  }
+
+  /// Fills columns: at the same time, if the file is large.
+  private static func load(
+    _ columns: [SlotColumn], of entity: Int, rows: Int, ofBytes byteCount: Int, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let plain = SlotColumns(all: columns.filter(\.isPlain))
+    let areFilled = nodes.fillColumns(plain.all.map { (entity, $0.slot.index) }, fromInput: byteCount) {
+      number, part in
+      let (slot, column) = (plain.all[number].slot, plain.all[number].reader)
+      return (try? load(column, slot, of: entity, rows: rows, into: part)) != nil
+    }
+    for (slot, column) in columns.filter({ !areFilled || !$0.isPlain }).map({ ($0.slot, $0.reader) }) {
       do throws(PersistentStoreError) {
-        try load(column, slot, of: entity.index, rows: file.rowCount, into: nodes)
+        try load(column, slot, of: entity, rows: rows, into: nodes)
       } catch {
         throw error.located(StoreLocation(offset: column.fileOffset, property: slot.name))
       }
-    }
-    for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
-      nodes.markAbsent(slot: slot.index, entity: entity.index)
     }
   }
 
@@ -167,4 +180,28 @@ extension ArrowStore {
       }
     }
   }
+}
+
+/// The column of a property.
+private struct SlotColumn {
+  let slot: Slot
+  let reader: ArrowColumnReader
+
+  /// Whether the column is filled without others: not one of typed texts, or of references that are texts.
+  var isPlain: Bool {
+    switch slot.kind {
+    case .attribute(.undefined), .attribute(.composite): false
+    case .attribute: true
+    case .toOne: !reader.isText
+    case .toMany: !reader.hasTextItems
+    }
+  }
+}
+
+/// Columns that several threads read.
+///
+/// `@unchecked Sendable`: everything is constant; the readers' pointers lead into the bytes of the file, which are only
+/// read, and stay where they are until the file is loaded.
+private struct SlotColumns: @unchecked Sendable {
+  let all: [SlotColumn]
 }

@@ -13,6 +13,8 @@ public struct ArrowStore: AtomicStore {
   /// A store opened with a configuration has files only for the entities of that configuration.
   let configurationName: String?
   private let depth: Int
+  /// The number of values of a table for which a further thread is worth starting.
+  var leastParallelValues = 1 << 18
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     configurationName = configuration.configurationName

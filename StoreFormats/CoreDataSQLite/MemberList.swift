@@ -30,6 +30,13 @@ struct MemberList {
     if isOrdered { orderKeys.append(orderKey) }
   }
 
+  /// Adds the pairs of a list of the same relationship.
+  mutating func append(_ other: MemberList) {
+    owners += other.owners
+    members += other.members
+    orderKeys += other.orderKeys
+  }
+
   /// Puts the members into the owners' slots. A pair whose owner is not there is passed over: its other end names an
   /// object that does not exist, and says so.
   func fill(_ nodes: NodeTableBuilder, _ lookups: [Int: KeyLookup]) throws(PersistentStoreError) {
@@ -95,6 +102,7 @@ struct KeyLookup {
   private static let absent = UInt32.max
 
   var isEmpty: Bool { keys.isEmpty }
+  var count: Int { keys.count }
 
   mutating func reserve(_ count: Int) {
     keys.reserveCapacity(count)
@@ -105,6 +113,15 @@ struct KeyLookup {
   @inline(__always) mutating func append(_ key: Int64, _ node: NodeHandle) {
     keys.append(key)
     nodes.append(node)
+  }
+
+  /// Adds the rows of a part, whose keys are greater than all others.
+  ///
+  /// - Parameter rows: The number of rows of each entity before it, to which those of the part are added.
+  mutating func append(_ part: KeyLookup, startingAt rows: inout [Int]) {
+    keys += part.keys
+    for node in part.nodes { nodes.append(NodeHandle(entity: node.entity, row: node.row + rows[node.entity])) }
+    for node in part.nodes { rows[node.entity] += 1 }
   }
 
   mutating func seal() {

@@ -12,13 +12,14 @@ final class SQLiteDatabase {
   private let budget: UnsafeMutablePointer<Int>
   private static let stepsPerCall: Int32 = 1000
 
-  init(_ image: SQLiteImage, file: String, limits: StoreLimits) throws(PersistentStoreError) {
+  /// - Parameter steps: The number of steps that it may take, in thousands; nil for what the size allows.
+  init(_ image: SQLiteImage, file: String, limits: StoreLimits, steps: Int? = nil) throws(PersistentStoreError) {
     self.image = image
     self.file = file
     self.limits = limits
     budget = .allocate(capacity: 1)
     // A column of a row costs a byte at least and a few steps; what needs more than this is made to take time.
-    budget.initialize(to: 1000 + image.count / 2)
+    budget.initialize(to: steps ?? 1000 + image.count / 2)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
     guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
@@ -38,6 +39,11 @@ final class SQLiteDatabase {
     sqlite3_close_v2(handle)
     budget.deallocate()
   }
+
+  /// The number of steps that it may still take, in thousands.
+  var stepsLeft: Int { max(budget.pointee, 0) }
+  /// Counts steps that another connection took for it.
+  func spend(_ steps: Int) { budget.pointee -= steps }
 
   private func restrict(_ limits: StoreLimits) {
     for (option, isOn) in [

@@ -26,7 +26,9 @@ struct StoreLoader {
     layout = DatabaseLayout(model: nodes.model, numbers: numbers.numbers)
   }
 
-  func load() throws(PersistentStoreError) {
+  /// - Returns: The number of tables that were read in parts, at the same time.
+  @discardableResult func load() throws(PersistentStoreError) -> Int {
+    var dividedCount = 0
     for (entity, row) in numbers.renamed {
       source.report(LoadNote(subject: entity, text: "the tables have it under its earlier name, \(row.name)"))
     }
@@ -49,6 +51,7 @@ struct StoreLoader {
         table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
         source: source, greatestKey: numbers.rows[table.root]?.greatestKey ?? 0)
       lookups[table.root] = try reader.read(into: &lists)
+      if reader.isDivided { dividedCount += 1 }
     }
     external.report(to: source)
     for join in layout.joinTables {
@@ -62,6 +65,7 @@ struct StoreLoader {
     }
     for list in lists { try list.fill(nodes, lookups) }
     try reportOthers(read)
+    return dividedCount
   }
 
   // MARK: What is not there

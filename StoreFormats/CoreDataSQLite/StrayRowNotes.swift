@@ -16,6 +16,8 @@ struct StrayRowNotes {
       ? "is of \(owner.name), which is abstract" : "is of \(owner.name), whose objects are in another table"
   }
 
+  var isEmpty: Bool { notes.isEmpty }
+
   /// Counts a row, where one of that number was added before; returns whether there was one.
   mutating func count(_ number: Int64?) -> Bool {
     guard let index = indexes[number] else { return false }

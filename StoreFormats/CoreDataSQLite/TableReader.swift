@@ -4,12 +4,12 @@ import CSQLite
 /// Reads the table of a root entity and its sub-entities: one pass, in the order of the keys.
 struct TableReader {
   /// What a cell is made into.
-  private enum Kind: UInt8 {
+  enum Kind: UInt8 {
     case integer, boolean, float, double, date, decimal, text, bytes, external, uuid, undefined, toOne
   }
 
   /// One property of one entity and the column that it comes from.
-  private struct Field {
+  struct Field {
     let kind: Kind
     let column: Int32
     let slot: Int
@@ -20,23 +20,23 @@ struct TableReader {
   }
 
   /// A to-many without inverse whose members are in this table.
-  private struct OwnerField {
+  struct OwnerField {
     let column: Int32
     let orderColumn: Int32?
     let list: Int
   }
 
-  private struct EntityPlan {
+  struct EntityPlan {
     let entity: Int
     var fields: [Field] = []
     var owners: [OwnerField] = []
   }
 
-  private let table: DatabaseLayout.Table
-  private let found: DatabaseSchema.Table
+  let table: DatabaseLayout.Table
+  let found: DatabaseSchema.Table
   private let layout: DatabaseLayout
-  private let database: SQLiteDatabase
-  private let nodes: NodeTableBuilder
+  var database: SQLiteDatabase
+  var nodes: NodeTableBuilder
   private let strayRows: StrayRows
   private let external: ExternalData
   private let source: StoreSource
@@ -44,15 +44,17 @@ struct TableReader {
   private let greatestKey: Int64
   private let isUTF8: Bool
   /// Whether the model is the raw view, which does not know what is external data.
-  private let isRaw: Bool
+  let isRaw: Bool
 
   /// The first choice of names of all columns that the layout has for the table.
   private let ownNames: Set<String>
   private var selected: [String] = ["Z_PK", "Z_ENT"]
   private var selectedIndex: [Int: Int32] = [:]
-  private var plans: [Int64: EntityPlan] = [:]
+  private(set) var plans: [Int64: EntityPlan] = [:]
   private var usedColumns: Set<Int> = []
-  private var strays = StrayRowNotes()
+  private(set) var strays = StrayRowNotes()
+  /// Whether the table was read in parts.
+  private(set) var isDivided = false
 
   init(
     _ table: DatabaseLayout.Table, _ found: DatabaseSchema.Table, layout: DatabaseLayout, database: SQLiteDatabase,
@@ -198,7 +200,7 @@ struct TableReader {
   // MARK: Reading
 
   /// About how many rows the table has: as many as keys were given out, or fit into the file.
-  private var expectedRows: Int {
+  var expectedRows: Int {
     let most = database.image.count / (16 + 2 * found.columns.count)
     return min(Int(clamping: max(greatestKey, 0)), most)
   }
@@ -207,17 +209,35 @@ struct TableReader {
   mutating func read(into lists: inout [MemberList]) throws(PersistentStoreError) -> KeyLookup {
     let firstList = lists.count
     try plan(&lists)
+    var lookup: KeyLookup
+    if let found = readParts(into: &lists, from: firstList) {
+      lookup = found
+      isDivided = true
+    } else {
+      lookup = KeyLookup()
+      let expected = expectedRows
+      lookup.reserve(expected)
+      for list in lists.indices.dropFirst(firstList) { lists[list].reserve(expected) }
+      try readRows(in: nil, &lookup, &lists)
+    }
+    lookup.seal()
+    strays.report(found.name, areLosses: strayRows == .lose, to: source)
+    try reportUnknownColumns()
+    return lookup
+  }
+
+  /// Reads the rows whose keys are in a range, or all of them.
+  mutating func readRows(
+    in range: ClosedRange<Int64>?, _ lookup: inout KeyLookup, _ lists: inout [MemberList]
+  ) throws(PersistentStoreError) {
     let place = StoreLocation(file: database.file, entity: nodes.model.entity(at: table.root).name)
     let columns = selected.map { SQLiteDatabase.quoted($0) }.joined(separator: ", ")
     // Where Z_PK is the key of the table the rows are in its order, and two of one key show damage; tables that were
     // not made by Core Data may have none.
     let order = found.rowKey == found.column(named: "Z_PK") ? "" : " ORDER BY Z_PK"
+    let condition = range.map { " WHERE Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? ""
     let rows = try database.prepare(
-      "SELECT \(columns) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED\(order)", place)
-    var lookup = KeyLookup()
-    let expected = expectedRows
-    lookup.reserve(expected)
-    for list in lists.indices.dropFirst(firstList) { lists[list].reserve(expected) }
+      "SELECT \(columns) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED\(condition)\(order)", place)
     var number: Int64?
     var plan: EntityPlan?
     var previous: Int64?
@@ -255,10 +275,6 @@ struct TableReader {
           orderKey: owner.orderColumn.map { Self.orderKey(rows, $0) } ?? 0)
       }
     }
-    lookup.seal()
-    strays.report(found.name, areLosses: strayRows == .lose, to: source)
-    try reportUnknownColumns()
-    return lookup
   }
 
   /// An object without an order key comes last.

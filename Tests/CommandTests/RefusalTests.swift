@@ -34,6 +34,46 @@ import Testing
     #expect(folder.names.sorted() == ["t.csv", "u.csv"], "\(folder.names) \(result.errors)")
   }
 
+  @Test(
+    "a model that cannot take the place of a directory leaves no store behind",
+    arguments: ["M.xcdatamodel", "M.xcdatamodeld"], [true, false])
+  func foreignDirectory(_ name: String, _ isDryRun: Bool) throws {
+    let folder = try Folder()
+    try "id,n\n1,1\n".write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
+    try FileManager.default.createDirectory(atPath: folder(name) + "/mine", withIntermediateDirectories: true)
+    let arguments = ["import", "t.csv", "-o", "x.xml", "--write-model", name, "--force"]
+    let result = try Command.run(arguments: arguments + (isDryRun ? ["--dry-run"] : []), in: folder.path)
+    #expect(result.code == 73, "\(result.errors)")
+    #expect(result.errors.contains("'mine', which is not part of a model"), "\(result.errors)")
+    #expect(folder.names.sorted() == [name, "t.csv"] && folder.names.count == 2, "\(folder.names)")
+    #expect(FileManager.default.fileExists(atPath: folder(name) + "/mine"))
+  }
+
+  @Test(
+    "a model file appears with the store, and replaces an earlier one", arguments: ["M.xcdatamodel", "M.xcdatamodeld"])
+  func modelFile(_ name: String) throws {
+    let folder = try Folder()
+    for number in 1...2 {
+      try "id,n\(number)\n1,1\n".write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
+      let result = try Command.run(
+        "import", "T=t.csv", "-o", "x.xml", "--write-model", name, "--force", in: folder.path)
+      #expect(result.code == 0, "\(result.errors)")
+      #expect(folder.names.sorted() == [name, "t.csv", "x.xml"], "\(folder.names)")
+      let shown = try Command.run("model", "show", name, in: folder.path)
+      #expect(shown.output.contains("n\(number)"), "\(shown.output)\(shown.errors)")
+    }
+  }
+
+  @Test(
+    "a comparison of different types in a column is refused like one in a predicate",
+    arguments: ["SUBQUERY(books, $b, $b.title == 5).@count", "TERNARY(name == 5, 1, 2)"])
+  func columnTypes(_ column: String) throws {
+    let folder = try Self.library()
+    let result = try Command.run(
+      "fetch", "lib.xml", "--entity", "Author", "--columns", column, in: folder.path)
+    #expect(result.code == 64 && result.errors.contains("--columns"), "\(result.code) \(result.output)\(result.errors)")
+  }
+
   @Test("a JSON key without a value is a problem, a Boolean is its word, and 1e2 is 100")
   func keys() throws {
     let folder = try Folder()

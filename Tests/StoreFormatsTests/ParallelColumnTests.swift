@@ -5,6 +5,7 @@ import Foundation
 import StoreCodecs
 import Testing
 
+@testable import ArrowStoreFormat
 @testable import BinaryPropertyListStoreFormat
 @testable import CSVStoreFormat
 
@@ -46,6 +47,66 @@ import Testing
     ParallelLoadTests.expectSame(
       source, model, leastPart: max(bytes.count / 9, 1), "seed \(seed)"
     ) { try Self.load($0, $1) }
+  }
+
+  // MARK: Arrow
+
+  /// The members of a random graph as an Arrow store, and its model.
+  private static func arrow(
+    _ seed: UInt64, leastParallelValues: Int = .max
+  ) throws -> (members: [(name: String, bytes: [UInt8])], model: ManagedObjectModel) {
+    var snapshot = try RandomGraphs.make(seed: seed)
+    snapshot.metadata.storeType = ArrowStore.storeType
+    snapshot.nodes = try snapshot.nodes.canonical()
+    let path = NSTemporaryDirectory() + "columns-\(UUID().uuidString)"
+    var store = try ArrowStore(StoreConfiguration(path: path))
+    store.leastParallelValues = leastParallelValues
+    let staged = try StagedStore(target: path, layout: .folder, policy: .createNew)
+    try store.save(snapshot, to: staged.files)
+    try staged.finish()
+    let source = try staged.sourceForVerification(name: "Store.arrowstore")
+    let members = try source.memberNames.map { name in
+      (name, try source.bytes(ofMember: name).withUnsafeBytes { Array($0) })
+    }
+    return (members, snapshot.nodes.model)
+  }
+
+  private static func loadArrow(_ source: StoreSource, _ builder: NodeTableBuilder) throws {
+    var store = try ArrowStore(StoreConfiguration(path: source.name))
+    try store.load(source, into: builder)
+  }
+
+  @Test("an Arrow store is the same whether its columns are filled at the same time or not", arguments: 1...25)
+  func arrow(_ seed: UInt64) throws {
+    let (members, model) = try Self.arrow(seed)
+    let source = StoreSource(members: members, name: "test.arrowstore")
+    guard case .nodes = ParallelLoadTests.outcome(source, model, jobs: 1, leastPart: 100, Self.loadArrow) else {
+      Issue.record("the store does not load")
+      return
+    }
+    ParallelLoadTests.expectSame(source, model, leastPart: 100, "seed \(seed)", Self.loadArrow)
+  }
+
+  @Test("a damaged Arrow store gives the same error on several threads", arguments: 1...80)
+  func damagedArrow(_ seed: Int) throws {
+    var (members, model) = try Self.arrow(UInt64(seed % 5 + 1))
+    var random = Random(seed: UInt64(seed))
+    let tables = members.indices.filter { members[$0].name.hasSuffix(".arrow") }
+    let member = try #require(tables.randomElement(using: &random))
+    for _ in 0...(seed % 3) {
+      let place = Int.random(in: 8..<members[member].bytes.count, using: &random)
+      members[member].bytes[place] = UInt8.random(in: 0...255, using: &random)
+    }
+    let source = StoreSource(members: members, name: "test.arrowstore")
+    ParallelLoadTests.expectSame(source, model, leastPart: 100, "seed \(seed)", Self.loadArrow)
+  }
+
+  @Test("an Arrow store is the same bytes whether its columns are encoded at the same time or not", arguments: 1...20)
+  func arrowBytes(_ seed: UInt64) throws {
+    let one = try Self.arrow(seed).members
+    let other = try Self.arrow(seed, leastParallelValues: 0).members
+    #expect(one.map(\.name) == other.map(\.name))
+    #expect(one.map(\.bytes) == other.map(\.bytes))
   }
 
   @Test("columns are filled at the same time only of large inputs, and if all of them can be")

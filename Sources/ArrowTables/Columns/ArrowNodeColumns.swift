@@ -5,7 +5,7 @@
 ///
 /// The type of a column follows from the slot's type, and for dates, decimals, long texts and references from the
 /// values as well: see each function.
-public struct ArrowNodeColumns {
+public struct ArrowNodeColumns: Sendable {
   private let entity: Entity
   private let batches: [ArrowRows]
   private let references: ArrowReferences

@@ -3,7 +3,7 @@
 ///
 /// In one array: relationships access them in random order, and using an entity's reader would retain and release for
 /// each.
-public struct ArrowReferences {
+public struct ArrowReferences: Sendable {
   private let nodes: NodeTable
   private var numbers: [Int64] = []
   /// The start of each entity's part.

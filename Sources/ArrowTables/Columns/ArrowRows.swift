@@ -1,5 +1,5 @@
 /// Rows of one entity that become a record batch.
-public struct ArrowRows {
+public struct ArrowRows: Sendable {
   /// The entity's rows.
   public let reader: EntityReader
   /// The rows in their order; nil for all of them.

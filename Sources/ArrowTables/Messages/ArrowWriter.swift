@@ -1,5 +1,5 @@
 /// Values of a column for one record batch: buffers in Arrow's order.
-public struct ArrowColumnData {
+public struct ArrowColumnData: Sendable {
   /// The number of rows.
   public var count: Int
   /// How many rows do not have a value.
@@ -19,7 +19,7 @@ public struct ArrowColumnData {
 }
 
 /// Bytes of a column. Columns that nodes have in the form of Arrow are written from where they are.
-public enum ArrowBuffer {
+public enum ArrowBuffer: Sendable {
   /// Bytes as they are.
   case bytes([UInt8])
   /// Integers of 32 bits, such as offsets.

@@ -57,8 +57,10 @@ extension FetchPredicate {
 
 extension FetchExpression {
   /// The check before a fetch. An object may then also be a group of objects.
-  package func check(_ entity: Entity) throws(PredicateFormatError) {
-    var checker = PredicateChecker(entity.model, isStrict: false)
+  ///
+  /// - Parameter isStrict: Whether comparisons of types that are never equal are refused, too.
+  package func check(_ entity: Entity, isStrict: Bool = false) throws(PredicateFormatError) {
+    var checker = PredicateChecker(entity.model, isStrict: isStrict)
     _ = try checker.wholeKind(of: self, .object(entity))
   }
 }
