@@ -3,35 +3,6 @@ import CSQLite
 
 /// Reads the table of a root entity and its sub-entities: one pass, in the order of the keys.
 struct TableReader {
-  /// What a cell is made into.
-  enum Kind: UInt8 {
-    case integer, boolean, float, double, date, decimal, text, bytes, external, uuid, undefined, toOne
-  }
-
-  /// One property of one entity and the column that it comes from.
-  struct Field {
-    let kind: Kind
-    let column: Int32
-    let slot: Int
-    /// The member list that the reference is an entry of, where the inverse is a to-many.
-    var list: Int?
-    /// The column with the order key in that list.
-    var orderColumn: Int32?
-  }
-
-  /// A to-many without inverse whose members are in this table.
-  struct OwnerField {
-    let column: Int32
-    let orderColumn: Int32?
-    let list: Int
-  }
-
-  struct EntityPlan {
-    let entity: Int
-    var fields: [Field] = []
-    var owners: [OwnerField] = []
-  }
-
   let table: DatabaseLayout.Table
   let found: DatabaseSchema.Table
   private let layout: DatabaseLayout
