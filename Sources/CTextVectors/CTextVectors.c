@@ -89,6 +89,25 @@ int atv_is_utf8(const uint8_t *bytes, size_t length) {
   return length >= 64 && has_vectors() ? is_utf8(bytes, length) : -1;
 }
 
+size_t atv_xml_plain(const uint8_t *bytes, size_t *feeds) {
+  const __m128i spaces = _mm_set1_epi8(' '), twos = _mm_set1_epi8(2), greater = _mm_set1_epi8('>');
+  const __m128i ampersands = _mm_set1_epi8('&'), lines = _mm_set1_epi8('\n');
+  for (size_t place = 0;; place += 16) {
+    const __m128i text = _mm_loadu_si128((const __m128i *)(bytes + place));
+    // Bytes that are not ASCII are negative. '<' and '>' differ in one bit.
+    const __m128i found = _mm_or_si128(
+      _mm_cmplt_epi8(text, spaces),
+      _mm_or_si128(_mm_cmpeq_epi8(_mm_or_si128(text, twos), greater), _mm_cmpeq_epi8(text, ampersands)));
+    unsigned special = (unsigned)_mm_movemask_epi8(found);
+    if (special == 0) continue;
+    const unsigned fed = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(text, lines));
+    special &= ~fed;
+    const unsigned count = special == 0 ? 16 : (unsigned)__builtin_ctz(special);
+    *feeds += (size_t)__builtin_popcount(fed & ((1u << count) - 1));
+    if (special != 0) return place + count;
+  }
+}
+
 size_t atv_csv_content(const uint8_t *bytes, size_t length, uint8_t delimiter, uint8_t quote, int *has_high) {
   const __m128i delimiters = _mm_set1_epi8((char)delimiter), quotes = _mm_set1_epi8((char)quote);
   const __m128i feeds = _mm_set1_epi8('\n'), returns = _mm_set1_epi8('\r'), zeros = _mm_setzero_si128();
@@ -111,6 +130,15 @@ size_t atv_csv_content(const uint8_t *bytes, size_t length, uint8_t delimiter, u
 #else
 int atv_is_utf8(const uint8_t *bytes, size_t length) { return -1; }
 
+size_t atv_xml_plain(const uint8_t *bytes, size_t *feeds) {
+  size_t place = 0;
+  for (;; place++) {
+    const uint8_t byte = bytes[place];
+    if (byte == '\n') *feeds += 1;
+    else if (byte < ' ' || byte >= 0x80 || (byte | 2) == '>' || byte == '&') return place;
+  }
+}
+
 size_t atv_csv_content(const uint8_t *bytes, size_t length, uint8_t delimiter, uint8_t quote, int *has_high) {
   size_t place = 0;
 #endif
@@ -120,4 +148,40 @@ size_t atv_csv_content(const uint8_t *bytes, size_t length, uint8_t delimiter, u
     if (byte >= 0x80) *has_high = 1;
   }
   return place;
+}
+
+size_t atv_count(const uint8_t *bytes, size_t length, uint8_t wanted) {
+  size_t place = 0, count = 0;
+#if defined(__x86_64__)
+  const __m128i all = _mm_set1_epi8((char)wanted), zeros = _mm_setzero_si128();
+  __m128i sums = zeros;
+  while (length - place >= 64) {
+    // An equal byte becomes -1.
+    const __m128i *text = (const __m128i *)(bytes + place);
+    __m128i found = _mm_add_epi8(
+      _mm_add_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(text), all), _mm_cmpeq_epi8(_mm_loadu_si128(text + 1), all)),
+      _mm_add_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(text + 2), all), _mm_cmpeq_epi8(_mm_loadu_si128(text + 3), all)));
+    sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_sub_epi8(zeros, found), zeros));
+    place += 64;
+  }
+  uint64_t halves[2];
+  _mm_storeu_si128((__m128i *)halves, sums);
+  count = halves[0] + halves[1];
+#endif
+  for (; place < length; place++) count += bytes[place] == wanted;
+  return count;
+}
+
+size_t atv_after_last(const uint8_t *bytes, size_t length, uint8_t wanted) {
+  size_t end = length;
+#if defined(__x86_64__)
+  const __m128i all = _mm_set1_epi8((char)wanted);
+  for (; end >= 16; end -= 16) {
+    const __m128i text = _mm_loadu_si128((const __m128i *)(bytes + end - 16));
+    const unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(text, all));
+    if (found != 0) return end - 16 + (size_t)(32 - __builtin_clz(found));
+  }
+#endif
+  while (end > 0 && bytes[end - 1] != wanted) end--;
+  return end;
 }

@@ -24,8 +24,6 @@ package struct TextNumbers: Sendable {
   private static let startBits: UInt64 = 40
   /// A text at the place of its hash or behind it. The size is a power of two.
   private var places: [Entry] = []
-  /// What ``touch(_:)`` read, so that it does read.
-  private var touched: UInt8 = 0
   /// Differs from process to process, so that no file can be made whose texts all have the same hash.
   private let seed = Self.seed
   private static let seed = UInt64.random(in: .min ... .max)
@@ -76,44 +74,6 @@ package struct TextNumbers: Sendable {
     bytes.append(contentsOf: text)
     ends.append(bytes.count)
     return ends.count - 1
-  }
-
-  /// Adds texts that follow each other in an array, and appends the number of each.
-  ///
-  /// The memory that a search reads is touched for all of them first: these reads do not depend on each other, so the
-  /// processor waits for many of them at the same time.
-  mutating func add(_ all: [UInt8], _ textEnds: [Int], _ numbers: inout [UInt32]) {
-    while (ends.count + textEnds.count) * 4 > places.count * 3 { grow() }
-    var hashes: [UInt32] = []
-    hashes.reserveCapacity(textEnds.count)
-    all.withUnsafeBufferPointer { buffer in
-      var start = 0
-      for end in textEnds {
-        hashes.append(hash(UnsafeBufferPointer(rebasing: buffer[start..<end])))
-        start = end
-      }
-      touch(hashes)
-      start = 0
-      for (index, end) in textEnds.enumerated() {
-        let text = UnsafeBufferPointer(rebasing: buffer[start..<end])
-        numbers.append(UInt32(truncatingIfNeeded: add(text, hashes[index])))
-        start = end
-      }
-    }
-  }
-
-  /// Reads the first entry for each hash, and the first byte of its text.
-  private mutating func touch(_ hashes: [UInt32]) {
-    let mask = places.count - 1
-    var starts: [Int] = []
-    starts.reserveCapacity(hashes.count)
-    for hash in hashes {
-      let entry = places[Int(hash) & mask]
-      starts.append(entry.hash == hash && entry.number != 0 ? Int(entry.extent & (1 << Self.startBits - 1)) : 0)
-    }
-    var sum = touched
-    for start in starts where start < bytes.count { sum &+= bytes[start] }
-    touched = sum
   }
 
   /// The number of a text, or else the place where it belongs. The table has free places.

@@ -26,8 +26,17 @@ struct CSVFile {
   init(
     _ source: StoreSource, member: String?, options: StoreOptions, layout: MemberLayout? = nil
   ) throws(PersistentStoreError) {
-    name = source.displayName(ofMember: member)
-    bytes = try source.bytes(ofMember: member)
+    try self.init(
+      try source.bytes(ofMember: member), name: source.displayName(ofMember: member), isMember: member != nil,
+      options: options, layout: layout)
+  }
+
+  /// - Parameter bytes: The whole file, or its beginning with the whole first record.
+  init(
+    _ bytes: StoreBytes, name: String, isMember: Bool, options: StoreOptions, layout: MemberLayout?
+  ) throws(PersistentStoreError) {
+    self.name = name
+    self.bytes = bytes
     let place = StoreLocation(file: name)
     var dialect = CSVDialect.comma
     // Files written by the kit specify the delimiter after their first column, whatever names follow. For all others it
@@ -38,7 +47,7 @@ struct CSVFile {
       dialect = ours
     } else if let named = CSVDialect(option: options[CSVOption.delimiter]) {
       dialect = named
-    } else if member == nil {
+    } else if !isMember {
       dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
     }
     self.dialect = dialect

@@ -30,7 +30,11 @@ extension CSVStore {
   }
 
   private mutating func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let folder = try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth)
+    let folder =
+      if let readFolder, readFolder.source === source { readFolder.folder } else {
+        try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth)
+      }
+    readFolder = nil
     let expected = Set(folder.members.map { ScalarString($0.file) })
     for name in source.memberNames where name != FolderMetadata.fileName && !expected.contains(ScalarString(name)) {
       guard options["edited"] == "accept" else {
@@ -47,25 +51,9 @@ extension CSVStore {
           .modelMismatch, "the store contains \(member.entity), which the model does not have",
           at: StoreLocation(file: source.displayName(ofMember: member.file), entity: member.entity))
       }
-      let file = try CSVFile(source, member: member.file, options: [:], layout: member.layout)
-      if options["edited"] != "accept" {
-        guard Digest.matches(member.digest, file.bytes.span) else {
-          throw PersistentStoreError(
-            .changedOnDisk,
-            "the file was changed since the store was saved; the option edited=accept reads it anyway",
-            at: StoreLocation(file: file.name))
-        }
-      }
-      guard file.isTyped, file.entityName == nil || file.entityName == entity.name else {
-        throw PersistentStoreError(
-          .malformed, "the first column is not \(Header.identifier)", at: StoreLocation(file: file.name, line: 1))
-      }
-      nodes.setMember(file.name, entity: entity.index)
+      let file = try load(member, of: source, entity, into: nodes)
       dialects.append(file.dialect)
       readStyle.add(file.style)
-      let columns = try Self.typedColumns(file, entity)
-      Self.markAbsent(columns, of: entity, in: nodes)
-      try Self.load(file, entity, columns, into: nodes)
       // The digest is right, so no record can be damaged.
       if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
         throw PersistentStoreError(
@@ -76,6 +64,61 @@ extension CSVStore {
     }
     typedDialect = dialects.first.flatMap { first in
       dialects.allSatisfy { $0.delimiter == first.delimiter } ? first : nil
+    }
+  }
+
+  /// Loads a member of a directory, and returns it or its beginning.
+  private func load(
+    _ member: FolderMetadata.Member, of source: StoreSource, _ entity: Entity, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) -> CSVFile {
+    let head = try loadPieces(of: member, of: source, entity, into: nodes)
+    let file = if let head { head } else { try whole(member, of: source, entity) }
+    nodes.setMember(file.name, entity: entity.index)
+    let columns = try Self.typedColumns(file, entity)
+    Self.markAbsent(columns, of: entity, in: nodes)
+    if head == nil { try Self.load(file, entity, columns, into: nodes) }
+    return file
+  }
+
+  /// Reads a whole member.
+  private func whole(
+    _ member: FolderMetadata.Member, of source: StoreSource, _ entity: Entity
+  ) throws(PersistentStoreError) -> CSVFile {
+    let file = try CSVFile(source, member: member.file, options: [:], layout: member.layout)
+    if options["edited"] != "accept" {
+      guard Digest.matches(member.digest, file.bytes.span) else {
+        throw PersistentStoreError(
+          .changedOnDisk,
+          "the file was changed since the store was saved; the option edited=accept reads it anyway",
+          at: StoreLocation(file: file.name))
+      }
+    }
+    guard file.isTyped, file.entityName == nil || file.entityName == entity.name else {
+      throw PersistentStoreError(
+        .malformed, "the first column is not \(Header.identifier)", at: StoreLocation(file: file.name, line: 1))
+    }
+    return file
+  }
+
+  /// Loads a large member in pieces, and returns its beginning. Nil if nothing was loaded: the whole file must be read,
+  /// which also reports what is wrong.
+  private func loadPieces(
+    of member: FolderMetadata.Member, of source: StoreSource, _ entity: Entity, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) -> CSVFile? {
+    guard source.size(ofMember: member.file) ?? 0 >= streamSizes.leastFile else { return nil }
+    let name = source.displayName(ofMember: member.file)
+    let digest = options["edited"] == "accept" ? nil : member.digest
+    return try source.withReader(ofMember: member.file) { (file) throws(PersistentStoreError) in
+      guard
+        let stream = try CSVStream(file, name: name, layout: member.layout, digest: digest, streamSizes, into: nodes),
+        stream.head.isTyped, stream.head.entityName == nil || stream.head.entityName == entity.name,
+        let columns = try? Self.typedColumns(stream.head, entity)
+      else { return nil }
+      let style = stream.head.style
+      let isLoaded = stream.load(into: nodes) { (reader, nodes) throws(PersistentStoreError) in
+        try Self.readTyped(&reader, entity, columns, style, into: nodes)
+      }
+      return isLoaded ? stream.head : nil
     }
   }
 
@@ -202,7 +245,10 @@ extension CSVStore {
         }
         continue
       }
-      if field.isMissing { continue }
+      if field.isMissing {
+        reader.skipMissingFields(upTo: width - 1)
+        continue
+      }
       do throws(PersistentStoreError) {
         if field.hasDoubledQuotes {
           scratch.removeAll(keepingCapacity: true)

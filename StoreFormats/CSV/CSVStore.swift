@@ -37,6 +37,10 @@ public struct CSVStore: AtomicStore {
   let maximumDepth: Int
   /// The layout of the third-party file that was read: a save preserves it.
   var foreign: ForeignLayout?
+  /// The metadata of a directory with the source that it was read from, until that is loaded.
+  var readFolder: (source: StoreSource, folder: FolderMetadata)?
+  /// From which size on files are read in pieces, and of which sizes these are.
+  var streamSizes = StreamSizes()
   /// How the files that were read are written: a save preserves that, unless the options specify otherwise.
   var readStyle = SheetStyle()
   /// Whether the single file that was read does not specify its entity, as old ones do not: a save preserves that.
@@ -111,7 +115,9 @@ public struct CSVStore: AtomicStore {
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     layout = source.isFolder ? .folder : .file
     if source.isFolder {
-      return try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth).metadata
+      let folder = try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth)
+      readFolder = (source, folder)
+      return folder.metadata
     }
     let file = try CSVFile(source, member: nil, options: options)
     var metadata = StoreMetadata(storeType: Self.storeType, uuid: Self.identifier(ofPath: path))

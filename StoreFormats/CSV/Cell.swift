@@ -8,8 +8,8 @@ struct Cell {
   var hasKeys = false
   var isDefused = false
   var hasDecimalComma = false
-  private var buffer: [UInt8] = []
   private var referenceText: [UInt8] = []
+  private var members: [Int64] = []
 
   init(isForeign: Bool = false, dateFormat: DateFormat? = nil, hasKeys: Bool = false, isDefused: Bool = false) {
     self.isDefused = isDefused
@@ -49,8 +49,9 @@ struct Cell {
     case .skipped, .reference: return
     case .toOne: try setReference(bytes, slot, nodes, isToMany: false)
     case .toMany:
-      var start = 0
-      for index in 0...bytes.count where index == bytes.count || bytes[index] == UInt8(ascii: " ") {
+      var start = try appendNumbers(bytes, slot, nodes)
+      guard start < bytes.count else { return }
+      for index in start...bytes.count where index == bytes.count || bytes[index] == UInt8(ascii: " ") {
         if index > start { try setReference(bytes.extracting(start..<index), slot, nodes, isToMany: true) }
         start = index + 1
       }
@@ -77,10 +78,15 @@ struct Cell {
       guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, slot, nodes) }
       try nodes.set(uuid: uuid, slot: slot)
     case .bytes:
-      do throws(Base64.DecodingError) { try Base64.decode(bytes, into: &buffer) } catch {
-        throw PersistentStoreError(.invalidValue, "byte \(error.offset + 1) of the text is not base64")
+      try bytes.withUnsafeBufferPointer { text throws(PersistentStoreError) in
+        try nodes.set(bytesUpTo: Base64.decodedRoom(text.count), slot: slot) { target throws(PersistentStoreError) in
+          do throws(Base64.DecodingError) {
+            return try Base64.decode(Span(_unsafeElements: text), to: target)
+          } catch {
+            throw PersistentStoreError(.invalidValue, "byte \(error.offset + 1) of the text is not base64")
+          }
+        }
       }
-      try nodes.set(bytes: buffer.span, slot: slot)
     case .undefined:
       // A third-party file does not have type prefixes: the value is a string.
       guard let value = isForeign ? .string(Self.text(bytes)) : StoredValue(typedText: Self.text(bytes)) else {
@@ -88,6 +94,26 @@ struct Cell {
       }
       try nodes.set(value, slot: slot)
     }
+  }
+
+  /// Adds objects to a to-many as far as their references are numbers, as in most files; returns the offset of the
+  /// first that is not.
+  private mutating func appendNumbers(
+    _ bytes: Span<UInt8>, _ slot: Int, _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) -> Int {
+    if isForeign, hasKeys { return 0 }
+    members.removeAll(keepingCapacity: true)
+    let end = bytes.withUnsafeBufferPointer { text in
+      guard let base = text.baseAddress else { return 0 }
+      var start = 0
+      while start < text.count, let (number, end) = ExactText.leadingNumber(base + start, text.count - start) {
+        members.append(number)
+        start += end + 1
+      }
+      return min(start, text.count)
+    }
+    try nodes.append(toMany: members.span, slot: slot)
+    return end
   }
 
   private mutating func setReference(

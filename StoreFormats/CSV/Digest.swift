@@ -3,6 +3,9 @@ enum Digest {
   /// What digests begin with that are XXH64. Those of version 1 have no such name.
   private static let name = "xxh64:"
 
+  /// Whether it is one of this version, which ``text(_:)`` returns.
+  static func isCurrent(_ digest: String) -> Bool { digest.hasPrefix(name) }
+
   static func text(_ hash: XXH64) -> String { name + hexadecimal(hash.value) }
 
   /// Whether the bytes have the given digest of the directory's metadata, in this version or in version 1.

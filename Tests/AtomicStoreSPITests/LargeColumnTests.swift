@@ -47,6 +47,75 @@ import Testing
     header.heapCount = 0
   }
 
+  @Test(
+    "elements that are added together are where single ones would be, between those of other rows", arguments: 0..<10)
+  func addedTogether(_ seed: UInt64) {
+    var single = ColumnHeader(.toMany)
+    var together = ColumnHeader(.toMany)
+    single.grow(to: 4)
+    together.grow(to: 4)
+    defer {
+      single.deallocate()
+      together.deallocate()
+    }
+    for step in 0..<40 {
+      let row = (step &* Int(seed + 3) / 2) % 4
+      let count = step % 5
+      guard count > 0 else { continue }
+      let added = together.addHandles(row, count)
+      #expect(added != nil)
+      for place in 0..<count {
+        let isAdded = single.appendHandle(row, UInt64(step * 10 + place))
+        #expect(isAdded)
+        added?[place] = UInt64(step * 10 + place)
+      }
+    }
+    for row in 0..<4 { #expect(Array(single.handles(row)) == Array(together.handles(row))) }
+  }
+
+  @Test("a list becomes a long one when elements are added together")
+  func addedToLong() {
+    var header = Self.header(.toMany, rows: 1, heap: 0)
+    defer { header.deallocate() }
+    let first = header.addHandles(0, Self.long - 2)
+    first?[0] = 1
+    let second = header.addHandles(0, 5)
+    second?[4] = 2
+    let third = header.addHandles(0, 1)
+    third?[0] = 3
+    let list = header.handles(0)
+    #expect(list.count == Self.long + 4 && list[0] == 1 && list[list.count - 2] == 2 && list[list.count - 1] == 3)
+  }
+
+  @Test("a value that is written in place is the value, and one that fails leaves what was there")
+  func writtenInPlace() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "A", properties: [.attribute("data", .binaryData), .attribute("text", .string)])
+      ]))
+    let slot = try #require(model.entities[0].slot(named: "data"))
+    let text = try #require(model.entities[0].slot(named: "text"))
+    let builder = NodeTableBuilder(model: model)
+    for number in 1...3 {
+      try builder.beginNode(entity: 0, reference: Int64(number))
+      try builder.set(bytesUpTo: 100, slot: slot) { target in
+        for index in 0..<number { target[index] = UInt8(number) }
+        return number
+      }
+    }
+    #expect(throws: PersistentStoreError.self) {
+      try builder.set(bytesUpTo: 100, slot: slot) { _ throws(PersistentStoreError) in
+        throw PersistentStoreError(.malformed, "no value")
+      }
+    }
+    #expect(throws: PersistentStoreError.self) { try builder.set(bytesUpTo: 1, slot: text) { _ in 1 } }
+    let nodes = try builder.finish()
+    for row in 0..<3 {
+      let value = nodes.value(forKey: "data", of: NodeHandle(entity: 0, row: row))
+      #expect(value == .data(Data(repeating: UInt8(row + 1), count: row + 1)))
+    }
+  }
+
   @Test("a value's length is exact around the longest that fits in a cell", arguments: [-1, 0, 1, 1000])
   func longValues(_ difference: Int) {
     let count = Self.long + difference

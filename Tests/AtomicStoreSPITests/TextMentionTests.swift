@@ -2,57 +2,96 @@ import StorePrimitives
 import TestSupport
 import Testing
 
-/// Numbers of texts that are mentioned, against a dictionary.
+@testable import AtomicStoreSPI
+
+/// The nodes of texts that are mentioned, against a dictionary.
 @Suite("Mentioned texts") struct TextMentionTests {
   private static func add(_ text: String, _ mentions: inout TextMentions) -> Int {
     var text = text
     return text.withUTF8 { mentions.add($0) }
   }
 
-  @Test("equal texts have equal numbers, in any groups and parts", arguments: 0..<30)
+  /// Texts of all lengths around those of keys, also such that differ in their last byte, in a zero or in length only.
+  private static func text(_ number: Int) -> String {
+    switch number % 5 {
+    case 0: String(repeating: "é", count: number % 12) + "\(number)"
+    case 1: String(repeating: "k", count: number % 40)
+    case 2: String(repeating: "k", count: number % 40) + "\0"
+    case 3: "a text that does not fit in a key, number \(number)"
+    default: "key-\(number)"
+    }
+  }
+
+  @Test("each mention has the node of its text, in any parts and by any number of threads", arguments: 0..<24)
   func random(_ seed: Int) {
     var generator = SeededGenerator(seed: UInt64(seed))
-    let different = [1, 3, 200, 5000][seed % 4]
+    let different = [1, 3, 200, 30_000][seed % 4]
     var all: [String] = []
     var whole = TextMentions()
     for _ in 0..<3 {
       var part = TextMentions()
-      for _ in 0..<Int.random(in: 0...1500, using: &generator) {
-        let number = Int.random(in: 0..<different, using: &generator)
-        let text = number == 0 ? "" : String(repeating: "é", count: number % 9) + "\(number)"
+      for _ in 0..<Int.random(in: 0...(seed < 4 ? 60_000 : 1500), using: &generator) {
+        let text = Self.text(Int.random(in: 0..<different, using: &generator))
         #expect(Self.add(text, &part) == part.count - 1)
         all.append(text)
-        if Int.random(in: 0..<100, using: &generator) == 0 { part.settle() }
       }
-      part.settle()
       let before = whole.count
-      whole.append(part)
-      #expect(whole.count == before + part.count && !whole.isWaiting)
+      let added = part.count
+      whole.append(&part)
+      #expect(whole.count == before + added && part.count == 0)
     }
-    #expect(whole.count == all.count && whole.texts.count == Set(all).count)
-    for (mention, text) in all.enumerated() {
-      #expect(whole.texts[whole.number(of: mention)] == text)
+    for (mention, text) in all.enumerated() where mention % 7 == 0 { #expect(whole[mention] == text) }
+    // Every second of the different texts is that of a node: the mention before others that are equal.
+    var nodes: [String: NodeHandle] = [:]
+    for (mention, text) in all.enumerated() where nodes[text] == nil && text.utf8.count % 2 == 0 {
+      let node = NodeHandle(entity: 3, row: mention)
+      nodes[text] = node
+      let isNew = whole.define(mention, as: node)
+      #expect(isNew)
     }
-    var first: [String: Int] = [:]
-    for (mention, text) in all.enumerated() {
-      let number = whole.number(of: mention)
-      #expect(first[text, default: number] == number)
-      first[text] = number
-    }
+    let areUnique = whole.resolve(jobs: 1 + seed % 3)
+    #expect(areUnique)
+    #expect(all.indices.allSatisfy { whole.node(of: $0) == nodes[all[$0]] })
   }
 
-  @Test("mentions after a settled group follow it, and what waits is appended to")
-  func waiting() {
+  @Test(
+    "two nodes with one text are noticed, and can be tried again",
+    arguments: ["", "short", "a text of thirty bytes, long on"])
+  func duplicates(_ text: String) {
     var mentions = TextMentions()
-    #expect(!mentions.isWaiting)
-    for number in 0..<300 { _ = Self.add("\(number % 7)", &mentions) }
-    #expect(mentions.isWaiting && mentions.count == 300)
+    for _ in 0..<3 { _ = Self.add(text, &mentions) }
+    let first = NodeHandle(entity: 0, row: 0)
+    let isNew = mentions.define(0, as: first)
+    let isNewAgain = mentions.define(0, as: NodeHandle(entity: 0, row: 1))
+    let isOther = mentions.define(1, as: NodeHandle(entity: 0, row: 1))
+    #expect(isNew && !isNewAgain && isOther)
+    let areUnique = mentions.resolve(jobs: 2)
+    #expect(!areUnique)
+    mentions.removeNodes()
+    _ = mentions.define(0, as: first)
+    let areUniqueNow = mentions.resolve(jobs: 2)
+    #expect(areUniqueNow && (0..<3).allSatisfy { mentions.node(of: $0) == first })
+  }
+
+  @Test("long texts are equal only if their bytes are, whatever their hashes are")
+  func longTexts() {
+    var mentions = TextMentions()
+    let texts = (0..<500).map { "a text that does not fit in a key, number \($0 % 250)" }
+    for text in texts { _ = Self.add(text, &mentions) }
+    for row in 0..<250 { _ = mentions.define(row, as: NodeHandle(entity: 0, row: row)) }
+    let areUnique = mentions.resolve(jobs: 1)
+    #expect(areUnique && (250..<500).allSatisfy { mentions.node(of: $0)?.row == $0 - 250 })
+  }
+
+  @Test("nothing is found where no node is noted")
+  func none() {
+    var mentions = TextMentions()
+    let isEmpty = mentions.resolve(jobs: 1)
+    _ = Self.add("a", &mentions)
+    let isResolved = mentions.resolve(jobs: 1)
+    #expect(isEmpty && isResolved && mentions.node(of: 0) == nil)
     var other = TextMentions()
-    _ = Self.add("3", &other)
-    _ = Self.add("new", &other)
-    other.settle()
-    mentions.append(other)
-    #expect(mentions.count == 302 && mentions.texts.count == 8)
-    #expect(mentions.number(of: 300) == mentions.number(of: 3) && mentions.texts[mentions.number(of: 301)] == "new")
+    mentions.append(&other)
+    #expect(mentions.count == 1)
   }
 }

@@ -30,6 +30,10 @@ import Testing
       let text = written { Base64.encode(bytes.span, to: $0) }
       #expect(text == Data(bytes).base64EncodedString())
       #expect(decode(text) == .bytes(bytes))
+      // In memory of the caller's, with no byte more than the room.
+      var target = [UInt8](repeating: 7, count: Base64.decodedRoom(text.utf8.count))
+      let count = target.withUnsafeMutableBufferPointer { try? Base64.decode(Array(text.utf8).span, to: $0) }
+      #expect(count == bytes.count && target.prefix(bytes.count).elementsEqual(bytes))
     }
   }
 

@@ -47,6 +47,43 @@ struct CSVReaderTests {
     #expect(try read(text) == expected)
   }
 
+  @Test("missing fields are passed over up to the last one, and nothing else is", arguments: 0...40)
+  func missingFields(_ count: Int) throws {
+    let delimiters = String(repeating: ",", count: count)
+    for (last, text) in [
+      (count, "a,\(delimiters)b\n,c\n"), (count + 1, "a,\(delimiters)b\n,c\n"), (count / 2, "a,\(delimiters)b\n,c\n"),
+      (count, "a,\(delimiters)\"\"\n,c\n"), (count, "a,\(delimiters)\n,c\n"), (count + 9, "a,\(delimiters)"),
+    ] {
+      let expected = try read(text)
+      let bytes = Array(text.utf8)
+      try bytes.withUnsafeBufferPointer { buffer in
+        var reader = try CSVReader(buffer, dialect: .comma)
+        var records = expected.map { $0.map { _ in String?.none } }
+        var row = 0
+        while let field = try reader.nextField() {
+          #expect(row < records.count && field.index < records[row].count)
+          records[row][field.index] = field.isMissing ? nil : reader.string(of: field)
+          #expect(field.line == row + 1 && (field.isMissing || field.index > 0 || field.column == 1))
+          if field.isLastInRecord { row += 1 }
+          reader.skipMissingFields(upTo: last)
+        }
+        #expect(records == expected && row == expected.count)
+      }
+    }
+  }
+
+  @Test("quotes are counted in any range", arguments: [0, 1, 15, 16, 63, 64, 65, 200, 4000])
+  func quoteCount(_ count: Int) {
+    let bytes = (0..<count).map { UInt8(ascii: $0 % 3 == 0 || $0 % 7 == 1 ? "\"" : "#") }
+    bytes.withUnsafeBufferPointer { all in
+      for start in 0..<min(count, 20) {
+        #expect(
+          CSVParts.quoteCount(all, in: start..<count) == bytes[start...].count { $0 == UInt8(ascii: "\"") })
+      }
+      #expect(CSVParts.quoteCount(all, in: 0..<count) == bytes.count { $0 == UInt8(ascii: "\"") })
+    }
+  }
+
   @Test("fields of any length end where they should, whatever is in them", arguments: 0...80)
   func lengths(_ length: Int) throws {
     for content in [

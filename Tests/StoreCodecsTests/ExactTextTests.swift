@@ -22,6 +22,37 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 @Suite("Exact text") struct ExactTextTests {
+  @Test("the number at the beginning of a list is read up to a space or the end", arguments: 0...20)
+  func leadingNumbers(_ digits: Int) {
+    let number = String("12345678901234567890".prefix(digits))
+    for rest in ["", " ", " 7 8", "x", "\0", "-", "/", ":", "\u{B0}", "é", "  9999999", " 123456789"] {
+      let text = Array((number + rest).utf8)
+      let found = text.withUnsafeBufferPointer { buffer in
+        buffer.baseAddress.flatMap { ExactText.leadingNumber($0, buffer.count) }
+      }
+      let isNumber = (1...18).contains(digits) && (rest.isEmpty || rest.hasPrefix(" "))
+      #expect(found?.number == (isNumber ? Int64(number) : nil), "\(number)\(rest)")
+      #expect(found?.end == (isNumber ? digits : nil), "\(number)\(rest)")
+    }
+    let padded = Array(("0" + number + "        ").utf8)
+    padded.withUnsafeBufferPointer { buffer in
+      #expect(buffer.baseAddress.flatMap { ExactText.leadingNumber($0, buffer.count) } == nil)
+    }
+  }
+
+  @Test("the digits at the beginning of eight bytes are counted, whatever follows", arguments: 0...8)
+  func leadingDigits(_ count: Int) {
+    for other in UInt8.min...UInt8.max where !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(other) {
+      var word: UInt64 = 0
+      for index in 0..<8 {
+        let byte = index < count ? UInt8(ascii: "9") - UInt8(index) : index == count ? other : 0xFF
+        word |= UInt64(byte) << UInt64(index * 8)
+      }
+      let found = ExactText.leadingDigits(word)
+      #expect(found.count == count && found.value == Int64(String("98765432".prefix(count))) ?? 0)
+    }
+  }
+
   @Test(
     "an integer's text reads back",
     arguments: [0, 1, -1, 9, 10, 99, 100, 101, 999_999_999, Int64.max, Int64.min, 1_000_000_000_000_000_000])

@@ -188,6 +188,61 @@ import Testing
     Self.expectSame(source, model, leastPart: 200, "seed \(seed)", Self.loadCSV(["edited": "accept"]))
   }
 
+  /// Loads members in pieces of few bytes, as large ones are loaded.
+  static func loadPieces(_ options: StoreOptions, piece: Int) -> (StoreSource, NodeTableBuilder) throws -> Void {
+    { source, builder in
+      var store = try CSVStore(StoreConfiguration(path: source.name, options: options))
+      store.streamSizes = StreamSizes(leastFile: 1, head: 700, piece: piece)
+      try store.load(source, into: builder)
+    }
+  }
+
+  /// Both ways give the same, for any number of threads.
+  static func expectSamePieces(
+    _ source: StoreSource, _ model: ManagedObjectModel, _ options: StoreOptions, _ what: String
+  ) {
+    let whole = outcome(source, model, jobs: 1, leastPart: 1 << 20, loadCSV(options))
+    for (jobs, piece) in [(1, 700), (1, 50), (2, 300), (3, 1), (7, 64)] {
+      let other = outcome(source, model, jobs: jobs, leastPart: 200, loadPieces(options, piece: piece))
+      if whole != other { Issue.record("\(what), pieces of \(piece): \(summary(other)) is not \(summary(whole))") }
+    }
+  }
+
+  @Test("a CSV store is the same in pieces: every type, edge values, strings for references", arguments: 1...25)
+  func csvPieces(_ seed: Int) throws {
+    let (members, model) = try Self.members(seed)
+    let source = StoreSource(members: members, name: "test.csvstore")
+    Self.expectSamePieces(source, model, [:], "seed \(seed)")
+    // Some members have less than a head, or a long first record.
+    let folder = try FolderMetadata.read(source, storeType: "CSV", maximumDepth: 100)
+    let streams = try folder.members.map { member in
+      try source.withReader(ofMember: member.file) { (file) throws(PersistentStoreError) in
+        try CSVStream(
+          file, name: "", layout: nil, digest: member.digest, StreamSizes(leastFile: 1, head: 700, piece: 64),
+          into: NodeTableBuilder(model: model)) != nil
+      }
+    }
+    #expect(streams.contains(true))
+  }
+
+  @Test("a damaged CSV store gives the same error in pieces, whether edits are accepted or not", arguments: 1...60)
+  func damagedPieces(_ seed: Int) throws {
+    var (members, model) = try Self.members(seed % 5 + 1)
+    var random = Random(seed: UInt64(seed))
+    let member = Int.random(in: 0..<members.count, using: &random)
+    guard members[member].name.hasSuffix(".csv") else { return }
+    let place = Int.random(in: 0..<members[member].bytes.count, using: &random)
+    switch seed % 4 {
+    case 0: members[member].bytes[place] = UInt8.random(in: 0...255, using: &random)
+    case 1: members[member].bytes.insert(UInt8(ascii: "\""), at: place)
+    case 2: members[member].bytes.insert(contentsOf: Array(",,,,\n,,\n".utf8), at: place)
+    default: members[member].bytes.remove(at: place)
+    }
+    let source = StoreSource(members: members, name: "test.csvstore")
+    Self.expectSamePieces(source, model, ["edited": "accept"], "seed \(seed)")
+    Self.expectSamePieces(source, model, [:], "seed \(seed), strictly")
+  }
+
   /// Records with quotes, delimiters, line breaks of every kind and multi-byte text in their fields.
   static func foreignText(_ seed: Int, rows: Int) -> String {
     var random = Random(seed: UInt64(seed))
@@ -259,6 +314,11 @@ import Testing
         #expect(ranges.allSatisfy { starts.contains($0.lowerBound) })
         #expect(ranges.first?.lowerBound == 0 && ranges.last?.upperBound == bytes.count)
         #expect(zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound == $1.lowerBound })
+      }
+      for end in stride(from: 0, through: bytes.count, by: 7) {
+        let records = CSVParts.endOfRecords(UnsafeBufferPointer(rebasing: text[..<end]), hasQuotes: true)
+        let last = starts.filter { $0 <= end && $0 > 0 && bytes[$0 - 1] == UInt8(ascii: "\n") }.max()
+        #expect(records == last ?? 0)
       }
     }
   }

@@ -116,6 +116,36 @@ import Testing
     Self.expectSame(bytes, try Self.model())
   }
 
+  @Test(
+    "a long text is read once, wherever the file is cut, and its lines are counted once", arguments: [1, 7, 64, 1000])
+  func cutLongText(_ size: Int) throws {
+    let text = String(repeating: "plain text that is long enough, and then: Grüße,\t世界 🙂\n", count: 150)
+    let data = Data((0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 7) }).base64EncodedString(
+      options: .lineLength76Characters)
+    let document = XMLSupport.document(
+      Self.object(
+        #"<attribute name="title" type="string">\#(text)</attribute>"#
+          + #"<attribute name="data" type="binary">\#(data.replacing("\r\n", with: "\n"))</attribute>"#
+      ) + "\n" + Self.title("b").replacing("z102", with: "z103"))
+    let bytes = Array(document.utf8)
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Item", properties: [.attribute("title", .string), .attribute("data", .binaryData)])
+      ]))
+    let loader = try ObjectLoader(NodeTableBuilder(model: model), file: "test.xml")
+    let scanner = CanonicalScanner(loader)
+    bytes.withUnsafeBytes { all in
+      for start in stride(from: 0, to: all.count, by: size) {
+        #expect(scanner.take(UnsafeRawBufferPointer(rebasing: all[start..<min(start + size, all.count)])))
+      }
+    }
+    #expect(scanner.isComplete())
+    // The line of the second object, which was the last one to begin.
+    let before = document.components(separatedBy: "id=\"z103\"")[0]
+    #expect(loader.scannedLine == before.components(separatedBy: "\n").count)
+    Self.expectSame(bytes, model)
+  }
+
   static let comments = [
     "<!---->", "<!-- a -->", "<!--- & > \" ' \t -é- 世界 \n\n-->", "<!-->-->", "<!--->-->", "  <!-- a -->\n<!-- b -->",
     "<!--" + String(repeating: "long - ", count: 40_000) + "-->",
@@ -184,7 +214,15 @@ import Testing
     ("a comment with three", "<!-- a --->" + title("b")),
     ("a comment with a control", "<!-- \u{1} -->" + title("b")), ("a comment that never ends", "<!-- a " + title("b")),
     ("a comment with a carriage return", "<!-- \r -->" + title("b")), ("half of a comment", "<!- a -->" + title("b")),
-    ("a greater-than", title("a > b")), ("the end of CDATA", title("a ]]> b")), ("a carriage return", title("a\r\nb")),
+    ("a greater-than", title("a > b")), ("one far in a text", title(String(repeating: "x", count: 200) + ">")),
+    (
+      "an ampersand far in a text",
+      title(String(repeating: "x", count: 201) + "&amp;" + String(repeating: "y", count: 99))
+    ),
+    (
+      "a control far in a text",
+      title(String(repeating: "x", count: 203) + "\u{1F}" + String(repeating: "y", count: 99))
+    ), ("the end of CDATA", title("a ]]> b")), ("a carriage return", title("a\r\nb")),
     ("a carriage return between elements", title("a").replacingOccurrences(of: "\n", with: "\r\n")),
     ("a control", title("a\u{1}b")), ("no character of XML", title("a\u{FFFE}b")), ("a zero", title("a\0b")),
     ("an element in the text", title("a<b/>")),

@@ -32,6 +32,28 @@ extension ColumnHeader {
     setExtent(row, start: place.start, length: kept)
   }
 
+  /// Makes room for more elements at the end of a row's list, moving the list to the heap's end if it is not there.
+  /// They must be written to the memory that is returned; nil if the heap is full.
+  @inline(__always) mutating func addHandles(_ row: Int, _ count: Int) -> UnsafeMutablePointer<UInt64>? {
+    let place = extent(row)
+    let length = place?.length ?? 0
+    var start = place?.start ?? heapCount
+    // A list that becomes a long one gets room for its length before it.
+    if start + length != heapCount || Extent.isLong(length + count) && !Extent.isLong(length) {
+      guard beginValue(length + count) else { return nil }
+      (heap + heapCount * 8).copyMemory(from: heap + start * 8, byteCount: length * 8)
+      start = heapCount
+      heapCount += length
+    } else {
+      guard reserveHeap(count) else { return nil }
+      if Extent.isLong(length) { storeLength(length + count, before: start) }
+    }
+    let added = (heap + heapCount * 8).assumingMemoryBound(to: UInt64.self)
+    heapCount += count
+    setExtent(row, start: start, length: length + count)
+    return added
+  }
+
   /// Adds an element to a row's list, moving the list to the heap's end if it is not there.
   @inline(__always) mutating func appendHandle(_ row: Int, _ bits: UInt64) -> Bool {
     let place = extent(row)

@@ -16,9 +16,7 @@ struct ReferenceLookup: Sendable {
   init() {}
 
   /// Reserves room for `count` integer references from `least` to `greatest`: in the array if little of it is wasted.
-  init(expecting count: Int, least: Int64, greatest: Int64, texts: TextNumbers = TextNumbers()) {
-    self.texts = texts
-    textNodes = [UInt64](repeating: NodeHandle.nullBits, count: texts.count)
+  init(expecting count: Int, least: Int64, greatest: Int64) {
     guard count > 0 else { return }
     let (spread, overflow) = greatest.subtractingReportingOverflow(least)
     if !overflow, spread < Self.greatestSpread(count) {
@@ -47,8 +45,8 @@ struct ReferenceLookup: Sendable {
     return sparse.isEmpty ? nil : sparse[number].map { NodeHandle(bits: $0) }
   }
 
-  /// The node with the text that has this number in the numbers that the lookup was created with.
-  @inline(__always) subscript(textNumber number: Int) -> NodeHandle? {
+  /// The node with the text that has this number.
+  @inline(__always) private subscript(textNumber number: Int) -> NodeHandle? {
     guard number < textNodes.count, textNodes[number] != NodeHandle.nullBits else { return nil }
     return NodeHandle(bits: textNodes[number])
   }
@@ -90,7 +88,7 @@ struct ReferenceLookup: Sendable {
   }
 
   /// Adds a node with the text that has this number.
-  mutating func insert(textNumber number: Int, _ handle: NodeHandle) -> NodeHandle? {
+  private mutating func insert(textNumber number: Int, _ handle: NodeHandle) -> NodeHandle? {
     while textNodes.count <= number { textNodes.append(NodeHandle.nullBits) }
     if let taken = self[textNumber: number] { return taken }
     count += 1

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4b61d2fec492bc0a1696b80ad5e8299e3beebd0fee01503802f1a50a4bc4ef87"
+#define ASP_INTERFACE "506fa361888ec9983815a8aa016dbaac4d48e3960e88881808e2fb96d29087fa"

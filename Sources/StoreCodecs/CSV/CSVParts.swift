@@ -1,3 +1,5 @@
+import CTextVectors
+
 /// Divides the bytes of a CSV file into parts that begin with a record, so that they can be read at the same time.
 ///
 /// A line feed ends a record if the number of quotes before it is even. That holds up to the first error in the file:
@@ -7,23 +9,24 @@ public enum CSVParts {
   ///
   /// - Returns: The number of quotes in a range of the bytes.
   public static func quoteCount(_ bytes: UnsafeBufferPointer<UInt8>, in range: Range<Int>) -> Int {
-    guard let base = UnsafeRawPointer(bytes.baseAddress) else { return 0 }
-    let quote = UInt8(ascii: "\"")
-    let quotes: UInt64 = 0x2222_2222_2222_2222
-    let low: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
-    var total = 0
-    var index = range.lowerBound
-    while index + 8 <= range.upperBound {
-      // A byte that is a quote becomes 0, and only such a byte keeps its highest bit free in all three terms.
-      let word = base.loadUnaligned(fromByteOffset: index, as: UInt64.self) ^ quotes
-      total &+= (~(((word & low) &+ low) | word | low)).nonzeroBitCount
-      index &+= 8
+    guard let base = bytes.baseAddress else { return 0 }
+    return atv_count(base + range.lowerBound, range.count, UInt8(ascii: "\""))
+  }
+
+  /// The offset after the last record that ends in bytes that begin with a record; 0 if none does.
+  ///
+  /// - Parameter hasQuotes: False if there are certainly no quotes.
+  public static func endOfRecords(_ bytes: UnsafeBufferPointer<UInt8>, hasQuotes: Bool) -> Int {
+    guard let base = bytes.baseAddress else { return 0 }
+    var isQuoted = hasQuotes && quoteCount(bytes, in: 0..<bytes.count) % 2 == 1
+    var end = bytes.count
+    while true {
+      let last = atv_after_last(base, end, UInt8(ascii: "\n"))
+      guard last > 0, hasQuotes else { return last }
+      if quoteCount(bytes, in: last..<end) % 2 == 1 { isQuoted.toggle() }
+      if !isQuoted { return last }
+      end = last - 1
     }
-    while index < range.upperBound {
-      if bytes[index] == quote { total += 1 }
-      index += 1
-    }
-    return total
   }
 
   /// Ranges of similar sizes of which each but the first begins after the line feed that ends a record.
@@ -53,6 +56,16 @@ public enum CSVParts {
     _ bytes: UnsafeBufferPointer<UInt8>, from offset: Int, isQuoted: Bool
   ) -> Int? {
     var isQuoted = isQuoted
+    return recordStart(bytes, from: offset, isQuoted: &isQuoted)
+  }
+
+  /// The offset after the first line feed that ends a record.
+  ///
+  /// - Parameter isQuoted: Whether the number of quotes before the offset is odd; afterwards, if nil is returned, that
+  ///   before the end.
+  public static func recordStart(
+    _ bytes: UnsafeBufferPointer<UInt8>, from offset: Int, isQuoted: inout Bool
+  ) -> Int? {
     for index in offset..<bytes.count {
       if bytes[index] == UInt8(ascii: "\"") {
         isQuoted.toggle()

@@ -62,7 +62,7 @@ public struct CSVReader {
   @usableFromInline let highestSpecial: UInt8
   @usableFromInline let allowsStrayQuotes: Bool
   @usableFromInline var position: Int
-  @usableFromInline var line = 1
+  @usableFromInline var line: Int
   @usableFromInline var lineStart = 0
   @usableFromInline var index = 0
   /// Whether a delimiter was read last: one more field follows, even at the end of the file.
@@ -82,6 +82,7 @@ public struct CSVReader {
     delimiter = dialect.delimiter
     allowsStrayQuotes = dialect.allowsStrayQuotes
     highestSpecial = max(dialect.delimiter, UInt8(ascii: "\""))
+    line = 1
     position = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
       position = 3
@@ -92,12 +93,14 @@ public struct CSVReader {
     }
   }
 
-  /// Starts at an offset at which a record begins. Its line is 1.
+  /// Starts at an offset at which a record begins.
   ///
+  /// - Parameter line: The line of this record, starting at 1.
   /// - Throws: `.invalidOption` as ``init(_:dialect:)``.
   public init(
-    _ bytes: UnsafeBufferPointer<UInt8>, dialect: CSVDialect, startingAt offset: Int
+    _ bytes: UnsafeBufferPointer<UInt8>, dialect: CSVDialect, startingAt offset: Int, line: Int = 1
   ) throws(PersistentStoreError) {
+    self.line = line
     try dialect.check()
     self.bytes = bytes
     delimiter = dialect.delimiter
@@ -149,6 +152,25 @@ public struct CSVReader {
       index: index, line: line, column: start - lineStart + 1)
     finishField(at: position, stop: stop)
     return field
+  }
+
+  /// Passes over fields without a value, each of which a delimiter follows, as far as they follow each other; at most
+  /// up to the field with that index.
+  @inlinable
+  public mutating func skipMissingFields(upTo last: Int) {
+    guard fieldIsDue, index < last, position < bytes.count, bytes[position] == delimiter, let base = bytes.baseAddress
+    else { return }
+    let delimiters = UInt64(delimiter) &* 0x0101_0101_0101_0101
+    let end = min(bytes.count, position + last - index)
+    var place = position
+    while place + 8 <= end {
+      let word = UnsafeRawPointer(base).loadUnaligned(fromByteOffset: place, as: UInt64.self).littleEndian ^ delimiters
+      place += min(word.trailingZeroBitCount, 64) >> 3
+      if word != 0 { break }
+    }
+    while place < end, bytes[place] == delimiter { place += 1 }
+    index += place - position
+    position = place
   }
 
   /// The end of an unquoted field of which the bytes before an offset were read.

@@ -77,11 +77,26 @@ public enum Base64 {
     try decode(text, into: &output, steps: .groups)
   }
 
+  /// The room that decoding a text of that many bytes takes, which may be a few bytes more than the result has.
+  public static func decodedRoom(_ count: Int) -> Int { count / 4 * 3 + 3 }
+
+  /// Reads base64 as ``decode(_:into:)`` does, into memory of at least ``decodedRoom(_:)`` bytes.
+  ///
+  /// - Returns: The number of bytes.
+  /// - Throws: As ``decode(_:into:)``.
+  public static func decode(
+    _ text: Span<UInt8>, to target: UnsafeMutableBufferPointer<UInt8>
+  ) throws(DecodingError) -> Int {
+    precondition(target.count >= decodedRoom(text.count), "there is too little room")
+    guard let base = target.baseAddress else { return 0 }
+    return try text.withUnsafeBufferPointer { source throws(DecodingError) in try decode(source, to: base, .groups) }
+  }
+
   /// How many digits are decoded at a time, where there are as many.
   enum Steps { case single, fours, groups }
 
   static func decode(_ text: Span<UInt8>, into output: inout [UInt8], steps: Steps) throws(DecodingError) {
-    let room = text.count / 4 * 3 + 3
+    let room = decodedRoom(text.count)
     if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
     var count = 0
     defer { output.removeLast(output.count - count) }

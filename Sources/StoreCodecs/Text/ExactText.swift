@@ -6,6 +6,46 @@ public import FoundationEssentials
 public enum ExactText {
   // MARK: Integers
 
+  /// The number that the ASCII digits at the beginning of eight bytes make, and how many there are.
+  ///
+  /// - Parameter word: The bytes, the first one lowest.
+  @inlinable @inline(__always)
+  public static func leadingDigits(_ word: UInt64) -> (value: Int64, count: Int) {
+    let digits = word ^ 0x3030_3030_3030_3030
+    // The highest bit of each byte that is not a digit; wrong only above the lowest of them.
+    let others = (digits &+ 0x7676_7676_7676_7676 | digits) & 0x8080_8080_8080_8080
+    let count = others.trailingZeroBitCount >> 3
+    // Zeros before them, then pairs, fours and all eight at a time.
+    var value = digits << UInt64((8 - count) * 8)
+    value = (value &* 2561) >> 8
+    value = ((value & 0x00FF_00FF_00FF_00FF) &* 6_553_601) >> 16
+    value = ((value & 0x0000_FFFF_0000_FFFF) &* 42_949_672_960_001) >> 32
+    return (Int64(truncatingIfNeeded: value), count)
+  }
+
+  /// The number at the beginning of a text, if it is written as one to eighteen digits without a leading zero, and
+  /// where it ends: at a space, or at the end of the text.
+  @inlinable @inline(__always)
+  public static func leadingNumber(_ text: UnsafePointer<UInt8>, _ count: Int) -> (number: Int64, end: Int)? {
+    guard count > 0, text[0] &- UInt8(ascii: "1") < 9 else { return nil }
+    var value: Int64 = 0
+    var index = 0
+    if count >= 8 {
+      (value, index) = leadingDigits(UInt64(littleEndian: UnsafeRawPointer(text).loadUnaligned(as: UInt64.self)))
+    }
+    if index == 8 || count < 8 {
+      let limit = min(count, 18)
+      while index < limit {
+        let digit = text[index] &- UInt8(ascii: "0")
+        guard digit < 10 else { break }
+        value = value &* 10 &+ Int64(digit)
+        index += 1
+      }
+    }
+    guard index == count || text[index] == UInt8(ascii: " ") else { return nil }
+    return (value, index)
+  }
+
   /// Parses decimal digits with an optional sign, leading zeros allowed; nil for anything else and for values that do
   /// not fit in 64 bits.
   public static func integer(_ bytes: Span<UInt8>) -> Int64? {

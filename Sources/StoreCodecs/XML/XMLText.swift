@@ -1,3 +1,5 @@
+import CTextVectors
+
 extension ByteWriter {
   /// Appends text with `&`, `<` and `>` escaped, and for attributes quotes, tabs and line breaks too.
   ///
@@ -30,5 +32,18 @@ public enum XMLText {
       default: true
       }
     }
+  }
+
+  /// The number of bytes before the first that is not plain in a text: line feeds and printable ASCII except `<`, `>`
+  /// and `&`. For long texts; it examines sixteen bytes at a time.
+  ///
+  /// - Parameters:
+  ///   - start: The text, which at least sixteen zeros must follow: the first of them ends it, if nothing else does.
+  ///   - lines: The number of line feeds among the plain bytes is added to it.
+  public static func plainLength(_ start: UnsafePointer<UInt8>, lines: inout Int) -> Int {
+    var feeds = 0
+    let length = atv_xml_plain(start, &feeds)
+    lines += feeds
+    return length
   }
 }

@@ -181,6 +181,15 @@ public final class StoreSource: Sendable {
     let base: UnsafeMutableRawPointer
   }
 
+  /// The size in bytes of a member when the source was opened; nil if there is no such member.
+  public func size(ofMember member: String) -> Int? {
+    switch content {
+    case .memory(let table): table[ScalarString(member)]?.count
+    case .file: nil
+    case .folder(let listing): (listing.member(named: member)?.status.st_size).map { Int($0) }
+    }
+  }
+
   /// The size in bytes of the file, or of all members.
   public func totalSize() throws(PersistentStoreError) -> Int {
     switch content {

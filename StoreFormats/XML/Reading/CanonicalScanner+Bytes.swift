@@ -1,3 +1,5 @@
+import StoreCodecs
+
 /// What the scanner recognises, byte by byte.
 extension CanonicalScanner {
   /// The parts of a relationship's element, and what follows it.
@@ -157,11 +159,17 @@ extension CanonicalScanner {
     _ start: UnsafeMutablePointer<UInt8>, _ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int
   ) -> UnsafeMutablePointer<UInt8>? {
     var place = start
+    var plain = start
     while true {
       let word = UnsafeRawPointer(place).loadUnaligned(as: UInt64.self).littleEndian
       let found = marks(word) | zeros(word ^ ones &* 0x26)
       if found == 0 {
         place += 8
+        // Most texts are short: calling a function would take longer.
+        if place - plain >= 64 {
+          place += XMLText.plainLength(place, lines: &lines)
+          plain = place
+        }
         continue
       }
       place += found.trailingZeroBitCount >> 3

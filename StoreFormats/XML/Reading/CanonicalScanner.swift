@@ -20,6 +20,8 @@ final class CanonicalScanner {
   private static let maximumHead = 8 << 20
   /// Elements are kept in memory completely, so larger ones are left to libxml2.
   private static let maximumElement = 64 << 20
+  /// The text of a shorter element is read from its start again when there are more bytes.
+  private static let longElement = 4096
   /// No token of the form is longer: what does not match although this many bytes are available cannot match.
   private static let reach = 64
 
@@ -36,6 +38,10 @@ final class CanonicalScanner {
   private var worthwhile = 0
   /// How far the end of the head was searched.
   private var searched = 0
+  /// How far the text of the element at ``position`` was read when the bytes ended: its distance and its lines. 0 for
+  /// none.
+  private var textDistance = 0
+  private var textLines = 0
 
   /// - Parameter isContinuation: Whether the bytes begin with an object, because the head is in another part of the
   ///   document. Lines are then counted from 1.
@@ -69,32 +75,39 @@ final class CanonicalScanner {
 
   /// Scans the next bytes. Returns whether it can continue: false after anything unexpected.
   func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    append(bytes)
+    let room = room(for: bytes.count)
+    if let source = bytes.baseAddress, let target = room.baseAddress {
+      target.copyMemory(from: source, byteCount: bytes.count)
+    }
+    return takeRoom(bytes.count)
+  }
+
+  /// Scans that many bytes, which are in the memory of ``room(for:)``.
+  func takeRoom(_ more: Int) -> Bool {
+    count += more
+    (buffer + count).update(repeating: 0, count: Self.reach)
     if phase == .head { takeHead() }
     if phase == .database || phase == .object, count - position >= worthwhile { scan() }
     if phase == .tail { scanTail() }
     return phase != .surprised
   }
 
-  private func append(_ bytes: UnsafeRawBufferPointer) {
+  /// Memory for the next bytes, behind those that were not scanned yet.
+  func room(for more: Int) -> UnsafeMutableRawBufferPointer {
     if position > 0 {
       buffer.update(from: buffer + position, count: count - position)
       count -= position
       position = 0
     }
-    if capacity - count < bytes.count {
-      let larger = max(capacity * 2, count + bytes.count)
+    if capacity - count < more {
+      let larger = max(capacity * 2, count + more)
       let bigger = UnsafeMutablePointer<UInt8>.allocate(capacity: larger + Self.reach)
       bigger.update(from: buffer, count: count)
       buffer.deallocate()
       buffer = bigger
       capacity = larger
     }
-    if let source = bytes.baseAddress {
-      UnsafeMutableRawPointer(buffer + count).copyMemory(from: source, byteCount: bytes.count)
-    }
-    count += bytes.count
-    (buffer + count).update(repeating: 0, count: Self.reach)
+    return UnsafeMutableRawBufferPointer(start: buffer + count, count: more)
   }
 
   // MARK: The head
@@ -160,7 +173,8 @@ final class CanonicalScanner {
       phase = .surprised
       return
     }
-    worthwhile = rest > 4096 ? rest * 2 : 0
+    // A long text goes on where it was left.
+    worthwhile = rest > 4096 && textDistance == 0 ? rest * 2 : 0
   }
 
   private func scanElements() throws(PersistentStoreError) -> Outcome {
@@ -228,9 +242,7 @@ final class CanonicalScanner {
           valueType = Self.bytes(start, valueEnd)
           text = valueEnd + 2
         }
-        guard let textEnd = Self.endOfText(text, &cursor, &lines), Self.matches(textEnd, "</attribute>") else {
-          return stuck(cursor)
-        }
+        guard let textEnd = endOfText(text, of: here, &cursor, &lines) else { return stuck(cursor) }
         try target.beginAttribute(
           name: Self.bytes(name, nameEnd), type: Self.bytes(type, typeEnd), valueType: valueType)
         // It may be decoded in place, because it is not read again.
@@ -258,6 +270,32 @@ final class CanonicalScanner {
       line = lines
       isInObject = false
     }
+  }
+
+  /// The end of the text of the attribute that begins at `element`, before its closing tag; nil, with the position of
+  /// what does not match in `cursor`. A long text that goes on in the next bytes is not read from its start again.
+  @inline(__always) private func endOfText(
+    _ text: UnsafeMutablePointer<UInt8>, of element: UnsafeMutablePointer<UInt8>,
+    _ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int
+  ) -> UnsafeMutablePointer<UInt8>? {
+    var start = text
+    if textDistance > 0 {
+      start = max(text, element + textDistance)
+      lines += textLines
+    }
+    let linesBefore = lines
+    guard let end = Self.endOfText(start, &cursor, &lines), Self.matches(end, "</attribute>") else {
+      if cursor - element > Self.longElement {
+        textDistance = cursor - element
+        textLines += lines - linesBefore
+      }
+      return nil
+    }
+    if textDistance > 0 {
+      textDistance = 0
+      textLines = 0
+    }
+    return end
   }
 
   private func scanTail() {

@@ -22,10 +22,13 @@ extension DocumentReader {
   /// - Returns: The number of lines that end in it; nil after anything unexpected, or an error of reading.
   final func readCanonical(part: Int, of parts: DocumentParts, _ file: StoreFileReader) -> Int? {
     let scanner = CanonicalScanner(self, isContinuation: part > 0)
-    let isRead = try? file.readChunks(in: parts.ranges[part], size: Self.canonicalChunk) {
-      (bytes) throws(PersistentStoreError) in scanner.take(bytes)
+    var offset = parts.ranges[part].lowerBound
+    let end = parts.ranges[part].upperBound
+    while offset < end {
+      let room = scanner.room(for: min(Self.canonicalChunk, end - offset))
+      guard let got = try? file.read(at: offset, into: room), got > 0, scanner.takeRoom(got) else { return nil }
+      offset += got
     }
-    guard isRead == true else { return nil }
     if part == parts.ranges.count - 1 { return scanner.isComplete() ? 0 : nil }
     return scanner.endOfPart().map { $0 - 1 }
   }

@@ -22,16 +22,16 @@ extension ObjectLoader {
       guard let parts = try DocumentParts(file, count: count) else { return .undivided }
       let readers = ParallelResults<ObjectLoader>(parts.ranges.count)
       let name = source.name
+      guard let names = try? EntityNames(nodes.model, file: name) else { return .unexpected }
       let isLoaded = nodes.loadParts(parts.ranges.count) { part, nodes in
-        guard let loader = try? ObjectLoader(nodes, file: name),
-          let lines = loader.readCanonical(part: part, of: parts, file)
-        else { return nil }
+        let loader = ObjectLoader(nodes, file: name, names)
+        guard let lines = loader.readCanonical(part: part, of: parts, file) else { return nil }
         readers[part] = loader
         return lines
       }
       guard isLoaded else { return .unexpected }
       do throws(PersistentStoreError) {
-        let whole = try ObjectLoader(nodes, file: name)
+        let whole = ObjectLoader(nodes, file: name, names)
         for reader in readers.all { guard try whole.append(reader) else { return .unexpected } }
         try whole.endDocument()
         return .loaded
@@ -51,6 +51,11 @@ extension ObjectLoader {
     for index in 0..<part.numberCount { note(part.numbers[index]) }
     for index in plans.indices {
       guard let other = part.plans[index] else { continue }
+      if plans[index] == nil, other.isOwner {
+        plans[index] = other
+        part.plans[index]?.isOwner = false
+        continue
+      }
       let own = try plan(of: index)
       for slot in model.entity(at: index).slots where other.slots[slot.index].lastSeen > 0 {
         own.slots[slot.index].lastSeen = 1

@@ -56,16 +56,34 @@ final class ObjectLoader: DocumentReader {
   /// Whether the current object has a node yet.
   private var hasNode = false
 
-  init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
+  /// The names of a model's entities, which the loaders of a file's parts share.
+  ///
+  /// `@unchecked Sendable`: nothing in it is changed, also in its table, which is only used by
+  /// ``NameTable/init(sharing:)``.
+  struct EntityNames: @unchecked Sendable {
+    fileprivate let table: NameTable
+    fileprivate let written: [String]
+
+    init(_ model: ManagedObjectModel, file: String) throws(PersistentStoreError) {
+      let names = model.entities.map(\.name)
+      table = try ObjectLoader.table(names, .entity, StoreLocation(file: file))
+      written = NameFolding.entity.written(names)
+    }
+  }
+
+  convenience init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
+    self.init(nodes, file: file, try EntityNames(nodes.model, file: file))
+  }
+
+  init(_ nodes: NodeTableBuilder, file: String, _ names: EntityNames) {
     self.nodes = nodes
     model = nodes.model
-    let entities = nodes.model.entities
-    let names = entities.map(\.name)
-    entityNames = try Self.table(names, .entity, StoreLocation(file: file))
-    writtenNames = NameFolding.entity.written(names)
-    forms = .allocate(capacity: entities.count + 1)
-    forms.initialize(repeating: .unknown, count: entities.count + 1)
-    plans = Array(repeating: nil, count: entities.count)
+    entityNames = NameTable(sharing: names.table)
+    writtenNames = names.written
+    let count = writtenNames.count
+    forms = .allocate(capacity: count + 1)
+    forms.initialize(repeating: .unknown, count: count + 1)
+    plans = Array(repeating: nil, count: count)
     noSlots = .allocate(capacity: 1)
     numbers = .allocate(capacity: numberCapacity)
     slots = noSlots
@@ -277,8 +295,11 @@ final class ObjectLoader: DocumentReader {
         guard let uuid = ExactText.uuid(value) else { throw wrong(text, "not a UUID") }
         try nodes.set(uuid: uuid, slot: slot)
       case .bytes:
-        try decodeBase64(text)
-        try setScratch()
+        try nodes.set(bytesUpTo: Base64.decodedRoom(text.count), slot: slot) { target throws(PersistentStoreError) in
+          do throws(Base64.DecodingError) { return try Base64.decode(value, to: target) } catch {
+            throw Self.invalidBase64(error)
+          }
+        }
       case .undefined: try nodes.set(try undefined(text), slot: slot)
       case .toOne, .toMany: break
       }
@@ -298,16 +319,14 @@ final class ObjectLoader: DocumentReader {
     }
   }
 
-  private func setScratch() throws(PersistentStoreError) {
-    try scratch.withUnsafeBufferPointer { bytes throws(PersistentStoreError) in
-      try nodes.set(bytes: Span(_unsafeElements: bytes), slot: slot)
+  private func decodeBase64(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
+    do throws(Base64.DecodingError) { try Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) } catch {
+      throw Self.invalidBase64(error)
     }
   }
 
-  private func decodeBase64(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
-    do throws(Base64.DecodingError) { try Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) } catch {
-      throw PersistentStoreError(.malformed, "invalid base64 at byte \(error.offset)")
-    }
+  private static func invalidBase64(_ error: Base64.DecodingError) -> PersistentStoreError {
+    PersistentStoreError(.malformed, "invalid base64 at byte \(error.offset)")
   }
 
   /// Reads the value of an attribute without a type in the model.

@@ -39,18 +39,10 @@ enum ObjectIdentifierText {
   @inline(__always) static func leadingNumber(
     _ text: UnsafePointer<UInt8>, _ count: Int
   ) -> (number: Int64, end: Int)? {
-    guard count > 1, text[0] == UInt8(ascii: "z"), text[1] &- UInt8(ascii: "1") < 9 else { return nil }
-    var value: Int64 = 0
-    var index = 1
-    let limit = min(count, 19)
-    while index < limit {
-      let digit = text[index] &- UInt8(ascii: "0")
-      guard digit < 10 else { break }
-      value = value &* 10 &+ Int64(digit)
-      index += 1
+    guard count > 1, text[0] == UInt8(ascii: "z"), let found = ExactText.leadingNumber(text + 1, count - 1) else {
+      return nil
     }
-    guard index == count || text[index] == UInt8(ascii: " ") else { return nil }
-    return (value, index)
+    return (found.number, found.end + 1)
   }
 
   /// Parses any identifier; nil if it is invalid.

@@ -45,10 +45,27 @@ final class NameTable {
   /// The name found last, and for each name the one that followed it: files repeat the same sequences.
   private let guesses: UnsafeMutablePointer<Int32>
   let count: Int
+  /// The table whose names this one shares, if any.
+  private let original: NameTable?
+
+  /// The same names, for another thread: only what was found last is its own.
+  init(sharing other: NameTable) {
+    original = other.original ?? other
+    bytes = other.bytes
+    starts = other.starts
+    places = other.places
+    mask = other.mask
+    folding = other.folding
+    byFolded = other.byFolded
+    count = other.count
+    guesses = .allocate(capacity: count + 1)
+    guesses.initialize(repeating: 0, count: count + 1)
+  }
 
   /// - Parameter written: The bytes of each name in the file.
   init(_ names: [String], written: [[UInt8]], folding: NameFolding) {
     self.folding = folding
+    original = nil
     count = names.count
     var all: [UInt8] = []
     var starts = [0]
@@ -84,10 +101,11 @@ final class NameTable {
   }
 
   deinit {
+    guesses.deallocate()
+    guard original == nil else { return }
     bytes.deallocate()
     starts.deallocate()
     places.deallocate()
-    guesses.deallocate()
   }
 
   /// The number of a name, or -1. `previous` is the number found before it, or -1.

@@ -6,7 +6,6 @@ extension NodeTableBuilder {
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)
     if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
-    for index in tables.indices { texts[index].settle() }
     for index in tables.indices {
       try seal(index)
       if !skipped.isEmpty { deleteSkipped(index) }
@@ -24,7 +23,6 @@ extension NodeTableBuilder {
     }
     result.entities = tables
     tables = []
-    // The lookups are then their only owners.
     for index in model.records.indices { texts[index] = TextMentions() }
     textRows = []
     // The parts of a file are gone.
@@ -83,61 +81,6 @@ extension NodeTableBuilder {
         break
       }
     }
-  }
-
-  private func lookup(root: Int) throws(PersistentStoreError) -> ReferenceLookup {
-    var least = Int64.max
-    var greatest = Int64.min
-    var total = 0
-    let members = model.hierarchy(of: root)
-    for index in members where tables[index].referenceTexts == nil {
-      let numbers = tables[index].referenceNumbers.header
-      for row in 0..<tables[index].count {
-        let number = numbers.pointee.cell(row, as: Int64.self)
-        least = min(least, number)
-        greatest = max(greatest, number)
-      }
-      total += tables[index].count
-    }
-    if members.contains(where: { textRows[$0].isEmpty && tables[$0].referenceTexts != nil }) {
-      let room = ReferenceLookup(expecting: total, least: least, greatest: greatest)
-      if let lookup = lookup(ofFilled: members, root, room) { return lookup }
-      noteFilledTexts(members, root)
-    }
-    let mentions = texts[root]
-    var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest, texts: mentions.texts)
-    for index in members {
-      let numbers = tables[index].referenceNumbers.header
-      let textRows = textRows[index]
-      var next = 0
-      for row in 0..<tables[index].count {
-        var text: Int?
-        while next < textRows.count, Int(textRows[next].row) <= row {
-          if Int(textRows[next].row) == row { text = mentions.number(of: Int(textRows[next].number)) }
-          next += 1
-        }
-        if !skipped.isEmpty, tables[index].isDeleted(row) { continue }
-        let node = NodeHandle(entity: index, row: row)
-        let taken =
-          if let text { lookup.insert(textNumber: text, node) } else {
-            lookup.insert(numbers.pointee.cell(row, as: Int64.self), node)
-          }
-        guard let taken else { continue }
-        try refuseDuplicate(index, row, taken)
-      }
-    }
-    return lookup
-  }
-
-  /// Leaves out an object whose reference another one has, if damaged objects are left out.
-  private func refuseDuplicate(_ index: Int, _ row: Int, _ taken: NodeHandle) throws(PersistentStoreError) {
-    let other = location(entity: taken.entity, row: taken.row, slot: nil)
-    let error = PersistentStoreError(
-      .duplicateReference,
-      "the reference is already used by \(other)", at: location(entity: index, row: row, slot: nil))
-    guard skipsDamagedObjects else { throw error }
-    try skip(entity: index, row: row, because: error)
-    delete(index, row)
   }
 
   /// Resolves all relationships, one after the other or, if nothing is repaired, several at the same time. Without
@@ -258,7 +201,7 @@ extension NodeTableBuilder {
     let node =
       switch raw & RawReference.tagMask {
       case RawReference.inlineTag: lookup[RawReference.decodeInline(raw)]
-      case RawReference.textTag: lookup[textNumber: mentions.number(of: Int(raw & RawReference.numberMask))]
+      case RawReference.textTag: mentions.node(of: Int(raw & RawReference.numberMask))
       case RawReference.rowTag: present(NodeHandle(bits: raw), lookup)
       default: lookup[listed[Int(raw & RawReference.numberMask)]]
       }

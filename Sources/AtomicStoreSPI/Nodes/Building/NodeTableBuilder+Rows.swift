@@ -154,7 +154,6 @@ extension NodeTableBuilder {
         if let text = tables[index].referenceText(row) { noteNumber(texts[root].add(text), index, row) }
       }
     }
-    texts[root].settle()
   }
 
   // MARK: Errors

@@ -1,4 +1,4 @@
-/// String references: each is stored once, and is a number until it is resolved.
+/// String references: each mention is a number until it is resolved.
 extension NodeTableBuilder {
   @inline(__always) func encode(_ reference: Int64) -> UInt64 {
     if let cell = RawReference.encode(reference) { return cell }
@@ -79,11 +79,7 @@ extension NodeTableBuilder {
   }
 
   /// A string reference by the number of its mention.
-  func text(mention: Int, _ root: Int) -> String {
-    // Without a write where there is nothing to settle: errors of several columns may be made at the same time.
-    if texts[root].isWaiting { texts[root].settle() }
-    return texts[root].texts[texts[root].number(of: mention)]
-  }
+  func text(mention: Int, _ root: Int) -> String { texts[root][mention] }
 
   /// Puts the string references of an entity in the order of rows, with the last one for each row.
   func sortTexts(_ entity: Int) {
@@ -102,14 +98,13 @@ extension NodeTableBuilder {
     let column = Column(.bytes)
     column.header.pointee.grow(to: rows)
     let mentions = texts[model.records[entity].root]
-    let numbers = mentions.texts
-    let bytes = textRows[entity].reduce(0) { $0 + numbers.length(of: mentions.number(of: Int($1.number))) }
+    let bytes = textRows[entity].reduce(0) { $0 + mentions.withBytes(of: Int($1.number)) { $0.count } }
     guard column.header.pointee.reserveHeap(bytes) else {
       throw .columnFull(StoreLocation(file: file, entity: model.records[entity].description.name))
     }
     for entry in textRows[entity] {
       // There is room for all.
-      numbers.withBytes(of: mentions.number(of: Int(entry.number))) {
+      mentions.withBytes(of: Int(entry.number)) {
         _ = column.header.pointee.setBytes(Int(entry.row), $0.baseAddress, count: $0.count)
       }
     }

@@ -458,12 +458,12 @@ public final class NodeTableBuilder {
   public func append(toMany references: Span<Int64>, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    guard references.count > 0 else { return }
     let before = header.pointee.heapCapacity
-    for place in 0..<references.count {
-      guard header.pointee.appendHandle(state.pointee.row, encode(references[place])) else {
-        throw .columnFull(location(slot))
-      }
+    guard let added = header.pointee.addHandles(state.pointee.row, references.count) else {
+      throw .columnFull(location(slot))
     }
+    for place in 0..<references.count { added[place] = encode(references[place]) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
   /// Adds an object to a to-many, by an integer or string reference; for an ordered relationship, the order of calls is

@@ -1,0 +1,30 @@
+/// Values that a format writes to the memory of a column itself.
+extension NodeTableBuilder {
+  /// Sets binary data or a transformable's bytes, which `body` writes to the memory of the column instead of passing
+  /// them.
+  ///
+  /// - Parameters:
+  ///   - room: The maximum number of bytes.
+  ///   - slot: The attribute's slot.
+  ///   - body: Writes to that many bytes, whatever is in them, and returns how many of them are the value. If it
+  ///     throws, the value stays what it was.
+  public func set(
+    bytesUpTo room: Int, slot: Int,
+    _ body: (UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> Int
+  ) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard current.pointee.classes[slot] == .bytes, !Extent.isLong(room) else {
+      let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: room)
+      defer { buffer.deallocate() }
+      let count = min(try body(buffer), room)
+      return try set(bytes: Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count])), slot: slot)
+    }
+    try reserve(room, header)
+    guard header.pointee.reserveHeap(room) else { throw .columnFull(location(slot)) }
+    let start = header.pointee.heapCount
+    let target = (header.pointee.heap + start).assumingMemoryBound(to: UInt8.self)
+    let count = min(try body(UnsafeMutableBufferPointer(start: target, count: room)), room)
+    header.pointee.setExtent(state.pointee.row, start: start, length: count)
+    header.pointee.heapCount = start + count
+  }
+}

@@ -1,0 +1,183 @@
+import StoreFiles
+
+/// The string references of a load in the order in which they are mentioned, those of objects and those in
+/// relationships, each with a number. Which objects they lead to is found out for all of them at the end, by
+/// ``resolve(jobs:)``: searching for each as it is read would wait for memory each time.
+///
+/// `@unchecked Sendable`: the header is that of the memory, which is retained beside it and is sendable.
+package struct TextMentions: @unchecked Sendable {
+  private var memory: MentionMemory?
+  /// That of the memory: references to the memory itself would be counted at each mention.
+  private var header: UnsafeMutablePointer<MentionMemory.Header>?
+
+  package init() {}
+
+  /// The number of mentions.
+  package var count: Int { header?.pointee.count ?? 0 }
+
+  /// Adds a mention, and returns which one it is.
+  package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+    if let header { return header.pointee.add(text) }
+    let made = MentionMemory()
+    memory = made
+    header = made.header
+    return made.header.pointee.add(text)
+  }
+
+  /// Adds all mentions of others, which are gone then, in their order, after those that are here.
+  package mutating func append(_ others: inout TextMentions) {
+    guard let other = others.memory else { return }
+    if let header {
+      header.pointee.append(other.header.pointee)
+    } else {
+      memory = other
+      header = other.header
+    }
+    others = TextMentions()
+  }
+
+  /// Calls `body` with the bytes of a mention, which are valid inside `body` only.
+  package func withBytes<Result>(of mention: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    guard let header, mention < header.pointee.count else {
+      return body(UnsafeBufferPointer(start: nil, count: 0))
+    }
+    let key = header.pointee.keys[mention]
+    guard let offset = key.offset else { return key.withShortBytes(body) }
+    return body(MentionKey.longText(header.pointee.long, at: offset))
+  }
+
+  /// A mention as a string.
+  package subscript(mention: Int) -> String { withBytes(of: mention) { String(decoding: $0, as: UTF8.self) } }
+
+  /// Notes which node has a mention as its reference. False if another one has this mention.
+  package func define(_ mention: Int, as node: NodeHandle) -> Bool {
+    header?.pointee.define(mention, node.bits) ?? false
+  }
+
+  /// Forgets the nodes of all mentions.
+  package func removeNodes() { header?.pointee.removeNodes() }
+
+  /// Finds the node of each mention whose text a node has as its reference.
+  ///
+  /// - Returns: False if two nodes have equal texts. What is found is then incomplete.
+  package func resolve(jobs: Int) -> Bool { header?.pointee.resolve(jobs: jobs) ?? true }
+
+  /// The node that was found for a mention; nil if there is none, or nothing was resolved.
+  @inline(__always) package func node(of mention: Int) -> NodeHandle? {
+    guard let nodes = header?.pointee.nodes, nodes[mention] != NodeHandle.nullBits else { return nil }
+    return NodeHandle(bits: nodes[mention])
+  }
+}
+
+/// The memory of mentions, in blocks that grow where they are if they are large.
+///
+/// `@unchecked Sendable`: a load writes to it on its thread only. While several threads resolve columns, all of them
+/// only read.
+private final class MentionMemory: @unchecked Sendable {
+  struct Header {
+    var keys: UnsafeMutablePointer<MentionKey>
+    var count = 0
+    var capacity = 0
+    /// The texts that are too long for a key, see ``MentionKey/longText(_:at:)``.
+    var long: UnsafeMutableRawPointer
+    var longCount = 0
+    var longCapacity = 0
+    /// By mention; nil before nodes are noted.
+    var nodes: UnsafeMutablePointer<UInt64>?
+  }
+  let header: UnsafeMutablePointer<Header>
+
+  init() {
+    header = .allocate(capacity: 1)
+    header.initialize(
+      to: Header(
+        keys: Header.resized(nil, 16).assumingMemoryBound(to: MentionKey.self), long: Header.resized(nil, 16)))
+  }
+
+  deinit {
+    PagedMemory.free(header.pointee.keys)
+    PagedMemory.free(header.pointee.long)
+    header.pointee.removeNodes()
+    header.deallocate()
+  }
+}
+
+extension MentionMemory.Header {
+  static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
+    // Out of memory: Swift's allocation reports it and terminates, as everywhere else.
+    PagedMemory.resized(memory, to: bytes) ?? .allocate(byteCount: bytes, alignment: 16)
+  }
+
+  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+    let mention = count
+    if mention == capacity { reserveKeys(mention + 1) }
+    let key = text.count <= MentionKey.greatestShort ? MentionKey(short: text) : addLong(text)
+    (keys + mention).initialize(to: key)
+    count = mention + 1
+    return mention
+  }
+
+  @inline(never) private mutating func addLong(_ text: UnsafeBufferPointer<UInt8>) -> MentionKey {
+    let offset = longCount
+    reserveLong(8 + text.count)
+    (long + offset).storeBytes(of: UInt64(truncatingIfNeeded: text.count), as: UInt64.self)
+    if let base = text.baseAddress { (long + offset + 8).copyMemory(from: base, byteCount: text.count) }
+    longCount = offset + 8 + text.count
+    return MentionKey(long: text, offset: offset)
+  }
+
+  @inline(never) private mutating func reserveKeys(_ needed: Int) {
+    guard needed > capacity else { return }
+    let larger = max(needed, capacity * 2, 16)
+    keys = Self.resized(keys, larger * MemoryLayout<MentionKey>.stride).assumingMemoryBound(to: MentionKey.self)
+    capacity = larger
+  }
+
+  private mutating func reserveLong(_ more: Int) {
+    let needed = longCount + more
+    guard needed > longCapacity else { return }
+    let larger = max(needed, longCapacity * 2, 256)
+    long = Self.resized(long, larger)
+    longCapacity = larger
+  }
+
+  fileprivate mutating func append(_ other: Self) {
+    let distance = longCount
+    reserveKeys(count + other.count)
+    let end = keys + count
+    if other.longCount == 0 {
+      end.initialize(from: other.keys, count: other.count)
+    } else {
+      for index in 0..<other.count { (end + index).initialize(to: other.keys[index].moved(by: distance)) }
+      reserveLong(other.longCount)
+      (long + distance).copyMemory(from: other.long, byteCount: other.longCount)
+      longCount += other.longCount
+    }
+    count += other.count
+  }
+
+  mutating func define(_ mention: Int, _ node: UInt64) -> Bool {
+    let nodes = nodes ?? makeNodes()
+    guard nodes[mention] == NodeHandle.nullBits else { return false }
+    nodes[mention] = node
+    return true
+  }
+
+  private mutating func makeNodes() -> UnsafeMutablePointer<UInt64> {
+    let made = Self.resized(nil, max(count, 1) * 8).assumingMemoryBound(to: UInt64.self)
+    made.initialize(repeating: NodeHandle.nullBits, count: count)
+    nodes = made
+    return made
+  }
+
+  mutating func removeNodes() {
+    if let nodes { PagedMemory.free(nodes) }
+    nodes = nil
+  }
+
+  func resolve(jobs: Int) -> Bool {
+    // Without nodes, nothing can be found.
+    guard let nodes else { return true }
+    return MentionJoin(keys, long: long, nodes: nodes, count: count, jobs: jobs).run(jobs: jobs)
+  }
+}
