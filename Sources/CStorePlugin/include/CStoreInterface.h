@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4b61d2fec492bc0a1696b80ad5e8299e3beebd0fee01503802f1a50a4bc4ef87"
+#define ASP_INTERFACE "6429c0e04479b0cc9045f8c225f8a8d870490a876310d7494f8baf884c828320"
