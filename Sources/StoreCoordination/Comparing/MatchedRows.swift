@@ -56,7 +56,10 @@ struct MatchedRows {
   @inline(__always) func forEachMatch(
     at places: Range<Int>, _ body: (_ place: Int, _ row: Int, _ otherRow: Int) -> Void
   ) {
-    if isIdentity { return places.forEach { body($0, $0, $0) } }
+    if isIdentity {
+      for place in places { body(place, place, place) }
+      return
+    }
     ours.withUnsafeBufferPointer { ours in
       theirs.withUnsafeBufferPointer { theirs in
         for place in places where ours[place] != Self.none && theirs[place] != Self.none {
