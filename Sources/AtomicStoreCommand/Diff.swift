@@ -65,7 +65,7 @@ struct Diff: ParsableCommand {
     try CommandFailure.comparing(common) {
       try checkOptions()
       let (firstCoordinator, left) = try reading.open(first)
-      let (secondCoordinator, right) = try reading.open(second)
+      let (secondCoordinator, right) = try reading.open(second, comparedWith: left)
       defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
       var one = StoreSnapshot(nodes: try left.nodesWithDeferredValues(), metadata: left.metadata)
       let other = StoreSnapshot(nodes: try right.nodesWithDeferredValues(), metadata: right.metadata)

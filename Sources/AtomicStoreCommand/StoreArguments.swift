@@ -68,13 +68,17 @@ package struct SourceOptions: ParsableArguments {
   ///     specifies how to treat them.
   ///   - commonModel: The model, if it was read before.
   ///   - inParts: Whether an incremental store is asked for objects as they are needed, not read as a whole.
+  ///   - other: A store that it is compared with.
   func open(
-    _ path: String, checksInverses: Bool = true, commonModel: ManagedObjectModel? = nil, inParts: Bool = false
+    _ path: String, checksInverses: Bool = true, commonModel: ManagedObjectModel? = nil, inParts: Bool = false,
+    comparedWith other: PersistentStore? = nil
   ) throws -> (PersistentStoreCoordinator, PersistentStore) {
     try InstalledFormats.check(type: from)
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try commonModel ?? loadModel(for: path), registry: InstalledFormats.registry)
     coordinator.readsIncrementalStoresWhole = !inParts
+    coordinator.similarNodes = other?.nodes
+    defer { coordinator.similarNodes = nil }
     let input = try Input.path(for: path)
     defer { Input.discard() }
     let options = try self.options()

@@ -3,15 +3,30 @@ import StoreCodecs
 
 extension BinaryPropertyListStore {
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let bytes = try source.bytes()
+    let later = nodes.readsColumnsLater ? try largeColumns(in: source) : []
+    let bytes = try source.bytes(later: later)
     try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
       do throws(PersistentStoreError) {
-        let reader = try BinaryPropertyListReader(raw)
+        var reader = try BinaryPropertyListReader(raw)
+        if !later.isEmpty { reader.willUse = { (range) throws(PersistentStoreError) in try bytes.read(range) } }
         let entities = try PropertyListNode(reader, reader.top, "top").require("entities")
         try Self.checkNothingIsLost(reader)
         try Self.load(entities, of: bytes, into: nodes)
       } catch {
         throw error.located(StoreLocation(file: source.name))
+      }
+    }
+  }
+
+  /// The columns of a large file that can be read when they are filled.
+  private func largeColumns(in source: StoreSource) throws(PersistentStoreError) -> [Range<Int>] {
+    try source.withReader { file throws(PersistentStoreError) in
+      guard file.size >= sizes.file else { return [] }
+      return try BinaryPropertyListReader.largeData(inFileOfSize: file.size, atLeast: sizes.column) {
+        range throws(PersistentStoreError) in
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(range.count, 1), alignment: 1)
+        defer { buffer.deallocate() }
+        return Array(buffer.prefix(try file.read(at: range.lowerBound, into: buffer)))
       }
     }
   }
@@ -84,7 +99,7 @@ extension BinaryPropertyListStore {
   ) throws(PersistentStoreError) -> [StoredColumn] {
     try node.allow(["count", "references", "referenceTexts", "columns"])
     let references = try node.require("references")
-    let rows = try references.numbers(Int64.self).count
+    let rows = try references.numberRange(Int64.self).count / 8
     guard try node.require("count").integer() == Int128(rows) else {
       throw node.malformed("has \(rows) references, but another count")
     }
@@ -92,6 +107,7 @@ extension BinaryPropertyListStore {
     if let texts = try node.optional("referenceTexts") {
       if case .dictionary = try texts.reader.kind(of: texts.object) {
         let (lengths, heap) = try packedTexts(texts)
+        try bytes.read(heap)
         let texts = bytes.span.extracting(heap)
         try nodes.fillReferenceTexts(entity: entity.index, lengths: lengths.span, heap: texts)
       } else {
@@ -163,12 +179,14 @@ extension BinaryPropertyListStore {
         return
       }
       try column.allow(slot.isToMany ? ["counts", "references"] : ["presence", "references"])
-      let references = try column.require("references").numbers(Int64.self)
+      let references = try column.require("references").numberRange(Int64.self)
       if slot.isToMany {
         let counts = try column.require("counts").numbers(UInt32.self)
-        try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, references: references.span)
+        try nodes.fillToMany(
+          entity: entity, slot: slot.index, counts: counts.span, references: references, of: stored.bytes)
       } else {
-        try nodes.fillToOne(entity: entity, slot: slot.index, references: references.span, presence: presence?.span)
+        try nodes.fillToOne(
+          entity: entity, slot: slot.index, references: references, of: stored.bytes, presence: presence?.span)
       }
     }
   }

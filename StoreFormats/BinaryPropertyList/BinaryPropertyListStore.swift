@@ -21,6 +21,9 @@ public struct BinaryPropertyListStore: AtomicStore {
   private let depth: Int
   /// How columns are taken apart when they are saved; another size only for tests.
   var pieces = RowPieces.standard
+  /// The sizes of files and of columns from which on columns can be read when they are filled; others only for tests.
+  /// Of smaller ones, each column takes longer to read by itself than memory for it takes to clear.
+  var sizes = (file: 1 << 20, column: 1 << 17)
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
 
@@ -159,6 +162,14 @@ struct PropertyListNode {
 
   /// The place of a data object's bytes in the file.
   func range() throws(PersistentStoreError) -> Range<Int> { try reader.dataRange(of: object) }
+
+  /// The place of a data object's numbers in the file.
+  func numberRange<Number: FixedWidthInteger>(_ type: Number.Type) throws(PersistentStoreError) -> Range<Int> {
+    let range = try range()
+    let size = MemoryLayout<Number>.size
+    guard range.count % size == 0 else { throw malformed("is \(range.count) bytes, not a multiple of \(size)") }
+    return range
+  }
 
   /// The numbers of a data object, little-endian.
   func numbers<Number: FixedWidthInteger & BitwiseCopyable>(

@@ -39,14 +39,7 @@ struct SparseColumns {
     // Cells of fixed width have the bits already.
     let known = reader.presenceBits(slot: slot.index)
     if known.count > 0 { return present(known, reader.count) }
-    var rows: [UInt32] = []
-    for row in 0..<reader.count where hasValue(row, slot, reader) {
-      rows.append(UInt32(truncatingIfNeeded: row))
-      if rows.count * 2 >= reader.count { return nil }
-    }
-    var bits = [UInt8](repeating: 0, count: (reader.count + 7) / 8)
-    for row in rows { bits[Int(row >> 3)] |= 1 << UInt8(truncatingIfNeeded: row & 7) }
-    return PresentRows(rows: rows, bits: bits)
+    return present(reader.valueBits(slot: slot.index).span, reader.count)
   }
 
   /// The same from a bit for each row.
@@ -68,9 +61,5 @@ struct SparseColumns {
       }
     }
     return PresentRows(rows: rows, bits: bits)
-  }
-
-  @inline(__always) private static func hasValue(_ row: Int, _ slot: Slot, _ reader: EntityReader) -> Bool {
-    slot.isToMany ? reader.toMany(slot: slot.index, row: row).count > 0 : !reader.isNull(slot: slot.index, row: row)
   }
 }

@@ -36,6 +36,12 @@ package struct ColumnView {
     heap = UnsafeRawPointer(header.pointee.heap)
   }
 
+  /// Whether another column is this one, which two graphs may share.
+  package func isSame(as other: ColumnView) -> Bool {
+    layout == other.layout && rows == other.rows && cells == other.cells && presence == other.presence
+      && heap == other.heap
+  }
+
   /// For cells of fixed width.
   @inlinable @inline(__always) package func isPresent(_ row: Int) -> Bool {
     presence[row >> 6] & (1 << UInt64(row & 63)) != 0

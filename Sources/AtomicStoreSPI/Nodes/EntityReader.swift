@@ -181,6 +181,31 @@ public struct EntityReader: Sendable {
     return _overrideLifetime(Span(_unsafeElements: bits), borrowing: self)
   }
 
+  /// A bit for each row of a slot of any kind, 1 for a value and 0 for null or an empty to-many: row 0 is the lowest
+  /// bit of byte 0.
+  public func valueBits(slot: Int) -> [UInt8] {
+    let header = content.table.columns[slot].header
+    let rows = content.table.count
+    return withExtendedLifetime(content) {
+      [UInt8](unsafeUninitializedCapacity: (rows + 7) / 8) { bits, count in
+        count = (rows + 7) / 8
+        for byte in 0..<count { bits[byte] = Self.valueBits(header, byte * 8..<min(byte * 8 + 8, rows)) }
+      }
+    }
+  }
+
+  @inline(__always) private static func valueBits(
+    _ header: UnsafeMutablePointer<ColumnHeader>, _ rows: Range<Int>
+  ) -> UInt8 {
+    var bits: UInt8 = 0
+    for row in rows {
+      var hasValue = header.pointee.isPresent(row)
+      if hasValue, header.pointee.layout == .toMany { hasValue = header.pointee.handles(row).count > 0 }
+      bits |= (hasValue ? 1 : 0) << UInt8(truncatingIfNeeded: row - rows.lowerBound)
+    }
+    return bits
+  }
+
   /// The bytes of all values of a slot in row order, concatenated, if the column stores them like that; nil otherwise:
   /// then read them row by row. The lengths are those of ``bytes(slot:row:)``.
   @_lifetime(borrow self)

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "506fa361888ec9983815a8aa016dbaac4d48e3960e88881808e2fb96d29087fa"
+#define ASP_INTERFACE "ed644d08c469c1166f474e382e33d91bfeab2a092cc34a49edce628b75762268"

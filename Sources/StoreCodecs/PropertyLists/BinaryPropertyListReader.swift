@@ -47,6 +47,9 @@ public struct BinaryPropertyListReader {
   public var maximumDepth = PropertyList.maximumDepth {
     didSet { maximumDepth = min(maximumDepth, PropertyList.maximumDepth) }
   }
+  /// Called before the bytes of an object are used, with their range, where parts of the file are read later: it reads
+  /// them. Not called for ``dataRange(of:)``.
+  public var willUse: ((Range<Int>) throws(PersistentStoreError) -> Void)?
 
   /// The size of the file, a bound for traversing lists.
   public var byteCount: Int { bytes.count }
@@ -227,16 +230,19 @@ extension BinaryPropertyListReader {
     return Self.unsigned(bytes, at: start, size: size)
   }
 
-  /// Returns the range of a data object's bytes in the file.
+  /// Returns the range of a data object's bytes in the file. If parts of the file are read later, the bytes may not
+  /// have been read.
   public func dataRange(of object: Object) throws(PersistentStoreError) -> Range<Int> {
     let offset = try expect(.data, object)
-    return try counted(offset, unit: 1)
+    return try counted(offset, unit: 1, isUsed: false)
   }
 
   /// Returns a data object's bytes without copying: they are valid as long as the bytes that the reader was created
   /// with.
   public func dataBytes(of object: Object) throws(PersistentStoreError) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(rebasing: bytes[try dataRange(of: object)])
+    let range = try dataRange(of: object)
+    try willUse?(range)
+    return UnsafeRawBufferPointer(rebasing: bytes[range])
   }
 }
 
@@ -329,7 +335,7 @@ extension BinaryPropertyListReader {
   func size(of object: Object) throws(PersistentStoreError) -> Int {
     let offset = try offset(of: object)
     switch try kind(at: offset) {
-    case .data: return try counted(offset, unit: 1).upperBound - offset
+    case .data: return try counted(offset, unit: 1, isUsed: false).upperBound - offset
     case .string: return try counted(offset, unit: isWideString(at: offset) ? 2 : 1).upperBound - offset
     case .array: return try counted(offset, unit: referenceSize).upperBound - offset
     case .dictionary: return try counted(offset, unit: referenceSize * 2).upperBound - offset
@@ -351,9 +357,11 @@ extension BinaryPropertyListReader {
   }
 
   /// The range of the payload of an object with a count: the low nibble, or after 15 an integer object.
-  func counted(_ offset: Int, unit: Int) throws(PersistentStoreError) -> Range<Int> {
+  ///
+  /// - Parameter isUsed: Whether the bytes are used, not only their range.
+  func counted(_ offset: Int, unit: Int, isUsed: Bool = true) throws(PersistentStoreError) -> Range<Int> {
     let nibble = Int(bytes[offset] & 0x0F)
-    if nibble < 15 { return try payload(offset + 1, count: nibble, unit: unit, of: offset) }
+    if nibble < 15 { return try payload(offset + 1, count: nibble, unit: unit, of: offset, isUsed: isUsed) }
     let place = offset + 1
     try checkRead(place..<place + 1)
     guard place < tableOffset, bytes[place] & 0xF0 == 0x10, bytes[place] <= 0x13 else {
@@ -365,29 +373,32 @@ extension BinaryPropertyListReader {
     guard count <= UInt64(tableOffset) else {
       throw malformed("a count of \(count) in a file of \(bytes.count) bytes", place)
     }
-    return try payload(place + 1 + size, count: Int(count), unit: unit, of: offset)
+    return try payload(place + 1 + size, count: Int(count), unit: unit, of: offset, isUsed: isUsed)
   }
 
   /// `count` is at most the file's size and `unit` at most 16, so nothing overflows.
-  private func payload(_ start: Int, count: Int, unit: Int, of offset: Int) throws(PersistentStoreError) -> Range<Int> {
+  private func payload(
+    _ start: Int, count: Int, unit: Int, of offset: Int, isUsed: Bool = true
+  ) throws(PersistentStoreError) -> Range<Int> {
     guard start <= tableOffset, count <= (tableOffset - start) / unit else {
       throw malformed("the object at byte \(offset) extends beyond the end of the objects", offset)
     }
     let range = start..<(start + count * unit)
-    try checkRead(range)
+    try checkRead(range, isUsed: isUsed)
     return range
   }
 
   /// Bytes that were not read are zero and must not be used.
-  private func checkRead(_ range: Range<Int>) throws(PersistentStoreError) {
+  private func checkRead(_ range: Range<Int>, isUsed: Bool = true) throws(PersistentStoreError) {
     guard !range.overlaps(gap) else {
       throw PersistentStoreError(.missingObject, "the object was not read", at: StoreLocation(offset: range.lowerBound))
     }
+    if isUsed { try willUse?(range) }
   }
 
   /// A big-endian number of 1 to 8 bytes, which must be within the bytes.
   @inline(__always)
-  private static func unsigned(_ bytes: UnsafeRawBufferPointer, at place: Int, size: Int) -> UInt64 {
+  static func unsigned(_ bytes: UnsafeRawBufferPointer, at place: Int, size: Int) -> UInt64 {
     switch size {
     case 1: return UInt64(bytes[place])
     case 2: return UInt64(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt16.self)))

@@ -109,13 +109,40 @@ struct ColumnPair {
   ///   - marks: One for each row of the range.
   func markDifferent(_ rows: Range<Int>, _ translation: RowTranslation, _ marks: inout [Bool]) {
     if let one, let other {
+      let isShared = one.isSame(as: other)
       switch comparison {
-      case .cells(let width) where Self.haveSameCells(one, other, width, rows): return
-      case .bytes where Self.haveSameBytes(one, other, rows): return
+      case .cells(let width) where isShared || Self.haveSameCells(one, other, width, rows): return
+      case .bytes where isShared || Self.haveSameBytes(one, other, rows): return
+      case .toOne where isShared && translation.isIdentity: return
+      case .toMany where isShared && translation.isIdentity: return
       default: break
       }
     }
     for row in rows where !isSame(row, row, translation) { marks[row - rows.lowerBound] = true }
+  }
+
+  /// Marks those places at which the values are not known to be the same.
+  ///
+  /// - Parameter marks: One for each place of the range.
+  func markDifferent(
+    at places: Range<Int>, _ matches: MatchedRows, _ translation: RowTranslation, _ marks: inout [Bool]
+  ) {
+    guard case .toOne = comparison, let one, let other else {
+      matches.forEachMatch(at: places) { place, row, otherRow in
+        if !isSame(row, otherRow, translation) { marks[place - places.lowerBound] = true }
+      }
+      return
+    }
+    let (cells, otherCells) = (one.cells, other.cells)
+    matches.forEachMatch(at: places) { place, row, otherRow in
+      let node = cells.load(fromByteOffset: row * 8, as: UInt64.self)
+      let otherNode = otherCells.load(fromByteOffset: otherRow * 8, as: UInt64.self)
+      let wanted = node == RowTranslation.null ? node : translation.translated(node)
+      // An object that the second graph does not have is translated to null, too.
+      if wanted != otherNode || node != otherNode && otherNode == RowTranslation.null {
+        marks[place - places.lowerBound] = true
+      }
+    }
   }
 
   private static func haveSameCells(_ one: ColumnView, _ other: ColumnView, _ width: Int, _ rows: Range<Int>) -> Bool {

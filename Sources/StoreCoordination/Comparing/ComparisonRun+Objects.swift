@@ -140,16 +140,9 @@ extension ComparisonRun {
       for property in pair.properties { property.columns.markDifferent(places, translation, &marks) }
       return marks
     }
-    for place in places {
-      guard case (let row?, let otherRow?) = pair.matches.rows(at: place) else {
-        marks[place - places.lowerBound] = true
-        continue
-      }
-      for property in pair.properties where !property.columns.isSame(row, otherRow, translation) {
-        marks[place - places.lowerBound] = true
-        break
-      }
-    }
+    for place in places where pair.matches.isOfOne(place) { marks[place - places.lowerBound] = true }
+    // A column after the other: its parts are then loaded once for all rows.
+    for property in pair.properties { property.columns.markDifferent(at: places, pair.matches, translation, &marks) }
     return marks
   }
 

@@ -52,6 +52,26 @@ struct MatchedRows {
     )
   }
 
+  /// Calls `body` with the rows at each of some places at which both tables have the object.
+  @inline(__always) func forEachMatch(
+    at places: Range<Int>, _ body: (_ place: Int, _ row: Int, _ otherRow: Int) -> Void
+  ) {
+    if isIdentity {
+      for place in places { body(place, place, place) }
+      return
+    }
+    ours.withUnsafeBufferPointer { ours in
+      theirs.withUnsafeBufferPointer { theirs in
+        for place in places where ours[place] != Self.none && theirs[place] != Self.none {
+          body(place, Int(ours[place]), Int(theirs[place]))
+        }
+      }
+    }
+  }
+
+  /// Whether only one table has the object at a place.
+  func isOfOne(_ place: Int) -> Bool { !isIdentity && (ours[place] == Self.none || theirs[place] == Self.none) }
+
   /// Calls `body` with the rows of the second table by those of the first.
   func forEachMatch(_ body: (_ row: Int, _ otherRow: UInt32) -> Void) {
     for place in ours.indices where ours[place] != Self.none { body(Int(ours[place]), theirs[place]) }
@@ -62,6 +82,8 @@ struct MatchedRows {
     let left = one.references
     let right = other.references
     return withExtendedLifetime((one, other)) {
+      // Graphs may share the column.
+      if left.numbers == right.numbers, !left.hasTexts, !right.hasTexts { return true }
       if !left.hasTexts, !right.hasTexts {
         for row in 0..<left.rows where left.number(row) != right.number(row) { return false }
       } else {
@@ -122,6 +144,11 @@ final class RowTranslation {
   }
 
   static let null = UInt64.max
+
+  /// Whether each handle is translated to itself.
+  var isIdentity: Bool {
+    (0..<count).allSatisfy { rows[$0] == nil && entities[$0] == NodeHandle(entity: $0, row: 0).rawBits }
+  }
 
   /// The handle in the second graph of a handle in the first; ``null`` if the second graph does not have the object.
   @inline(__always) func translated(_ bits: UInt64) -> UInt64 {

@@ -316,9 +316,10 @@ public struct StoreConverter: Sendable {
 
     progress?(.writing)
     let staged = try makeStaged(source, destination, format.layout)
+    let kept: StoreSnapshot
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
-      let kept = StoreSnapshot(
+      kept = StoreSnapshot(
         nodes: losses.isEmpty ? snapshot.nodes : try format.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
       try format.save(kept, to: staged.files)
       try staged.finish()
@@ -327,7 +328,7 @@ public struct StoreConverter: Sendable {
     }
 
     progress?(.verifying)
-    let readBack = try self.readBack(staged, source.readOptions, formatType, target, snapshot.nodes.model)
+    let readBack = try self.readBack(staged, source.readOptions, formatType, target, kept.nodes)
     report.bytesWritten = readBack.size
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
     var wanted = snapshot
@@ -388,10 +389,11 @@ public struct StoreConverter: Sendable {
   }
 
   /// Opens the staged result with a new value of the format, which has no information about the source except what a
-  /// reader may have.
+  /// reader may have. Large columns are compared with those that were written while they are read, and share their
+  /// memory where they are the same.
   private func readBack(
     _ staged: borrowing StagedStore, _ readOptions: StoreOptions, _ formatType: any AtomicStore.Type, _ target: String,
-    _ model: ManagedObjectModel
+    _ written: NodeTable
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
     let source = try staged.sourceForVerification(name: target)
     let known = Set(formatType.traits.readOptions.map(\.name))
@@ -400,10 +402,12 @@ public struct StoreConverter: Sendable {
         path: staged.targetPath, options: writeOptions.merging(readOptions) { $1 }.filter { known.contains($0.key) },
         isReadOnly: true))
     let metadata = try reader.metadata(in: source)
-    var readModel = model
-    if let own = metadata.model {
+    var readModel = written.model
+    // Use the file's own model if it has one: a reader without ours must get the same. An equal description makes an
+    // equal model, which takes long for hundreds of entities; the descriptions are compared to the Unicode scalar
+    // later.
+    if let own = metadata.model, own.isInferred || own != written.model.description {
       do {
-        // Use the file's own model if it has one: a reader without ours must get the same.
         readModel = try ManagedObjectModel(own)
       } catch {
         throw PersistentStoreError(
@@ -414,6 +418,7 @@ public struct StoreConverter: Sendable {
     let builder = NodeTableBuilder(model: readModel, file: target)
     // As every reader does: a result that cannot be opened again is invalid.
     builder.inverseHandling = keepsContradictions ? .derive : .enforce
+    builder.share(written)
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
     return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())

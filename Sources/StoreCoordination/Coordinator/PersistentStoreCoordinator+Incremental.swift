@@ -9,6 +9,13 @@ extension PersistentStoreCoordinator {
     set { state.withLock { $0.readsIncrementalStoresWhole = newValue } }
   }
 
+  /// The objects of another store, with which those of stores that are added from now on are compared: large columns
+  /// that are the same are shared while they are read, and take no further memory.
+  package var similarNodes: NodeTable? {
+    get { state.withLock { $0.similarNodes } }
+    set { state.withLock { $0.similarNodes = newValue } }
+  }
+
   /// Saves the part of the work that concerns incremental stores, each in one transaction.
   ///
   /// - Returns: The versions of the saved rows for each, or nil if one was overtaken.

@@ -21,6 +21,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var nextObserver = 0
     var verifiesSaves = false
     var readsIncrementalStoresWhole = false
+    /// What stores that are added are compared with.
+    var similarNodes: NodeTable?
     /// Notices what others save; nil if nobody asked for it.
     var watcher: StoreWatcher?
     var remoteChangeInterval = 1.0
@@ -178,6 +180,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     } else {
       let place = try opening.inspect()
       try refuseTwice(place, path)
+      var opening = opening
+      opening.similarNodes = state.withLock { $0.similarNodes }
       store = PersistentStore(
         try opening.open(place), path: path, configurationName: opening.configurationName,
         isReadOnly: opening.isReadOnly)

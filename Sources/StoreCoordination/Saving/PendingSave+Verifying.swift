@@ -29,6 +29,7 @@ extension PendingSave {
       }
       let builder = NodeTableBuilder(model: model, file: path)
       builder.inverseHandling = .enforce
+      builder.share(snapshot.nodes)
       try reader.load(source, into: builder)
       metadata.lastReference = snapshot.metadata.lastReference
       var written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)

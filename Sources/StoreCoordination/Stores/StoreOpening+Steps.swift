@@ -62,16 +62,19 @@ extension StoreOpening {
       let builder = NodeTableBuilder(model: model, file: path, limits: limits, inputBytes: try source.totalSize())
       builder.rules = rules
       builder.inverseHandling = checksInverses ? .enforce : .derive
+      if let similarNodes { builder.share(similarNodes) }
       try format.load(source, into: builder)
       let nodes = try builder.finish()
       try checkDamage(builder.damage)
       metadata.entries.keep(danglingReferences: builder.keptReferences)
       try checkConfiguration(nodes)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      var opening = self
+      opening.similarNodes = nil
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes + builder.damage, opening: self)
+        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes + builder.damage, opening: opening)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))

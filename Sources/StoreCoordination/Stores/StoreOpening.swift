@@ -11,6 +11,8 @@ struct StoreOpening: Sendable {
   let model: ManagedObjectModel?
   /// False to open a store whose relationships contradict each other.
   var checksInverses = true
+  /// A graph that the store most probably equals: columns that are the same are shared. Not kept with the open store.
+  var similarNodes: NodeTable?
   /// What the options are used for, if it does not follow from whether the store is open for changes.
   var use: StoreOption.Use?
 }

@@ -1,24 +1,31 @@
 import Glibc
 
-/// The bytes of a file, read completely into memory.
+/// The bytes of a file, read completely into memory, or except for parts that are read when they are needed.
 ///
 /// Never memory-mapped: if another process truncated the file, a mapping would terminate ours.
 public final class StoreBytes: @unchecked Sendable {
-  // `@unchecked`: written in `init` only, read-only afterwards.
+  // `@unchecked`: written in `init` only, read-only afterwards, except for parts that are read later: each is written
+  // once, under the lock of `later`, before anyone is told that it is there.
   private let base: UnsafeMutableRawPointer
   /// The number of bytes.
   public let count: Int
+  /// The parts that were left out; nil for none.
+  private let later: LaterParts?
 
-  /// - Parameter isZeroed: Whether `fill` omits parts, which are then zero. They use no memory, because the system
-  ///   allocates pages on first access.
+  /// - Parameters:
+  ///   - isZeroed: Whether `fill` omits parts, which are then zero. They use no memory, because the system allocates
+  ///     pages on first access.
+  ///   - later: The parts that `fill` leaves out, to be read when they are needed.
   init(
-    capacity: Int, isZeroed: Bool = false, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
+    capacity: Int, isZeroed: Bool = false, later: LaterParts? = nil,
+    fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
   ) throws(PersistentStoreError) {
     // A file may claim any size.
     guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : PagedMemory.resized(nil, to: capacity) else {
       throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit in memory")
     }
     base = memory
+    self.later = later
     do {
       count = try fill(base)
     } catch {
@@ -36,6 +43,7 @@ public final class StoreBytes: @unchecked Sendable {
     let room = max(bytes.count, 1)
     base = PagedMemory.resized(nil, to: room) ?? .allocate(byteCount: room, alignment: 16)
     count = bytes.count
+    later = nil
     bytes.withUnsafeBytes { if let source = $0.baseAddress { base.copyMemory(from: source, byteCount: $0.count) } }
   }
 
@@ -44,7 +52,26 @@ public final class StoreBytes: @unchecked Sendable {
   /// Where the bytes are, for who retains this object as long as it uses them.
   package var memory: UnsafeRawPointer { UnsafeRawPointer(base) }
 
-  /// Calls a closure with the bytes, which must not be used after it returns. Prefer ``span``.
+  /// Whether all bytes of a range are in memory. Others have no value yet: see ``read(_:)``.
+  public func isRead(_ range: Range<Int>) -> Bool { !(later?.isMissing(range) ?? false) }
+
+  /// Reads those parts of the file that overlap a range, if they are not in memory yet.
+  ///
+  /// - Throws: The error of reading; `.changedOnDisk` if the file changed since it was opened.
+  public func read(_ range: Range<Int>) throws(PersistentStoreError) { try later?.read(range, into: base) }
+
+  /// Copies a range, of which parts may not be in memory, to the beginning of a buffer.
+  func copy(_ range: Range<Int>, into buffer: UnsafeMutableRawBufferPointer) throws(PersistentStoreError) {
+    guard let later, later.isMissing(range) else {
+      return buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count))
+    }
+    if let target = buffer.baseAddress { try later.copy(range, to: target) }
+  }
+
+  func checkUnchanged() throws(PersistentStoreError) { try later?.checkUnchanged() }
+
+  /// Calls a closure with the bytes, which must not be used after it returns. Prefer ``span``. Parts that are to be
+  /// read later have no value before: see ``isRead(_:)``.
   public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -129,6 +129,45 @@ public final class StoreSource: Sendable {
     }
   }
 
+  /// Reads a file except for parts that are read when they are needed, see ``StoreBytes/read(_:)``: large columns,
+  /// which a load may only have to compare. The file stays open as long as the result is used.
+  ///
+  /// - Parameters:
+  ///   - member: The name of a file of a directory; nil if the source is one file.
+  ///   - parts: Ranges of the file, in ascending order, none of which overlaps another. If they are not within the
+  ///     file, all of it is read at once.
+  /// - Throws: as ``bytes(ofMember:limit:)``.
+  public func bytes(
+    ofMember member: String? = nil, later parts: [Range<Int>]
+  ) throws(PersistentStoreError) -> StoreBytes {
+    if case .memory = content { return try bytes(ofMember: member) }
+    if parts.isEmpty { return try bytes(ofMember: member) }
+    let found = try opened(member) { descriptor, status, path throws(PersistentStoreError) -> StoreBytes? in
+      let size = Int(status.st_size)
+      guard Self.areAscending(parts, within: size) else { return nil }
+      let later = try LaterParts(parts, of: descriptor, status, path)
+      return try StoreBytes(capacity: size, later: later) { base throws(PersistentStoreError) in
+        var next = 0
+        for part in parts + [size..<size] {
+          let filled = try Self.read(descriptor, next..<part.lowerBound, into: base, path)
+          try checkUnchanged(descriptor, status, path, complete: filled == part.lowerBound - next)
+          next = part.upperBound
+        }
+        return size
+      }
+    }
+    return if let found { found } else { try bytes(ofMember: member) }
+  }
+
+  private static func areAscending(_ parts: [Range<Int>], within size: Int) -> Bool {
+    var next = 0
+    for part in parts {
+      guard part.lowerBound >= next, !part.isEmpty else { return false }
+      next = part.upperBound
+    }
+    return next <= size
+  }
+
   func opened<Result>(
     _ member: String?, _ body: (Int32, stat, String) throws(PersistentStoreError) -> Result
   ) throws(PersistentStoreError) -> Result {

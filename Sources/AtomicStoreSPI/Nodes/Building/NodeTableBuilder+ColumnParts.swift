@@ -32,6 +32,7 @@ extension NodeTableBuilder {
     let builder = NodeTableBuilder(
       model: model, file: file, limits: columnLimits, inputBytes: room < .max ? 0 : nil)
     for index in tables.indices { builder.building[index].count = building[index].count }
+    builder.known = known
     return builder
   }
 
@@ -48,6 +49,9 @@ extension NodeTableBuilder {
       let column = builder.tables[place.entity].columns[place.slot]
       tables[place.entity].columns[place.slot] = column
       building[place.entity].headers[place.slot] = column.header
+      if builder.isResolved(place.entity, place.slot) {
+        known?.resolved.insert(AbsentColumn(entity: place.entity, slot: place.slot))
+      }
     }
     if room < .max { room -= used }
     return true

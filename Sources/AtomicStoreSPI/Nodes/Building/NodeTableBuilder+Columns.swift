@@ -31,14 +31,11 @@ extension NodeTableBuilder {
       throw PersistentStoreError(
         .malformed, "\(references.count) bytes of references", at: StoreLocation(file: members[entity] ?? file))
     }
+    if try shareReferences(entity, references, of: bytes) { return }
+    try bytes.read(references)
     let rows = references.count / 8
     guard rows > 0, building[entity].count == 0, Self.canStay(references, of: bytes, width: 8) else {
-      let numbers = (0..<rows).map { row in
-        bytes.withUnsafeBytes {
-          $0.loadUnaligned(fromByteOffset: references.lowerBound + row * 8, as: Int64.self).littleEndian
-        }
-      }
-      return try appendRows(entity: entity, references: numbers.span)
+      return try appendRows(entity: entity, references: Self.numbers(references, of: bytes).span)
     }
     try checkRows(entity, rows: rows, adding: rows)
     try take((rows + 63) / 64 * 8)
@@ -75,6 +72,9 @@ extension NodeTableBuilder {
   public func fillFixed(
     entity: Int, slot: Int, cells: Range<Int>, of bytes: StoreBytes, presence: Span<UInt8>?
   ) throws(PersistentStoreError) {
+    checkSlot(entity, slot)
+    if try shareFixed(entity, slot, cells, of: bytes, presence) { return }
+    try bytes.read(cells)
     let span = bytes.span.extracting(cells)
     try checkFixed(entity, slot, span, presence)
     let (rows, layout) = (building[entity].count, building[entity].headers[slot].pointee.layout)
@@ -147,8 +147,17 @@ extension NodeTableBuilder {
     if layout == .boolean { try checkBooleans(entity, slot, cells) }
   }
 
+  /// Copies numbers of eight bytes out of a file's bytes.
+  static func numbers(_ range: Range<Int>, of bytes: StoreBytes) -> [Int64] {
+    bytes.withUnsafeBytes { all in
+      (0..<range.count / 8).map {
+        all.loadUnaligned(fromByteOffset: range.lowerBound + $0 * 8, as: Int64.self).littleEndian
+      }
+    }
+  }
+
   /// Whether values of that many bytes can be read where they are in memory.
-  private static func canStay(_ range: Range<Int>, of bytes: StoreBytes, width: Int) -> Bool {
+  static func canStay(_ range: Range<Int>, of bytes: StoreBytes, width: Int) -> Bool {
     UInt(bitPattern: bytes.memory + range.lowerBound) % UInt(min(width, 8)) == 0
   }
 
@@ -178,6 +187,9 @@ extension NodeTableBuilder {
   public func fillBytes(
     entity: Int, slot: Int, lengths: Span<UInt32>, heap: Range<Int>, of bytes: StoreBytes
   ) throws(PersistentStoreError) {
+    checkSlot(entity, slot)
+    if try shareBytes(entity, slot, lengths, heap, of: bytes) { return }
+    try bytes.read(heap)
     let header = try checkedBytes(entity, slot, lengths)
     guard heap.count < Extent.greatestHeap else {
       throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
@@ -307,7 +319,7 @@ extension NodeTableBuilder {
   public func set(_ value: StoredValue, entity: Int, row: Int, slot: Int) throws(PersistentStoreError) {
     precondition(row >= 0 && row < building[entity].count, "the row does not exist")
     checkSlot(entity, slot)
-    if building[entity].headers[slot].pointee.borrowsCells {
+    if building[entity].headers[slot].pointee.borrowsCells || isShared(entity, slot) {
       let rows = building[entity].count
       try take(ColumnHeader.size(building[entity].headers[slot].pointee.layout, rows: rows))
       let column = Column(copying: tables[entity].columns[slot], rows: rows)
@@ -324,7 +336,7 @@ extension NodeTableBuilder {
     _ entity: Int, _ slot: Int
   ) throws(PersistentStoreError) -> (UnsafeMutablePointer<ColumnHeader>, Int) {
     checkSlot(entity, slot)
-    if building[entity].headers[slot].pointee.isBorrowed {
+    if building[entity].headers[slot].pointee.isBorrowed || isShared(entity, slot) {
       let column = Column.none(building[entity].headers[slot].pointee.layout)
       tables[entity].columns[slot] = column
       building[entity].headers[slot] = column.header
@@ -336,7 +348,7 @@ extension NodeTableBuilder {
     return (building[entity].headers[slot], building[entity].count)
   }
 
-  private func checkSlot(_ entity: Int, _ slot: Int) {
+  func checkSlot(_ entity: Int, _ slot: Int) {
     precondition(
       tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "the slot does not exist")
   }

@@ -25,6 +25,7 @@ extension NodeTableBuilder {
     tables = []
     for index in model.records.indices { texts[index] = TextMentions() }
     textRows = []
+    known = nil
     // The parts of a file are gone.
     PagedMemory.trim()
     return skipped.isEmpty ? result : try result.canonical()
@@ -61,7 +62,9 @@ extension NodeTableBuilder {
       if building[index].headers[slot].pointee.capacity < count { try ownColumn(index, slot, rows: count, row: nil) }
     }
     let numbers = tables[index].referenceNumbers.header
-    if count > 0 { numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64) }
+    if !(known?.hasReferences[index] ?? false) {
+      numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64)
+    }
     if textRows[index].isEmpty, tables[index].referenceTexts == nil {
       var previous = Int64.min
       for row in 0..<count {
@@ -91,7 +94,9 @@ extension NodeTableBuilder {
     for index in tables.indices where tables[index].count > 0 {
       for slot in model.records[index].slots where slot.isRelationship {
         // Without a column, it has no references.
-        guard tables[index].columns[slot.index].header.pointee.capacity > 0 else { continue }
+        guard tables[index].columns[slot.index].header.pointee.capacity > 0, !isResolved(index, slot.index) else {
+          continue
+        }
         columns.append((index, slot))
         rows += tables[index].count
       }

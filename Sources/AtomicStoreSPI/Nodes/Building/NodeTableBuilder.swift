@@ -95,6 +95,7 @@ public final class NodeTableBuilder {
   package var leastPart = ParallelWork.leastPart
   /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
+  var known: Known?
 
   /// Creates a builder of an empty table. The kit does so before a load; create one yourself to test a format.
   ///
@@ -173,6 +174,7 @@ public final class NodeTableBuilder {
     absent = []
     skipped = [:]
     damage = []
+    known = known.map { Known(tables: $0.tables, hasReferences: $0.hasReferences.map { _ in false }) }
     state.pointee.entity = -1
     state.pointee.row = -1
     // What follows may be as large, and does not always fit in the places of what was there.
@@ -454,18 +456,6 @@ public final class NodeTableBuilder {
     guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
-  /// Adds objects to a to-many, as if one after the other.
-  public func append(toMany references: Span<Int64>, slot: Int) throws(PersistentStoreError) {
-    let header = try column(slot)
-    guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
-    guard references.count > 0 else { return }
-    let before = header.pointee.heapCapacity
-    guard let added = header.pointee.addHandles(state.pointee.row, references.count) else {
-      throw .columnFull(location(slot))
-    }
-    for place in 0..<references.count { added[place] = encode(references[place]) }
-    if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
-  }
   /// Adds an object to a to-many, by an integer or string reference; for an ordered relationship, the order of calls is
   /// the order of objects.
   public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
@@ -482,7 +472,7 @@ public final class NodeTableBuilder {
     try append(try encode(reference, slot), header, slot)
   }
 
-  private func append(
+  func append(
     _ bits: UInt64, _ header: UnsafeMutablePointer<ColumnHeader>, _ slot: Int
   ) throws(PersistentStoreError) {
     let before = header.pointee.heapCapacity
