@@ -95,28 +95,33 @@ extension ModelFile {
   /// Refuses a place where a model in Xcode's format cannot be written, as ``write(_:to:overwrite:)`` does.
   package static func checkTarget(_ path: String, overwrite: Bool) throws(PersistentStoreError) {
     let place = try StorePath.inspect(path)
-    guard overwrite || place.kind == .nothing || place.kind == .emptyFolder else {
-      throw PersistentStoreError(
-        .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
-    }
-    if place.fileExtension == "xcdatamodeld" {
-      try refuseOthersFiles(in: place.resolvedPath, path)
-    } else if overwrite {
-      try refuseWhatIsNoModel(at: place)
-    }
+    guard place.kind != .nothing, place.kind != .emptyFolder else { return }
+    guard overwrite else { throw taken(path) }
+    if place.fileExtension != "xcdatamodeld" { return try refuseWhatIsNoModel(at: place) }
+    if place.kind == .file { throw isFile(path) }
+    try checkVersions(in: place.resolvedPath, path, overwrite: true)
   }
 
-  /// A replaced directory is removed with its content, so it must contain nothing but versions of a model.
-  static func refuseOthersFiles(in target: String, _ path: String) throws(PersistentStoreError) {
-    try refuseFiles(in: target, path) { !$0.hasSuffix(".xcdatamodel") && $0 != ".xccurrentversion" }
+  /// Refuses to replace a directory that has more in it than the versions of a model, or anything at all if nothing may
+  /// be replaced.
+  static func checkVersions(in directory: String, _ path: String, overwrite: Bool) throws(PersistentStoreError) {
+    guard overwrite else { return try refuseFiles(in: directory, path) { _ in true } }
+    try refuseFiles(in: directory, path) { !$0.hasSuffix(".xcdatamodel") && $0 != ".xccurrentversion" }
+  }
+
+  private static func taken(_ path: String) -> PersistentStoreError {
+    PersistentStoreError(
+      .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
+  }
+
+  private static func isFile(_ path: String) -> PersistentStoreError {
+    PersistentStoreError(
+      .alreadyExists, "this is a file, not a model in Xcode's format", at: StoreLocation(file: path))
   }
 
   /// Refuses to replace what is not the one version of a model that Xcode keeps in a directory.
   static func refuseWhatIsNoModel(at place: StorePath) throws(PersistentStoreError) {
-    if place.kind == .file {
-      throw PersistentStoreError(
-        .alreadyExists, "this is a file, not a model in Xcode's format", at: StoreLocation(file: place.path))
-    }
+    if place.kind == .file { throw isFile(place.path) }
     try refuseFiles(in: place.resolvedPath, place.path) { !["contents", "elements", "layout"].contains($0) }
   }
 

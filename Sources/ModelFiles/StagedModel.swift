@@ -1,16 +1,16 @@
 package import AtomicStoreSPI
 import FoundationEssentials
-import Glibc
 import StoreCodecs
 
 /// A model in Xcode's format that is written beside its place. It appears there when it is committed, and vanishes
 /// otherwise.
 package final class StagedModel {
   private let path: String
+  private let overwrite: Bool
   /// A `.xcdatamodel`.
   private var single: StagedStore?
-  /// The directory of a `.xcdatamodeld`, and the place where it is moved in one step.
-  private var versions: (folder: String, target: String)?
+  /// A `.xcdatamodeld`.
+  private var versions: StagedDirectory?
 
   /// Writes one model.
   ///
@@ -20,9 +20,12 @@ package final class StagedModel {
   /// - Throws: As ``ModelFile/write(_:to:overwrite:)``.
   package init(_ model: ModelDescription, for path: String, overwrite: Bool) throws(PersistentStoreError) {
     self.path = path
+    self.overwrite = overwrite
     let contents = try ModelFile.contents(of: model)
-    if overwrite { try ModelFile.checkTarget(path, overwrite: true) }
-    let staged = try StagedStore(target: path, layout: .folder, policy: overwrite ? .replaceAny : .createNew)
+    try ModelFile.checkTarget(path, overwrite: overwrite)
+    let isEmpty = try StorePath.inspect(path).kind == .emptyFolder
+    let staged = try StagedStore(
+      target: path, layout: .folder, policy: overwrite || isEmpty ? .replaceAny : .createNew)
     try staged.files.member("contents").write(contents)
     try staged.finish()
     single = consume staged
@@ -40,44 +43,31 @@ package final class StagedModel {
     versions: [(name: String, model: ModelDescription)], current: String, for path: String, overwrite: Bool
   ) throws(PersistentStoreError) {
     self.path = path
+    self.overwrite = overwrite
     try ModelFile.checkTarget(path, overwrite: overwrite)
-    let target = try StorePath.inspect(path).resolvedPath
-    let folder = target + ".staged-" + UUID().uuidString
-    self.versions = (folder, target)
-    guard mkdir(folder, 0o777) == 0 else {
-      throw PersistentStoreError(
-        errno == EACCES || errno == EROFS ? .permissionDenied : .cannotCreate,
-        "the directory cannot be created: \(String(cString: strerror(errno)))", at: StoreLocation(file: path))
-    }
+    let directory = try StagedDirectory(target: try StorePath.inspect(path).resolvedPath)
+    self.versions = directory
     for (name, model) in versions {
       guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name.utf8.count < 200 else {
         throw PersistentStoreError(
           .invalidValue, "'\(name)' cannot be the name of a version", at: StoreLocation(file: path))
       }
-      try ModelFile.write(model, to: folder + "/" + name + ".xcdatamodel")
+      try ModelFile.write(model, to: directory.path + "/" + name + ".xcdatamodel")
     }
-    let marker = try StagedStore(target: folder + "/.xccurrentversion", layout: .file, policy: .createNew)
+    let marker = try StagedStore(target: directory.path + "/.xccurrentversion", layout: .file, policy: .createNew)
     let list: PropertyListValue = ["_XCCurrentVersionName": .string(current + ".xcdatamodel")]
     try marker.files.file().write(try PropertyList.encodeXML(list))
     try marker.finish()
     try marker.commit()
   }
 
-  deinit { if let versions { SystemCall.removeTree(versions.folder) } }
-
-  /// Puts the model in its place.
+  /// Puts the model in its place, unless something else appeared there since it was written.
   package func commit() throws(PersistentStoreError) {
+    try ModelFile.checkTarget(path, overwrite: overwrite)
     try single.take()?.commit()
-    guard let (folder, target) = versions else { return }
-    let old = target + ".replaced-" + UUID().uuidString
-    let isReplaced = Glibc.rename(target, old) == 0
-    guard Glibc.rename(folder, target) == 0 else {
-      let text = String(cString: strerror(errno))
-      if isReplaced { _ = Glibc.rename(old, target) }
-      throw PersistentStoreError(
-        .cannotCreate, "the directory cannot be moved into place: \(text)", at: StoreLocation(file: path))
+    let (path, overwrite) = (path, overwrite)
+    try versions.take()?.commit { (old) throws(PersistentStoreError) in
+      try ModelFile.checkVersions(in: old, path, overwrite: overwrite)
     }
-    versions = nil
-    if isReplaced { SystemCall.removeTree(old) }
   }
 }

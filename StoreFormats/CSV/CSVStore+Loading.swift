@@ -105,7 +105,10 @@ extension CSVStore {
   private func loadPieces(
     of member: FolderMetadata.Member, of source: StoreSource, _ entity: Entity, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) -> CSVFile? {
-    guard source.size(ofMember: member.file) ?? 0 >= streamSizes.leastFile else { return nil }
+    // Damaged objects are left out in one pass only.
+    guard !nodes.skipsDamagedObjects, source.size(ofMember: member.file) ?? 0 >= streamSizes.leastFile else {
+      return nil
+    }
     let name = source.displayName(ofMember: member.file)
     let digest = options["edited"] == "accept" ? nil : member.digest
     return try source.withReader(ofMember: member.file) { (file) throws(PersistentStoreError) in

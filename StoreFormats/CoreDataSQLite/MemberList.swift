@@ -103,6 +103,7 @@ struct KeyLookup {
 
   var isEmpty: Bool { keys.isEmpty }
   var count: Int { keys.count }
+  var firstKey: Int64? { keys.first }
 
   mutating func reserve(_ count: Int) {
     keys.reserveCapacity(count)

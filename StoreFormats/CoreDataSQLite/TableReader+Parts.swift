@@ -113,6 +113,8 @@ extension TableReader {
         var part = Part(lists: lists.map { MemberList(entity: $0.entity, slot: $0.slot, isOrdered: $0.isOrdered) })
         part.lookup.reserve(reader.expectedRows / count)
         try reader.readRows(in: range, &part.lookup, &part.lists)
+        // SQLite looks at the lower bound only to find where to begin, which a damaged tree can lead astray.
+        guard part.lookup.firstKey.map({ $0 >= range.lowerBound }) ?? true else { return nil }
         guard reader.strays.isEmpty, tally.isRight(afterReading: part.lookup.count) else { return nil }
         part.steps = steps - database.stepsLeft
         return part

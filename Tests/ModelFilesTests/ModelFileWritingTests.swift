@@ -1,7 +1,8 @@
 import AtomicStoreSPI
 import Foundation
-import ModelFiles
 import Testing
+
+@testable import ModelFiles
 
 @Suite("Writing a model file")
 struct ModelFileWritingTests {
@@ -65,6 +66,63 @@ struct ModelFileWritingTests {
       let new = try ModelFile.read(at: path)
       #expect(new.description.entities.map(\.name) == ["Zoo", "Animal"])
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["Zoo.xcdatamodel"])
+    }
+  }
+
+  /// Writes a model beside its place.
+  private static func staged(_ path: String, overwrite: Bool) throws -> StagedModel {
+    path.hasSuffix("d")
+      ? try StagedModel(versions: [("One", model)], current: "One", for: path, overwrite: overwrite)
+      : try StagedModel(model, for: path, overwrite: overwrite)
+  }
+
+  @Test(
+    "a staged model leaves nothing behind if it is not committed", arguments: ["Zoo.xcdatamodel", "Zoo.xcdatamodeld"])
+  func discarding(_ name: String) throws {
+    try ModelFileSupport.withFolder { folder in
+      do {
+        let staged = try Self.staged(folder + "/" + name, overwrite: false)
+        #expect(!FileManager.default.fileExists(atPath: folder + "/" + name))
+        #expect(try !FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        withExtendedLifetime(staged) {}
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+    }
+  }
+
+  @Test(
+    "what another program puts in the place of a staged model stays there",
+    arguments: ["Zoo.xcdatamodel", "Zoo.xcdatamodeld"], [false, true])
+  func appearing(_ name: String, _ overwrite: Bool) throws {
+    try ModelFileSupport.withFolder { folder in
+      let path = folder + "/" + name
+      do {
+        let staged = try Self.staged(path, overwrite: overwrite)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        try "precious".write(toFile: path + "/mine", atomically: false, encoding: .utf8)
+        let error = try ModelFileSupport.error { try staged.commit() }
+        #expect(error.code == .alreadyExists)
+      }
+      #expect(try String(contentsOfFile: path + "/mine", encoding: .utf8) == "precious")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [name])
+      #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["mine"])
+    }
+  }
+
+  @Test(
+    "an empty directory is filled, and a model is replaced on request",
+    arguments: ["Zoo.xcdatamodel", "Zoo.xcdatamodeld"])
+  func emptyDirectory(_ name: String) throws {
+    try ModelFileSupport.withFolder { folder in
+      let path = folder + "/" + name
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      for overwrite in [false, true] {
+        try Self.staged(path, overwrite: overwrite).commit()
+        #expect(try ModelFile.read(at: path).description == Self.model)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [name])
+      }
+      let error = try ModelFileSupport.error { _ = try Self.staged(path, overwrite: false) }
+      #expect(error.code == .alreadyExists)
     }
   }
 

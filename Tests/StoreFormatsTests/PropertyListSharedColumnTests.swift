@@ -66,6 +66,39 @@ import Testing
     GraphComparison.differences(snapshot(one), snapshot(other), options: .init(comparesUnknownOrder: true))
   }
 
+  @Test("a string reference that only the file has leads relationships where the file says", arguments: [false, true])
+  func textsInTheFile(_ isToMany: Bool) throws {
+    func bytes(hasText: Bool) throws -> [UInt8] {
+      try PropertyListSupport.store { writer throws(PersistentStoreError) in
+        let links: [Int64] = [3, 3, 1]
+        var column = [("references", try writer.packed(links))]
+        if isToMany { column.append(("counts", try writer.packed([1, 1, 1] as [UInt32]))) }
+        var more: [(String, BinaryPropertyListWriter.Reference)] = []
+        if hasText {
+          let texts = try writer.entries([
+            ("lengths", try writer.packed([.max, .max, 3] as [UInt32])),
+            ("bytes", try writer.packedBytes(Array("abc".utf8))),
+          ])
+          more = [("referenceTexts", texts)]
+        }
+        let person = try writer.person(
+          references: [1, 2, 3], columns: [(isToMany ? "friends" : "boss", try writer.entries(column))], more: more)
+        return try writer.entries([("Person", person)])
+      }
+    }
+    let known = try PropertyListSupport.open(try bytes(hasText: false))
+    try Self.withFile(try bytes(hasText: false)) { path in
+      let slot = isToMany ? "Person.friends" : "Person.boss"
+      #expect(Self.shared(known, try Self.load(path, known.model, sharing: known)).contains(slot))
+    }
+    try Self.withFile(try bytes(hasText: true)) { path in
+      for other in [known, nil] {
+        let error = #expect(throws: PersistentStoreError.self) { try Self.load(path, known.model, sharing: other) }
+        #expect(error?.code == .danglingReference, "\(error as Any)")
+      }
+    }
+  }
+
   // MARK: A graph with a column of each kind
 
   private static let rows = 200

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "ed644d08c469c1166f474e382e33d91bfeab2a092cc34a49edce628b75762268"
+#define ASP_INTERFACE "6ba0d2850a4ffe652b9c27a3034f9564fc33cf8416c9f6b03475388c413bc09e"

@@ -47,12 +47,13 @@ enum StagedItems {
 
   /// Lists a directory's path and makes the directory.
   ///
+  /// - Parameter mode: Its permissions, less what the process does not grant.
   /// - Returns: 0, or the system's error number.
-  static func makeDirectory(_ path: String) -> Int32 {
+  static func makeDirectory(_ path: String, mode: mode_t = 0o700) -> Int32 {
     beginMoving()
     defer { endMoving() }
     add(path)
-    return mkdir(path, 0o700) == 0 ? 0 : errno
+    return mkdir(path, mode) == 0 ? 0 : errno
   }
 
   /// Locks a staged file or directory as long as the descriptor is open, so that processes of other containers on the

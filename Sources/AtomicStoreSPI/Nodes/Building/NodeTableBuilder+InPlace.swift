@@ -6,8 +6,8 @@ extension NodeTableBuilder {
   /// - Parameters:
   ///   - room: The maximum number of bytes.
   ///   - slot: The attribute's slot.
-  ///   - body: Writes to that many bytes, whatever is in them, and returns how many of them are the value. If it
-  ///     throws, the value stays what it was.
+  ///   - body: Writes to that many bytes, whatever is in them, and returns how many of them are the value: at most
+  ///     `room`, and not a negative number. If it throws, the value stays what it was. It must not use the builder.
   public func set(
     bytesUpTo room: Int, slot: Int,
     _ body: (UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> Int
@@ -16,15 +16,19 @@ extension NodeTableBuilder {
     guard current.pointee.classes[slot] == .bytes, !Extent.isLong(room) else {
       let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: room)
       defer { buffer.deallocate() }
-      let count = min(try body(buffer), room)
+      let count = Self.checked(try body(buffer), room)
       return try set(bytes: Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count])), slot: slot)
     }
     try reserve(room, header)
     guard header.pointee.reserveHeap(room) else { throw .columnFull(location(slot)) }
     let start = header.pointee.heapCount
     let target = (header.pointee.heap + start).assumingMemoryBound(to: UInt8.self)
-    let count = min(try body(UnsafeMutableBufferPointer(start: target, count: room)), room)
+    let count = Self.checked(try body(UnsafeMutableBufferPointer(start: target, count: room)), room)
     header.pointee.setExtent(state.pointee.row, start: start, length: count)
     header.pointee.heapCount = start + count
+  }
+  private static func checked(_ count: Int, _ room: Int) -> Int {
+    precondition(count >= 0 && count <= room, "the value is not in the bytes that were given")
+    return count
   }
 }

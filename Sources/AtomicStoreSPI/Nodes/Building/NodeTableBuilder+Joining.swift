@@ -82,6 +82,7 @@ extension NodeTableBuilder {
       listed: UInt64(listed.count), texts: tables.indices.map { UInt64(texts[$0].count) })
     listed.append(contentsOf: part.listed)
     for root in tables.indices where part.texts[root].count > 0 {
+      room -= part.texts[root].byteCount
       texts[root].append(&part.texts[root])
     }
     return result

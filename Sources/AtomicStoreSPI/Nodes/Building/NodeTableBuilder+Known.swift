@@ -10,6 +10,8 @@ extension NodeTableBuilder {
     let tables: [EntityTable]
     /// Whether an entity has the known graph's references, in the same rows.
     var hasReferences: [Bool]
+    /// Whether the file has string references for rows of an entity: the known graph has none.
+    var hasTexts: Set<Int> = []
     /// Relationships that are shared: they are resolved.
     var resolved: Set<AbsentColumn> = []
   }
@@ -22,7 +24,9 @@ extension NodeTableBuilder {
   package func share(_ nodes: NodeTable) {
     guard let same = nodes.rebased(on: model) else { return }
     let haveSameTypes = zip(nodes.model.records, model.records).allSatisfy { one, other in
-      zip(one.slots, other.slots).allSatisfy { $0.attributeType == $1.attributeType }
+      zip(one.slots, other.slots).allSatisfy {
+        $0.attributeType == $1.attributeType && $0.keepsSequence == $1.keepsSequence
+      }
     }
     guard haveSameTypes else { return }
     known = Known(tables: same.entities, hasReferences: Array(repeating: false, count: same.entities.count))
@@ -165,7 +169,7 @@ extension NodeTableBuilder {
   private func hasKnownDestinations(_ entity: Int, _ slot: Int) -> Bool {
     guard let known, let destination = model.records[entity].slots[slot].destination else { return false }
     return model.hierarchy(of: model.records[destination].root).allSatisfy {
-      known.hasReferences[$0] || building[$0].count == 0 && known.tables[$0].count == 0
+      known.hasReferences[$0] && !known.hasTexts.contains($0) || building[$0].count == 0 && known.tables[$0].count == 0
     }
   }
 

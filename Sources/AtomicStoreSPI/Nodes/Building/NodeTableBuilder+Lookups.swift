@@ -29,7 +29,7 @@ extension NodeTableBuilder {
   ) throws(PersistentStoreError) -> ReferenceLookup {
     var lookup = room
     let mentions = texts[root]
-    let areUnique = resolveTexts(members, mentions)
+    let areUnique = try resolveTexts(members, mentions)
     // What is deleted, or refused, must not be found in the columns.
     let usesColumns = areUnique && skipped.isEmpty
     for index in members {
@@ -59,13 +59,18 @@ extension NodeTableBuilder {
         in: members.compactMap { index in tables[index].referenceTexts.map { (index, $0, tables[index].count) } })
     }
     // Without the objects that were refused.
-    if !areUnique { _ = resolveTexts(members, mentions) }
+    if !areUnique { _ = try resolveTexts(members, mentions) }
     return lookup
   }
 
   /// Finds the nodes of all string references that are mentioned. Returns false if two nodes have the same.
-  private func resolveTexts(_ members: [Int], _ mentions: TextMentions) -> Bool {
+  ///
+  /// - Throws: `.limitExceeded` if there is no room for what that takes meanwhile.
+  private func resolveTexts(_ members: [Int], _ mentions: TextMentions) throws(PersistentStoreError) -> Bool {
     guard mentions.count > 0 else { return true }
+    guard room >= mentions.count * MentionJoin.bytesPerMention else {
+      throw limits.memoryExceeded(at: StoreLocation(file: file))
+    }
     mentions.removeNodes()
     for index in members {
       let textRows = textRows[index]

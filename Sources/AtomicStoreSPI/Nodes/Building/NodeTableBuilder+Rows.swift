@@ -32,6 +32,7 @@ extension NodeTableBuilder {
       throw badReferences(entity, "references: \(problem)")
     }
     hasRowReferences = true
+    known?.hasTexts.insert(entity)
     tables[entity].referenceTexts = column
   }
 
@@ -151,7 +152,7 @@ extension NodeTableBuilder {
   func noteFilledTexts(_ members: [Int], _ root: Int) {
     for index in members where textRows[index].isEmpty {
       for row in 0..<tables[index].count {
-        if let text = tables[index].referenceText(row) { noteNumber(texts[root].add(text), index, row) }
+        if let text = tables[index].referenceText(row) { noteNumber(mention(text, root: root), index, row) }
       }
     }
   }

@@ -27,12 +27,22 @@ extension NodeTableBuilder {
   }
 
   func encode(_ text: UnsafeBufferPointer<UInt8>, root: Int) -> UInt64 {
-    RawReference.textTag | UInt64(truncatingIfNeeded: texts[root].add(text))
+    RawReference.textTag | UInt64(truncatingIfNeeded: mention(text, root: root))
+  }
+
+  /// Adds a mention of a text, and counts the memory for it: the next ``take(_:at:)`` reports that it is too much.
+  @inline(__always) func mention(_ text: UnsafeBufferPointer<UInt8>, root: Int) -> Int {
+    let before = texts[root].byteCount
+    let mention = texts[root].add(text)
+    let growth = texts[root].byteCount - before
+    if growth > 0 { room -= growth }
+    return mention
   }
 
   /// Notes the string reference of a row.
   func noteText(_ text: UnsafeBufferPointer<UInt8>, _ entity: Int, _ row: Int) {
-    let number = texts[model.records[entity].root].add(text)
+    if known != nil { known?.hasTexts.insert(entity) }
+    let number = mention(text, root: model.records[entity].root)
     textRows[entity].append(
       TextRow(row: UInt32(truncatingIfNeeded: row), number: UInt32(truncatingIfNeeded: number)))
   }
@@ -52,11 +62,12 @@ extension NodeTableBuilder {
 
   private func setReference(_ text: UnsafeBufferPointer<UInt8>, _ entity: Int, _ row: Int) {
     precondition(row >= 0 && row < building[entity].count, "the row does not exist")
-    noteNumber(texts[model.records[entity].root].add(text), entity, row)
+    noteNumber(mention(text, root: model.records[entity].root), entity, row)
   }
 
   /// Notes the string reference of a row, in any order of rows.
   func noteNumber(_ number: Int, _ entity: Int, _ row: Int) {
+    if known != nil { known?.hasTexts.insert(entity) }
     if let last = textRows[entity].last, Int(last.row) > row { unsortedTexts.insert(entity) }
     textRows[entity].append(
       TextRow(row: UInt32(truncatingIfNeeded: row), number: UInt32(truncatingIfNeeded: number)))

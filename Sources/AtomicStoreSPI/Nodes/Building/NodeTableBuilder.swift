@@ -95,6 +95,7 @@ public final class NodeTableBuilder {
   package var leastPart = ParallelWork.leastPart
   /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
+  /// A graph whose columns are shared where the file has the same; nil if there is none.
   var known: Known?
 
   /// Creates a builder of an empty table. The kit does so before a load; create one yourself to test a format.

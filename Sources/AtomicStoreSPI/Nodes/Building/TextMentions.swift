@@ -15,6 +15,9 @@ package struct TextMentions: @unchecked Sendable {
   /// The number of mentions.
   package var count: Int { header?.pointee.count ?? 0 }
 
+  /// The size of the memory for mentions and their texts.
+  var byteCount: Int { header?.pointee.byteCount ?? 0 }
+
   /// Adds a mention, and returns which one it is.
   package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
     if let header { return header.pointee.add(text) }
@@ -84,6 +87,8 @@ private final class MentionMemory: @unchecked Sendable {
     var longCapacity = 0
     /// By mention; nil before nodes are noted.
     var nodes: UnsafeMutablePointer<UInt64>?
+
+    var byteCount: Int { capacity * MemoryLayout<MentionKey>.stride + longCapacity }
   }
   let header: UnsafeMutablePointer<Header>
 
