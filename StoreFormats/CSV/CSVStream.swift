@@ -4,7 +4,8 @@ import StoreCodecs
 /// A large file of our own that is read in pieces, so that its bytes are never all in memory.
 ///
 /// It does not report errors: after anything unexpected nothing was loaded, and reading the whole file says what is
-/// wrong.
+/// wrong. The digest is that of a first pass and the records are read in a second one; that the file did not change in
+/// between is known by its size, its time and its number only.
 struct CSVStream: Sendable {
   /// The beginning of the file.
   let head: CSVFile

@@ -2,6 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
+import StoreCodecs
 import Testing
 
 @testable import BinaryPropertyListStoreFormat
@@ -69,11 +70,11 @@ import Testing
   @Test("a string reference that only the file has leads relationships where the file says", arguments: [false, true])
   func textsInTheFile(_ isToMany: Bool) throws {
     func bytes(hasText: Bool) throws -> [UInt8] {
-      try PropertyListSupport.store { writer throws(PersistentStoreError) in
+      try PropertyListSupport.store { (writer) throws(PersistentStoreError) in
         let links: [Int64] = [3, 3, 1]
         var column = [("references", try writer.packed(links))]
         if isToMany { column.append(("counts", try writer.packed([1, 1, 1] as [UInt32]))) }
-        var more: [(String, BinaryPropertyListWriter.Reference)] = []
+        var more: [(String, PropertyListSupport.Writer.Reference)] = []
         if hasText {
           let texts = try writer.entries([
             ("lengths", try writer.packed([.max, .max, 3] as [UInt32])),
@@ -89,7 +90,8 @@ import Testing
     let known = try PropertyListSupport.open(try bytes(hasText: false))
     try Self.withFile(try bytes(hasText: false)) { path in
       let slot = isToMany ? "Person.friends" : "Person.boss"
-      #expect(Self.shared(known, try Self.load(path, known.model, sharing: known)).contains(slot))
+      let read = try Self.load(path, known.model, sharing: known)
+      #expect(Self.shared(known, read).contains(slot))
     }
     try Self.withFile(try bytes(hasText: true)) { path in
       for other in [known, nil] {

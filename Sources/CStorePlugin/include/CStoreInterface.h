@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "6ba0d2850a4ffe652b9c27a3034f9564fc33cf8416c9f6b03475388c413bc09e"
+#define ASP_INTERFACE "f2609125a662692f5b62aaa281a9b94bf3d4039dd22a683d2da2a1177b854713"

@@ -1,6 +1,5 @@
 import CStoreFiles
 import Glibc
-public import StorePrimitives
 
 /// A directory with any content that is filled under a hidden name beside its place, and moved there in one step. It
 /// vanishes if it is not committed, also if a signal ends the program.
