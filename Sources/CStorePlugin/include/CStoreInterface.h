@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "f2609125a662692f5b62aaa281a9b94bf3d4039dd22a683d2da2a1177b854713"
+#define ASP_INTERFACE "30861c14d5d239a0c693b7f1756a53ed37a40e69ed32a38673a93cd38e2525c6"

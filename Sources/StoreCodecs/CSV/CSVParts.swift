@@ -15,7 +15,9 @@ public enum CSVParts {
 
   /// The offset after the last record that ends in bytes that begin with a record; 0 if none does.
   ///
-  /// - Parameter hasQuotes: False if there are certainly no quotes.
+  /// - Parameters:
+  ///   - bytes: Bytes of a file.
+  ///   - hasQuotes: False if there are certainly no quotes.
   public static func endOfRecords(_ bytes: UnsafeBufferPointer<UInt8>, hasQuotes: Bool) -> Int {
     guard let base = bytes.baseAddress else { return 0 }
     var isQuoted = hasQuotes && quoteCount(bytes, in: 0..<bytes.count) % 2 == 1
@@ -61,8 +63,11 @@ public enum CSVParts {
 
   /// The offset after the first line feed that ends a record.
   ///
-  /// - Parameter isQuoted: Whether the number of quotes before the offset is odd; afterwards, if nil is returned, that
-  ///   before the end.
+  /// - Parameters:
+  ///   - bytes: Bytes of a file.
+  ///   - offset: Where to begin.
+  ///   - isQuoted: Whether the number of quotes before the offset is odd; afterwards, if nil is returned, that before
+  ///     the end.
   public static func recordStart(
     _ bytes: UnsafeBufferPointer<UInt8>, from offset: Int, isQuoted: inout Bool
   ) -> Int? {
