@@ -115,6 +115,26 @@ import Testing
     }
   }
 
+  @Test("string references count as well: their texts, and what finding their objects takes", arguments: [8, 40])
+  func stringReferences(_ length: Int) throws {
+    let model = try Self.model([])
+    func load(_ memory: Int) throws {
+      var limits = StoreLimits()
+      limits.memory = memory
+      let builder = NodeTableBuilder(model: model, limits: limits, inputBytes: 0)
+      let end = String(repeating: "x", count: length - 6)
+      for row in 100_000..<120_000 {
+        try builder.beginNode(entity: 0, reference: .string("\(row)" + end))
+        try builder.set(toOne: .string("100007" + end), slot: 0)
+      }
+      #expect(try builder.finish().count == 20_000)
+    }
+    try load(16 << 20)
+    // The cells alone take less.
+    let error = #expect(throws: PersistentStoreError.self) { try load(3 << 19) }
+    #expect(error?.code == .limitExceeded)
+  }
+
   @Test("the memory limit for values is 32 MB plus 48 times the input, or as the option specifies")
   func amount() throws {
     #expect(StoreLimits().memory(forInput: 0) == 32 << 20)
