@@ -96,7 +96,10 @@ struct Import: ParsableCommand {
       if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
       if let modelPath, !result.dryRun { files.add(try staged(imported.nodes.model, for: modelPath)) }
       let written = try write(imported, sources, store?.1, graph)
-      try files.commit()
+      do { try files.commit() } catch {
+        if !result.dryRun { Diagnostics.say("the store was written; not all of the files beside it were") }
+        throw error
+      }
       try tell(imported, written)
       withExtendedLifetime(store) {}
     }

@@ -68,7 +68,7 @@ final class PendingFiles {
     staged.append(Staged(store))
   }
 
-  /// Adds a model, whose place is reserved.
+  /// Adds a model, whose path is reserved.
   func add(_ model: StagedModel) { models.append(model) }
 
   /// Makes a directory for files, unless there is one. It is removed again if nothing is committed.

@@ -2,8 +2,8 @@ package import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// A model in Xcode's format that is written beside its place. It appears there when it is committed, and vanishes
-/// otherwise.
+/// A model in Xcode's format that is written under a hidden name beside its path. It is moved to the path when it is
+/// committed, and removed otherwise.
 package final class StagedModel {
   private let path: String
   private let overwrite: Bool
@@ -61,7 +61,10 @@ package final class StagedModel {
     try marker.commit()
   }
 
-  /// Puts the model in its place, unless something else appeared there since it was written.
+  /// Moves the model to its path.
+  ///
+  /// - Throws: As the initializers, if another process created a file or directory at the path since the model was
+  ///   written.
   package func commit() throws(PersistentStoreError) {
     try ModelFile.checkTarget(path, overwrite: overwrite)
     try single.take()?.commit()

@@ -4,8 +4,8 @@ import StoreCodecs
 /// A large file of our own that is read in pieces, so that its bytes are never all in memory.
 ///
 /// It does not report errors: after anything unexpected nothing was loaded, and reading the whole file says what is
-/// wrong. The digest is that of a first pass and the records are read in a second one; that the file did not change in
-/// between is known by its size, its time and its number only.
+/// wrong. The file is read twice, for its digest and for its records. Only its size, modification time and inode show
+/// that it did not change in between.
 struct CSVStream: Sendable {
   /// The beginning of the file.
   let head: CSVFile
@@ -51,31 +51,25 @@ struct CSVStream: Sendable {
     }
     guard digest == nil || digest == Digest.text(hash) else { return nil }
     hasQuotes = quotes.contains { $0 > 0 }
-    ranges = try Self.ranges(file, pieces, quotes, sizes)
+    ranges = try CSVParts.ranges(pieces: pieces, quoteCounts: quotes) { offset, isQuoted throws(PersistentStoreError) in
+      try Self.recordStart(in: file, from: offset, isQuoted: isQuoted, sizes)
+    }
   }
 
-  /// As ``CSVParts/ranges(_:pieces:quoteCounts:)``.
-  private static func ranges(
-    _ file: StoreFileReader, _ pieces: [Range<Int>], _ quoteCounts: [Int], _ sizes: StreamSizes
-  ) throws(PersistentStoreError) -> [Range<Int>] {
-    var starts = [0]
-    var quotes = 0
-    for (piece, count) in zip(pieces, quoteCounts) {
-      if piece.lowerBound > 0 {
-        var isQuoted = quotes % 2 == 1
-        var offset = piece.lowerBound
-        var start: Int?
-        _ = try file.readChunks(in: offset..<file.size, size: sizes.head) { (bytes) throws(PersistentStoreError) in
-          let text = bytes.assumingMemoryBound(to: UInt8.self)
-          start = CSVParts.recordStart(text, from: 0, isQuoted: &isQuoted).map { $0 + offset }
-          offset += bytes.count
-          return start == nil
-        }
-        if let start, start > starts[starts.count - 1], start < file.size { starts.append(start) }
-      }
-      quotes += count
+  /// The offset after the first line feed that ends a record, from an offset on; nil if there is none.
+  private static func recordStart(
+    in file: StoreFileReader, from start: Int, isQuoted: Bool, _ sizes: StreamSizes
+  ) throws(PersistentStoreError) -> Int? {
+    var isQuoted = isQuoted
+    var offset = start
+    var found: Int?
+    _ = try file.readChunks(in: start..<file.size, size: sizes.head) { (bytes) throws(PersistentStoreError) in
+      let text = bytes.assumingMemoryBound(to: UInt8.self)
+      found = CSVParts.recordStart(text, from: 0, isQuoted: &isQuoted).map { $0 + offset }
+      offset += bytes.count
+      return found == nil
     }
-    return starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : file.size) }
+    return found
   }
 
   /// Loads the records. False if nothing was loaded.

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "30861c14d5d239a0c693b7f1756a53ed37a40e69ed32a38673a93cd38e2525c6"
+#define ASP_INTERFACE "4515b5bd34de84b2f696d56f8ea71d3f8a95c50448a64cbedc0c479c4fba2190"

@@ -41,17 +41,34 @@ public enum CSVParts {
   public static func ranges(
     _ bytes: UnsafeBufferPointer<UInt8>, pieces: [Range<Int>], quoteCounts: [Int]
   ) -> [Range<Int>] {
+    ranges(pieces: pieces, quoteCounts: quoteCounts) { recordStart(bytes, from: $0, isQuoted: $1) }
+  }
+
+  /// The same for a file that is not in memory.
+  ///
+  /// - Parameters:
+  ///   - pieces: Ranges that follow each other, the first one from 0 and the last one to the end of the file.
+  ///   - quoteCounts: The number of quotes in each of them.
+  ///   - recordStart: Returns the offset after the first line feed that ends a record, from an offset on; nil if there is
+  ///     none. The second argument is whether the number of quotes before the offset is odd.
+  /// - Returns: At most as many ranges as pieces, which cover the file.
+  /// - Throws: The errors of `recordStart`.
+  public static func ranges<Failure: Error>(
+    pieces: [Range<Int>], quoteCounts: [Int],
+    recordStart: (_ offset: Int, _ isQuoted: Bool) throws(Failure) -> Int?
+  ) throws(Failure) -> [Range<Int>] {
+    let size = pieces.last?.upperBound ?? 0
     var starts = [0]
     var quotes = 0
     for (piece, count) in zip(pieces, quoteCounts) {
-      if piece.lowerBound > 0, let start = recordStart(bytes, from: piece.lowerBound, isQuoted: quotes % 2 == 1),
-        start > starts[starts.count - 1], start < bytes.count
+      if piece.lowerBound > 0, let start = try recordStart(piece.lowerBound, quotes % 2 == 1),
+        start > starts[starts.count - 1], start < size
       {
         starts.append(start)
       }
       quotes += count
     }
-    return starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : bytes.count) }
+    return starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : size) }
   }
 
   private static func recordStart(

@@ -2,6 +2,10 @@ public import StorePrimitives
 
 /// Large data objects, which a reader of packed columns may read later than the rest of a file.
 extension BinaryPropertyListReader {
+  /// The marker of a data object whose number of bytes follows as an integer.
+  private static let countedData: UInt8 = 0x4F
+  /// The markers of the integers that such a number can be: of one, two, four and eight bytes.
+  static let countMarkers: ClosedRange<UInt8> = 0x10...0x13
   /// A file with more objects has small columns, or none.
   private static let mostObjects = 1 << 16
 
@@ -48,8 +52,8 @@ extension BinaryPropertyListReader {
 
   /// The range of the bytes of a data object of at least fifteen bytes, from its first bytes; nil for other objects.
   private static func dataRange(_ head: [UInt8], at offset: Int) -> Range<Int>? {
-    guard head.count >= 2, head[0] == 0x4F, 0x10...0x13 ~= head[1] else { return nil }
-    let width = 1 << Int(head[1] & 0x0F)
+    guard head.count >= 2, head[0] == countedData, countMarkers.contains(head[1]) else { return nil }
+    let width = 1 << Int(head[1] - countMarkers.lowerBound)
     guard head.count >= 2 + width else { return nil }
     let count = head.withUnsafeBytes { unsigned($0, at: 2, size: width) }
     guard count <= UInt64(UInt32.max) << 16 else { return nil }

@@ -364,7 +364,7 @@ extension BinaryPropertyListReader {
     if nibble < 15 { return try payload(offset + 1, count: nibble, unit: unit, of: offset, isUsed: isUsed) }
     let place = offset + 1
     try checkRead(place..<place + 1)
-    guard place < tableOffset, bytes[place] & 0xF0 == 0x10, bytes[place] <= 0x13 else {
+    guard place < tableOffset, Self.countMarkers.contains(bytes[place]) else {
       throw malformed("an object's count is not an integer", place)
     }
     let size = 1 << Int(bytes[place] & 0x0F)

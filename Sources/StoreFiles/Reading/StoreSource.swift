@@ -220,7 +220,7 @@ public final class StoreSource: Sendable {
     let base: UnsafeMutableRawPointer
   }
 
-  /// The size in bytes of a member when the source was opened; nil if there is no such member.
+  /// The size in bytes of a directory's member when the source was opened; nil if the source does not contain it.
   public func size(ofMember member: String) -> Int? {
     switch content {
     case .memory(let table): table[ScalarString(member)]?.count

@@ -31,6 +31,13 @@ enum HiddenName {
     return FilePathText.folder(path) + "/" + FilePathText.name(path).dropFirst()
   }
 
+  /// Renames what must not be lost to a name of ``kept(beside:)``, and returns its path; the old one if that fails.
+  static func keep(_ path: String, beside target: String) -> String {
+    let kept = kept(beside: target)
+    guard (try? SystemCall.status(path, followLinks: false)) != nil, rename(path, kept) == 0 else { return path }
+    return kept
+  }
+
   /// The process that created a name of this kind; nil for other names. Version 0.1 wrote only the process number.
   static func owner(of name: String) -> ProcessIdentity? {
     guard name.hasSuffix(suffix), let range = lastMarker(in: name) else { return nil }

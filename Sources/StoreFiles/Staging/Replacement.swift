@@ -210,11 +210,7 @@ struct Replacement: Sendable {
   }
 
   /// Gives what must not be lost a name that no later save removes.
-  private func keep(_ path: String) -> String {
-    let kept = HiddenName.kept(beside: targetPath)
-    guard (try? SystemCall.status(path, followLinks: false)) != nil, rename(path, kept) == 0 else { return path }
-    return kept
-  }
+  private func keep(_ path: String) -> String { HiddenName.keep(path, beside: targetPath) }
 
   private func notRolledBack(_ cause: PersistentStoreError, _ what: String) -> PersistentStoreError {
     PersistentStoreError(.notRolledBack, "\(cause.message); \(what)", at: StoreLocation(file: targetPath))

@@ -1,56 +1,53 @@
 import CStoreFiles
 import Glibc
 
-/// A directory with any content that is filled under a hidden name beside its place, and moved there in one step. It
-/// vanishes if it is not committed, also if a signal ends the program.
+/// A directory with any content that is written under a hidden name beside its target, and moved to the target in one
+/// step. It is removed if it is not committed, also if a signal ends the program.
 package final class StagedDirectory {
-  /// Where it is filled.
+  /// The path under which it is written.
   package let path: String
   private let target: String
+  /// Keeps processes of other containers from removing the directory as a stale one.
+  private let hold: Int32?
+  /// Whether the directory at ``path`` was created here, so that it may be removed.
+  private var isOurs = true
 
-  /// Makes the directory.
+  /// Creates the directory.
   ///
-  /// - Parameter target: Its place.
+  /// - Parameter target: The path that it is moved to.
   package init(target: String) throws(PersistentStoreError) {
     self.target = target
     path = HiddenName.staged(beside: target)
     let code = StagedItems.makeDirectory(path, mode: 0o777)
+    hold = code == 0 ? StagedItems.hold(path) : nil
     guard code == 0 else { throw SystemCall.error(code, "create the directory", target) }
   }
 
   deinit {
-    SystemCall.removeTree(path)
+    if isOurs { SystemCall.removeTree(path) }
     StagedItems.remove(path)
+    if let hold { DatabaseFileHold.close(hold) }
   }
 
-  /// Moves the directory to its place.
+  /// Moves the directory to the target.
   ///
-  /// - Parameter check: Throws if what is there must not be replaced. It is called with the place, and again with where
-  ///   it was moved to: another program may have added something in between.
-  /// - Throws: What `check` throws; `.alreadyExists` for what appears at a place where nothing was.
+  /// - Parameter check: Throws if a directory must not be replaced. It is called with the target, and again with the
+  ///   path that the replaced directory was moved to: another process may have added a file in between.
+  /// - Throws: The errors of `check`, after which the target is as it was; `.alreadyExists` if there was nothing at the
+  ///   target and another process created it; `.notRolledBack` if the replaced directory could not be moved back: the
+  ///   error names its path.
   package func commit(
     _ check: (_ old: String) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
     StagedItems.beginMoving()
     defer { StagedItems.endMoving() }
-    guard try SystemCall.status(target, followLinks: false) != nil else { return try publish() }
-    try check(target)
-    // What is moved out is the user's until it was checked.
-    StagedItems.keep(path)
-    if asf_exchange(path, target) == 0 {
-      do throws(PersistentStoreError) { try check(path) } catch {
-        // As it was.
-        if asf_exchange(path, target) == 0 { StagedItems.add(path) }
-        throw error
-      }
-      return StagedItems.add(path)
+    if try SystemCall.status(target, followLinks: false) == nil {
+      try publish()
+    } else {
+      try check(target)
+      try replace(check)
     }
-    let error = errno
-    StagedItems.add(path)
-    guard SystemCall.isUnsupported(error) else {
-      throw SystemCall.error(error, "exchange the old directory and the new", target)
-    }
-    try replace(check)
+    try SystemCall.syncFolder(FilePathText.folder(target), of: target)
   }
 
   private func publish() throws(PersistentStoreError) {
@@ -61,8 +58,32 @@ package final class StagedDirectory {
     throw SystemCall.error(errno, "rename", target)
   }
 
-  /// In two steps, on a file system that cannot exchange names.
   private func replace(
+    _ check: (_ old: String) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    // A signal must not remove the replaced directory before it was checked.
+    StagedItems.keep(path)
+    guard asf_exchange(path, target) == 0 else {
+      let error = errno
+      StagedItems.add(path)
+      guard SystemCall.isUnsupported(error) else {
+        throw SystemCall.error(error, "exchange the old directory and the new", target)
+      }
+      return try replaceInTwoSteps(check)
+    }
+    do throws(PersistentStoreError) { try check(path) } catch {
+      guard asf_exchange(path, target) == 0 else {
+        isOurs = false
+        throw notRolledBack(error, HiddenName.keep(path, beside: target))
+      }
+      StagedItems.add(path)
+      throw error
+    }
+    StagedItems.add(path)
+  }
+
+  /// On a file system that cannot exchange names.
+  private func replaceInTwoSteps(
     _ check: (_ old: String) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
     let old = HiddenName.kept(beside: target)
@@ -71,9 +92,14 @@ package final class StagedDirectory {
       try check(old)
       try publish()
     } catch {
-      rename(old, target)
+      guard rename(old, target) == 0 else { throw notRolledBack(error, old) }
       throw error
     }
     SystemCall.removeTree(old)
+  }
+
+  private func notRolledBack(_ cause: PersistentStoreError, _ old: String) -> PersistentStoreError {
+    PersistentStoreError(
+      .notRolledBack, "\(cause.message); the replaced directory is kept at \(old)", at: StoreLocation(file: target))
   }
 }

@@ -47,7 +47,7 @@ enum StagedItems {
 
   /// Lists a directory's path and makes the directory.
   ///
-  /// - Parameter mode: Its permissions, less what the process does not grant.
+  /// - Parameter mode: Its permissions, without those in the umask of the process.
   /// - Returns: 0, or the system's error number.
   static func makeDirectory(_ path: String, mode: mode_t = 0o700) -> Int32 {
     beginMoving()

@@ -29,10 +29,11 @@ final class MentionJoin: @unchecked Sendable {
   private let starts: UnsafeMutablePointer<Int>
   private let entries: UnsafeMutableRawPointer
 
-  /// What finding the nodes takes meanwhile, for each mention: an entry, and the node that is found.
-  static let bytesPerMention = MemoryLayout<Entry>.stride + 8
+  /// The maximum number of bytes that finding the nodes needs for each mention: an entry, its node, and if all mentions
+  /// are in one part, the node once more and up to four numbers in the part's table.
+  static let bytesPerMention = MemoryLayout<Entry>.stride + 8 + 8 + 4 * MemoryLayout<UInt32>.stride
 
-  /// The tables of so many mentions are in the second-level cache.
+  /// The table of a part with that many mentions fits in the second-level cache.
   private static let partCount = 1 << 14
 
   /// - Parameters:

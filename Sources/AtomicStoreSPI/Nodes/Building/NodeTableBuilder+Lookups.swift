@@ -65,7 +65,7 @@ extension NodeTableBuilder {
 
   /// Finds the nodes of all string references that are mentioned. Returns false if two nodes have the same.
   ///
-  /// - Throws: `.limitExceeded` if there is no room for what that takes meanwhile.
+  /// - Throws: `.limitExceeded` if that needs more memory than the limit allows.
   private func resolveTexts(_ members: [Int], _ mentions: TextMentions) throws(PersistentStoreError) -> Bool {
     guard mentions.count > 0 else { return true }
     guard room >= mentions.count * MentionJoin.bytesPerMention else {
