@@ -64,6 +64,15 @@ import Testing
     }
   }
 
+  @Test("an import that fails after the store was written says so")
+  func afterTheStore() throws {
+    let folder = try Folder()
+    try "id,n\n1,1\n1,x\n".write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
+    let result = try Command.shell("\"$0\" import T=t.csv -o x.xml --reject - >&-", in: folder.path)
+    #expect(result.code == 74 && result.errors.contains("the store was written"), "\(result.code) \(result.errors)")
+    #expect(folder.names.sorted() == ["t.csv", "x.xml"], "\(folder.names)")
+  }
+
   @Test(
     "a comparison of different types in a column is refused like one in a predicate",
     arguments: ["SUBQUERY(books, $b, $b.title == 5).@count", "TERNARY(name == 5, 1, 2)"])

@@ -49,8 +49,8 @@ public enum CSVParts {
   /// - Parameters:
   ///   - pieces: Ranges that follow each other, the first one from 0 and the last one to the end of the file.
   ///   - quoteCounts: The number of quotes in each of them.
-  ///   - recordStart: Returns the offset after the first line feed that ends a record, from an offset on; nil if there is
-  ///     none. The second argument is whether the number of quotes before the offset is odd.
+  ///   - recordStart: Returns the offset after the first line feed that ends a record, from an offset on; nil if there
+  ///     is none. The second argument is whether the number of quotes before the offset is odd.
   /// - Returns: At most as many ranges as pieces, which cover the file.
   /// - Throws: The errors of `recordStart`.
   public static func ranges<Failure: Error>(
