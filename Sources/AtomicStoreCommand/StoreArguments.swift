@@ -69,16 +69,21 @@ package struct SourceOptions: ParsableArguments {
   ///   - commonModel: The model, if it was read before.
   ///   - inParts: Whether an incremental store is asked for objects as they are needed, not read as a whole.
   ///   - other: A store that it is compared with.
+  ///   - properties: Which properties are needed; nil for all.
   func open(
     _ path: String, checksInverses: Bool = true, commonModel: ManagedObjectModel? = nil, inParts: Bool = false,
-    comparedWith other: PersistentStore? = nil
+    comparedWith other: PersistentStore? = nil, properties: PropertyChoice? = nil
   ) throws -> (PersistentStoreCoordinator, PersistentStore) {
     try InstalledFormats.check(type: from)
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try commonModel ?? loadModel(for: path), registry: InstalledFormats.registry)
     coordinator.readsIncrementalStoresWhole = !inParts
     coordinator.similarNodes = other?.nodes
-    defer { coordinator.similarNodes = nil }
+    coordinator.propertiesToRead = properties
+    defer {
+      coordinator.similarNodes = nil
+      coordinator.propertiesToRead = nil
+    }
     let input = try Input.path(for: path)
     defer { Input.discard() }
     let options = try self.options()

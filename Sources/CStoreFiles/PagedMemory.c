@@ -15,7 +15,8 @@
 #define LEAST_BLOCK ((size_t)256 << 10)
 // Greater blocks have an area of their own, which the system can move instead of copying it.
 #define GREATEST_PART ((size_t)4 << 20)
-// How much is freed before free memory is given back.
+// How much is freed before free memory is given back: an eighth of what is used, within these limits.
+#define LEAST_KEPT ((size_t)8 << 20)
 #define GREATEST_KEPT ((size_t)64 << 20)
 
 #if defined(__has_feature)
@@ -28,6 +29,7 @@
 // Sanitizers know the borders of malloc's blocks only.
 void *asf_paged_resize(void *block, size_t bytes) { return realloc(block, bytes > 0 ? bytes : 1); }
 void asf_paged_free(void *block) { free(block); }
+void asf_paged_advise(void *start, size_t bytes, bool is_large) {}
 void asf_paged_trim(void) {}
 void asf_trim_all(void) { malloc_trim(0); }
 size_t asf_paged_size(void) { return 0; }
@@ -183,6 +185,12 @@ static void *allocate(size_t bytes) {
   return add_area(0) == NULL ? NULL : find(pages);
 }
 
+static int keeps_too_much(void) {
+  size_t kept = used_bytes / 8;
+  if (kept < LEAST_KEPT) kept = LEAST_KEPT;
+  return freed_bytes > (kept < GREATEST_KEPT ? kept : GREATEST_KEPT);
+}
+
 static void release(struct area *area, void *block) {
   if (area->own_bytes > 0) {
     used_bytes -= area_length(area);
@@ -192,7 +200,7 @@ static void release(struct area *area, void *block) {
   uint32_t page = (uint32_t)(((char *)block - area->base) / PAGE);
   free_run(area, page, area->runs[page].pages);
   if (area->used_pages == 0) remove_area(area);
-  else if (freed_bytes > GREATEST_KEPT) clean_all();
+  else if (keeps_too_much()) clean_all();
 }
 
 /// Changes the size of a block in its place, or moves an area of its own. Null if that is not possible.
@@ -267,6 +275,13 @@ void asf_paged_free(void *block) {
   if (area != NULL) release(area, block);
   release_lock();
   if (area == NULL) free(block);
+}
+
+void asf_paged_advise(void *start, size_t bytes, bool is_large) {
+  if (bytes < LARGE_PAGE) return;
+  size_t before = (LARGE_PAGE - (uintptr_t)start % LARGE_PAGE) % LARGE_PAGE;
+  size_t whole = (bytes - before) / LARGE_PAGE * LARGE_PAGE;
+  if (whole > 0) madvise((char *)start + before, whole, is_large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 void asf_paged_trim(void) {

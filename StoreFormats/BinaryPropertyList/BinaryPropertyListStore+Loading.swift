@@ -117,11 +117,16 @@ extension BinaryPropertyListStore {
     let columns = try node.require("columns")
     var found: [StoredColumn] = []
     var seen: Set<Int> = []
+    var leftOut: Set<ScalarString> = []
     let count = try columns.count()
     for position in 0..<count {
       let (key, value) = try columns.reader.entry(position, of: columns.object)
       let name = try columns.reader.string(of: key)
       guard let slot = entity.slot(named: name) else {
+        if nodes.leavesOut(property: name, entity: entity.index) {
+          guard leftOut.insert(ScalarString(name)).inserted else { throw columns.malformed("names '\(name)' twice") }
+          continue
+        }
         throw PersistentStoreError(
           .modelMismatch, "the store has a property '\(name)' that the model does not have",
           at: StoreLocation(property: name))

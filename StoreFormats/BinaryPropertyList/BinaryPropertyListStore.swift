@@ -10,7 +10,7 @@ public struct BinaryPropertyListStore: AtomicStore {
   public static let storeType = "BinaryPropertyList"
   public static let traits = StoreTraits(
     summary: "a binary property list with packed columns, the fastest to load",
-    fileExtensions: ["plist", "bplist", "binarystore"])
+    fileExtensions: ["plist", "bplist", "binarystore"], leavesOutProperties: true)
 
   /// The first string of the file, directly after the header, so that the format can be recognised from the first
   /// bytes.

@@ -140,6 +140,8 @@ extension Harness {
     Lie(trait: "writes", fault: "cannotWrite", check: "TRA-08"),
     Lie(trait: "keepsDecimals", fault: "deniesDecimals", check: "TRA-09"),
     Lie(trait: "keepsDecimals", fault: "decimalViaDouble", check: "TRA-09"),
+    Lie(trait: "leavesOutProperties", fault: "refusesToLeaveOut", check: "TRA-11"),
+    Lie(trait: "leavesOutProperties", fault: "leavesObjectsOut", check: "TRA-11"),
   ]
 
   @Test("a trait that denies what works, or promises what does not, is found", arguments: lies)

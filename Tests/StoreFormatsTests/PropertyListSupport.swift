@@ -37,7 +37,8 @@ enum PropertyListSupport {
 
   /// A store of `Person` with the entities that the body writes, however odd they are.
   static func store(
-    maximumObjectCount: Int = 4096, _ entities: (inout Writer) throws(PersistentStoreError) -> Writer.Reference
+    maximumObjectCount: Int = 4096, model: ModelDescription = person,
+    _ entities: (inout Writer) throws(PersistentStoreError) -> Writer.Reference
   ) throws -> [UInt8] {
     let output = Output()
     var writer = try Writer(maximumObjectCount: maximumObjectCount) { (bytes) throws(PersistentStoreError) in
@@ -49,7 +50,7 @@ enum PropertyListSupport {
     top.append((try writer.string("UUID"), try writer.string("B4FC79D0-E654-43EF-9020-A5273B3F104A")))
     top.append((try writer.string("lastReference"), try writer.integer(9)))
     top.append((try writer.string("metadata"), try writer.dictionary([])))
-    top.append((try writer.string("model"), try writer.value(person.propertyList)))
+    top.append((try writer.string("model"), try writer.value(model.propertyList)))
     top.append((try writer.string("entities"), try entities(&writer)))
     try writer.finish(top: try writer.dictionary(top))
     return output.bytes

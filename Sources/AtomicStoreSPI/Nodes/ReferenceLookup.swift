@@ -2,6 +2,8 @@ import Synchronization
 
 /// Maps references to nodes, for one entity hierarchy.
 struct ReferenceLookup: Sendable {
+  /// The references of a store that was loaded, if they are consecutive and none was removed since.
+  private var runs = ReferenceRuns()
   /// An array, starting at the least reference, for references that are close together, as consecutive numbers are.
   private var base: Int64 = 0
   private var dense: [UInt64] = []
@@ -14,6 +16,11 @@ struct ReferenceLookup: Sendable {
   private(set) var count = 0
 
   init() {}
+
+  init(_ runs: ReferenceRuns) {
+    self.runs = runs
+    count = runs.count
+  }
 
   /// Reserves room for `count` integer references from `least` to `greatest`: in the array if little of it is wasted.
   init(expecting count: Int, least: Int64, greatest: Int64) {
@@ -37,6 +44,7 @@ struct ReferenceLookup: Sendable {
   private static func greatestSpread(_ count: Int) -> Int64 { Int64(count) * 4 + 64 }
 
   @inline(__always) subscript(number: Int64) -> NodeHandle? {
+    if !runs.isEmpty, let node = runs[number] { return node }
     let (place, overflow) = number.subtractingReportingOverflow(base)
     if !overflow, place >= 0, place < Int64(dense.count) {
       let bits = dense[Int(place)]
@@ -61,6 +69,24 @@ struct ReferenceLookup: Sendable {
     }
   }
 
+  /// Moves the references of runs to the array, from which one can be removed.
+  private mutating func takeRuns() {
+    let all = runs.all
+    guard let first = all.first, let last = all.last else { return }
+    var table = Self(expecting: runs.count, least: first.first, greatest: last.first + Int64(last.count - 1))
+    for run in all {
+      for place in 0..<run.count {
+        _ = table.insert(run.first + Int64(place), NodeHandle(entity: run.node.entity, row: run.node.row + place))
+      }
+    }
+    // What was added since.
+    for (place, bits) in dense.enumerated() where bits != NodeHandle.nullBits {
+      _ = table.insert(base + Int64(place), NodeHandle(bits: bits))
+    }
+    sparse.forEach { _ = table.insert($0, NodeHandle(bits: $1)) }
+    (runs, base, dense, sparse) = (ReferenceRuns(), table.base, table.dense, table.sparse)
+  }
+
   /// Makes the table of string references that can change.
   private mutating func takeTexts() {
     guard let columns else { return }
@@ -77,7 +103,7 @@ struct ReferenceLookup: Sendable {
     let (place, overflow) = number.subtractingReportingOverflow(base)
     if !overflow, place >= 0, place < Int64(dense.count) {
       dense[Int(place)] = handle.bits
-    } else if !overflow, place >= 0, place < Self.greatestSpread(count) {
+    } else if !overflow, place >= 0, place < Self.greatestSpread(count - runs.count) {
       // Some numbers that are not used take less room than a dictionary.
       while Int64(dense.count) < place { dense.append(NodeHandle.nullBits) }
       dense.append(handle.bits)
@@ -113,6 +139,7 @@ struct ReferenceLookup: Sendable {
     count -= 1
     switch reference {
     case .integer(let number):
+      if !runs.isEmpty, runs[number] != nil { takeRuns() }
       let (place, overflow) = number.subtractingReportingOverflow(base)
       if !overflow, place >= 0, place < Int64(dense.count), dense[Int(place)] != NodeHandle.nullBits {
         dense[Int(place)] = NodeHandle.nullBits

@@ -38,6 +38,11 @@ package struct SparseNodes: Sendable {
     }
   }
 
+  /// Calls a closure for each number with a node, in no particular order.
+  func forEach(_ body: (Int64, UInt64) -> Void) {
+    for entry in entries where entry.bits != Self.free && entry.bits != Self.removed { body(entry.number, entry.bits) }
+  }
+
   private mutating func set(_ number: Int64, _ bits: UInt64) {
     if (used + 1) * 4 > entries.count * 3 { grow(for: count + 1) }
     var place = hash(number)

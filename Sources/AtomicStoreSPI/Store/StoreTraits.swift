@@ -55,6 +55,10 @@ public struct StoreTraits: Sendable {
   /// and calls neither ``AtomicStore/load(_:into:)`` nor ``AtomicStore/save(_:to:)``. Defaults to false. See
   /// ``InMemoryStore``.
   public var isInProcess: Bool
+  /// Whether ``AtomicStore/load(_:into:)`` reads only the properties that ``NodeTableBuilder/model`` has, and passes
+  /// over others for which ``NodeTableBuilder/leavesOut(property:entity:)`` is true. Defaults to false. Worth it where
+  /// they can be passed over without being read.
+  public var leavesOutProperties: Bool
   /// Attribute types (names as in model files) that the format cannot store.
   public var unsupportedTypes: [String]
   /// The options for reading. Another option is refused if a store is only read.
@@ -70,7 +74,7 @@ public struct StoreTraits: Sendable {
     keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
     isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],
-    writeOptions: [StoreOption] = [], isInProcess: Bool = false
+    writeOptions: [StoreOption] = [], isInProcess: Bool = false, leavesOutProperties: Bool = false
   ) {
     self.summary = summary
     self.fileExtensions = fileExtensions
@@ -88,6 +92,7 @@ public struct StoreTraits: Sendable {
     self.readOptions = readOptions
     self.writeOptions = writeOptions
     self.isInProcess = isInProcess
+    self.leavesOutProperties = leavesOutProperties
   }
 }
 

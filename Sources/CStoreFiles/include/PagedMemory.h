@@ -1,5 +1,6 @@
 #ifndef ATOMIC_STORE_KIT_PAGEDMEMORY_H
 #define ATOMIC_STORE_KIT_PAGEDMEMORY_H
+#include <stdbool.h>
 #include <stddef.h>
 
 /// Memory for columns. Blocks of 256 KB and more are parts of areas that begin at a large page, which the system is asked
@@ -11,6 +12,9 @@ void *_Nullable asf_paged_resize(void *_Nullable block, size_t bytes);
 
 /// Releases a block; null does nothing.
 void asf_paged_free(void *_Nullable block);
+
+/// Asks for large pages, or for small ones, for the whole large pages within a part of a block that is not used yet.
+void asf_paged_advise(void *_Nullable start, size_t bytes, bool is_large);
 
 /// Gives back to the system what is free within areas.
 void asf_paged_trim(void);

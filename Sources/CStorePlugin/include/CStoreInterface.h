@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4515b5bd34de84b2f696d56f8ea71d3f8a95c50448a64cbedc0c479c4fba2190"
+#define ASP_INTERFACE "9d3e4e8d8aff16f05bae61f042931283a2aa3a816f54b343a6e7ff38bd850b7d"

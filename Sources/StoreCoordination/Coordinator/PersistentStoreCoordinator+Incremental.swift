@@ -16,6 +16,14 @@ extension PersistentStoreCoordinator {
     set { state.withLock { $0.similarNodes = newValue } }
   }
 
+  /// Which properties are read of stores that are added from now on read-only, by name; nil for all. The model of such
+  /// a store has only these. Formats that cannot leave properties out read all; so do stores with a model of their
+  /// coordinator's.
+  package var propertiesToRead: PropertyChoice? {
+    get { state.withLock { $0.propertiesToRead } }
+    set { state.withLock { $0.propertiesToRead = newValue } }
+  }
+
   /// Saves the part of the work that concerns incremental stores, each in one transaction.
   ///
   /// - Returns: The versions of the saved rows for each, or nil if one was overtaken.

@@ -23,6 +23,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var readsIncrementalStoresWhole = false
     /// What stores that are added are compared with.
     var similarNodes: NodeTable?
+    /// Which properties of stores that are added are read; nil for all.
+    var propertiesToRead: PropertyChoice?
     /// Notices what others save; nil if nobody asked for it.
     var watcher: StoreWatcher?
     var remoteChangeInterval = 1.0
@@ -181,7 +183,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
       let place = try opening.inspect()
       try refuseTwice(place, path)
       var opening = opening
-      opening.similarNodes = state.withLock { $0.similarNodes }
+      (opening.similarNodes, opening.propertiesToRead) = state.withLock { ($0.similarNodes, $0.propertiesToRead) }
       store = PersistentStore(
         try opening.open(place), path: path, configurationName: opening.configurationName,
         isReadOnly: opening.isReadOnly)

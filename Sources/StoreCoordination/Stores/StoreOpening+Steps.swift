@@ -52,7 +52,9 @@ extension StoreOpening {
       let (_, limits, rules, _) = try ownOptions()
       try checkSize(of: source, limits)
       var metadata = try readMetadata(&format, source, formatType)
-      let model = try resolveModel(&format, source, metadata)
+      let whole = try resolveModel(&format, source, metadata)
+      let part = partToRead(of: whole, formatType, rules)
+      let model = part ?? whole
       metadata.model = model.description
       if rules.danglingReferences == .keepAsText, !format.traits.keepsMetadata {
         throw PersistentStoreError(
@@ -60,6 +62,7 @@ extension StoreOpening {
           at: StoreLocation(file: path))
       }
       let builder = NodeTableBuilder(model: model, file: path, limits: limits, inputBytes: try source.totalSize())
+      if part != nil { builder.wholeModel = whole }
       builder.rules = rules
       builder.inverseHandling = checksInverses ? .enforce : .derive
       if let similarNodes { builder.share(similarNodes) }
@@ -71,6 +74,7 @@ extension StoreOpening {
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       var opening = self
       opening.similarNodes = nil
+      opening.propertiesToRead = nil
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
@@ -79,6 +83,17 @@ extension StoreOpening {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
     }
+  }
+
+  /// The model of the properties that are read; nil for all. A store that is read in part is never written, and has
+  /// its own model: others must match it as a whole.
+  private func partToRead(
+    of whole: ManagedObjectModel, _ formatType: any AtomicStore.Type, _ rules: RelationshipRules
+  ) -> ManagedObjectModel? {
+    guard let propertiesToRead, formatType.traits.leavesOutProperties, isReadOnly, model == nil, similarNodes == nil,
+      rules.damagedObjects == .refuse
+    else { return nil }
+    return propertiesToRead(whole).flatMap { whole.part(withPropertiesNamed: $0) }
   }
 
   /// Creates a new store: nothing is written except, if there is no file, an empty file that reserves the path.

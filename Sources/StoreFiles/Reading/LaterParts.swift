@@ -5,12 +5,17 @@ import Synchronization
 final class LaterParts: Sendable {
   /// In ascending order; none overlaps another.
   private let parts: [Range<Int>]
-  /// Whether each part is in memory. Locked while one is read, so that who finds it read may use it.
-  private let areRead: Mutex<[Bool]>
+  private let states: [State]
   private let descriptor: Int32
   /// The file when it was opened.
   private let identity: FileIdentity
   private let path: String
+
+  /// Whether a part is in memory. Locked while it is read, so that who finds it read may use it; other parts can be
+  /// read meanwhile.
+  private final class State: Sendable {
+    let isRead = Mutex(false)
+  }
 
   /// - Parameter descriptor: The open file. It is opened again for this object.
   init(_ parts: [Range<Int>], of descriptor: Int32, _ status: stat, _ path: String) throws(PersistentStoreError) {
@@ -20,15 +25,14 @@ final class LaterParts: Sendable {
     self.parts = parts
     self.path = path
     self.descriptor = own
-    areRead = Mutex([Bool](repeating: false, count: parts.count))
+    states = parts.map { _ in State() }
   }
 
   deinit { DatabaseFileHold.close(descriptor) }
 
   /// Whether a part that overlaps a range is not in memory.
   func isMissing(_ range: Range<Int>) -> Bool {
-    let indices = indices(of: range)
-    return !indices.isEmpty && areRead.withLock { areRead in indices.contains { !areRead[$0] } }
+    indices(of: range).contains { index in states[index].isRead.withLock { !$0 } }
   }
 
   /// The parts that overlap a range. A file may have many parts, and is asked about each object.
@@ -48,11 +52,13 @@ final class LaterParts: Sendable {
   func read(_ range: Range<Int>, into base: UnsafeMutableRawPointer) throws(PersistentStoreError) {
     for index in indices(of: range) {
       let target = Target(start: base + parts[index].lowerBound)
-      try areRead.withLock { areRead throws(PersistentStoreError) in
-        if areRead[index] { return }
+      try states[index].isRead.withLock { isRead throws(PersistentStoreError) in
+        if isRead { return }
+        PagedMemory.useLargePages(
+          true, for: UnsafeMutableRawBufferPointer(start: target.start, count: parts[index].count))
         try copy(parts[index], to: target.start)
         try checkUnchanged()
-        areRead[index] = true
+        isRead = true
       }
     }
   }

@@ -26,6 +26,10 @@ public final class StoreBytes: @unchecked Sendable {
     }
     base = memory
     self.later = later
+    // Little of the memory may be used, but something of most large pages.
+    if later != nil {
+      PagedMemory.useLargePages(false, for: UnsafeMutableRawBufferPointer(start: memory, count: capacity))
+    }
     do {
       count = try fill(base)
     } catch {

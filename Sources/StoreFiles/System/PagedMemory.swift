@@ -14,6 +14,12 @@ package enum PagedMemory {
   /// Releases a block.
   package static func free(_ block: UnsafeMutableRawPointer) { asf_paged_free(block) }
 
+  /// Says whether the part of a block from its first large page to its last one is to be in large pages: not where
+  /// little of each will be used. Without effect on memory that is in use already, and on small blocks.
+  package static func useLargePages(_ isWanted: Bool, for part: UnsafeMutableRawBufferPointer) {
+    asf_paged_advise(part.baseAddress, part.count, isWanted)
+  }
+
   /// Gives memory back to the system that was kept for the next blocks.
   package static func trim() { asf_paged_trim() }
 

@@ -47,8 +47,7 @@ extension ObjectLoader {
       guard forms[root] == .unknown || forms[root] == part.forms[root] else { return false }
       forms[root] = part.forms[root]
     }
-    if !part.numbersAscend { numbersAscend = false }
-    for index in 0..<part.numberCount { note(part.numbers[index]) }
+    numbers.append(part.numbers)
     for index in plans.indices {
       guard let other = part.plans[index] else { continue }
       if plans[index] == nil, other.isOwner {

@@ -45,11 +45,8 @@ final class ObjectLoader: DocumentReader {
   private var serial = 0
   var slot = -1
   private var valueType = AttributeType.undefined
-  /// The numbers of all objects, in raw memory: an array in a class is checked for exclusive access at each append.
-  var numbers: UnsafeMutablePointer<Int64>
-  var numberCount = 0
-  var numberCapacity = 1024
-  var numbersAscend = true
+  /// The numbers of all objects.
+  let numbers = NumberLog()
   /// The least duplicate number.
   private(set) var duplicate: Int64?
   private let noSlots: UnsafeMutablePointer<SlotPlan>
@@ -85,7 +82,6 @@ final class ObjectLoader: DocumentReader {
     forms.initialize(repeating: .unknown, count: count + 1)
     plans = Array(repeating: nil, count: count)
     noSlots = .allocate(capacity: 1)
-    numbers = .allocate(capacity: numberCapacity)
     slots = noSlots
     slotNames = .passUnretained(entityNames)
     super.init(file: file)
@@ -95,7 +91,6 @@ final class ObjectLoader: DocumentReader {
     for case let plan? in plans where plan.isOwner { plan.slots.deallocate() }
     noSlots.deallocate()
     forms.deallocate()
-    numbers.deallocate()
   }
 
   static func table(
@@ -187,28 +182,14 @@ final class ObjectLoader: DocumentReader {
     }
     // The kit leaves out the second of two objects with one reference; Core Data's rule for other hierarchies is
     // relaxed.
-    guard !numbersAscend, !skipsDamagedObjects else { return }
-    guard let least = Duplicates.least(in: UnsafeBufferPointer(start: numbers, count: numberCount)) else { return }
+    guard !skipsDamagedObjects, let least = numbers.leastDuplicate() else { return }
     duplicate = least
     throw PersistentStoreError(
       .duplicateReference, "two objects have the id z\(least)", at: StoreLocation(reference: "z\(least)"))
   }
 
   /// The kit detects duplicates within a hierarchy; across hierarchies they are detected here.
-  @inline(__always) func note(_ number: Int64) {
-    if numberCount > 0, number <= numbers[numberCount - 1] { numbersAscend = false }
-    if numberCount == numberCapacity { growNumbers() }
-    numbers[numberCount] = number
-    numberCount += 1
-  }
-
-  private func growNumbers() {
-    let bigger = UnsafeMutablePointer<Int64>.allocate(capacity: numberCapacity * 2)
-    bigger.update(from: numbers, count: numberCount)
-    numbers.deallocate()
-    numbers = bigger
-    numberCapacity *= 2
-  }
+  @inline(__always) func note(_ number: Int64) { numbers.add(number) }
 
   @inline(__always) func use(_ form: IdentifierForm, of root: Int) throws(PersistentStoreError) {
     // If damaged objects are left out, an identifier of the other form costs no object: its number is what counts.

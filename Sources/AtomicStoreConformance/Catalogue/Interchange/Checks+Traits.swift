@@ -172,6 +172,14 @@ extension Checks {
       try check.expectWrittenAnewOnly()
     },
     CheckDefinition(
+      "TRA-11", "leavesOutProperties is true of it",
+      from: "\(kit): a program that asks for one property need not read the others",
+      by: "each property is read alone, and some and none of them, of a store that has its model",
+      causes: ["what is left out is refused", "what follows something that is left out is lost"],
+      catches: ["refusesToLeaveOut", "leavesObjectsOut"],
+      demand: { $0.isSelfDescribing ? .applies : .notApplicable("isSelfDescribing is false") }
+    ) { check in try check.expectPartsRead() },
+    CheckDefinition(
       "PRO-01", "A store leaves standard output alone", profile: .interop,
       from: "\(kit): standard output is where the command writes a store that was asked for with “-”",
       by: "a store is saved, changed and read, each in a process whose standard output is watched",

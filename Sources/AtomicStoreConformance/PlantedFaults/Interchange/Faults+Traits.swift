@@ -48,6 +48,11 @@ extension Faults {
     anew("savesWhatItRefuses", "is called for a save that its traits refuse") { hooks in
       hooks.calls = { $0 + [SpyCall(what: .save)] }
     },
+    partial("refusesToLeaveOut", "says that it leaves properties out, and refuses a store that has them") {
+      () throws(PersistentStoreError) in
+      throw PersistentStoreError(.modelMismatch, "the store has a property that the model does not have")
+    },
+    partial("leavesObjectsOut", "leaves the objects out with the properties") {},
     Fault("talksOnStandardOutput", "says on standard output that it saves") { hooks in
       hooks.beforeSave = { _, _ in _ = write(1, "saving\n", 7) }
     },
@@ -64,6 +69,24 @@ extension Faults {
         return traits
       }
       set(&hooks)
+    }
+  }
+
+  /// A fault of a store that says it reads some properties without the others: what it does instead.
+  private static func partial(
+    _ name: String, _ text: String, _ load: @escaping @Sendable () throws(PersistentStoreError) -> Void
+  ) -> Fault {
+    Fault(name, text) { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.leavesOutProperties = true
+        return traits
+      }
+      hooks.load = { _, nodes throws(PersistentStoreError) in
+        guard nodes.wholeModel != nil else { return false }
+        try load()
+        return true
+      }
     }
   }
 

@@ -18,7 +18,7 @@ extension NodeTableBuilder {
 
   /// Whether the load gains if large columns are left out of a file's bytes until they are filled: see
   /// `StoreSource.bytes(ofMember:later:)`.
-  public var readsColumnsLater: Bool { known != nil }
+  public var readsColumnsLater: Bool { known != nil || wholeModel != nil }
 
   /// Shares columns with a graph where the file has the same. Without effect if the models differ.
   package func share(_ nodes: NodeTable) {

@@ -2,10 +2,11 @@
 extension NodeTableBuilder {
   /// The lookup of a hierarchy; it also finds the nodes of all string references that are mentioned.
   func lookup(root: Int) throws(PersistentStoreError) -> ReferenceLookup {
+    let members = model.hierarchy(of: root)
+    if let runs = runs(members, root) { return ReferenceLookup(runs) }
     var least = Int64.max
     var greatest = Int64.min
     var total = 0
-    let members = model.hierarchy(of: root)
     for index in members where tables[index].referenceTexts == nil {
       let numbers = tables[index].referenceNumbers.header
       for row in 0..<tables[index].count {
@@ -21,6 +22,19 @@ extension NodeTableBuilder {
       noteFilledTexts(members, root)
     }
     return try lookup(members, root, ReferenceLookup(expecting: total, least: least, greatest: greatest))
+  }
+
+  /// The references of a hierarchy if they are unique, and nearly all consecutive; nil otherwise.
+  private func runs(_ members: [Int], _ root: Int) -> ReferenceRuns? {
+    guard skipped.isEmpty, texts[root].count == 0 else { return nil }
+    var all: [ReferenceRuns.Run] = []
+    for index in members where tables[index].count > 0 {
+      guard textRows[index].isEmpty, tables[index].referenceTexts == nil else { return nil }
+      let numbers = tables[index].referenceNumbers.header.pointee
+      guard let runs = ReferenceRuns.Run.all(in: numbers, count: tables[index].count, entity: index) else { return nil }
+      all += runs
+    }
+    return ReferenceRuns(all)
   }
 
   /// - Parameter room: A lookup with room for the integer references.

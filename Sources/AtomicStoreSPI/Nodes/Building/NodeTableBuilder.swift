@@ -97,6 +97,8 @@ public final class NodeTableBuilder {
   var droppedCount = 0
   /// A graph whose columns are shared where the file has the same; nil if there is none.
   var known: Known?
+  /// The store's model if ``model`` is a part of it; nil if everything is read.
+  package var wholeModel: ManagedObjectModel?
 
   /// Creates a builder of an empty table. The kit does so before a load; create one yourself to test a format.
   ///
