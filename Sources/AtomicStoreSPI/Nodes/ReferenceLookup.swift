@@ -83,7 +83,7 @@ struct ReferenceLookup: Sendable {
     for (place, bits) in dense.enumerated() where bits != NodeHandle.nullBits {
       _ = table.insert(base + Int64(place), NodeHandle(bits: bits))
     }
-    sparse.forEach { _ = table.insert($0, NodeHandle(bits: $1)) }
+    for (number, bits) in sparse.all { _ = table.insert(number, NodeHandle(bits: bits)) }
     (runs, base, dense, sparse) = (ReferenceRuns(), table.base, table.dense, table.sparse)
   }
 

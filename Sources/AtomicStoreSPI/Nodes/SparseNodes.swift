@@ -38,9 +38,9 @@ package struct SparseNodes: Sendable {
     }
   }
 
-  /// Calls a closure for each number with a node, in no particular order.
-  func forEach(_ body: (Int64, UInt64) -> Void) {
-    for entry in entries where entry.bits != Self.free && entry.bits != Self.removed { body(entry.number, entry.bits) }
+  /// The numbers with their nodes' bits, in no particular order.
+  var all: some Sequence<(number: Int64, bits: UInt64)> {
+    entries.lazy.filter { $0.bits != Self.free && $0.bits != Self.removed }.map { ($0.number, $0.bits) }
   }
 
   private mutating func set(_ number: Int64, _ bits: UInt64) {
