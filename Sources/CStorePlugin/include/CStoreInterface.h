@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4515b5bd34de84b2f696d56f8ea71d3f8a95c50448a64cbedc0c479c4fba2190"
+#define ASP_INTERFACE "7d3565579a5d28d23ff822678645cfb0469fc12dc85b19cd69f74e58fd09f744"
