@@ -28,7 +28,7 @@ public enum PropertyListValue: Sendable {
 extension PropertyListValue: Equatable {
   public static func == (one: PropertyListValue, other: PropertyListValue) -> Bool {
     switch (one, other) {
-    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.string(let a), .string(let b)): a.hasSameScalars(as: b)
     case (.integer(let a), .integer(let b)): a == b
     case (.real(let a), .real(let b)): a.bitPattern == b.bitPattern
     case (.boolean(let a), .boolean(let b)): a == b
@@ -83,13 +83,40 @@ public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollectio
     /// The value for that key.
     public var value: PropertyListValue
     public static func == (one: Element, other: Element) -> Bool {
-      one.key.utf8.elementsEqual(other.key.utf8) && one.value == other.value
+      one.key.hasSameScalars(as: other.key) && one.value == other.value
+    }
+
+    package init(key: String, value: PropertyListValue) {
+      self.key = key
+      self.value = value
     }
   }
   private var elements: [Element] = []
 
   /// Creates an empty dictionary.
   public init() {}
+
+  /// Makes room for that many entries.
+  package mutating func reserveCapacity(_ count: Int) { elements.reserveCapacity(count) }
+
+  /// Creates a dictionary from entries in any order.
+  ///
+  /// They are sorted first: adding unsorted keys one by one would take quadratic time.
+  ///
+  /// - Returns: nil, with `duplicate` set to the first duplicate key, if there is one.
+  package init?(entries: [Element], duplicate: inout String) {
+    // Files are mostly sorted.
+    if entries.indices.dropFirst().allSatisfy({ entries[$0 - 1].key.byteOrder(to: entries[$0].key) < 0 }) {
+      elements = entries
+      return
+    }
+    let sorted = entries.sorted { $0.key.byteOrder(to: $1.key) < 0 }
+    for index in sorted.indices.dropFirst() where sorted[index - 1].key.hasSameScalars(as: sorted[index].key) {
+      duplicate = sorted[index].key
+      return nil
+    }
+    elements = sorted
+  }
 
   public var startIndex: Int { elements.startIndex }
   public var endIndex: Int { elements.endIndex }
@@ -115,16 +142,28 @@ public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollectio
     }
   }
 
+  /// The position of a key; nil if it is not there.
+  package func position(of key: String) -> Int? {
+    // Most dictionaries have a few keys of different lengths.
+    if elements.count <= 8 { return elements.firstIndex { $0.key.hasSameScalars(as: key) } }
+    let (position, found) = search(key)
+    return found ? position : nil
+  }
+
   private func search(_ key: String) -> (position: Int, found: Bool) {
     // Files are mostly sorted: try the end first.
-    if let last = elements.last, last.key.utf8.lexicographicallyPrecedes(key.utf8) { return (elements.count, false) }
+    guard let last = elements.last else { return (0, false) }
+    let order = last.key.byteOrder(to: key)
+    if order <= 0 { return order < 0 ? (elements.count, false) : (elements.count - 1, true) }
     var low = 0
-    var high = elements.count
+    var high = elements.count - 1
     while low < high {
       let middle = (low + high) / 2
-      if elements[middle].key.utf8.lexicographicallyPrecedes(key.utf8) { low = middle + 1 } else { high = middle }
+      let order = elements[middle].key.byteOrder(to: key)
+      if order == 0 { return (middle, true) }
+      if order < 0 { low = middle + 1 } else { high = middle }
     }
-    return (low, low < elements.count && elements[low].key.utf8.elementsEqual(key.utf8))
+    return (low, false)
   }
 }
 

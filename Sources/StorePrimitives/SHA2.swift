@@ -5,76 +5,85 @@
 package enum SHA2 {
   /// The 32 bytes of SHA-256.
   package static func sha256(_ message: some Sequence<UInt8>) -> [UInt8] {
-    var state = initial.map { UInt32($0 >> 32) }
-    // The constants of SHA-256 are the upper halves of the first 64 of SHA-512.
-    process(Array(message), &state, constants[..<64].map { UInt32($0 >> 32) }, rotations256)
-    return state.flatMap(bytes)
+    // The constants of SHA-256 are the upper halves of the first of SHA-512.
+    process(
+      Array(message), initial256, constants256,
+      Rotations(upper0: (2, 13, 22), upper1: (6, 11, 25), lower0: (7, 18, 3), lower1: (17, 19, 10)))
   }
 
   /// The 64 bytes of SHA-512.
   package static func sha512(_ message: some Sequence<UInt8>) -> [UInt8] {
-    var state = initial
-    process(Array(message), &state, constants, rotations512)
-    return state.flatMap(bytes)
+    process(
+      Array(message), initial, constants,
+      Rotations(upper0: (28, 34, 39), upper1: (14, 18, 41), lower0: (1, 8, 7), lower1: (19, 61, 6)))
   }
 
   /// The rotations of the six functions of the standard; the last number of the two small ones is a shift.
+  ///
+  /// They are written where they are used, and everything that uses them is inlined there, so that each rotation is one
+  /// instruction.
   private struct Rotations {
     var upper0: (Int, Int, Int), upper1: (Int, Int, Int), lower0: (Int, Int, Int), lower1: (Int, Int, Int)
   }
-  private static let rotations256 = Rotations(
-    upper0: (2, 13, 22), upper1: (6, 11, 25), lower0: (7, 18, 3), lower1: (17, 19, 10))
-  private static let rotations512 = Rotations(
-    upper0: (28, 34, 39), upper1: (14, 18, 41), lower0: (1, 8, 7), lower1: (19, 61, 6))
+
+  private typealias Word = FixedWidthInteger & UnsignedInteger & BitwiseCopyable
 
   @inline(__always)
-  private static func rotated<Word: FixedWidthInteger & UnsignedInteger>(_ word: Word, _ bits: Int) -> Word {
-    word &>> Word(truncatingIfNeeded: bits) | word &<< Word(truncatingIfNeeded: Word.bitWidth - bits)
+  private static func rotated<W: Word>(_ word: W, _ bits: Int) -> W {
+    word &>> W(truncatingIfNeeded: bits) | word &<< W(truncatingIfNeeded: W.bitWidth - bits)
   }
 
-  private static func bytes(_ word: some FixedWidthInteger & UnsignedInteger) -> [UInt8] {
-    withUnsafeBytes(of: word.bigEndian) { Array($0) }
-  }
-
-  private static func process<Word: FixedWidthInteger & UnsignedInteger>(
-    _ message: [UInt8], _ state: inout [Word], _ constants: [Word], _ rotations: Rotations
-  ) {
-    let wordSize = Word.bitWidth / 8
+  @inline(__always)
+  private static func process<W: Word>(
+    _ message: [UInt8], _ initial: [W], _ constants: [W], _ rotations: Rotations
+  ) -> [UInt8] {
+    let wordSize = W.bitWidth / 8
     let blockSize = wordSize * 16
+    // After the message, a bit and its length in bits, which is a number of two words.
+    let blockCount = (message.count + 2 * wordSize) / blockSize + 1
     var padded = message
+    padded.reserveCapacity(blockCount * blockSize)
     padded.append(0x80)
-    // The length in bits is a number of two words.
-    while padded.count % blockSize != blockSize - 2 * wordSize { padded.append(0) }
-    padded += [UInt8](repeating: 0, count: 2 * wordSize - 8) + bytes(UInt64(message.count) &* 8)
-    var schedule = [Word](repeating: 0, count: constants.count)
-    for start in stride(from: 0, to: padded.count, by: blockSize) {
-      for index in 0..<16 {
-        var word: Word = 0
-        for byte in padded[(start + index * wordSize)..<(start + (index + 1) * wordSize)] {
-          word = word &<< 8 | Word(byte)
+    padded.append(contentsOf: repeatElement(0, count: blockCount * blockSize - 8 - padded.count))
+    withUnsafeBytes(of: (UInt64(message.count) &* 8).bigEndian) { padded.append(contentsOf: $0) }
+    var state = initial
+    var schedule = [W](repeating: 0, count: constants.count)
+    padded.withUnsafeBytes { padded in
+      constants.withUnsafeBufferPointer { constants in
+        schedule.withUnsafeMutableBufferPointer { schedule in
+          for start in stride(from: 0, to: padded.count, by: blockSize) {
+            for index in 0..<16 {
+              let word = padded.loadUnaligned(fromByteOffset: start + index * wordSize, as: W.self)
+              schedule[index] = W(bigEndian: word)
+            }
+            extend(schedule, rotations)
+            compress(&state, schedule, constants, rotations)
+          }
         }
-        schedule[index] = word
       }
-      extend(&schedule, rotations)
-      compress(&state, schedule, constants, rotations)
     }
+    var result: [UInt8] = []
+    result.reserveCapacity(state.count * wordSize)
+    for word in state { withUnsafeBytes(of: word.bigEndian) { result.append(contentsOf: $0) } }
+    return result
   }
 
-  private static func extend<Word: FixedWidthInteger & UnsignedInteger>(
-    _ schedule: inout [Word], _ rotations: Rotations
-  ) {
+  @inline(__always)
+  private static func extend<W: Word>(_ schedule: UnsafeMutableBufferPointer<W>, _ rotations: Rotations) {
     let (low, high) = (rotations.lower0, rotations.lower1)
     for index in 16..<schedule.count {
       let early = schedule[index - 15]
       let late = schedule[index - 2]
-      let first = rotated(early, low.0) ^ rotated(early, low.1) ^ early &>> Word(truncatingIfNeeded: low.2)
-      let second = rotated(late, high.0) ^ rotated(late, high.1) ^ late &>> Word(truncatingIfNeeded: high.2)
+      let first = rotated(early, low.0) ^ rotated(early, low.1) ^ early &>> W(truncatingIfNeeded: low.2)
+      let second = rotated(late, high.0) ^ rotated(late, high.1) ^ late &>> W(truncatingIfNeeded: high.2)
       schedule[index] = schedule[index - 16] &+ first &+ schedule[index - 7] &+ second
     }
   }
 
-  private static func compress<Word: FixedWidthInteger & UnsignedInteger>(
-    _ state: inout [Word], _ schedule: [Word], _ constants: [Word], _ rotations: Rotations
+  @inline(__always)
+  private static func compress<W: Word>(
+    _ state: inout [W], _ schedule: UnsafeMutableBufferPointer<W>, _ constants: UnsafeBufferPointer<W>,
+    _ rotations: Rotations
   ) {
     var (a, b, c, d) = (state[0], state[1], state[2], state[3])
     var (e, f, g, h) = (state[4], state[5], state[6], state[7])
@@ -87,8 +96,18 @@ package enum SHA2 {
       let majority = a & b ^ a & c ^ b & c
       (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ sum0 &+ majority)
     }
-    for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] = state[index] &+ word }
+    state[0] &+= a
+    state[1] &+= b
+    state[2] &+= c
+    state[3] &+= d
+    state[4] &+= e
+    state[5] &+= f
+    state[6] &+= g
+    state[7] &+= h
   }
+
+  private static let initial256 = initial.map { UInt32($0 >> 32) }
+  private static let constants256 = constants[..<64].map { UInt32($0 >> 32) }
 
   /// The fractions of the square roots of the first eight primes.
   private static let initial: [UInt64] = [

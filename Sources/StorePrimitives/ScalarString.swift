@@ -5,13 +5,13 @@ public struct ScalarString: Hashable, Sendable, Comparable {
   /// Wraps a string, without changing or normalizing it.
   public init(_ string: String) { self.string = string }
   public static func == (one: ScalarString, other: ScalarString) -> Bool {
-    one.string.utf8.elementsEqual(other.string.utf8)
+    one.string.hasSameScalars(as: other.string)
   }
   public static func < (one: ScalarString, other: ScalarString) -> Bool {
-    one.string.utf8.lexicographicallyPrecedes(other.string.utf8)
+    one.string.byteOrder(to: other.string) < 0
   }
   public func hash(into hasher: inout Hasher) {
-    for byte in string.utf8 { hasher.combine(byte) }
+    string.withBytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     hasher.combine(0xFF as UInt8)
   }
 }

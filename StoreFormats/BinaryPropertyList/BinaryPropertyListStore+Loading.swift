@@ -116,7 +116,7 @@ extension BinaryPropertyListStore {
     }
     let columns = try node.require("columns")
     var found: [StoredColumn] = []
-    var seen: Set<Int> = []
+    var seen = [Bool](repeating: false, count: entity.slots.count)
     var leftOut: Set<ScalarString> = []
     let count = try columns.count()
     for position in 0..<count {
@@ -131,13 +131,14 @@ extension BinaryPropertyListStore {
           .modelMismatch, "the store has a property '\(name)' that the model does not have",
           at: StoreLocation(property: name))
       }
-      guard seen.insert(slot).inserted else { throw columns.malformed("names '\(name)' twice") }
+      guard !seen[slot] else { throw columns.malformed("names '\(name)' twice") }
+      seen[slot] = true
       found.append(
         StoredColumn(
           entity: entity, slot: entity.slots[slot], rows: rows,
-          node: PropertyListNode(columns.reader, value, columns.path + "." + name), bytes: bytes))
+          node: PropertyListNode(columns.reader, value, name, in: columns), bytes: bytes))
     }
-    for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
+    for slot in entity.slots where slot.isRelationship && !seen[slot.index] {
       nodes.markAbsent(slot: slot.index, entity: entity.index)
     }
     return found

@@ -97,26 +97,42 @@ struct FolderMetadata {
 enum EscapedText {
   private static let key = "AtomicStore.exact"
 
-  static func escaped(_ value: PropertyListValue) -> PropertyListValue {
+  static func escaped(_ value: PropertyListValue) -> PropertyListValue { isPlain(value) ? value : replaced(value) }
+
+  /// Whether nothing in a value is escaped, as in nearly all metadata and models.
+  private static func isPlain(_ value: PropertyListValue) -> Bool {
+    switch value {
+    case .string(let text): isPlain(text)
+    case .real(let number): !number.isNaN
+    case .date: false
+    case .array(let values): values.allSatisfy { isPlain($0) }
+    case .dictionary(let entries): entries.allSatisfy { isPlain($0.key) && $0.key != key && isPlain($0.value) }
+    default: true
+    }
+  }
+
+  private static func isPlain(_ text: String) -> Bool {
+    XMLText.canHold(text) && !text.utf8.contains(UInt8(ascii: "\r"))
+  }
+
+  private static func replaced(_ value: PropertyListValue) -> PropertyListValue {
     switch value {
     // A carriage return can be written as a character reference, but not every property list reader preserves it.
-    case .string(let text) where !XMLText.canHold(text) || text.utf8.contains(UInt8(ascii: "\r")):
+    case .string(let text) where !isPlain(text):
       exact("string", text.utf8)
     case .real(let number) where number.isNaN: exact("real", String(number.bitPattern, radix: 16).utf8)
     case .date(let date):
       exact("date", String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16).utf8)
-    case .array(let values): .array(values.map { escaped($0) })
+    case .array(let values): .array(values.map { replaced($0) })
     case .dictionary(let entries):
-      if entries.contains(where: {
-        !XMLText.canHold($0.key) || $0.key.utf8.contains(UInt8(ascii: "\r")) || $0.key == key
-      }) {
+      if entries.contains(where: { !isPlain($0.key) || $0.key == key }) {
         // A key cannot be replaced by a dictionary, so the dictionary becomes a list of pairs.
         .dictionary([
           key: .string("pairs"),
-          "value": .array(entries.flatMap { [escaped(.string($0.key)), escaped($0.value)] }),
+          "value": .array(entries.flatMap { [replaced(.string($0.key)), replaced($0.value)] }),
         ])
       } else {
-        .dictionary(entries.reduce(into: PropertyListDictionary()) { $0[$1.key] = escaped($1.value) })
+        .dictionary(entries.reduce(into: PropertyListDictionary()) { $0[$1.key] = replaced($1.value) })
       }
     default: value
     }
@@ -128,19 +144,24 @@ enum EscapedText {
 
   /// Returns nil if the form is not one that ``escaped(_:)`` creates.
   static func unescaped(_ value: PropertyListValue) -> PropertyListValue? {
+    // Nearly all metadata and models contain nothing that is escaped.
+    hasEscapes(value) ? restored(value) : value
+  }
+
+  private static func restored(_ value: PropertyListValue) -> PropertyListValue? {
     switch value {
     case .array(let values):
       var result: [PropertyListValue] = []
       for value in values {
-        guard let plain = unescaped(value) else { return nil }
+        guard let plain = restored(value) else { return nil }
         result.append(plain)
       }
       return .array(result)
     case .dictionary(let entries):
-      if let kind = entries[key]?.stringValue { return unescaped(kind, entries["value"]) }
+      if let kind = entries[key]?.stringValue { return restored(kind, entries["value"]) }
       var result = PropertyListDictionary()
       for entry in entries {
-        guard let plain = unescaped(entry.value) else { return nil }
+        guard let plain = restored(entry.value) else { return nil }
         result[entry.key] = plain
       }
       return .dictionary(result)
@@ -148,12 +169,20 @@ enum EscapedText {
     }
   }
 
-  private static func unescaped(_ kind: String, _ value: PropertyListValue?) -> PropertyListValue? {
+  private static func hasEscapes(_ value: PropertyListValue) -> Bool {
+    switch value {
+    case .array(let values): values.contains { hasEscapes($0) }
+    case .dictionary(let entries): entries[key] != nil || entries.contains { hasEscapes($0.value) }
+    default: false
+    }
+  }
+
+  private static func restored(_ kind: String, _ value: PropertyListValue?) -> PropertyListValue? {
     if kind == "pairs" {
       guard let list = value?.arrayValue, list.count % 2 == 0 else { return nil }
       var result = PropertyListDictionary()
       for place in stride(from: 0, to: list.count, by: 2) {
-        guard case .string(let key)? = unescaped(list[place]), let plain = unescaped(list[place + 1]) else {
+        guard case .string(let key)? = restored(list[place]), let plain = restored(list[place + 1]) else {
           return nil
         }
         result[key] = plain

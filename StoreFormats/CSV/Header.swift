@@ -110,7 +110,7 @@ enum Header {
 
   /// Parses a column of the kit's form; nil if it is not one.
   static func property(_ text: String) -> PropertyDescription? {
-    if let arrow = text.firstRange(of: "->") {
+    if let arrow = arrow(in: text) {
       guard let name = unescaped(text[..<arrow.lowerBound]), !name.isEmpty else { return nil }
       var rest = text[arrow.upperBound...]
       let isToMany = rest.first == ">"
@@ -125,11 +125,29 @@ enum Header {
           name: name, destinationEntityName: destination, maximumCount: isToMany ? 0 : 1, isOrdered: isOrdered,
           hasUnknownOrder: hasUnknownOrder))
     }
-    guard let colon = text.firstIndex(of: ":"), let name = unescaped(text[..<colon]), !name.isEmpty,
+    guard let colon = firstIndex(of: ":", in: text), let name = unescaped(text[..<colon]), !name.isEmpty,
       let type = AttributeType(modelName: String(text[text.index(after: colon)...]))
     else { return nil }
     return .attribute(name, type)
   }
+
+  private static func arrow(in text: String) -> Range<String.Index>? {
+    guard isASCII(text) else { return text.firstRange(of: "->") }
+    var start = text.startIndex
+    while let dash = text.utf8[start...].firstIndex(of: UInt8(ascii: "-")) {
+      start = text.utf8.index(after: dash)
+      guard start < text.endIndex else { return nil }
+      if text.utf8[start] == UInt8(ascii: ">") { return dash..<text.utf8.index(after: start) }
+    }
+    return nil
+  }
+
+  private static func firstIndex(of character: Unicode.Scalar, in text: String) -> String.Index? {
+    isASCII(text) ? text.utf8.firstIndex(of: UInt8(ascii: character)) : text.firstIndex(of: Character(character))
+  }
+
+  /// Whether bytes can be searched for: where characters consist of several scalars, that takes many times as long.
+  private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
 
   private static func escaped(_ name: String) -> String {
     var result = ""
@@ -146,6 +164,7 @@ enum Header {
   }
 
   private static func unescaped(_ text: Substring) -> String? {
+    guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
     var result = text[...]
     var name = ""
     while let percent = result.firstIndex(of: "%") {

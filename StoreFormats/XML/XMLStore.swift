@@ -41,6 +41,8 @@ public struct XMLStore: AtomicStore {
   private let skipsDamagedObjects: Bool
   /// As in the file that was read.
   private var declaration = XMLDeclaration.standaloneYes
+  /// The head that the metadata was read from. A load that finds the same bytes need not read them again.
+  private var knownHead: KnownHead?
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
@@ -66,11 +68,7 @@ public struct XMLStore: AtomicStore {
   // MARK: Reading
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    let reader = HeaderReader(file: source.name)
-    reader.maximumDepth = maximumDepth
-    // The head is a few kilobytes, regardless of the size of the file.
-    try reader.read(source, chunk: 16 * 1024)
-    guard let header = reader.header, let uuid = header.uuid else {
+    guard let header = try readHead(of: source), let uuid = header.uuid else {
       throw PersistentStoreError(
         .malformed, "the document does not have a <databaseInfo>", at: StoreLocation(file: source.name))
     }
@@ -80,6 +78,23 @@ public struct XMLStore: AtomicStore {
       from: &entries, at: StoreLocation(file: source.name, line: header.endLine, property: Schema.key))
     return StoreMetadata(
       storeType: Self.storeType, uuid: uuid, entries: entries, lastReference: header.lastReference, model: model)
+  }
+
+  private mutating func readHead(of source: StoreSource) throws(PersistentStoreError) -> StoreHeader? {
+    knownHead = nil
+    if parser == .auto {
+      let reader = HeaderReader(file: source.name)
+      reader.maximumDepth = maximumDepth
+      if let head = try reader.readPlainHead(source) {
+        knownHead = head
+        return reader.header
+      }
+    }
+    let reader = HeaderReader(file: source.name)
+    reader.maximumDepth = maximumDepth
+    // The head is a few kilobytes, regardless of the size of the file.
+    try reader.read(source, chunk: 16 * 1024)
+    return reader.header
   }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
@@ -104,13 +119,19 @@ public struct XMLStore: AtomicStore {
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    let head = knownHead
+    // Read once: it has the size of the model.
+    knownHead = nil
     // The scanner does not know where a damaged object ends.
     if parser == .auto, !skipsDamagedObjects {
       let outcome = try ObjectLoader.loadParts(
-        nodes.partCount(forInput: (try? source.totalSize()) ?? 0), of: source, into: nodes)
+        nodes.partCount(forInput: (try? source.totalSize()) ?? 0), of: source, head: head, into: nodes)
       switch outcome {
       case .loaded: return
-      case .undivided: if try ObjectLoader(nodes, file: source.name).readCanonical(source) { return }
+      case .undivided:
+        let loader = try ObjectLoader(nodes, file: source.name)
+        loader.knownHead = head
+        if try loader.readCanonical(source) { return }
       case .unexpected: break
       }
       // libxml2 starts again, without anything that the scanner created.

@@ -360,4 +360,32 @@ struct ModelProblemsTests {
     #expect(Self.nested(depth: 16, parts: 1).problems() == [])
     #expect(Self.nested(depth: 10, parts: 2).problems() == [])
   }
+
+  @Test("a name that occurs twice is found among few properties and among many", arguments: [2, 8, 9, 10, 40])
+  func duplicateNames(_ count: Int) {
+    for place in 0..<count - 1 {
+      var properties = (0..<count).map { PropertyDescription.attribute("p\($0)", .string) }
+      properties[count - 1] = .attribute("p\(place)", .date)
+      let model = ModelDescription(entities: [EntityDescription(name: "E", properties: properties)])
+      let problems = model.problems()
+      #expect(problems.map(\.code) == [.duplicateProperty])
+      #expect(problems.first?.propertyName == "p\(place)")
+    }
+  }
+
+  @Test("slots are found by name among few properties and among many, in sub-entities too", arguments: [1, 8, 9, 40])
+  func slotNames(_ count: Int) throws {
+    let properties = (0..<count).map { PropertyDescription.attribute("p\($0)", .string) }
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "E", properties: properties,
+          subentities: [EntityDescription(name: "F", properties: [.attribute("own", .date)])])
+      ]))
+    let entity = try #require(model.entity(named: "F"))
+    for number in 0..<count { #expect(entity.slot(named: "p\(number)") == number) }
+    #expect(entity.slot(named: "own") == count)
+    #expect(entity.slot(named: "p\(count)") == nil)
+    #expect(entity.superentity?.slot(named: "own") == nil)
+  }
 }

@@ -81,4 +81,27 @@ import Testing
       #expect(throws: InvalidModelError.self) { try ManagedObjectModel(model) }
     }
   }
+
+  @Test("the first key that is not read is named, however many keys there are", arguments: [1, 63, 64, 65, 130])
+  func unknownKeys(_ count: Int) throws {
+    var entity: PropertyListDictionary = ["name": "E", "properties": [["name": "a", "type": "String"]]]
+    for number in 0..<count { entity["unknown\(1000 + number)"] = true }
+    let error = try #require(Self.error(["formatVersion": 1, "entities": [.dictionary(entity)]]))
+    #expect(error.code == .unsupportedVersion)
+    #expect(error.message == "model.entities[0] has a key that is unknown to this version: unknown1000")
+  }
+
+  @Test("an error deep in a model has the path of each level")
+  func deepPath() throws {
+    let property: PropertyListValue = ["name": "a", "type": "String", "required": 1]
+    let list: PropertyListValue = [
+      "formatVersion": 1,
+      "entities": [
+        ["name": "E"],
+        ["name": "F", "subentities": [["name": "G", "properties": [["name": "b", "type": "Date"], property]]]],
+      ],
+    ]
+    let error = try #require(Self.error(list))
+    #expect(error.message == "model.entities[1].subentities[0].properties[1].required is not a boolean")
+  }
 }

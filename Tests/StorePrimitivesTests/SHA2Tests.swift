@@ -100,4 +100,17 @@ struct SHA2Tests {
     #expect(Self.text(SHA2.sha256(message)) == short)
     #expect(Self.text(SHA2.sha512(message)) == long)
   }
+
+  /// Padding and length take another block from some lengths on.
+  @Test("messages of all lengths up to several blocks")
+  func lengths() {
+    let messages = (0..<300).map { count in (0..<count).map { UInt8(truncatingIfNeeded: $0 * 7 + count) } }
+    #expect(
+      Self.text(SHA2.sha256(messages.flatMap { SHA2.sha256($0) }))
+        == "d5238871a46ac4a1a75ac3fb19d645b0b3b9e5f35f5f720e2b240d605c6b694e")
+    #expect(
+      Self.text(SHA2.sha512(messages.flatMap { SHA2.sha512($0) }))
+        == "30d6c78a55e1f152f00703601a37b39b96c6c8fa2b3e66fb9c8182466b108d39d5dd84827c69cadb4376853da7ec31ea83a0a7a0e5a713bac426e0f0ceea8424"
+    )
+  }
 }

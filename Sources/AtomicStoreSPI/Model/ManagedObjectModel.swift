@@ -142,7 +142,7 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
     let name = ScalarString(name)
     var level: Int? = index
     while let here = level {
-      if let slot = model.records[here].ownSlots[name] { return slot }
+      if let slot = model.records[here].ownSlot(named: name) { return slot }
       level = model.records[here].superentity
     }
     return nil
@@ -153,7 +153,7 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
   /// Returns the property with exactly that name (compared by scalars), own or inherited, or nil. Transient and fetched
   /// properties are included.
   public func property(named name: String) -> PropertyDescription? {
-    record.properties.first { $0.name.utf8.elementsEqual(name.utf8) }
+    record.properties.first { $0.name.hasSameScalars(as: name) }
   }
   /// Own and inherited properties by name.
   public var propertiesByName: [String: PropertyDescription] {

@@ -12,8 +12,12 @@ struct EntityRecord: Sendable {
   let properties: [PropertyDescription]
   let uniquenessConstraints: [[String]]
   fileprivate(set) var slots: [Slot] = []
-  /// The slots of the entity's own properties by their names.
-  fileprivate(set) var ownSlots: [ScalarString: Int] = [:]
+  /// The names of the slots of the entity's own properties, which follow those of the super-entity.
+  fileprivate var ownNames = NamePositions()
+  fileprivate var firstOwnSlot = 0
+
+  /// The slot with that name of an own property, or nil.
+  func ownSlot(named name: ScalarString) -> Int? { ownNames[name].map { firstOwnSlot + $0 } }
 }
 
 /// Creates the entity records of a description that has no errors, in time and memory linear in its size including
@@ -142,9 +146,8 @@ struct ModelCompiler {
       }
     }
     let first = firstOwnSlot(position)
-    var names: [ScalarString: Int] = [:]
-    for (offset, draft) in own.enumerated() { names[ScalarString(draft.name)] = first + offset }
-    records[numbers[position]].ownSlots = names
+    records[numbers[position]].ownNames = NamePositions(own.map { ScalarString($0.name) })
+    records[numbers[position]].firstOwnSlot = first
     drafts.append(own)
     slotCounts.append(first + own.count)
   }
@@ -193,7 +196,7 @@ struct ModelCompiler {
     else { return nil }
     var level: Int? = destination
     while let here = level {
-      if let slot = records[here].ownSlots[ScalarString(name)] {
+      if let slot = records[here].ownSlot(named: ScalarString(name)) {
         let position = positions[here]
         let draft = drafts[position][slot - firstOwnSlot(position)]
         guard case .relationship(let other) = draft.property,
@@ -217,6 +220,6 @@ extension RelationshipDescription {
   /// entities.
   package func isInverse(of other: RelationshipDescription) -> Bool {
     guard let mine = inverseName, let its = other.inverseName else { return false }
-    return mine.utf8.elementsEqual(other.name.utf8) && its.utf8.elementsEqual(name.utf8)
+    return mine.hasSameScalars(as: other.name) && its.hasSameScalars(as: name)
   }
 }

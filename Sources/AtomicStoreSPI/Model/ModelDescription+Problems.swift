@@ -37,7 +37,7 @@ private struct ModelChecker {
     /// The number of super-entities above it.
     var depth: Int
     /// The positions of its own properties.
-    var positions: [ScalarString: Int] = [:]
+    var positions = NamePositions()
   }
   /// All entities, super-entities before their sub-entities.
   private var entities: [Entry] = []
@@ -104,15 +104,11 @@ private struct ModelChecker {
       for child in entity.subentities { entities.append(Entry(entity: child, parent: position, depth: depth)) }
     }
     for position in entities.indices {
-      var positions: [ScalarString: Int] = [:]
-      for (index, property) in entities[position].entity.properties.enumerated() {
-        let name = ScalarString(property.name)
-        if positions[name] == nil { positions[name] = index }
-        if case .attribute(let attribute) = property, case .composite = attribute.type {
-          compositeAttributes.insert(NameHash.of(name.string.utf8))
-        }
+      let properties = entities[position].entity.properties
+      for case .attribute(let attribute) in properties {
+        if case .composite = attribute.type { compositeAttributes.insert(NameHash.of(attribute.name.utf8)) }
       }
-      entities[position].positions = positions
+      entities[position].positions = NamePositions(properties.map { ScalarString($0.name) })
     }
     return true
   }
@@ -194,11 +190,9 @@ private struct ModelChecker {
   private mutating func check(_ position: Int) {
     let entity = entities[position].entity
     let parent = entities[position].parent
-    var seen: Set<ScalarString> = []
-    for property in entity.properties {
-      let name = ScalarString(property.name)
+    for (index, property) in entity.properties.enumerated() {
       if property.name.isEmpty { error(.emptyName, entity.name, nil, "a property has no name") }
-      if !seen.insert(name).inserted {
+      if entities[position].positions[ScalarString(property.name)] != index {
         error(.duplicateProperty, entity.name, property.name, "two properties have this name")
       }
       if let owner = self.property(property.name, at: parent)?.owner {
@@ -223,6 +217,7 @@ private struct ModelChecker {
         error(.unknownConstraintProperty, entity.name, name, "the property in a uniqueness constraint does not exist")
       }
     }
+    guard !entity.compoundIndexes.isEmpty || !entity.fetchIndexes.isEmpty else { return }
     // Indexes speed up other kinds of stores; one on a missing property has no effect here.
     for name in entity.compoundIndexes.joined()
       + entity.fetchIndexes.flatMap({ $0.elements.compactMap(\.propertyName) })
@@ -260,18 +255,14 @@ private struct ModelChecker {
         .defaultOfWrongType, owner, attribute.name,
         "the default value is \(value.kindDescription), but the attribute is \(attribute.type.modelName)")
     }
-    for bound in [attribute.minimum, attribute.maximum] {
-      if let bound, !attribute.type.accepts(bound) {
-        error(
-          .boundOfWrongType, owner, attribute.name,
-          "a bound is \(bound.kindDescription), but the attribute is \(attribute.type.modelName)")
+    check(bound: attribute.minimum, attribute, of: owner)
+    check(bound: attribute.maximum, attribute, of: owner)
+    if attribute.minimumLength != nil || attribute.maximumLength != nil {
+      if attribute.type != .string {
+        error(.boundOfWrongType, owner, attribute.name, "a \(attribute.type.modelName) attribute cannot have a length")
+      } else if (attribute.minimumLength ?? 0) < 0 || (attribute.maximumLength ?? 0) < 0 {
+        error(.boundOfWrongType, owner, attribute.name, "a length is negative")
       }
-    }
-    let lengths = [attribute.minimumLength, attribute.maximumLength].compactMap { $0 }
-    if !lengths.isEmpty, attribute.type != .string {
-      error(.boundOfWrongType, owner, attribute.name, "a \(attribute.type.modelName) attribute cannot have a length")
-    } else if lengths.contains(where: { $0 < 0 }) {
-      error(.boundOfWrongType, owner, attribute.name, "a length is negative")
     }
     if attribute.type == .string, attribute.minimum != nil || attribute.maximum != nil {
       error(.boundOfWrongType, owner, attribute.name, "the bounds of a string are lengths, not strings")
@@ -291,6 +282,13 @@ private struct ModelChecker {
         .unreadableDerivation, owner, attribute.name,
         "the derivation '\(expression.prefix(100))' cannot be parsed: \(problem)")
     }
+  }
+
+  private mutating func check(bound: StoredValue?, _ attribute: AttributeDescription, of owner: String) {
+    guard let bound, !attribute.type.accepts(bound) else { return }
+    error(
+      .boundOfWrongType, owner, attribute.name,
+      "a bound is \(bound.kindDescription), but the attribute is \(attribute.type.modelName)")
   }
 
   private static func isGreater(_ one: StoredValue, _ other: StoredValue) -> Bool {

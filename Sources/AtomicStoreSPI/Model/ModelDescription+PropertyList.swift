@@ -38,7 +38,7 @@ extension ModelDescription {
   ///
   /// - Throws: `.unsupportedVersion` for a newer representation or an unknown key, `.malformed` with the key.
   public init(propertyList: PropertyListValue) throws(PersistentStoreError) {
-    var reader = try SchemaReader(propertyList, "model")
+    var reader = try SchemaReader(propertyList, SchemaPath("model"))
     guard let version = try reader.integer("formatVersion") else { throw reader.bad("formatVersion", "is missing") }
     guard version <= Self.propertyListVersion else {
       throw PersistentStoreError(
@@ -48,7 +48,7 @@ extension ModelDescription {
     }
     self.init(
       versionIdentifiers: try reader.strings("versionIdentifiers"),
-      entities: try Self.decodeEntities(try reader.list("entities"), "model.entities"),
+      entities: try Self.decodeEntities(try reader.list("entities"), "entities", in: reader.path),
       composites: try reader.map("composites") { value, path throws(PersistentStoreError) in
         var item = try SchemaReader(value, path)
         let attributes = try item.map("attributes") { value, path throws(PersistentStoreError) in
@@ -116,22 +116,23 @@ extension ModelDescription {
   }
 
   private static func decodeEntities(
-    _ list: [PropertyListValue], _ path: String, depth: Int = 0
+    _ list: [PropertyListValue], _ key: String, in above: SchemaPath, depth: Int = 0
   ) throws(PersistentStoreError) -> [EntityDescription] {
     // Each level except the first has a super-entity.
     guard depth <= maximumInheritanceDepth || list.isEmpty else {
       throw PersistentStoreError(.limitExceeded, "more than \(maximumInheritanceDepth) levels of super-entities")
     }
     var result: [EntityDescription] = []
+    result.reserveCapacity(list.count)
     for (index, value) in list.enumerated() {
-      var item = try SchemaReader(value, "\(path)[\(index)]")
+      var item = try SchemaReader(value, SchemaPath(key, in: above, at: index))
       let entity = EntityDescription(
         name: try item.name(), isAbstract: try item.boolean("abstract") ?? false,
         managedObjectClassName: try item.string("class"),
         properties: try item.map("properties") { value, path throws(PersistentStoreError) in
           try decodeProperty(value, path)
         },
-        subentities: try decodeEntities(try item.list("subentities"), item.path + ".subentities", depth: depth + 1),
+        subentities: try decodeEntities(try item.list("subentities"), "subentities", in: item.path, depth: depth + 1),
         uniquenessConstraints: try item.stringLists("uniqueness"),
         fetchIndexes: try item.map("fetchIndexes") { value, path throws(PersistentStoreError) in
           try decodeFetchIndex(value, path)
@@ -146,7 +147,7 @@ extension ModelDescription {
   }
 
   private static func decodeFetchIndex(
-    _ value: PropertyListValue, _ path: String
+    _ value: PropertyListValue, _ path: SchemaPath
   ) throws(PersistentStoreError) -> FetchIndexDescription {
     var item = try SchemaReader(value, path)
     let elements = try item.map("elements") { value, path throws(PersistentStoreError) in
@@ -218,7 +219,7 @@ extension ModelDescription {
   }
 
   private static func decodeProperty(
-    _ value: PropertyListValue, _ path: String
+    _ value: PropertyListValue, _ path: SchemaPath
   ) throws(PersistentStoreError) -> PropertyDescription {
     var item = try SchemaReader(value, path)
     let name = try item.name()
@@ -261,7 +262,8 @@ extension ModelDescription {
       guard let fetch = item.take("fetch") else { throw item.bad("type", "is missing") }
       property = .fetchedProperty(
         FetchedPropertyDescription(
-          name: name, fetchRequest: try decodeFetchRequest(fetch, path + ".fetch"), isOptional: isOptional,
+          name: name, fetchRequest: try decodeFetchRequest(fetch, SchemaPath("fetch", in: path)),
+          isOptional: isOptional,
           renamingIdentifier: renaming, versionHashModifier: modifier, userInfo: userInfo, extras: extras))
     }
     try item.finish()
@@ -294,7 +296,7 @@ extension ModelDescription {
   }
 
   private static func decodeFetchRequest(
-    _ value: PropertyListValue, _ path: String
+    _ value: PropertyListValue, _ path: SchemaPath
   ) throws(PersistentStoreError) -> FetchRequestDescription {
     var item = try SchemaReader(value, path)
     let request = FetchRequestDescription(

@@ -1,26 +1,54 @@
 import FoundationEssentials
 
+/// A place in a property list, for messages: its text is made only for an error.
+final class SchemaPath: CustomStringConvertible {
+  private let above: SchemaPath?
+  private let key: String
+  private let index: Int?
+
+  init(_ key: String, in above: SchemaPath? = nil, at index: Int? = nil) {
+    self.above = above
+    self.key = key
+    self.index = index
+  }
+
+  var description: String { (above.map { "\($0)." } ?? "") + key + (index.map { "[\($0)]" } ?? "") }
+}
+
 /// Reads the keys of a dictionary, and reports unread keys as errors.
 struct SchemaReader {
-  private var dictionary: PropertyListDictionary
-  let path: String
+  private let dictionary: PropertyListDictionary
+  /// The positions of the keys that were read: a bit for each of the first 64, and the others.
+  private var taken: UInt64 = 0
+  private var takenBeyond: Set<Int> = []
+  private var remaining: Int
+  let path: SchemaPath
 
-  init(_ value: PropertyListValue, _ path: String) throws(PersistentStoreError) {
+  init(_ value: PropertyListValue, _ path: SchemaPath) throws(PersistentStoreError) {
     guard case .dictionary(let dictionary) = value else {
       throw PersistentStoreError(.malformed, "\(path) is not a dictionary")
     }
     self.dictionary = dictionary
     self.path = path
+    remaining = dictionary.count
   }
 
   func bad(_ key: String, _ what: String) -> PersistentStoreError {
     PersistentStoreError(.malformed, "\(path).\(key) \(what)")
   }
 
+  /// The value of a key that was not read before.
   mutating func take(_ key: String) -> PropertyListValue? {
-    defer { dictionary[key] = nil }
-    return dictionary[key]
+    guard remaining > 0, let position = dictionary.position(of: key), !isTaken(position) else { return nil }
+    if position < 64 { taken |= 1 << UInt64(position) } else { takenBeyond.insert(position) }
+    remaining -= 1
+    return dictionary[position].value
   }
+
+  private func isTaken(_ position: Int) -> Bool {
+    position < 64 ? taken & 1 << UInt64(position) != 0 : takenBeyond.contains(position)
+  }
+
   mutating func string(_ key: String) throws(PersistentStoreError) -> String? {
     guard let value = take(key) else { return nil }
     guard let text = value.stringValue else { throw bad(key, "is not a string") }
@@ -65,10 +93,12 @@ struct SchemaReader {
     return result
   }
   mutating func map<Element>(
-    _ key: String, _ body: (PropertyListValue, String) throws(PersistentStoreError) -> Element
+    _ key: String, _ body: (PropertyListValue, SchemaPath) throws(PersistentStoreError) -> Element
   ) throws(PersistentStoreError) -> [Element] {
+    let list = try list(key)
     var result: [Element] = []
-    for (index, value) in try list(key).enumerated() { result.append(try body(value, "\(path).\(key)[\(index)]")) }
+    result.reserveCapacity(list.count)
+    for (index, value) in list.enumerated() { result.append(try body(value, SchemaPath(key, in: path, at: index))) }
     return result
   }
   mutating func userInfo() throws(PersistentStoreError) -> [UserInfoEntry] {
@@ -123,8 +153,8 @@ struct SchemaReader {
 
   /// - Throws: `.unsupportedVersion` for a key that was not read.
   func finish() throws(PersistentStoreError) {
-    if let key = dictionary.keys.first {
-      throw PersistentStoreError(.unsupportedVersion, "\(path) has a key that is unknown to this version: \(key)")
-    }
+    guard remaining > 0, let unread = dictionary.indices.first(where: { !isTaken($0) }) else { return }
+    throw PersistentStoreError(
+      .unsupportedVersion, "\(path) has a key that is unknown to this version: \(dictionary[unread].key)")
   }
 }

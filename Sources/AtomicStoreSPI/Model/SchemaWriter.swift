@@ -5,6 +5,8 @@ struct SchemaWriter {
   private var dictionary = PropertyListDictionary()
   var value: PropertyListValue { .dictionary(dictionary) }
 
+  init() { dictionary.reserveCapacity(4) }
+
   mutating func put(_ key: String, _ value: PropertyListValue) { dictionary[key] = value }
   mutating func put(_ key: String, _ text: String?) { if let text { dictionary[key] = .string(text) } }
   mutating func put(_ key: String, _ flag: Bool) { if flag { dictionary[key] = .boolean(true) } }
@@ -15,9 +17,11 @@ struct SchemaWriter {
   }
   mutating func put(_ key: String, _ list: [PropertyListValue]) { if !list.isEmpty { dictionary[key] = .array(list) } }
   mutating func put(userInfo: [UserInfoEntry]) {
+    guard !userInfo.isEmpty else { return }
     put("userInfo", userInfo.map { PropertyListValue.array([.string($0.key), .string($0.value)]) })
   }
   mutating func put(extras: [ModelExtra]) {
+    guard !extras.isEmpty else { return }
     put(
       "extras",
       extras.map { extra -> PropertyListValue in

@@ -43,12 +43,21 @@ package struct VersionHashInput: Sendable, Equatable {
     modifier = entity.declaration.versionHashModifier ?? ""
     constraints = entity.declaration.uniquenessConstraints.map { $0.joined(separator: ".") }
       .map { ScalarString($0) }.sorted().map(\.string)
-    // If a sub-entity declares a property again, its declaration counts.
-    var byName: [ScalarString: Property] = [:]
+    var all: [(position: Int, property: Property)] = []
+    all.reserveCapacity(entity.properties.count)
     for property in entity.properties {
-      if let counted = Property(property, of: entity) { byName[ScalarString(property.name)] = counted }
+      if let counted = Property(property, of: entity) { all.append((all.count, counted)) }
     }
-    properties = byName.keys.sorted().compactMap { byName[$0] }
+    all.sort { one, other in
+      let order = one.property.name.byteOrder(to: other.property.name)
+      return order == 0 ? one.position < other.position : order < 0
+    }
+    // If a sub-entity declares a property again, its declaration counts.
+    properties = all.indices.compactMap { index in
+      let isReplaced =
+        index + 1 < all.count && all[index].property.name.hasSameScalars(as: all[index + 1].property.name)
+      return isReplaced ? nil : all[index].property
+    }
   }
 
   /// The hash, 32 bytes.
@@ -61,15 +70,20 @@ package struct VersionHashInput: Sendable, Equatable {
   ///
   /// - Parameter known: A cache of property hashes, which several entities may share.
   func hash(_ known: inout [[UInt8]: [UInt8]]) -> [UInt8] {
-    var bytes = Array(name.utf8)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(name.utf8.count + 1 + superentityHash.count + 32 * properties.count + modifier.utf8.count)
+    bytes += name.utf8
     bytes.append(isAbstract ? 1 : 0)
     bytes += superentityHash
-    bytes.reserveCapacity(bytes.count + 32 * properties.count)
     for property in properties {
       let key = property.counted
-      let hash = known[key] ?? property.hash
-      known[key] = hash
-      bytes += hash
+      if let hash = known[key] {
+        bytes += hash
+      } else {
+        let hash = property.hash
+        known[key] = hash
+        bytes += hash
+      }
     }
     bytes += modifier.utf8
     for constraint in constraints { bytes += constraint.utf8 }
@@ -113,10 +127,12 @@ extension VersionHashInput.Property {
 
   /// All that counts, as bytes that differ for properties with different hashes: each part is preceded by its length.
   fileprivate var counted: [UInt8] {
-    var bytes: [UInt8] = [isOptional ? 1 : 0]
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(64)
+    bytes.append(isOptional ? 1 : 0)
     func add(_ text: String) {
-      bytes += Self.bytes(UInt32(truncatingIfNeeded: text.utf8.count))
-      bytes += text.utf8
+      withUnsafeBytes(of: UInt32(truncatingIfNeeded: text.utf8.count).littleEndian) { bytes.append(contentsOf: $0) }
+      text.withBytes { bytes.append(contentsOf: $0) }
     }
     add(name)
     add(modifier)

@@ -34,7 +34,7 @@ public struct VersionHashes: Sendable, Equatable {
       self.hash = hash
     }
     public static func == (one: Entry, other: Entry) -> Bool {
-      one.entityName.utf8.elementsEqual(other.entityName.utf8) && one.hash == other.hash
+      one.entityName.hasSameScalars(as: other.entityName) && one.hash == other.hash
     }
   }
 
@@ -43,6 +43,14 @@ public struct VersionHashes: Sendable, Equatable {
 
   /// - Parameter entries: In any order; if two have the same name, the first is used.
   public init(_ entries: [Entry]) {
+    // Those of a model come in this order.
+    let isSorted = entries.indices.dropFirst().allSatisfy {
+      entries[$0 - 1].entityName.byteOrder(to: entries[$0].entityName) < 0
+    }
+    guard !isSorted else {
+      self.entries = entries
+      return
+    }
     var known: Set<ScalarString> = []
     self.entries = entries.filter { known.insert(ScalarString($0.entityName)).inserted }
       .sorted { ScalarString($0.entityName) < ScalarString($1.entityName) }
@@ -119,7 +127,7 @@ extension ManagedObjectModel {
   /// if the model does not have the configuration.
   public func versionHashes(forConfiguration name: String?) -> VersionHashes? {
     guard let entities = entities(forConfiguration: name) else { return nil }
-    return versionHashes.restricted(to: entities)
+    return entities.count == entityCount ? versionHashes : versionHashes.restricted(to: entities)
   }
 
   /// - Parameter change: Changes the input of a hash, for tests that break a rule.

@@ -73,21 +73,30 @@ struct ColumnHeader {
   init(_ layout: CellLayout) {
     self.layout = layout
     width = layout.width
-    cells = Self.resized(nil, 16)
-    presence = Self.resized(nil, 8).bindMemory(to: UInt64.self, capacity: 1)
-    heap = Self.resized(nil, 8)
+    cells = Self.nothing
+    presence = Self.nothing.bindMemory(to: UInt64.self, capacity: 1)
+    heap = Self.nothing
   }
 
   func deallocate() {
-    if !borrowsCells { PagedMemory.free(cells) }
-    PagedMemory.free(presence)
-    if !borrowsHeap { PagedMemory.free(heap) }
+    if !borrowsCells { Self.free(cells) }
+    Self.free(presence)
+    if !borrowsHeap { Self.free(heap) }
+  }
+
+  /// What a column has that needs no memory yet; never written to. A model of hundreds of entities has thousands of
+  /// columns, few of which need all three blocks.
+  private nonisolated(unsafe) static let nothing = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 16)
+
+  private static func free(_ memory: UnsafeMutableRawPointer) {
+    if memory != nothing { PagedMemory.free(memory) }
   }
 
   /// Large blocks grow where they are, or by remapping pages: a new one would be copied.
   private static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
     // Out of memory: Swift's allocation reports it and terminates, as everywhere else.
-    PagedMemory.resized(memory, to: max(bytes, 16)) ?? .allocate(byteCount: bytes, alignment: 16)
+    PagedMemory.resized(memory == nothing ? nil : memory, to: max(bytes, 16))
+      ?? .allocate(byteCount: bytes, alignment: 16)
   }
 
   /// Grows to `rows`; the new rows are null.
@@ -139,7 +148,7 @@ struct ColumnHeader {
 
   /// Takes cells of fixed width from elsewhere, all of which have a value.
   mutating func borrow(cells other: UnsafeRawPointer, rows: Int) {
-    if !borrowsCells { PagedMemory.free(cells) }
+    if !borrowsCells { Self.free(cells) }
     cells = UnsafeMutableRawPointer(mutating: other)
     borrowsCells = true
     let words = (rows + 63) / 64
@@ -150,7 +159,7 @@ struct ColumnHeader {
 
   /// Takes the bytes of values from elsewhere.
   mutating func borrow(heap other: UnsafeRawPointer, count: Int) {
-    if !borrowsHeap { PagedMemory.free(heap) }
+    if !borrowsHeap { Self.free(heap) }
     heap = UnsafeMutableRawPointer(mutating: other)
     borrowsHeap = true
     heapCount = count
@@ -333,7 +342,7 @@ struct ColumnHeader {
       setExtent(row, start: next + before, length: place.length)
       next += before + place.length
     }
-    if !borrowsHeap { PagedMemory.free(heap) }
+    if !borrowsHeap { Self.free(heap) }
     borrowsHeap = false
     heap = packed
     heapCount = next

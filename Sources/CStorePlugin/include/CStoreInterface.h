@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "9d3e4e8d8aff16f05bae61f042931283a2aa3a816f54b343a6e7ff38bd850b7d"
+#define ASP_INTERFACE "3c332245417f0bc26a99102dab79a6ec055a7eeda13f63af53362ba2093d28ed"

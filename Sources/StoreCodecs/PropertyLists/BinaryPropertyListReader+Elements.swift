@@ -9,6 +9,16 @@ extension BinaryPropertyListReader {
     for position in 0..<list.count { try body(try reference(position, list)) }
   }
 
+  /// Calls `body` with the key and the value of each entry of a dictionary, in the file's order.
+  public func forEachEntry(
+    of dictionary: Object, _ body: (_ key: Object, _ value: Object) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    let list = try references(of: dictionary)
+    // Throws the error about the kind.
+    if !list.isDictionary { _ = try entry(0, of: dictionary) }
+    for position in 0..<list.count { try body(try reference(position, list), try valueReference(position, list)) }
+  }
+
   /// Returns the elements of the arrays in an array, one array after the other, and how many elements each has.
   ///
   /// - Parameters:

@@ -33,12 +33,18 @@ extension BinaryPropertyListReader {
     let offset = try expect(.string, object)
     let isWide = isWideString(at: offset)
     let range = try counted(offset, unit: isWide ? 2 : 1)
-    if !isWide {
-      for place in range where bytes[place] > 0x7F {
-        throw Self.badString("an ASCII string contains the byte 0x\(String(bytes[place], radix: 16))", at: place)
-      }
-    }
+    if !isWide { try checkASCII(range) }
     return (range, isWide)
+  }
+
+  /// Refuses bytes above 0x7F in a string that is not wide.
+  func checkASCII(_ range: Range<Int>) throws(PersistentStoreError) {
+    var bits: UInt8 = 0
+    for place in range { bits |= bytes[place] }
+    guard bits > 0x7F else { return }
+    for place in range where bytes[place] > 0x7F {
+      throw Self.badString("an ASCII string contains the byte 0x\(String(bytes[place], radix: 16))", at: place)
+    }
   }
 
   private func appendWide(_ range: Range<Int>, to text: inout [UInt8]) throws(PersistentStoreError) {

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Glibc
 public import StorePrimitives
 
 /// A lazy view of a binary property list (`bplist00`) that decodes objects on request.
@@ -57,6 +58,7 @@ public struct BinaryPropertyListReader {
   let bytes: UnsafeRawBufferPointer
   /// The range of the bytes that were not read from the file.
   private let gap: Range<Int>
+  private let hasGap: Bool
   private let offsetSize: Int
   let referenceSize: Int
   private let tableOffset: Int
@@ -116,6 +118,7 @@ public struct BinaryPropertyListReader {
     }
     self.bytes = bytes
     self.gap = gap
+    hasGap = !gap.isEmpty
     self.offsetSize = offsetSize
     self.referenceSize = referenceSize
     self.tableOffset = Int(table)
@@ -273,11 +276,14 @@ extension BinaryPropertyListReader {
   ///
   /// - Throws: `.malformed` for a key that is not a string, and for a duplicate key.
   public func value(for name: String, in dictionary: Object) throws(PersistentStoreError) -> Object? {
+    let list = try references(of: dictionary)
+    guard list.isDictionary || list.count == 0 else { throw mismatch(.dictionary, .array, at: list.offset) }
     var found: Object?
-    for position in 0..<(try count(of: dictionary)) {
-      let (key, value) = try entry(position, of: dictionary)
+    for position in 0..<list.count {
+      let key = try reference(position, list)
+      let value = try valueReference(position, list)
       guard try isString(key, name) else { continue }
-      guard found == nil else { throw malformed("duplicate key '\(name)'", try offset(of: dictionary)) }
+      guard found == nil else { throw malformed("duplicate key '\(name)'", list.offset) }
       found = value
     }
     return found
@@ -289,7 +295,12 @@ extension BinaryPropertyListReader {
     let isWide = isWideString(at: offset)
     let range = try counted(offset, unit: isWide ? 2 : 1)
     guard isWide ? range.count == text.utf16.count * 2 : range.count == text.utf8.count else { return false }
-    return try string(of: object).utf8.elementsEqual(text.utf8)
+    if isWide { return try string(of: object).hasSameScalars(as: text) }
+    try checkASCII(range)
+    return text.withBytes { utf8 in
+      guard let one = utf8.baseAddress, let other = bytes.baseAddress, !utf8.isEmpty else { return true }
+      return memcmp(one, other + range.lowerBound, range.count) == 0
+    }
   }
 
   struct References {
@@ -389,7 +400,12 @@ extension BinaryPropertyListReader {
   }
 
   /// Bytes that were not read are zero and must not be used.
+  @inline(__always)
   private func checkRead(_ range: Range<Int>, isUsed: Bool = true) throws(PersistentStoreError) {
+    if hasGap || willUse != nil { try checkReadLater(range, isUsed: isUsed) }
+  }
+
+  private func checkReadLater(_ range: Range<Int>, isUsed: Bool) throws(PersistentStoreError) {
     guard !range.overlaps(gap) else {
       throw PersistentStoreError(.missingObject, "the object was not read", at: StoreLocation(offset: range.lowerBound))
     }

@@ -58,33 +58,34 @@ private struct BinaryPropertyListDecoder {
     /// The number of values including everything it contains, counted for each occurrence.
     var unfoldedCount: Int
   }
-  enum State {
-    case untouched, open
-    case done(Decoded)
-  }
 
   let reader: BinaryPropertyListReader
-  var states: [State]
+  /// For each object of the file ``untouched``, ``open``, or from ``open`` + 1 on where it is in ``decoded``: a value
+  /// takes many times the memory, and most objects may not be part of what is decoded.
+  var states: [UInt32]
+  var decoded: [Decoded] = []
   /// In real files no byte belongs to two objects. Twice is accepted; a thousand times would exhaust memory.
   var bytesLeft: Int
   let maximumCount: Int
 
   init(_ reader: BinaryPropertyListReader) {
     self.reader = reader
-    states = Array(repeating: .untouched, count: reader.objectCount)
+    states = Array(repeating: Self.untouched, count: reader.objectCount)
     let (fourfold, overflow) = reader.bytes.count.multipliedReportingOverflow(by: 4)
     bytesLeft = overflow ? .max : fourfold + 1024
     // If no container is in two others, each value has a reference of at least a byte.
     maximumCount = max(100_000, reader.bytes.count)
   }
 
+  private static let untouched: UInt32 = 0
+  private static let open: UInt32 = 1
+
   mutating func value(_ object: BinaryPropertyListReader.Object, depth: Int) throws(PersistentStoreError) -> Decoded {
-    switch states[object.index] {
-    case .done(let decoded): return decoded
-    case .open:
+    let state = states[object.index]
+    if state > Self.open { return decoded[Int(state - Self.open) - 1] }
+    guard state == Self.untouched else {
       throw PersistentStoreError(
         .malformed, "object \(object.index) contains itself", at: StoreLocation(offset: try reader.offset(of: object)))
-    case .untouched: break
     }
     guard depth <= reader.maximumDepth else {
       throw PropertyList.tooDeep(reader.maximumDepth, at: StoreLocation(offset: try reader.offset(of: object)))
@@ -94,15 +95,20 @@ private struct BinaryPropertyListDecoder {
       throw PersistentStoreError(
         .malformed, "objects overlap", at: StoreLocation(offset: try reader.offset(of: object)))
     }
-    states[object.index] = .open
-    let decoded: Decoded
+    states[object.index] = Self.open
+    let found: Decoded
     switch try reader.kind(of: object) {
-    case .array: decoded = try array(object, depth: depth)
-    case .dictionary: decoded = try dictionary(object, depth: depth)
-    case let kind: decoded = Decoded(value: try scalar(object, kind), unfoldedCount: 1)
+    case .array: found = try array(object, depth: depth)
+    case .dictionary: found = try dictionary(object, depth: depth)
+    case let kind: found = Decoded(value: try scalar(object, kind), unfoldedCount: 1)
     }
-    states[object.index] = .done(decoded)
-    return decoded
+    guard decoded.count < Int(UInt32.max) - 2 else {
+      throw PersistentStoreError(
+        .limitExceeded, "more than \(decoded.count) objects", at: StoreLocation(offset: try reader.offset(of: object)))
+    }
+    decoded.append(found)
+    states[object.index] = Self.open + UInt32(truncatingIfNeeded: decoded.count)
+    return found
   }
 
   private func scalar(
@@ -140,7 +146,7 @@ private struct BinaryPropertyListDecoder {
     _ object: BinaryPropertyListReader.Object, depth: Int
   ) throws(PersistentStoreError) -> Decoded {
     let list = try reader.references(of: object)
-    var entries: [(key: String, value: PropertyListValue)] = []
+    var entries: [PropertyListDictionary.Element] = []
     entries.reserveCapacity(list.count)
     var count = 1
     for position in 0..<list.count {
@@ -153,7 +159,7 @@ private struct BinaryPropertyListDecoder {
       }
       let element = try value(try reader.valueReference(position, list), depth: depth + 1)
       count = try add(count, element.unfoldedCount + 1, at: list.offset)
-      entries.append((key, element.value))
+      entries.append(.init(key: key, value: element.value))
     }
     var duplicate = ""
     guard let dictionary = PropertyListDictionary(entries: entries, duplicate: &duplicate) else {

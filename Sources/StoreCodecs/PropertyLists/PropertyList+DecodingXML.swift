@@ -8,6 +8,7 @@ extension PropertyList {
   public static func decodeXML(
     _ bytes: Span<UInt8>, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
   ) throws(PersistentStoreError) -> PropertyListValue {
+    if let value = decodePlainDocument(bytes, maximumDepth: maximumDepth) { return value }
     var start = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { start = 3 }
     while start < bytes.count, " \t\n\r".utf8.contains(bytes[start]) { start += 1 }

@@ -27,12 +27,7 @@ extension PropertyList {
   ///   U+FFFF in a string, a date outside the years 1 to 9999, an integer outside -2^63 … 2^64 - 1, a dictionary of one
   ///   integer named `CF$UID`, which would be read as a UID; `.limitExceeded` beyond ``maximumDepth``.
   public static func encodeXML(_ value: PropertyListValue) throws(PersistentStoreError) -> [UInt8] {
-    var buffer = Array(
-      """
-      <?xml version="1.0" encoding="UTF-8"?>
-      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-
-      """.utf8)
+    var buffer = plainProlog.withUTF8Buffer { Array($0) }
     try appendXML(value, layout: .document, to: &buffer)
     return buffer
   }
@@ -65,7 +60,19 @@ private struct PropertyListXMLWriter {
   let closesEmptyElements: Bool
   var buffer: [UInt8]
   /// The current path, for errors.
-  var path: [String] = []
+  var path: [Step] = []
+
+  enum Step {
+    case key(String)
+    case position(Int)
+
+    var text: String {
+      switch self {
+      case .key(let key): key
+      case .position(let position): String(position)
+      }
+    }
+  }
 
   init(unit: [UInt8], base: Int, closesEmptyElements: Bool, buffer: [UInt8]) {
     self.unit = unit
@@ -102,7 +109,7 @@ private struct PropertyListXMLWriter {
       if elements.isEmpty { return appendEmpty("array", depth) }
       appendLine("<array>", depth)
       for (position, element) in elements.enumerated() {
-        path.append(String(position))
+        path.append(.position(position))
         try append(element, depth: depth + 1)
         path.removeLast()
       }
@@ -114,7 +121,7 @@ private struct PropertyListXMLWriter {
       }
       appendLine("<dict>", depth)
       for entry in entries {
-        path.append(entry.key)
+        path.append(.key(entry.key))
         try appendText(entry.key, element: "key", depth: depth + 1)
         try append(entry.value, depth: depth + 1)
         path.removeLast()
@@ -133,7 +140,14 @@ private struct PropertyListXMLWriter {
 
   private mutating func appendText(_ text: String, element: String, depth: Int) throws(PersistentStoreError) {
     indent(depth)
-    buffer.append(contentsOf: "<\(element)>".utf8)
+    appendTag("<", element)
+    defer { appendTag("</", element, end: "\n") }
+    let isPlain = text.withBytes { bytes in
+      guard bytes.allSatisfy(Self.isPlain) else { return false }
+      buffer.append(contentsOf: bytes)
+      return true
+    }
+    if isPlain { return }
     for scalar in text.unicodeScalars where scalar.value < 0x20 || scalar.value & ~1 == 0xFFFE {
       switch scalar.value {
       case 0x09, 0x0A, 0x0D: continue
@@ -150,7 +164,18 @@ private struct PropertyListXMLWriter {
       default: buffer.append(byte)
       }
     }
-    buffer.append(contentsOf: "</\(element)>\n".utf8)
+  }
+
+  /// Whether a byte is a character that is written as it is.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    byte >= 0x20 && byte < 0x80 && byte != UInt8(ascii: "&") && byte != UInt8(ascii: "<") && byte != UInt8(ascii: ">")
+  }
+
+  private mutating func appendTag(_ start: String, _ element: String, end: String = "") {
+    buffer.append(contentsOf: start.utf8)
+    buffer.append(contentsOf: element.utf8)
+    buffer.append(UInt8(ascii: ">"))
+    buffer.append(contentsOf: end.utf8)
   }
 
   private mutating func appendData(_ data: Data, depth: Int) {
@@ -189,7 +214,7 @@ private struct PropertyListXMLWriter {
   }
 
   private func invalid(_ message: String) -> PersistentStoreError {
-    let place = path.joined(separator: "/")
+    let place = path.map(\.text).joined(separator: "/")
     return PersistentStoreError(
       .invalidValue, place.isEmpty ? message : "\(place): \(message)",
       at: StoreLocation(property: place.isEmpty ? nil : place))

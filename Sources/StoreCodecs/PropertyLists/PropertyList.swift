@@ -18,31 +18,10 @@ struct PropertyListText: Hashable {
   init(_ text: String) { self.text = text }
 
   static func == (one: PropertyListText, other: PropertyListText) -> Bool {
-    one.text.utf8.elementsEqual(other.text.utf8)
+    one.text.hasSameScalars(as: other.text)
   }
   func hash(into hasher: inout Hasher) {
     var copy = text
     copy.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-  }
-}
-
-extension PropertyListDictionary {
-  /// Creates a dictionary from entries in any order.
-  ///
-  /// They are sorted first: adding unsorted keys one by one would take quadratic time.
-  ///
-  /// - Returns: nil, with `duplicate` set to the first duplicate key, if there is one.
-  init?(entries: [(key: String, value: PropertyListValue)], duplicate: inout String) {
-    self.init()
-    let sorted = entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-    var previous: String?
-    for (key, value) in sorted {
-      if let previous, previous.utf8.elementsEqual(key.utf8) {
-        duplicate = key
-        return nil
-      }
-      self[key] = value
-      previous = key
-    }
   }
 }

@@ -9,14 +9,24 @@ public import StorePrimitives
 /// Every method throws `.malformed` with the line for unknown elements, misplaced text, invalid values and duplicate
 /// keys, and `.limitExceeded` for nesting deeper than ``PropertyList/maximumDepth``.
 public struct PropertyListXMLBuilder {
-  private enum Element { case plist, dictionary, array, key, string, integer, real, date, data, yes, no }
+  enum Element { case plist, dictionary, array, key, string, integer, real, date, data, yes, no }
   private struct Container {
     var isDictionary: Bool
     var line: Int
     var key: String?
     var elements: [PropertyListValue] = []
-    var entries: [(key: String, value: PropertyListValue)] = []
-    var seen: Set<PropertyListText> = []
+    var entries: [PropertyListDictionary.Element] = []
+    /// All keys, once one of them was not greater than the key before it.
+    var seen: Set<PropertyListText>?
+
+    /// Whether there is no entry with that key. Keys are mostly in order, and then need no set.
+    mutating func isNew(_ key: String) -> Bool {
+      if seen == nil {
+        guard let last = entries.last, last.key.byteOrder(to: key) >= 0 else { return true }
+        seen = Set(entries.lazy.map { PropertyListText($0.key) })
+      }
+      return seen?.insert(PropertyListText(key)).inserted ?? true
+    }
   }
 
   private var isInPlist = false
@@ -40,13 +50,18 @@ public struct PropertyListXMLBuilder {
     guard let element = Self.element(name) else {
       throw malformed("<\(name)> is not an element of a property list", line)
     }
+    try begin(element, name, line: line)
+  }
+
+  /// Called when an element starts that is not inside a value.
+  mutating func begin(_ element: Element, _ name: @autoclosure () -> String, line: Int) throws(PersistentStoreError) {
     if element == .plist {
       guard !isInPlist, containers.isEmpty, result == nil else { throw malformed("a second <plist>", line) }
       isInPlist = true
       return
     }
     guard let last = containers.indices.last else {
-      guard result == nil else { throw malformed("a second value: <\(name)>", line) }
+      guard result == nil else { throw malformed("a second value: <\(name())>", line) }
       guard element != .key else { throw malformed("a <key> outside a dictionary", line) }
       return try open(element, line)
     }
@@ -54,7 +69,7 @@ public struct PropertyListXMLBuilder {
       if element == .key {
         guard containers[last].key == nil else { throw malformed("a key follows a key", line) }
       } else if containers[last].key == nil {
-        throw malformed("<\(name)> without a key", line)
+        throw malformed("<\(name())> without a key", line)
       }
     } else if element == .key {
       throw malformed("a <key> outside a dictionary", line)
@@ -84,16 +99,22 @@ public struct PropertyListXMLBuilder {
     }
     leaf = nil
     defer { text.removeAll(keepingCapacity: true) }
-    if element == .key, let last = containers.indices.last {
-      let key = String(decoding: text, as: UTF8.self)
-      guard containers[last].seen.insert(PropertyListText(key)).inserted else {
-        throw malformed("duplicate key '\(key)'", line)
-      }
-      containers[last].key = key
+    if element == .key {
+      try place(key: String(decoding: text, as: UTF8.self), line)
     } else {
       try place(try scalar(element, line))
     }
   }
+
+  /// Called with a whole key or string, instead of its start, its characters and its end.
+  mutating func add(_ element: Element, text: String, line: Int) throws(PersistentStoreError) {
+    try begin(element, "", line: line)
+    leaf = nil
+    if element == .key { try place(key: text, line) } else { try place(.string(text)) }
+  }
+
+  /// The kind of the innermost open array or dictionary; nil if there is none.
+  var innermost: Element? { containers.last.map { $0.isDictionary ? .dictionary : .array } }
 
   /// Returns the value, once all elements have ended.
   public consuming func finish(line: Int) throws(PersistentStoreError) -> PropertyListValue {
@@ -127,13 +148,19 @@ extension PropertyListXMLBuilder {
     try place(.dictionary(dictionary))
   }
 
+  private mutating func place(key: String, _ line: Int) throws(PersistentStoreError) {
+    guard let last = containers.indices.last else { return }
+    guard containers[last].isNew(key) else { throw malformed("duplicate key '\(key)'", line) }
+    containers[last].key = key
+  }
+
   private mutating func place(_ value: PropertyListValue) throws(PersistentStoreError) {
     guard let last = containers.indices.last else {
       result = value
       return
     }
     if let key = containers[last].key {
-      containers[last].entries.append((key, value))
+      containers[last].entries.append(.init(key: key, value: value))
       containers[last].key = nil
     } else {
       containers[last].elements.append(value)

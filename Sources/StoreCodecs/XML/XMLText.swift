@@ -25,13 +25,15 @@ extension ByteWriter {
 public enum XMLText {
   /// Whether XML 1.0 allows all characters: no control characters except tab, LF and CR, no U+FFFE or U+FFFF.
   public static func canHold(_ text: String) -> Bool {
-    text.unicodeScalars.allSatisfy { scalar in
-      switch scalar.value {
-      case 0x09, 0x0A, 0x0D: true
-      case 0..<0x20, 0xFFFE, 0xFFFF: false
-      default: true
+    // Of bytes, only those below the space, and the first of U+FFFE and U+FFFF, need a closer look.
+    text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0xEF }
+      || text.unicodeScalars.allSatisfy { scalar in
+        switch scalar.value {
+        case 0x09, 0x0A, 0x0D: true
+        case 0..<0x20, 0xFFFE, 0xFFFF: false
+        default: true
+        }
       }
-    }
   }
 
   /// The number of bytes before the first that is not plain in a text: line feeds and printable ASCII except `<`, `>`

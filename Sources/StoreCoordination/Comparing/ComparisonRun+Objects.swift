@@ -26,13 +26,9 @@ extension ComparisonRun {
   /// Compares the objects, an entity at a time in the order of names.
   mutating func compareObjects() {
     guard !isFull else { return }
-    var entities: [ScalarString: (one: Entity?, other: Entity?)] = [:]
-    for entity in first.nodes.model.entities { entities[folded(entity.name), default: (nil, nil)].one = entity }
-    for entity in second.nodes.model.entities { entities[folded(entity.name), default: (nil, nil)].other = entity }
     let translation = RowTranslation(entities: first.nodes.model.entityCount)
     var pairs: [EntityPair] = []
-    for name in entities.keys.sorted() {
-      guard let (one, other) = entities[name] else { continue }
+    for (one, other) in matchedEntities() {
       let left = one.map { first.nodes.reader(of: $0.index) }
       let right = other.map { second.nodes.reader(of: $0.index) }
       let pair = EntityPair(one: one, other: other, left: left, right: right, matches: MatchedRows(left, right))
@@ -47,18 +43,43 @@ extension ComparisonRun {
     }
   }
 
-  /// The properties of both entities, in the order of the first.
-  private func properties(_ pair: EntityPair) -> [Property] {
+  /// The entities of both graphs with the same name, in the order of names.
+  private func matchedEntities() -> [(one: Entity?, other: Entity?)] {
+    let ours = first.nodes.model.entities
+    let theirs = second.nodes.model.entities
+    if !options.ignoresNameCase, ours.count == theirs.count,
+      ours.indices.allSatisfy({ ScalarString(ours[$0].name) == ScalarString(theirs[$0].name) })
+    {
+      return ours.indices.map { (ours[$0], theirs[$0]) }
+    }
+    var entities: [ScalarString: (one: Entity?, other: Entity?)] = [:]
+    for entity in ours { entities[folded(entity.name), default: (nil, nil)].one = entity }
+    for entity in theirs { entities[folded(entity.name), default: (nil, nil)].other = entity }
+    return entities.keys.sorted().compactMap { entities[$0] }
+  }
+
+  /// The slots of both entities with the same name, in the order of the first.
+  private func matchedSlots(_ ours: [Slot], _ theirs: [Slot]) -> [(one: Slot?, other: Slot?)] {
+    if !options.ignoresNameCase, ours.count == theirs.count,
+      ours.indices.allSatisfy({ ScalarString(ours[$0].name) == ScalarString(theirs[$0].name) })
+    {
+      return ours.indices.map { (ours[$0], theirs[$0]) }
+    }
     var slots: [(one: Slot?, other: Slot?)] = []
     var place: [ScalarString: Int] = [:]
-    for slot in pair.one?.slots ?? [] {
+    for slot in ours {
       place[folded(slot.name)] = slots.count
       slots.append((slot, nil))
     }
-    for slot in pair.other?.slots ?? [] {
+    for slot in theirs {
       if let index = place[folded(slot.name)] { slots[index].other = slot } else { slots.append((nil, slot)) }
     }
-    return slots.map { one, other in
+    return slots
+  }
+
+  /// The properties of both entities, in the order of the first.
+  private func properties(_ pair: EntityPair) -> [Property] {
+    matchedSlots(pair.one?.slots ?? [], pair.other?.slots ?? []).map { one, other in
       let left = one.flatMap { slot in pair.left.map { (slot, $0) } }
       let right = other.flatMap { slot in pair.right.map { (slot, $0) } }
       return Property(

@@ -67,16 +67,25 @@ struct AccessList: Equatable {
   }
 
   private static func attribute(_ name: String, of path: String) throws(PersistentStoreError) -> AccessList? {
-    // The maximum size of an attribute value.
-    var bytes = [UInt8](repeating: 0, count: 1 << 16)
-    let length = bytes.withUnsafeMutableBytes { raw in
-      raw.baseAddress.map { Int(asf_get_attribute(path, name, $0, Int64(raw.count))) } ?? 0
+    var bytes = [UInt8](repeating: 0, count: 1 << 9)
+    var length = value(of: name, path, into: &bytes)
+    if length < 0, errno == ERANGE {
+      // The maximum size of an attribute value.
+      bytes = [UInt8](repeating: 0, count: 1 << 16)
+      length = value(of: name, path, into: &bytes)
     }
     guard length >= 0 else {
       if [ENODATA, EOPNOTSUPP, ENOSYS, ENOENT].contains(errno) { return nil }
       throw SystemCall.error(errno, "read the access control list", path)
     }
     return AccessList(attribute: Array(bytes[..<length]))
+  }
+
+  /// The length of an attribute's value, which is read into the bytes; negative for an error.
+  private static func value(of name: String, _ path: String, into bytes: inout [UInt8]) -> Int {
+    bytes.withUnsafeMutableBytes { raw in
+      raw.baseAddress.map { Int(asf_get_attribute(path, name, $0, Int64(raw.count))) } ?? 0
+    }
   }
 
   /// The permissions as a mode, with the mask in place of the group.

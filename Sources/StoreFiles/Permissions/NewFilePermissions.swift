@@ -16,10 +16,14 @@ struct NewFilePermissions {
 
   /// The mode of a new file or directory, created in `folder` and owned by `group`, as the system would set it.
   func mode(isFolder: Bool, in folder: String, group: gid_t) throws(PersistentStoreError) -> mode_t {
+    mode(isFolder: isFolder, inheriting: try AccessList.inherited(from: folder), group: group)
+  }
+
+  /// - Parameter inherited: The list that new files in the directory inherit.
+  func mode(isFolder: Bool, inheriting inherited: AccessList?, group: gid_t) -> mode_t {
     let most: mode_t = isFolder ? 0o777 : 0o666
     // A default access control list replaces the creation mask, as in open(2).
-    let mode =
-      if let inherited = try AccessList.inherited(from: folder) { inherited.mode & most } else { most & ~creationMask }
+    let mode = if let inherited { inherited.mode & most } else { most & ~creationMask }
     return ceiling?.limiting(mode, isFolder: isFolder, group: group) ?? mode
   }
 }

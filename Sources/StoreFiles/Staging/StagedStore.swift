@@ -138,6 +138,8 @@ package struct StagedStore: ~Copyable, Sendable {
     let oldIsFolder = old.map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
     let permissions = NewFilePermissions(ceiling: ceiling)
     let folder = layout == .file ? FilePathText.folder(targetPath) : stagedPath
+    // Read once, if there is a new file: a store may have hundreds.
+    var inherited: AccessList??
     for member in members {
       // The mode, owner and attributes of the old store are copied to the new one, for members one by one.
       let path = layout == .file ? targetPath : oldIsFolder ? member.path : nil
@@ -147,7 +149,9 @@ package struct StagedStore: ~Copyable, Sendable {
       let replaced = known.flatMap { status in path.flatMap { status.st_mode & S_IFMT == S_IFREG ? ($0, status) : nil }
       }
       try member.seal(replacing: replaced) { group throws(PersistentStoreError) in
-        try permissions.mode(isFolder: false, in: folder, group: group)
+        let list: AccessList? = if let inherited { inherited } else { try AccessList.inherited(from: folder) }
+        inherited = .some(list)
+        return permissions.mode(isFolder: false, inheriting: list, group: group)
       }
     }
     try files.companions.seal(permissions)

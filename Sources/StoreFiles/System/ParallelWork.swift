@@ -44,8 +44,11 @@ public enum ParallelWork {
   ///   - jobs: The maximum number of threads, the calling thread included.
   ///   - body: May be called by several threads at the same time.
   public static func forEach(_ count: Int, jobs: Int = jobs, _ body: @escaping @Sendable (Int) -> Void) {
+    guard jobs > 1, count > 1 else {
+      for number in 0..<max(count, 0) { body(number) }
+      return
+    }
     let work = Work(count: count, body: body)
-    guard jobs > 1, count > 1 else { return work.run() }
     var threads: [pthread_t] = []
     withBlockedSignals {
       for _ in 1..<min(jobs, count) {

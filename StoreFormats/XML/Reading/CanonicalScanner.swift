@@ -9,9 +9,9 @@ import StoreCodecs
 /// location. So the only requirement is that everything it accepts has the same meaning there; FORMAT.md describes the
 /// form.
 ///
-/// The head, up to `</databaseInfo>`, is always parsed by libxml2. The rest is scanned one element at a time. An
-/// incomplete element at the end of the available bytes is scanned again when there are more; the handler is not called
-/// before it is complete.
+/// The head, up to `</databaseInfo>`, is that which the metadata was read from, if its bytes are the same, or else read
+/// by ``PlainHead``, or parsed by libxml2. The rest is scanned one element at a time. An incomplete element at the end
+/// of the available bytes is scanned again when there are more; the handler is not called before it is complete.
 final class CanonicalScanner {
   private enum Phase { case head, database, object, tail, surprised }
   private enum Outcome { case needsMore, surprise }
@@ -26,6 +26,9 @@ final class CanonicalScanner {
   private static let reach = 64
 
   private let target: DocumentReader
+  /// The head of the file when its metadata was read; nil if nothing is known.
+  private var known: KnownHead?
+  private let wantsHeadOnly: Bool
   private var phase = Phase.head
   private var line = 0
   /// Followed by ``reach`` zeros, which end every search: a document does not contain a zero.
@@ -45,8 +48,11 @@ final class CanonicalScanner {
 
   /// - Parameter isContinuation: Whether the bytes begin with an object, because the head is in another part of the
   ///   document. Lines are then counted from 1.
-  init(_ target: DocumentReader, isContinuation: Bool = false) {
+  init(_ target: DocumentReader, isContinuation: Bool = false, wantsHeadOnly: Bool = false) {
     self.target = target
+    self.wantsHeadOnly = wantsHeadOnly
+    known = target.knownHead
+    if wantsHeadOnly { capacity = 32 * 1024 }
     if isContinuation {
       phase = .database
       line = 1
@@ -87,6 +93,7 @@ final class CanonicalScanner {
     count += more
     (buffer + count).update(repeating: 0, count: Self.reach)
     if phase == .head { takeHead() }
+    if wantsHeadOnly { return phase == .head }
     if phase == .database || phase == .object, count - position >= worthwhile { scan() }
     if phase == .tail { scanTail() }
     return phase != .surprised
@@ -113,18 +120,50 @@ final class CanonicalScanner {
   // MARK: The head
 
   private func takeHead() {
+    if let known, takeKnownHead(known) { return }
     guard let end = endOfHead() else {
       // Other documents can be distinguished from a store by their first lines.
-      if count > Self.maximumHead || count > 512 && !hasKnownBeginning() { phase = .surprised }
+      if count > Self.maximumHead || count > 512 && afterKnownBeginning() == nil { phase = .surprised }
       return
     }
-    guard hasKnownBeginning(), let line = target.readHead(UnsafeRawBufferPointer(start: buffer, count: end)) else {
+    guard let start = afterKnownBeginning(), let line = readHead(end, from: start) else {
       phase = .surprised
       return
     }
+    begin(after: end, line: line)
+  }
+
+  private func begin(after end: Int, line: Int) {
     self.line = line
     position = end
     phase = .database
+  }
+
+  /// Continues after the known head, if the document begins with it, or may do so with the next bytes. False, and
+  /// nothing is known any more, if it does not: the file was replaced or changed.
+  private func takeKnownHead(_ known: KnownHead) -> Bool {
+    guard known.agrees(with: UnsafeRawBufferPointer(start: buffer, count: count)) else {
+      self.known = nil
+      return false
+    }
+    if count >= known.bytes.count { begin(after: known.bytes.count, line: known.endLine) }
+    return true
+  }
+
+  /// The line at the end of the head; nil if it does not have the form of one.
+  private func readHead(_ end: Int, from start: Int) -> Int? {
+    let head = Bytes(start: buffer, count: end)
+    if let header = PlainHead.read(head, from: start, file: target.file, maximumDepth: target.maximumDepth) {
+      target.take(header)
+      return header.endLine
+    }
+    return wantsHeadOnly ? nil : target.readHead(UnsafeRawBufferPointer(head))
+  }
+
+  /// The bytes of the head that was read, with its line.
+  var foundHead: KnownHead? {
+    guard phase == .database else { return nil }
+    return KnownHead(UnsafeRawBufferPointer(start: buffer, count: position), endLine: line)
   }
 
   /// The offset after the first `</databaseInfo>`.
@@ -139,19 +178,21 @@ final class CanonicalScanner {
     return nil
   }
 
-  /// Whether it is UTF-8, and has no document type declaration with an effect.
-  private func hasKnownBeginning() -> Bool {
+  /// The offset after `<database>`, if the document is UTF-8, and has no document type declaration with an effect; nil
+  /// otherwise.
+  private func afterKnownBeginning() -> Int? {
     let declarations: [StaticString] = [
       XMLDeclaration.plain.text, XMLDeclaration.standaloneNo.text, XMLDeclaration.standaloneYes.text,
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n",
       "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n",
     ]
-    guard let declaration = declarations.first(where: { Self.matches(buffer, $0) }) else { return false }
+    guard let declaration = declarations.first(where: { Self.matches(buffer, $0) }) else { return nil }
     var start = buffer + declaration.utf8CodeUnitCount
     let type: StaticString = "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">"
     if Self.matches(start, type) { start += type.utf8CodeUnitCount }
     while start.pointee == UInt8(ascii: "\n") || start.pointee == UInt8(ascii: " ") { start += 1 }
-    return Self.matches(start, "<database>")
+    let root: StaticString = "<database>"
+    return Self.matches(start, root) ? start - buffer + root.utf8CodeUnitCount : nil
   }
 
   // MARK: The objects

@@ -17,6 +17,16 @@ extension DocumentReader {
 
   private static var canonicalChunk: Int { 64 * 1024 }
 
+  /// Reads only the head in the same way, without libxml2.
+  ///
+  /// - Returns: The head with its bytes; nil after anything unexpected.
+  /// - Throws: Only the errors of reading the file, never because of its content.
+  final func readPlainHead(_ source: StoreSource) throws(PersistentStoreError) -> KnownHead? {
+    let scanner = CanonicalScanner(self, wantsHeadOnly: true)
+    try source.readChunks(size: 16 * 1024) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
+    return scanner.foundHead
+  }
+
   /// Reads one of the parts of a document in the same way.
   ///
   /// - Returns: The number of lines that end in it; nil after anything unexpected, or an error of reading.

@@ -2,19 +2,12 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Bytes that are valid during the call to which they are passed.
-typealias Bytes = UnsafeBufferPointer<UInt8>
-
 /// Reads the elements of a store's document and refuses unexpected ones. Subclasses interpret the objects: one fills a
 /// node table, one infers a model; this class reads only the head.
 class DocumentReader: XMLEventHandler {
   private enum State {
     case start, database, info, infoText, metadata, list, object, attribute, relationship, skipped, end
   }
-  private enum InfoItem: Int { case version, uuid, nextObjectID }
-
-  /// The version number of both of Core Data's atomic formats.
-  static let version = 134_481_920
 
   final let file: String
   /// Behind a pointer: copying sixteen names, or counting references to them, would be noticeable at each element.
@@ -38,6 +31,9 @@ class DocumentReader: XMLEventHandler {
 
   /// The maximum depth of the metadata, set by the first reader, which every opening uses.
   final var maximumDepth = StoreLimits.greatestDepth
+
+  /// The head that the metadata was read from, for a ``CanonicalScanner``.
+  final var knownHead: KnownHead?
 
   /// Whether an object that cannot be read is passed to ``skipObject(because:hasBegun:)``, and the rest of the document
   /// is read.
@@ -114,7 +110,7 @@ class DocumentReader: XMLEventHandler {
 
   private static let limits = XMLLimits(depth: 600, attributes: 16)
 
-  /// Reads the bytes up to the end of `<databaseInfo>`, and returns its line; nil if they do not have this form.
+  /// Parses the bytes up to the end of `<databaseInfo>`, and returns its line; nil if they do not have this form.
   final func readHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
     guard let reader = try? XMLReader(handler: self, limits: Self.limits, file: file) else { return nil }
     self.reader = reader
@@ -288,30 +284,13 @@ class DocumentReader: XMLEventHandler {
   }
 
   private func endInfoItem() throws(PersistentStoreError) {
-    let value = Span(_unsafeElements: Bytes(start: text, count: textCount))
-    let shown = String(decoding: Bytes(start: text, count: min(textCount, 60)), as: UTF8.self)
-    switch item {
-    case .version:
-      guard let number = ExactText.integer(value) else { throw malformed("the version '\(shown)' is not a number") }
-      guard number == Self.version else {
-        throw PersistentStoreError(
-          .unsupportedVersion, "the version is \(number), but that of Core Data's stores is \(Self.version)")
-      }
-    case .uuid:
-      guard let uuid = ExactText.uuid(value) else { throw malformed("'\(shown)' is not a UUID") }
-      building.uuid = uuid
-    case .nextObjectID:
-      guard let number = ExactText.integer(value), number >= 0 else {
-        throw malformed("the nextObjectID '\(shown)' is not a number")
-      }
-      building.lastReference = number
-    case nil: break
-    }
+    guard let item else { return }
+    try building.set(item, Bytes(start: text, count: textCount), file: file)
   }
 
   private func endInfo() throws(PersistentStoreError) {
-    for (item, name) in [(InfoItem.version, "version"), (.uuid, "UUID"), (.nextObjectID, "nextObjectID")] {
-      guard seen.contains(item) else { throw malformed("the <databaseInfo> does not have a <\(name)>") }
+    for item in InfoItem.allCases where !seen.contains(item) {
+      throw malformed("the <databaseInfo> does not have a <\(item.rawValue)>")
     }
     if let list {
       guard case .dictionary(let entries) = try list.finish(line: line) else {
@@ -320,7 +299,12 @@ class DocumentReader: XMLEventHandler {
       building.entries = try MetadataText.entries(of: entries)
     }
     building.endLine = line
-    header = building
+    take(building)
+  }
+
+  /// Sets the content of the head, after which only objects follow.
+  final func take(_ head: StoreHeader) {
+    header = head
     hasHeader = true
     isSatisfied = wantsHeadOnly
   }

@@ -17,7 +17,7 @@ final class DuplicateFinder: DocumentReader {
     name = file
     self.number = number
     entities = model.entities
-    entityNames = try ObjectLoader.table(entities.map(\.name), .entity, StoreLocation(file: file))
+    entityNames = try ObjectLoader.table(entities.map(\.name), .entity, StoreLocation(file: file)).table
     super.init(file: file)
   }
 

@@ -12,10 +12,12 @@ extension ObjectLoader {
 
   /// Loads a document that has the form of a ``CanonicalScanner`` on several threads, if it is large enough.
   ///
-  /// - Parameter count: The maximum number of parts.
+  /// - Parameters:
+  ///   - count: The maximum number of parts.
+  ///   - head: The head of the file when its metadata was read.
   /// - Throws: Only the errors of reading the file, never because of its content.
   static func loadParts(
-    _ count: Int, of source: StoreSource, into nodes: NodeTableBuilder
+    _ count: Int, of source: StoreSource, head: KnownHead? = nil, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) -> Outcome {
     guard count > 1 else { return .undivided }
     return try source.withReader { (file) throws(PersistentStoreError) in
@@ -25,6 +27,7 @@ extension ObjectLoader {
       guard let names = try? EntityNames(nodes.model, file: name) else { return .unexpected }
       let isLoaded = nodes.loadParts(parts.ranges.count) { part, nodes in
         let loader = ObjectLoader(nodes, file: name, names)
+        loader.knownHead = head
         guard let lines = loader.readCanonical(part: part, of: parts, file) else { return nil }
         readers[part] = loader
         return lines

@@ -62,9 +62,7 @@ final class ObjectLoader: DocumentReader {
     fileprivate let written: [String]
 
     init(_ model: ManagedObjectModel, file: String) throws(PersistentStoreError) {
-      let names = model.entities.map(\.name)
-      table = try ObjectLoader.table(names, .entity, StoreLocation(file: file))
-      written = NameFolding.entity.written(names)
+      (table, written) = try ObjectLoader.table(model.entities.map(\.name), .entity, StoreLocation(file: file))
     }
   }
 
@@ -95,10 +93,12 @@ final class ObjectLoader: DocumentReader {
 
   static func table(
     _ names: [String], _ folding: NameFolding, _ place: StoreLocation
-  ) throws(PersistentStoreError) -> NameTable {
-    var written: [[UInt8]] = []
-    for name in folding.written(names) { written.append(try NameText.encode(name, at: place)) }
-    return NameTable(names, written: written, folding: folding)
+  ) throws(PersistentStoreError) -> (table: NameTable, written: [String]) {
+    let folded = folding.folded(names)
+    let written = folding.written(names, folded)
+    var texts: [[UInt8]] = []
+    for name in written { texts.append(try NameText.encode(name, at: place)) }
+    return (NameTable(folded: folded, written: texts, folding: folding), written)
   }
 
   // MARK: Objects
@@ -157,7 +157,7 @@ final class ObjectLoader: DocumentReader {
       plans[index] = shared
       return shared
     }
-    let names = try Self.table(all.map(\.name), .property, StoreLocation(file: file, entity: entity.name))
+    let names = try Self.table(all.map(\.name), .property, StoreLocation(file: file, entity: entity.name)).table
     let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(all.count, 1))
     for slot in all {
       var plan = SlotPlan(reading: SlotReading(slot.kind))

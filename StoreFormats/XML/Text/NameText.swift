@@ -8,8 +8,10 @@ enum NameText {
     guard !name.isEmpty else {
       throw PersistentStoreError(.unsupportedByFormat, "a name is empty", at: place)
     }
+    let plain = Array(name.utf8)
+    if plain.allSatisfy(isPlain) { return plain }
     let writer = ByteWriter()
-    StoreText.encode(Array(name.utf8).span, to: writer)
+    StoreText.encode(plain.span, to: writer)
     var result: [UInt8] = []
     for byte in writer.takeBytes() {
       switch byte {
@@ -20,6 +22,16 @@ enum NameText {
       }
     }
     return result
+  }
+
+  /// Letters, digits and underscores, of which nearly all names consist, are written as they are.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
   }
 
   /// Decodes a name; nil if an escape is invalid.

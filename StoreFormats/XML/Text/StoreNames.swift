@@ -12,12 +12,15 @@ enum NameFolding {
     }
   }
 
+  func folded(_ names: [String]) -> [ScalarString] { names.map { ScalarString(fold($0)) } }
+
   /// The names as they are written, in the given order: folded, but unchanged if folding would make two equal.
-  func written(_ names: [String]) -> [String] {
-    let folded = names.map { ScalarString(fold($0)) }
-    var uses: [ScalarString: Int] = [:]
-    for name in folded { uses[name, default: 0] += 1 }
-    return zip(names, folded).map { uses[$1] == 1 ? $1.string : $0 }
+  func written(_ names: [String]) -> [String] { written(names, folded(names)) }
+
+  /// - Parameter folded: The folded names.
+  func written(_ names: [String], _ folded: [ScalarString]) -> [String] {
+    let known = FoldedNames(folded)
+    return zip(names, folded).map { known.isUnique($1) ? $1.string : $0 }
   }
 
   /// Two of the names that differ only in case, if there are any.
@@ -32,6 +35,34 @@ enum NameFolding {
   }
 }
 
+/// Folded names, some of which may be equal.
+///
+/// Most entities have a few properties: one of them is found sooner than a hash is computed.
+struct FoldedNames {
+  private let names: [ScalarString]
+  /// The number of each name, or -1 if several are equal; empty for a few names.
+  private var numbers: [ScalarString: Int] = [:]
+  private static let few = 8
+
+  init(_ names: [ScalarString]) {
+    self.names = names
+    guard names.count > Self.few else { return }
+    numbers.reserveCapacity(names.count)
+    for (index, name) in names.enumerated() {
+      if numbers.updateValue(index, forKey: name) != nil { numbers[name] = -1 }
+    }
+  }
+
+  /// The number of the only name that is equal to this one; nil if there is none, or more than one.
+  func number(of name: ScalarString) -> Int? {
+    guard names.count <= Self.few else { return numbers[name].flatMap { $0 < 0 ? nil : $0 } }
+    guard let first = names.firstIndex(of: name) else { return nil }
+    return names[(first + 1)...].contains(name) ? nil : first
+  }
+
+  func isUnique(_ name: ScalarString) -> Bool { number(of: name) != nil }
+}
+
 /// Names by number, looked up by their bytes: first as they are written, then folded, so that files in other case than
 /// Core Data's can be read too. Created once per file; it hashes without allocating.
 final class NameTable {
@@ -41,7 +72,7 @@ final class NameTable {
   private let places: UnsafeMutableBufferPointer<Int32>
   private let mask: Int
   private let folding: NameFolding
-  private let byFolded: [ScalarString: Int]
+  private let byFolded: FoldedNames
   /// The name found last, and for each name the one that followed it: files repeat the same sequences.
   private let guesses: UnsafeMutablePointer<Int32>
   let count: Int
@@ -62,39 +93,30 @@ final class NameTable {
     guesses.initialize(repeating: 0, count: count + 1)
   }
 
-  /// - Parameter written: The bytes of each name in the file.
-  init(_ names: [String], written: [[UInt8]], folding: NameFolding) {
+  /// - Parameters:
+  ///   - folded: The folded names.
+  ///   - written: The bytes of each name in the file.
+  init(folded: [ScalarString], written: [[UInt8]], folding: NameFolding) {
     self.folding = folding
     original = nil
-    count = names.count
-    var all: [UInt8] = []
-    var starts = [0]
-    var byFolded: [ScalarString: Int] = [:]
-    var ambiguous: Set<ScalarString> = []
-    for name in written {
-      all.append(contentsOf: name)
-      starts.append(all.count)
-    }
-    for (index, name) in names.enumerated() {
-      let folded = ScalarString(folding.fold(name))
-      if byFolded.updateValue(index, forKey: folded) != nil { ambiguous.insert(folded) }
-    }
-    for name in ambiguous { byFolded[name] = nil }
-    self.byFolded = byFolded
-    self.starts = .allocate(capacity: starts.count)
-    self.starts.initialize(from: starts, count: starts.count)
-    bytes = .allocate(capacity: max(all.count, 1))
-    _ = bytes.initialize(from: all + (all.isEmpty ? [0] : []))
+    count = written.count
+    byFolded = FoldedNames(folded)
+    starts = .allocate(capacity: count + 1)
+    starts.initialize(to: 0)
+    bytes = .allocate(capacity: max(written.reduce(0) { $0 + $1.count }, 1))
+    bytes.initialize(repeating: 0)
     var capacity = 8
-    while capacity < names.count * 2 { capacity *= 2 }
+    while capacity < count * 2 { capacity *= 2 }
     mask = capacity - 1
     places = .allocate(capacity: capacity)
     places.initialize(repeating: -1)
-    guesses = .allocate(capacity: names.count + 1)
-    guesses.initialize(repeating: 0, count: names.count + 1)
-    let hashes = written.map { name in name.withUnsafeBufferPointer { Self.hash($0) } }
-    for index in names.indices {
-      var place = hashes[index] & mask
+    guesses = .allocate(capacity: count + 1)
+    guesses.initialize(repeating: 0, count: count + 1)
+    for (index, name) in written.enumerated() {
+      let start = starts[index]
+      for place in name.indices { bytes[start + place] = name[place] }
+      (starts + index + 1).initialize(to: start + name.count)
+      var place = name.withUnsafeBufferPointer { Self.hash($0) } & mask
       while places[place] >= 0 { place = (place + 1) & mask }
       places[place] = Int32(truncatingIfNeeded: index)
     }
@@ -155,7 +177,7 @@ final class NameTable {
       if matches(index, name) { return index }
       place = (place + 1) & mask
     }
-    return byFolded[ScalarString(folding.fold(String(decoding: name, as: UTF8.self)))] ?? -1
+    return byFolded.number(of: ScalarString(folding.fold(String(decoding: name, as: UTF8.self)))) ?? -1
   }
 
   private static func hash(_ name: UnsafeBufferPointer<UInt8>) -> Int {
