@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4515b5bd34de84b2f696d56f8ea71d3f8a95c50448a64cbedc0c479c4fba2190"
+#define ASP_INTERFACE "1fa92ad4a7a70c6cfba0e8b63c9bd8b6f2aeff60ee9640804d692d3cabacdbc9"
