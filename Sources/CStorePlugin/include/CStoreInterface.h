@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "1fa92ad4a7a70c6cfba0e8b63c9bd8b6f2aeff60ee9640804d692d3cabacdbc9"
+#define ASP_INTERFACE "778e54808a4eaee8a8fa28ce80317ee72ded7af0d5544c93ece09daa30990c8d"
