@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "778e54808a4eaee8a8fa28ce80317ee72ded7af0d5544c93ece09daa30990c8d"
+#define ASP_INTERFACE "beafef672a6247e0893c54ec1b8fa278066976d84aaa5f53360130a5f4f7d47a"
