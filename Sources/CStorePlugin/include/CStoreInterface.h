@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "beafef672a6247e0893c54ec1b8fa278066976d84aaa5f53360130a5f4f7d47a"
+#define ASP_INTERFACE "8e9d8fb8c6b0b33dabe3296e2857f05cbf44d44c1381f57b837b6787d1ee4623"
