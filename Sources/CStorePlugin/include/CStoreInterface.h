@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8e9d8fb8c6b0b33dabe3296e2857f05cbf44d44c1381f57b837b6787d1ee4623"
+#define ASP_INTERFACE "adff19a385af00ca17ae6cc938d93b9278fc0e86f5c4f336606e1e66f33b2d2e"
