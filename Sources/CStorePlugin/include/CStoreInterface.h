@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "adff19a385af00ca17ae6cc938d93b9278fc0e86f5c4f336606e1e66f33b2d2e"
+#define ASP_INTERFACE "0f29b699841a1e09d8613b922d8754053fb2400e8c2bf7c1a700fd62e1850525"
