@@ -6,7 +6,11 @@
 /// Sixteen bytes, for both halves of a vector.
 #define TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 
-__attribute__((target("avx2"))) static size_t decode(const uint8_t *source, size_t length, uint8_t *target) {
+static int is_space(uint8_t byte) { return byte == '\n' || byte == ' ' || byte == '\r' || byte == '\t'; }
+
+__attribute__((target("avx2,bmi"))) static size_t decode(
+  const uint8_t *source, size_t length, uint8_t *target, size_t *written
+) {
   // A byte is a digit if the bits of its lower half and those of its upper half have none in common. Each bit stands for
   // the upper halves in which a lower half is no digit.
   const __m256i lower_bits = TWICE(0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x13, 0x1A, 0x1B, 0x1B, 0x1B, 0x1A);
@@ -15,6 +19,7 @@ __attribute__((target("avx2"))) static size_t decode(const uint8_t *source, size
   const __m256i offsets = TWICE(0, 16, 19, 4, -65, -65, -71, -71, 0, 0, 0, 0, 0, 0, 0, 0);
   const __m256i slash = _mm256_set1_epi8('/');
   size_t place = 0;
+  uint8_t *const start = target;
   while (length - place >= 40) {
     const __m256i text = _mm256_loadu_si256((const __m256i *)(source + place));
     // The shift brings bits of the neighbour, which the mask removes.
@@ -23,8 +28,6 @@ __attribute__((target("avx2"))) static size_t decode(const uint8_t *source, size
     const __m256i others = _mm256_and_si256(_mm256_shuffle_epi8(lower_bits, lower), _mm256_shuffle_epi8(upper_bits, upper));
     // Zero in bytes that are digits: of these, whole groups of four are decoded up to the first other byte.
     const unsigned digits = (unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(others, _mm256_setzero_si256()));
-    const size_t count = digits == 0xFFFFFFFF ? 32 : (size_t)__builtin_ctz(~digits) & ~(size_t)3;
-    if (count == 0) break;
     const __m256i row = _mm256_add_epi8(_mm256_cmpeq_epi8(text, slash), upper);
     const __m256i values = _mm256_add_epi8(text, _mm256_shuffle_epi8(offsets, row));
     // Pairs of six bits to twelve, pairs of those to 24, and the three bytes of each next to each other.
@@ -32,10 +35,27 @@ __attribute__((target("avx2"))) static size_t decode(const uint8_t *source, size
     const __m256i whole = _mm256_madd_epi16(twelve, _mm256_set1_epi32(0x00011000));
     const __m256i packed = _mm256_shuffle_epi8(whole, TWICE(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1));
     const __m256i joined = _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
-    _mm256_storeu_si256((__m256i *)(target + place / 4 * 3), joined);
+    _mm256_storeu_si256((__m256i *)target, joined);
+    // By constants: with a number that is computed, the next group would have to wait for it.
+    if (digits == 0xFFFFFFFF) {
+      target += 24;
+      place += 32;
+      continue;
+    }
+    const size_t before = (size_t)__builtin_ctz(~digits), count = before & ~(size_t)3;
+    // The usual end of a line, after 76 digits, for the same reason.
+    if (before == 12 && source[place + 12] == '\n') {
+      target += 9;
+      place += 13;
+      continue;
+    }
+    target += count / 4 * 3;
     place += count;
-    if (count < 32) break;
+    // The end of a line between two fours is passed over here: lines are short.
+    if (count < before || !is_space(source[place])) break;
+    place += 1;
   }
+  *written += (size_t)(target - start);
   return place;
 }
 
@@ -67,14 +87,14 @@ static int has_vectors(void) {
   return __builtin_cpu_supports("avx2");
 }
 
-size_t asb_decode_groups(const uint8_t *source, size_t length, uint8_t *target) {
-  return length >= 40 && has_vectors() ? decode(source, length, target) : 0;
+size_t asb_decode_groups(const uint8_t *source, size_t length, uint8_t *target, size_t *written) {
+  return length >= 40 && has_vectors() ? decode(source, length, target, written) : 0;
 }
 
 size_t asb_encode_groups(const uint8_t *source, size_t length, uint8_t *target) {
   return length >= 28 && has_vectors() ? encode(source, length, target) : 0;
 }
 #else
-size_t asb_decode_groups(const uint8_t *source, size_t length, uint8_t *target) { return 0; }
+size_t asb_decode_groups(const uint8_t *source, size_t length, uint8_t *target, size_t *written) { return 0; }
 size_t asb_encode_groups(const uint8_t *source, size_t length, uint8_t *target) { return 0; }
 #endif

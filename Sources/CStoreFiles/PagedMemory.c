@@ -33,6 +33,7 @@ void asf_paged_advise(void *start, size_t bytes, bool is_large) {}
 void asf_paged_trim(void) {}
 void asf_trim_all(void) { malloc_trim(0); }
 size_t asf_paged_size(void) { return 0; }
+int asf_paged_move(void *block, size_t used, void *other, size_t bytes) { return 0; }
 #else
 
 /// A run of pages: a block, or free. Its first and its last page have the number of its pages, for a search in both directions.
@@ -110,12 +111,16 @@ static struct area *add_area(size_t own_bytes) {
   return area;
 }
 
-static void remove_area(struct area *area) {
+static void forget_area(struct area *area) {
   struct area **link = &areas;
   while (*link != area) link = &(*link)->next;
   *link = area->next;
-  munmap(area->base, area_length(area));
   free(area);
+}
+
+static void remove_area(struct area *area) {
+  munmap(area->base, area_length(area));
+  forget_area(area);
 }
 
 /// Makes the first pages of a free run a block.
@@ -206,14 +211,18 @@ static void release(struct area *area, void *block) {
 /// Changes the size of a block in its place, or moves an area of its own. Null if that is not possible.
 static void *resized_in_place(struct area *area, void *block, size_t bytes) {
   if (area->own_bytes > 0) {
-    if (bytes <= GREATEST_PART) return NULL;
+    // A block that becomes a little shorter is not copied for it.
+    if (bytes <= GREATEST_PART / 2) return NULL;
     size_t old = area_length(area), new = rounded(bytes, LARGE_PAGE);
-    if (new != old) {
+    if (new > old) {
+      // Fails where pages of other areas were moved to this one: then it is copied.
       char *moved = mremap(area->base, old, new, MREMAP_MAYMOVE);
       if (moved == MAP_FAILED) return NULL;
       area->base = moved;
-      used_bytes += new - old;
+    } else if (new < old) {
+      munmap(area->base + new, old - new);
     }
+    used_bytes += new - old;
     // The end of the last large page takes no memory if it is not used.
     if (new <= old && bytes < area->own_bytes) {
       size_t end = rounded(bytes, PAGE);
@@ -282,6 +291,39 @@ void asf_paged_advise(void *start, size_t bytes, bool is_large) {
   size_t before = (LARGE_PAGE - (uintptr_t)start % LARGE_PAGE) % LARGE_PAGE;
   size_t whole = (bytes - before) / LARGE_PAGE * LARGE_PAGE;
   if (whole > 0) madvise((char *)start + before, whole, is_large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+/// Puts the first pages of a block with an area of its own into that of another one, instead of the pages that are there
+/// from `start` on, and releases the rest of the area. Not if there is too little room, or the system refuses.
+static int move_pages(struct area *area, size_t start, struct area *source, size_t length) {
+  char *target = area->base + start;
+  if (mremap(source->base, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, target) == MAP_FAILED) {
+    // The target may have been unmapped before the failure. Nothing is in it, but it must be ours again.
+    void *again = mmap(target, length, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    // Only without memory for the system's own list of mappings: as in Swift's allocation, the program ends.
+    if (again == MAP_FAILED) abort();
+    madvise(target, length, MADV_HUGEPAGE);
+    return 0;
+  }
+  const size_t rest = area_length(source) - length;
+  used_bytes -= area_length(source);
+  if (rest > 0) munmap(source->base + length, rest);
+  forget_area(source);
+  return 1;
+}
+
+int asf_paged_move(void *block, size_t used, void *other, size_t bytes) {
+  take_lock();
+  struct area *area = area_of(block), *source = area_of(other);
+  const size_t start = rounded(used, LARGE_PAGE), length = rounded(bytes, LARGE_PAGE);
+  int moved = area != NULL && source != NULL && area != source && area->own_bytes > 0 && source->own_bytes > 0 && bytes > 0
+    && used + bytes <= area->own_bytes && bytes <= source->own_bytes && start + length <= area_length(area)
+    && move_pages(area, start, source, length);
+  release_lock();
+  // The block is the caller's: other threads may go on meanwhile.
+  if (moved && start > used) memmove((char *)block + used, (char *)block + start, bytes);
+  return moved;
 }
 
 void asf_paged_trim(void) {

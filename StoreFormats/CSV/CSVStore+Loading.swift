@@ -118,7 +118,7 @@ extension CSVStore {
         let columns = try? Self.typedColumns(stream.head, entity)
       else { return nil }
       let style = stream.head.style
-      let isLoaded = stream.load(into: nodes) { (reader, nodes) throws(PersistentStoreError) in
+      let isLoaded = stream.load(entity.index, into: nodes) { (reader, nodes) throws(PersistentStoreError) in
         try Self.readTyped(&reader, entity, columns, style, into: nodes)
       }
       return isLoaded ? stream.head : nil

@@ -9,7 +9,7 @@ extension CSVStore {
     var members: [FolderMetadata.Member] = []
     var taken: Set<String> = [FolderMetadata.fileName]
     let configured = Set((model.entities(forConfiguration: configurationName) ?? model.entities).map(\.index))
-    let references = ReferenceNumbers(of: snapshot.nodes)
+    let references = snapshot.nodes.references
     for entity in model.entities where !entity.isAbstract {
       guard configured.contains(entity.index) || snapshot.nodes.count(of: entity.index) > 0 else { continue }
       let name = Self.memberName(entity.name, &taken)
@@ -73,7 +73,7 @@ extension CSVStore {
           + "file does not contain", at: StoreLocation(entity: entity.name, property: slot.name))
     }
     _ = try Self.write(
-      entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes),
+      entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, snapshot.nodes.references,
       in: ownDialect, style, to: file)
   }
 
@@ -81,7 +81,7 @@ extension CSVStore {
 
   /// - Parameter name: The entity's name in a single file, which nothing else specifies.
   private static func write(
-    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers,
+    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: NodeReferences,
     in dialect: CSVDialect, _ style: SheetStyle, to file: StagedFile
   ) throws(PersistentStoreError) -> XXH64 {
     var digest = XXH64()

@@ -10,12 +10,10 @@ struct CSVStream: Sendable {
   /// The beginning of the file.
   let head: CSVFile
   private let file: StoreFileReader
-  private let ranges: [Range<Int>]
-  private let hasQuotes: Bool
-
+  private let division: CSVDivision
   private let sizes: StreamSizes
 
-  /// Reads the head and the digest of a member; nil if it is small or unusual, or changed.
+  /// Reads the head of a member; nil if it is small or unusual.
   ///
   /// - Parameter digest: What the digest of the file must be; nil for any.
   init?(
@@ -35,73 +33,60 @@ struct CSVStream: Sendable {
     self.head = head
     self.file = file
     self.sizes = sizes
-    let count = nodes.partCount(forInput: file.size)
-    let pieces = (0..<count).map { file.size * $0 / count..<file.size * ($0 + 1) / count }
-    var hash = XXH64()
-    var quotes: [Int] = []
-    for piece in pieces {
-      var found = 0
-      let isComplete = try file.readChunks(in: piece, size: sizes.piece) { (bytes) throws(PersistentStoreError) in
-        if digest != nil { hash.add(bytes) }
-        found += CSVParts.quoteCount(bytes.assumingMemoryBound(to: UInt8.self), in: 0..<bytes.count)
-        return true
-      }
-      guard isComplete else { return nil }
-      quotes.append(found)
-    }
-    guard digest == nil || digest == Digest.text(hash) else { return nil }
-    hasQuotes = quotes.contains { $0 > 0 }
-    ranges = try CSVParts.ranges(pieces: pieces, quoteCounts: quotes) { offset, isQuoted throws(PersistentStoreError) in
-      try Self.recordStart(in: file, from: offset, isQuoted: isQuoted, sizes)
-    }
-  }
-
-  /// The offset after the first line feed that ends a record, from an offset on; nil if there is none.
-  private static func recordStart(
-    in file: StoreFileReader, from start: Int, isQuoted: Bool, _ sizes: StreamSizes
-  ) throws(PersistentStoreError) -> Int? {
-    var isQuoted = isQuoted
-    var offset = start
-    var found: Int?
-    _ = try file.readChunks(in: start..<file.size, size: sizes.head) { (bytes) throws(PersistentStoreError) in
-      let text = bytes.assumingMemoryBound(to: UInt8.self)
-      found = CSVParts.recordStart(text, from: 0, isQuoted: &isQuoted).map { $0 + offset }
-      offset += bytes.count
-      return found == nil
-    }
-    return found
+    division = CSVDivision(file, count: nodes.partCount(forInput: file.size), digest: digest, sizes)
   }
 
   /// Loads the records. False if nothing was loaded.
   ///
-  /// - Parameter body: Reads the records of a piece.
+  /// - Parameters:
+  ///   - entity: The index of the entity whose objects these are.
+  ///   - body: Reads the records of a piece.
   func load(
-    into nodes: NodeTableBuilder,
+    _ entity: Int, into nodes: NodeTableBuilder,
     _ body: @escaping @Sendable (inout CSVReader, NodeTableBuilder) throws(PersistentStoreError) -> Void
   ) -> Bool {
-    nodes.loadParts(ranges.count) { part, nodes in
-      try? read(part) { (reader) throws(PersistentStoreError) in try body(&reader, nodes) }
+    nodes.loadParts(division.count) { part, nodes in
+      try? read(part) { (reader, share) throws(PersistentStoreError) in
+        try body(&reader, nodes)
+        nodes.expectNodes(Int(Double(nodes.count(of: entity)) / share), entity: entity)
+      }
     }
   }
 
-  /// Reads a part piece by piece, and returns the number of its lines; nil if the file ended too early.
+  /// Reads a part piece by piece, and returns the number of its lines; nil if the file ended too early, or is not as it
+  /// should be.
+  ///
+  /// - Parameter body: Reads a piece, with which that share of the part is read.
   private func read(
-    _ part: Int, _ body: (inout CSVReader) throws(PersistentStoreError) -> Void
+    _ part: Int, _ body: (inout CSVReader, _ share: Double) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> Int? {
+    // The first of several parts is begun before it is known where it ends.
+    let isBegunEarly = part == 0 && division.count > 1
+    var parts = isBegunEarly ? nil : division.parts()
+    guard isBegunEarly || parts != nil else { return nil }
+    if let parts, part >= parts.ranges.count { return 0 }
+    let start = parts?.ranges[part].lowerBound ?? 0
     var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: sizes.piece, alignment: 64)
     defer { buffer.deallocate() }
-    var (offset, count, line) = (ranges[part].lowerBound, 0, 1)
-    while offset < ranges[part].upperBound {
-      let room = min(buffer.count - count, ranges[part].upperBound - offset)
+    var (offset, count, line) = (start, 0, 1)
+    while true {
+      parts = parts ?? division.knownParts()
+      if parts == nil, offset == division.leastEnd {
+        parts = division.parts()
+        if parts == nil { return nil }
+      }
+      let partEnd = parts?.ranges[part].upperBound ?? division.leastEnd
+      if offset == partEnd, count == 0, parts != nil { return line - 1 }
+      let room = min(buffer.count - count, partEnd - offset)
       let got = try file.read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[count..<count + room]))
-      guard got > 0 else { return nil }
+      guard got > 0 || room == 0 else { return nil }
       let isFirst = offset - count == 0
       offset += got
       count += got
       let text = UnsafeBufferPointer(rebasing: buffer.assumingMemoryBound(to: UInt8.self)[..<count])
       let end =
-        offset == ranges[part].upperBound
-        ? count : CSVParts.endOfRecords(text, hasQuotes: hasQuotes)
+        offset == partEnd && parts != nil
+        ? count : CSVParts.endOfRecords(text, hasQuotes: parts?.hasQuotes ?? true)
       if end > 0 {
         let records = UnsafeBufferPointer(rebasing: text[..<end])
         // Only the first piece has the header, and may have a byte-order mark.
@@ -110,14 +95,13 @@ struct CSVStream: Sendable {
           ? try CSVReader(records, dialect: head.dialect)
           : try CSVReader(records, dialect: head.dialect, startingAt: 0, line: line)
         if isFirst { try CSVStore.skipRecord(&reader) }
-        try body(&reader)
+        try body(&reader, Double(offset - count + end - start) / Double(partEnd - start))
         line = reader.nextLine
       }
       count -= end
       buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[end..<end + count]))
       if count == buffer.count { buffer = Self.enlarged(buffer) }
     }
-    return line - 1
   }
 
   /// A buffer of twice the size with the same bytes, for a record that is longer than all before.

@@ -78,7 +78,7 @@ struct CellWriter {
     writer.append(byte: UInt8(ascii: "\""))
   }
 
-  func append(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader, _ references: ReferenceNumbers) {
+  func append(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader, _ references: NodeReferences) {
     let slot = column.slot
     switch column.kind {
     case .toOne:
@@ -145,8 +145,8 @@ struct CellWriter {
     return true
   }
 
-  private func append(_ node: NodeHandle, _ references: ReferenceNumbers) {
-    if let number = references[node] { return writer.append(integer: number) }
-    references.appendText(of: node, to: writer)
+  private func append(_ node: NodeHandle, _ references: NodeReferences) {
+    if let number = references.integer(of: node) { return writer.append(integer: number) }
+    if let text = references.text(of: node) { ReferenceText.append(text, to: writer) }
   }
 }

@@ -188,6 +188,7 @@ enum Header {
 enum ReferenceText {
   static func append(_ text: Span<UInt8>, to writer: ByteWriter) {
     writer.append("s:")
+    guard !isWithoutEscapes(text) else { return writer.append(text) }
     var start = 0
     for index in 0..<text.count where isEscaped(text[index]) {
       writer.append(text.extracting(start..<index))
@@ -206,6 +207,29 @@ enum ReferenceText {
 
   @inline(__always) private static func isEscaped(_ byte: UInt8) -> Bool {
     byte < 0x80 && (byte < 0x40 ? escapedBytes.low : escapedBytes.high) & (1 << UInt64(byte & 63)) != 0
+  }
+
+  /// Whether no byte is escaped: nearly all strings are read eight bytes at a time.
+  private static func isWithoutEscapes(_ text: Span<UInt8>) -> Bool {
+    text.withUnsafeBytes { raw in
+      let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+      // High bits where bytes of a word without high bits are a byte, or zero; wrong only above the lowest of them.
+      func equal(_ word: UInt64, _ byte: UInt8) -> UInt64 { (word ^ ones &* UInt64(byte)) &- ones }
+      var index = 0
+      while index + 8 <= raw.count {
+        let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        // The low seven bits decide; of bytes that are not ASCII, none is escaped, but these words are rare.
+        let signs = equal(word, 0x22) | equal(word, 0x25) | equal(word, 0x2C) | equal(word, 0x3B) | equal(word, 0x7C)
+        let others: UInt64 = (word &- ones &* 0x21) | (word &+ ones) | word
+        guard (signs | others) & highs == 0 else { return false }
+        index += 8
+      }
+      while index < raw.count {
+        guard !isEscaped(raw[index]) else { return false }
+        index += 1
+      }
+      return true
+    }
   }
 
   /// Whether bytes begin with `s:`, and what follows is the string itself: ASCII without escapes.

@@ -5,7 +5,7 @@ import StoreCodecs
 struct RowEncoder: Sendable {
   let reader: EntityReader
   let columns: [CSVStore.Column]
-  let references: ReferenceNumbers
+  let references: NodeReferences
   let dialect: CSVDialect
   let style: SheetStyle
 

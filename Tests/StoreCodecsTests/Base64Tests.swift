@@ -74,6 +74,32 @@ import Testing
     #expect(decode(text) == .fault(offset: offset))
   }
 
+  @Test("lines of any length, within fours and between them, are decoded as one line", arguments: 1...80)
+  func lines(_ length: Int) {
+    var random = SeededGenerator(state: UInt64(length))
+    for end in ["\n", "\r\n", " ", "\n\n\t", "\n*"] {
+      let data = bytes(Int.random(in: 0...2000, using: &random))
+      var text: [UInt8] = []
+      for (place, digit) in Array(Data(data).base64EncodedData()).enumerated() {
+        if place > 0, place % length == 0 { text += Array(end.utf8) }
+        text.append(digit)
+      }
+      let decoded = decode(String(decoding: text, as: UTF8.self))
+      if let star = text.firstIndex(of: UInt8(ascii: "*")) {
+        #expect(decoded == .fault(offset: star))
+      } else {
+        #expect(decoded == .bytes(data))
+      }
+      // With no byte more than the room.
+      let room = Base64.decodedRoom(text.count)
+      var target = [UInt8](repeating: 7, count: room + 64)
+      _ = target.withUnsafeMutableBufferPointer {
+        try? Base64.decode(text.span, to: UnsafeMutableBufferPointer(rebasing: $0[..<room]))
+      }
+      #expect(target[room...].allSatisfy { $0 == 7 })
+    }
+  }
+
   @Test("many digits at a time are decoded as one by one, with every byte at every place", arguments: 1...8)
   func steps(_ seed: UInt64) {
     var random = SeededGenerator(state: seed)

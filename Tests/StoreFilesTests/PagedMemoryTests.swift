@@ -64,6 +64,79 @@ import Testing
     }
   }
 
+  /// A number for each place, so that bytes at the wrong place are noticed.
+  private static func number(_ place: Int, _ seed: Int) -> UInt64 {
+    UInt64(truncatingIfNeeded: place / 8 &* 2_654_435_761 &+ seed)
+  }
+  private static func write(_ memory: UnsafeMutableRawPointer, _ bytes: Int, _ seed: Int) {
+    for place in stride(from: 0, to: bytes - 7, by: 8) {
+      memory.storeBytes(of: number(place, seed), toByteOffset: place, as: UInt64.self)
+    }
+  }
+  private static func holds(_ memory: UnsafeMutableRawPointer, _ bytes: Int, _ seed: Int) -> Bool {
+    stride(from: 0, to: bytes - 7, by: 8).allSatisfy {
+      memory.loadUnaligned(fromByteOffset: $0, as: UInt64.self) == number($0, seed)
+    }
+  }
+
+  @Test(
+    "large blocks are moved to the end of another one, which then grows, shrinks and is freed like others",
+    arguments: [0, 1, 13, 4095, 4096, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, 3_000_000, 7_654_321])
+  func moved(_ used: Int) throws {
+    let sizes = [4_200_000, (4 << 20) + 8, 6 << 20, 9_999_999]
+    let total = used + sizes.reduce(0, +)
+    var block = try #require(PagedMemory.resized(nil, to: total + PagedMemory.spare))
+    Self.write(block, used, 1)
+    var place = used
+    for (seed, size) in sizes.enumerated() {
+      // A block may have more memory than what is used of it.
+      let other = try #require(PagedMemory.resized(nil, to: size + seed * 3_000_000))
+      Self.write(other, size, seed + 2)
+      if !PagedMemory.move(other, bytes: size, to: block, at: place) {
+        // A sanitizer has plain memory.
+        try #require(PagedMemory.size == 0, "\(size) bytes were not moved to \(place)")
+        (block + place).copyMemory(from: other, byteCount: size)
+        PagedMemory.free(other)
+      }
+      place += size
+    }
+    func check(_ when: String) {
+      var place = used
+      #expect(Self.holds(block, used, 1), "\(when)")
+      for (seed, size) in sizes.enumerated() {
+        #expect(Self.holds(block + place, size, seed + 2), "\(when): the block \(seed)")
+        place += size
+      }
+    }
+    check("moved")
+    block = try #require(PagedMemory.resized(block, to: total))
+    check("shrunk")
+    block = try #require(PagedMemory.resized(block, to: total * 2))
+    check("grown")
+    Self.write(block + total, total, 9)
+    check("written to")
+    block = try #require(PagedMemory.resized(block, to: used + 100))
+    #expect(Self.holds(block, used, 1))
+    PagedMemory.free(block)
+  }
+
+  @Test("a block is not moved where there is too little room, or that is small, and both stay as they were")
+  func notMoved() throws {
+    let large = (16 << 20, 5 << 20)
+    for (target, source, place) in [
+      (large.0, 1 << 20, 0), (1 << 20, large.1, 0), (large.0, large.1, 12 << 20), (large.0, large.1, (10 << 20) + 1),
+    ] {
+      let block = try #require(PagedMemory.resized(nil, to: target))
+      let other = try #require(PagedMemory.resized(nil, to: source))
+      Self.write(block, target, 1)
+      Self.write(other, source, 2)
+      #expect(!PagedMemory.move(other, bytes: source, to: block, at: place))
+      #expect(Self.holds(block, target, 1) && Self.holds(other, source, 2))
+      PagedMemory.free(block)
+      PagedMemory.free(other)
+    }
+  }
+
   @Test("threads that allocate at the same time do not share blocks")
   func threads() {
     ParallelWork.forEach(8, jobs: 4) { number in

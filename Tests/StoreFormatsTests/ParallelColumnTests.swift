@@ -144,7 +144,7 @@ import Testing
   @Test("rows of CSV are the same bytes in pieces of any size", arguments: 1...12)
   func rows(_ seed: UInt64) throws {
     let nodes = try RandomGraphs.make(seed: seed).nodes.canonical()
-    let references = ReferenceNumbers(of: nodes)
+    let references = nodes.references
     var style = SheetStyle()
     style.isDefused = seed % 2 == 0
     style.hasDecimalComma = seed % 3 == 0

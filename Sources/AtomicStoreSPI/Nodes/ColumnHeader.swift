@@ -100,12 +100,16 @@ struct ColumnHeader {
   }
 
   /// Grows to `rows`; the new rows are null.
-  mutating func grow(to rows: Int) {
+  ///
+  /// - Parameter willSetCells: Whether the cells of all new rows are written to next. They are then undefined.
+  mutating func grow(to rows: Int, willSetCells: Bool = false) {
     guard rows > capacity else { return }
     resizeCells(rows)
-    // Null is all bits set, in an extent or a handle.
-    (cells + capacity * width).initializeMemory(
-      as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: (rows - capacity) * width)
+    if !willSetCells {
+      // Null is all bits set, in an extent or a handle.
+      (cells + capacity * width).initializeMemory(
+        as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: (rows - capacity) * width)
+    }
     if layout.hasPresence {
       let words = (rows + 63) / 64
       let old = (capacity + 63) / 64
@@ -144,6 +148,23 @@ struct ColumnHeader {
       heap = Self.resized(heap, units * layout.heapUnit)
     }
     heapCapacity = units
+  }
+
+  /// Appends the whole heap of another column, whose memory is moved here if it is large: then its heap is empty, and
+  /// its cells are of no use. There must be room for it, and for ``PagedMemory/spare`` more if it is to be moved.
+  mutating func appendHeap(of other: UnsafeMutablePointer<ColumnHeader>) {
+    let unit = layout.heapUnit
+    let bytes = other.pointee.heapCount * unit
+    if bytes >= PagedMemory.leastMoved, !borrowsHeap, !other.pointee.borrowsHeap,
+      PagedMemory.move(other.pointee.heap, bytes: bytes, to: heap, at: heapCount * unit)
+    {
+      other.pointee.heap = Self.resized(nil, 8)
+      other.pointee.heapCapacity = 0
+    } else {
+      (heap + heapCount * unit).copyMemory(from: other.pointee.heap, byteCount: bytes)
+    }
+    heapCount += bytes / unit
+    wasted += other.pointee.wasted
   }
 
   /// Takes cells of fixed width from elsewhere, all of which have a value.

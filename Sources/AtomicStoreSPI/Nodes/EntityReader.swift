@@ -18,10 +18,15 @@ public struct EntityReader: Sendable {
     let count: Int
     /// By slot. Reading a cell through the table's array of columns would retain the array and the column.
     let headers: UnsafeMutableBufferPointer<UnsafeMutablePointer<ColumnHeader>>
+    let numbers: UnsafeMutablePointer<ColumnHeader>
+    /// String references; nil if there are none.
+    let texts: UnsafeMutablePointer<ColumnHeader>?
     init(_ table: EntityTable, _ owner: NodeTable) {
       self.table = table
       self.owner = owner
       count = table.count
+      numbers = table.referenceNumbers.header
+      texts = table.referenceTexts?.header
       headers = .allocate(capacity: table.columns.count)
       _ = headers.initialize(from: table.columns.lazy.map(\.header))
     }
@@ -58,17 +63,22 @@ public struct EntityReader: Sendable {
   /// The integer reference, or nil if it is a string.
   public func integerReference(row: Int) -> Int64? {
     precondition(row >= 0 && row < content.count, "row out of range")
-    if content.table.referenceText(row) != nil { return nil }
-    return content.table.referenceNumber(row)
+    if hasText(row) { return nil }
+    return content.numbers.pointee.cell(row, as: Int64.self)
   }
 
   /// The UTF-8 of a row's string reference, or nil if it is an integer.
   @_lifetime(borrow self)
   public func textReference(row: Int) -> Span<UInt8>? {
     precondition(row >= 0 && row < content.count, "row out of range")
-    guard let text = content.table.referenceText(row) else { return nil }
+    guard let texts = content.texts, hasText(row) else { return nil }
     // As in `bytes(slot:row:)`.
-    return _overrideLifetime(Span(_unsafeElements: text), borrowing: self)
+    return _overrideLifetime(Span(_unsafeElements: texts.pointee.bytes(row)), borrowing: self)
+  }
+
+  @inline(__always) private func hasText(_ row: Int) -> Bool {
+    guard let texts = content.texts else { return false }
+    return row < texts.pointee.capacity && texts.pointee.isPresent(row)
   }
 
   /// Whether any row has a string reference.

@@ -113,6 +113,25 @@ struct ReferenceLookup: Sendable {
     return nil
   }
 
+  /// Adds the nodes of an entity's rows, up to the first whose number is not within the array, or is that of another
+  /// node. Returns how many were added.
+  mutating func insert(_ numbers: UnsafePointer<Int64>, rows: Int, entity: Int) -> Int {
+    guard sparse.isEmpty else { return 0 }
+    let base = base
+    let added = dense.withUnsafeMutableBufferPointer { dense in
+      for row in 0..<rows {
+        let (place, overflow) = numbers[row].subtractingReportingOverflow(base)
+        guard !overflow, place >= 0, place < Int64(dense.count), dense[Int(place)] == NodeHandle.nullBits else {
+          return row
+        }
+        dense[Int(place)] = NodeHandle(entity: entity, row: row).bits
+      }
+      return rows
+    }
+    count += added
+    return added
+  }
+
   /// Adds a node with the text that has this number.
   private mutating func insert(textNumber number: Int, _ handle: NodeHandle) -> NodeHandle? {
     while textNodes.count <= number { textNodes.append(NodeHandle.nullBits) }

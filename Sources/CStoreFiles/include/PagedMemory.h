@@ -16,6 +16,16 @@ void asf_paged_free(void *_Nullable block);
 /// Asks for large pages, or for small ones, for the whole large pages within a part of a block that is not used yet.
 void asf_paged_advise(void *_Nullable start, size_t bytes, bool is_large);
 
+/// Moves the first bytes of a block to a place in another one, whose bytes from there on are not used. Both must be large,
+/// and the other block needs room for them and a large page more: then pages are moved, which takes no memory, and bytes
+/// only as far as the places of both within a page differ. Returns 1 if so, and the first block is gone; else 0, and
+/// nothing was changed.
+///
+/// \param block The target.
+/// \param used The place in it.
+/// \param other The source.
+int asf_paged_move(void *_Nonnull block, size_t used, void *_Nonnull other, size_t bytes);
+
 /// Gives back to the system what is free within areas.
 void asf_paged_trim(void);
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3c332245417f0bc26a99102dab79a6ec055a7eeda13f63af53362ba2093d28ed"
+#define ASP_INTERFACE "f0ca69591e05538d4731f3fcb8f5586862701614988f2b02b1e1b8b228f504bd"

@@ -16,7 +16,7 @@ size_t atv_csv_content(const uint8_t *bytes, size_t length, uint8_t delimiter, u
 /// The number of bytes before the first that is not plain in a text of XML: line feeds and printable ASCII except `<`,
 /// `>` and `&`.
 ///
-/// At least sixteen zeros must follow the text: there is no length, and a zero is not plain.
+/// At least 32 zeros must follow the text: there is no length, and a zero is not plain.
 ///
 /// \param feeds The number of line feeds among the plain bytes is added to it.
 size_t atv_xml_plain(const uint8_t *bytes, size_t *feeds);

@@ -151,16 +151,17 @@ public enum Base64 {
     }
   }
 
-  /// Decodes 32 digits at a time with vector instructions, up to the four in which one is not a digit. It leaves eight
-  /// digits, so that there is room for the eight bytes more that it writes.
+  /// Decodes 32 digits at a time with vector instructions, and passes over the ends of lines, up to the four in which
+  /// something else is not a digit. It leaves eight bytes, so that there is room for the eight bytes more that it
+  /// writes.
   private static func decodeGroups(
     _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, to target: UnsafeMutablePointer<UInt8>,
     _ written: inout Int
   ) {
     guard let base = source.baseAddress else { return }
-    let count = asb_decode_groups(base + index, source.count - index, target + written)
-    index += count
-    written += count / 4 * 3
+    var count = 0
+    index += asb_decode_groups(base + index, source.count - index, target + written, &count)
+    written += count
   }
 
   /// Decodes four digits at a time, until one of them is not a digit. Writes a byte more than it decodes: there is room

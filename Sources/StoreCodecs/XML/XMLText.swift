@@ -37,10 +37,10 @@ public enum XMLText {
   }
 
   /// The number of bytes before the first that is not plain in a text: line feeds and printable ASCII except `<`, `>`
-  /// and `&`. For long texts; it examines sixteen bytes at a time.
+  /// and `&`. For long texts; it examines up to 32 bytes at a time.
   ///
   /// - Parameters:
-  ///   - start: The text, which at least sixteen zeros must follow: the first of them ends it, if nothing else does.
+  ///   - start: The text, which at least 32 zeros must follow: the first of them ends it, if nothing else does.
   ///   - lines: The number of line feeds among the plain bytes is added to it.
   public static func plainLength(_ start: UnsafePointer<UInt8>, lines: inout Int) -> Int {
     var feeds = 0

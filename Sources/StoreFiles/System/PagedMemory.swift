@@ -20,6 +20,18 @@ package enum PagedMemory {
     asf_paged_advise(part.baseAddress, part.count, isWanted)
   }
 
+  /// The room that a block needs beyond its bytes, so that the bytes of others can be moved to its end.
+  package static let spare = 2 << 20
+  /// Shorter blocks cannot be moved.
+  package static let leastMoved = 4 << 20
+
+  /// Moves the first bytes of a large block to a place in another one instead of copying them: see `asf_paged_move`.
+  ///
+  /// - Returns: Whether they were moved, and the block is gone. Otherwise nothing was changed.
+  package static func move(
+    _ block: UnsafeMutableRawPointer, bytes: Int, to target: UnsafeMutableRawPointer, at place: Int
+  ) -> Bool { asf_paged_move(target, place, block, bytes) != 0 }
+
   /// Gives memory back to the system that was kept for the next blocks.
   package static func trim() { asf_paged_trim() }
 

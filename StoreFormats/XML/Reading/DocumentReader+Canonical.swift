@@ -9,7 +9,13 @@ extension DocumentReader {
   /// - Throws: Only the errors of reading the file, never because of its content.
   final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
     let scanner = CanonicalScanner(self)
-    try source.readChunks(size: Self.canonicalChunk) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
+    let size = (try? source.totalSize()) ?? 0
+    var read = 0
+    try source.readChunks(size: Self.canonicalChunk) { bytes throws(PersistentStoreError) in
+      read += bytes.count
+      noteProgress(read, of: size)
+      return scanner.take(bytes)
+    }
     guard scanner.isComplete() else { return false }
     do throws(PersistentStoreError) { try endDocument() } catch { return false }
     return true
@@ -32,12 +38,15 @@ extension DocumentReader {
   /// - Returns: The number of lines that end in it; nil after anything unexpected, or an error of reading.
   final func readCanonical(part: Int, of parts: DocumentParts, _ file: StoreFileReader) -> Int? {
     let scanner = CanonicalScanner(self, isContinuation: part > 0)
-    var offset = parts.ranges[part].lowerBound
-    let end = parts.ranges[part].upperBound
+    let range = parts.ranges[part]
+    var offset = range.lowerBound
+    let end = range.upperBound
     while offset < end {
       let room = scanner.room(for: min(Self.canonicalChunk, end - offset))
-      guard let got = try? file.read(at: offset, into: room), got > 0, scanner.takeRoom(got) else { return nil }
+      guard let got = try? file.read(at: offset, into: room), got > 0 else { return nil }
       offset += got
+      noteProgress(offset - range.lowerBound, of: range.count)
+      guard scanner.takeRoom(got) else { return nil }
     }
     if part == parts.ranges.count - 1 { return scanner.isComplete() ? 0 : nil }
     return scanner.endOfPart().map { $0 - 1 }

@@ -71,6 +71,8 @@ class DocumentReader: XMLEventHandler {
   /// Called with the reason for which the current object cannot be read, or the next one if it could not begin. What
   /// follows of it is not read.
   func skipObject(because error: PersistentStoreError, hasBegun: Bool) throws(PersistentStoreError) { throw error }
+  /// Called with the number of bytes that were read, and their number in all.
+  func noteProgress(_ read: Int, of size: Int) {}
   /// Called when the document is complete.
   func endDocument() throws(PersistentStoreError) {}
   /// Whether the rest of the document is not needed.
@@ -229,10 +231,7 @@ class DocumentReader: XMLEventHandler {
       }
     default:
       // XML itself allows no characters below the space except white space.
-      let isBlank = bytes.withUnsafeBufferPointer { buffer in
-        for byte in buffer where byte > UInt8(ascii: " ") { return false }
-        return true
-      }
+      let isBlank = bytes.withUnsafeBufferPointer { $0.allSatisfy { $0 <= UInt8(ascii: " ") } }
       guard !isBlank else { return }
       guard skipsDamagedObjects, state == .object || state == .relationship else {
         throw malformed("text between elements")

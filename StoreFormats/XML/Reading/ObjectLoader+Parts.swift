@@ -2,6 +2,10 @@ import AtomicStoreSPI
 
 /// Loading the parts of a document at the same time.
 extension ObjectLoader {
+  convenience init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
+    self.init(nodes, file: file, try EntityNames(nodes.model, file: file))
+  }
+
   enum Outcome {
     case loaded
     /// The document has one part only.

@@ -66,10 +66,6 @@ final class ObjectLoader: DocumentReader {
     }
   }
 
-  convenience init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
-    self.init(nodes, file: file, try EntityNames(nodes.model, file: file))
-  }
-
   init(_ nodes: NodeTableBuilder, file: String, _ names: EntityNames) {
     self.nodes = nodes
     model = nodes.model
@@ -145,6 +141,8 @@ final class ObjectLoader: DocumentReader {
     if hasNode, hasBegun { return try nodes.skipNode(because: error) }
     try nodes.skipPart(because: error)
   }
+
+  override func noteProgress(_ read: Int, of size: Int) { nodes.noteProgress(read, of: size) }
 
   /// The plan of an entity, or that of its super-entity if it does not declare slots.
   func plan(of index: Int) throws(PersistentStoreError) -> EntityPlan {

@@ -52,22 +52,34 @@ struct ColumnJoin: @unchecked Sendable {
     self.pieces = pieces
   }
 
-  /// Copies all pieces, and releases the memory of each as soon as it is copied.
+  /// Copies or moves all pieces, and releases the memory of each as soon as that is done.
   func run() {
-    target.pointee.grow(to: total)
+    target.pointee.grow(to: total, willSetCells: isComplete)
     if let adopted, !numbers[adopted.part].isSame { renumber(adopted) }
+    let layout = target.pointee.layout
     let units = pieces.reduce(target.pointee.heapCount) { $0 + $1.header.pointee.heapCount }
-    if target.pointee.layout.hasHeap, units > target.pointee.heapCapacity { target.pointee.reallocateHeap(units) }
+    // Room for moving pages, which is released below.
+    let spare =
+      pieces.contains { $0.header.pointee.heapCount * layout.heapUnit >= PagedMemory.leastMoved }
+      ? PagedMemory.spare / layout.heapUnit : 0
+    if layout.hasHeap, units + spare > target.pointee.heapCapacity { target.pointee.reallocateHeap(units + spare) }
     for piece in pieces {
       switch target.pointee.layout {
       case .bytes, .toMany: appendHeap(piece)
       case .toOne: appendReferences(piece)
       default: appendCells(piece)
       }
-      let layout = piece.header.pointee.layout
       piece.header.pointee.deallocate()
       piece.header.initialize(to: ColumnHeader(layout))
     }
+    if spare > 0 { target.pointee.reallocateHeap(units) }
+  }
+
+  /// Whether each row after those that the target has room for is in one of the pieces.
+  private var isComplete: Bool {
+    var next = target.pointee.capacity
+    for piece in pieces where piece.start <= next { next = max(next, piece.start + piece.count) }
+    return next >= total
   }
 
   private func renumber(_ piece: Piece) {
@@ -124,16 +136,17 @@ struct ColumnJoin: @unchecked Sendable {
   }
 
   private func appendHeap(_ piece: Piece) {
-    let unit = target.pointee.layout.heapUnit
     let base = target.pointee.heapCount
     let count = piece.header.pointee.heapCount
-    (target.pointee.heap + base * unit).copyMemory(from: piece.header.pointee.heap, byteCount: count * unit)
-    target.pointee.heapCount = base + count
-    target.pointee.wasted += piece.header.pointee.wasted
+    // Before the heap is moved, in which the lengths of long values are.
     for row in 0..<piece.count {
-      guard let extent = piece.header.pointee.extent(row) else { continue }
-      target.pointee.setExtent(piece.start + row, start: extent.start + base, length: extent.length)
+      if let extent = piece.header.pointee.extent(row) {
+        target.pointee.setExtent(piece.start + row, start: extent.start + base, length: extent.length)
+      } else {
+        target.pointee.setCell(piece.start + row, NodeHandle.nullBits)
+      }
     }
+    target.pointee.appendHeap(of: piece.header)
     if target.pointee.layout == .toMany, !numbers[piece.part].isSame {
       renumberHeap(base..<base + count, numbers[piece.part])
     }

@@ -50,7 +50,12 @@ extension NodeTableBuilder {
       let numbers = tables[index].referenceNumbers.header
       let textRows = textRows[index]
       var next = 0
-      for row in 0..<tables[index].count {
+      var first = 0
+      if textRows.isEmpty, skipped.isEmpty {
+        let cells = numbers.pointee.cells.assumingMemoryBound(to: Int64.self)
+        first = lookup.insert(cells, rows: tables[index].count, entity: index)
+      }
+      for row in first..<tables[index].count {
         var mention: Int?
         while next < textRows.count, Int(textRows[next].row) <= row {
           if Int(textRows[next].row) == row { mention = Int(textRows[next].number) }

@@ -5,6 +5,7 @@ extension NodeTableBuilder {
     let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
     guard references.count > 0 else { return }
+    try reserve(references.count, header)
     let before = header.pointee.heapCapacity
     guard let added = header.pointee.addHandles(state.pointee.row, references.count) else {
       throw .columnFull(location(slot))

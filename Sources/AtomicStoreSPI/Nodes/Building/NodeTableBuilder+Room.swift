@@ -50,6 +50,8 @@ extension NodeTableBuilder {
   private func growHeap(_ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) {
     // A borrowed heap was not counted; it is copied now.
     let before = header.pointee.borrowsHeap ? 0 : header.pointee.heapCapacity
+    let probable = probableUnits(units, header)
+    if probable > before + units, probable < Extent.greatestHeap { header.pointee.reallocateHeap(probable) }
     // The caller checks whether an extent can address it.
     guard header.pointee.reserveHeap(units) else { return }
     try take((header.pointee.heapCapacity - before) * header.pointee.layout.heapUnit)

@@ -93,6 +93,7 @@ public final class NodeTableBuilder {
   package var jobs = ParallelWork.jobs
   /// The number of bytes of input for which a further thread is worth starting.
   package var leastPart = ParallelWork.leastPart
+  var progress: Progress
   /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
   /// A graph whose columns are shared where the file has the same; nil if there is none.
@@ -118,6 +119,7 @@ public final class NodeTableBuilder {
     room = roomAtFirst
     let tables = model.records.map { EntityTable(slots: $0.slots) }
     self.tables = tables
+    progress = Progress(entities: tables.count)
     texts = .allocate(capacity: max(tables.count, 1))
     texts.initialize(repeating: TextMentions(), count: tables.count)
     textRows = Array(repeating: [], count: tables.count)
@@ -180,6 +182,7 @@ public final class NodeTableBuilder {
     known = known.map { Known(tables: $0.tables, hasReferences: $0.hasReferences.map { _ in false }) }
     state.pointee.entity = -1
     state.pointee.row = -1
+    progress = Progress(entities: tables.count)
     // What follows may be as large, and does not always fit in the places of what was there.
     if hasMuch { PagedMemory.trimAll() }
   }
@@ -246,7 +249,7 @@ public final class NodeTableBuilder {
     precondition(entity >= 0 && entity < tables.count, "the entity does not exist")
     let entry = building + entity
     let row = entry.pointee.count
-    if row >= entry.pointee.capacity { try grow(entity, to: row < 64 ? row * 2 + 8 : row + row / 2, adding: 1) }
+    if row >= entry.pointee.capacity { try grow(entity, to: probableRows(entity, row), adding: 1) }
     if line > 0 || entry.pointee.lines != nil { noteLine(entry, row, line) }
     entry.pointee.count = row + 1
     state.pointee.entity = entity
