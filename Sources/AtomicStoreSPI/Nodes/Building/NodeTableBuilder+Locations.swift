@@ -26,4 +26,28 @@ extension NodeTableBuilder {
     guard low > 0, Int(textRows[entity][low - 1].row) == row else { return nil }
     return text(mention: Int(textRows[entity][low - 1].number), model.records[entity].root)
   }
+
+  /// The location of the current node, for errors of the format.
+  public func location(_ slot: Int? = nil) -> StoreLocation {
+    guard state.pointee.row >= 0 else { return StoreLocation(file: file) }
+    return location(entity: state.pointee.entity, row: state.pointee.row, slot: slot)
+  }
+
+  /// The type of a slot of the current node as text, such as `Integer 16`, for errors of the format.
+  public func typeName(slot: Int) -> String {
+    guard state.pointee.entity >= 0 else { return "value" }
+    return model.records[state.pointee.entity].slots[slot].attributeType?.modelName ?? "reference"
+  }
+
+  func misfit(_ value: StoredValue, _ slot: Int) -> PersistentStoreError {
+    if case .attribute(let type) = kind(slot) {
+      return .unacceptable(value, for: type, at: location(slot))
+    }
+    return PersistentStoreError(
+      .invalidValue, "a relationship cannot hold \(value.kindDescription)", at: location(slot))
+  }
+
+  func wrongCardinality(_ slot: Int, _ asked: String) -> PersistentStoreError {
+    PersistentStoreError(.invalidValue, "the property is not a \(asked) relationship", at: location(slot))
+  }
 }
