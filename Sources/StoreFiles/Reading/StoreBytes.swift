@@ -20,17 +20,13 @@ public final class StoreBytes: @unchecked Sendable {
     capacity: Int, isZeroed: Bool = false, later: LaterParts? = nil,
     fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
   ) throws(PersistentStoreError) {
-    // A file may claim any size. Around parts that are left out, memory in large pages would be cleared in vain.
-    let memory =
-      if isZeroed { calloc(max(capacity, 1), 1) } else if later != nil { malloc(max(capacity, 1)) } else {
-        PagedMemory.resized(nil, to: capacity)
-      }
-    guard let memory else {
+    // A file may claim any size.
+    guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : PagedMemory.resized(nil, to: capacity) else {
       throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit in memory")
     }
     base = memory
     self.later = later
-    // Little of the memory may be used, but something of most large pages.
+    // Around parts that are left out, large pages would be cleared in vain: something of most of them is used.
     if later != nil {
       PagedMemory.useLargePages(false, for: UnsafeMutableRawBufferPointer(start: memory, count: capacity))
     }
