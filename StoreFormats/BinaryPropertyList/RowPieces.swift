@@ -21,7 +21,6 @@ struct RowPieces: Sendable {
 
   /// Makes something of each piece at the same time, and returns it in order.
   func map<Result: Sendable>(_ rows: Int, _ make: @escaping @Sendable (Range<Int>) -> Result) -> [Result] {
-    if rows <= size { return rows > 0 ? [make(0..<rows)] : [] }
     let ranges = ranges(0..<rows)
     let made = ParallelResults<Result>(ranges.count)
     ParallelWork.forEach(ranges.count, jobs: jobs(rows)) { made[$0] = make(ranges[$0]) }
@@ -37,10 +36,6 @@ extension BinaryPropertyListWriter {
   mutating func append<Number: BitwiseCopyable & Sendable>(
     rows: Int, in pieces: RowPieces, _ make: @escaping @Sendable (Range<Int>) -> [Number]
   ) throws(PersistentStoreError) {
-    if rows <= pieces.size {
-      if rows > 0 { try append(numbers: make(0..<rows)) }
-      return
-    }
     let jobs = pieces.jobs(rows)
     var next = 0
     while next < rows {
