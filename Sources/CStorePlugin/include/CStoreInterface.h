@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "bfdb4f4351e45885393568b2a262720c19df18fdd609105bb530daaae5b2a243"
+#define ASP_INTERFACE "e255e566b9640bf5a301b5485bb91c0d693949d3119c5543682964784915eb81"
