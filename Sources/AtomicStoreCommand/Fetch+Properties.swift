@@ -5,7 +5,8 @@ extension Fetch {
   /// that is reported when the store is open.
   func propertiesToRead(_ model: ManagedObjectModel) -> Set<ScalarString>? {
     guard var request = try? request(model) else { return nil }
-    if !count || distinct || group != nil {
+    // Sort keys may be the names of columns.
+    if !count || distinct || group != nil || sort != nil {
       guard let columns = try? fetchColumns(model) else { return nil }
       request.propertiesToFetch = columns
     }

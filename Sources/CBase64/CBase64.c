@@ -84,7 +84,7 @@ __attribute__((target("avx2"))) static size_t encode(const uint8_t *source, size
 
 static int has_vectors(void) {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
 }
 
 size_t asb_decode_groups(const uint8_t *source, size_t length, uint8_t *target, size_t *written) {

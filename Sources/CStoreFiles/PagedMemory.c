@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "PagedMemory.h"
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -177,7 +178,7 @@ static void *find(uint32_t pages) {
   return NULL;
 }
 
-static void *allocate(size_t bytes) {
+static void *allocate_large(size_t bytes) {
   if (bytes > GREATEST_PART) {
     struct area *area = add_area(bytes);
     if (area == NULL) return NULL;
@@ -188,6 +189,12 @@ static void *allocate(size_t bytes) {
   void *block = find(pages);
   if (block != NULL) return block;
   return add_area(0) == NULL ? NULL : find(pages);
+}
+
+/// An area takes more addresses than its blocks: where these are limited, there may be room for a block of malloc's.
+static void *allocate(size_t bytes) {
+  void *block = bytes < LEAST_BLOCK ? NULL : allocate_large(bytes);
+  return block != NULL ? block : malloc(bytes > 0 ? bytes : 1);
 }
 
 static int keeps_too_much(void) {
@@ -262,7 +269,7 @@ void *asf_paged_resize(void *block, size_t bytes) {
   void *result = area == NULL ? NULL : resized_in_place(area, block, bytes);
   if (result == NULL) {
     size_t old = area != NULL ? block_size(area, block) : block == NULL ? 0 : malloc_usable_size(block);
-    result = bytes < LEAST_BLOCK ? malloc(bytes > 0 ? bytes : 1) : allocate(bytes);
+    result = allocate(bytes);
     if (result != NULL && block != NULL) {
       // Both blocks are the caller's: other threads may go on meanwhile.
       release_lock();
@@ -298,11 +305,13 @@ void asf_paged_advise(void *start, size_t bytes, bool is_large) {
 static int move_pages(struct area *area, size_t start, struct area *source, size_t length) {
   char *target = area->base + start;
   if (mremap(source->base, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, target) == MAP_FAILED) {
-    // The target may have been unmapped before the failure. Nothing is in it, but it must be ours again.
+    // The target may have been unmapped before the failure. Nothing is in it, but it must be ours again; and nobody else's.
     void *again = mmap(target, length, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    // It was not unmapped: most failures are found before.
+    if (again == MAP_FAILED && errno == EEXIST) return 0;
     // Only without memory for the system's own list of mappings: as in Swift's allocation, the program ends.
-    if (again == MAP_FAILED) abort();
+    if (again != target) abort();
     madvise(target, length, MADV_HUGEPAGE);
     return 0;
   }

@@ -82,7 +82,7 @@ __attribute__((target("avx2"))) static int is_utf8(const uint8_t *bytes, size_t 
 
 static int has_vectors(void) {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
 }
 
 int atv_is_utf8(const uint8_t *bytes, size_t length) {

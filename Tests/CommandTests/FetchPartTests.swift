@@ -5,7 +5,11 @@ import Testing
 /// store that is read as a whole.
 @Suite("atomicstore fetch reads what a request needs") struct FetchPartTests {
   static let requests: [[String]] = [
-    ["--count"], ["--count", "--where", "badge > 1001"], ["--columns", "name"],
+    ["--count"], ["--columns", "name,salary", "--sort", "name", "--count"],
+    ["--columns", "salary * 2 AS d", "--sort", "d", "--count"], ["--columns", "salary", "--count"],
+    ["--columns", "salary * 2 AS d,name", "--sort", "-d"],
+    ["--explain", "--count", "--columns", "salary", "--sort", "name"],
+    ["--count", "--where", "badge > 1001"], ["--columns", "name"],
     ["--columns", "name,department.name", "--sort", "-badge"], ["--columns", "department", "--format", "json"],
     ["--columns", "headcount,name"], ["--columns", "address.city,address"], ["--columns", "colleagues.@count AS n"],
     ["--columns", "displayName"], ["--columns", "objectID"], ["--columns", "SELF"], ["--columns", "*", "--limit", "1"],

@@ -94,9 +94,7 @@ struct ColumnHeader {
 
   /// Large blocks grow where they are, or by remapping pages: a new one would be copied.
   private static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
-    // Out of memory: Swift's allocation reports it and terminates, as everywhere else.
-    PagedMemory.resized(memory == nothing ? nil : memory, to: max(bytes, 16))
-      ?? .allocate(byteCount: bytes, alignment: 16)
+    PagedMemory.required(memory == nothing ? nil : memory, to: max(bytes, 16))
   }
 
   /// Grows to `rows`; the new rows are null.

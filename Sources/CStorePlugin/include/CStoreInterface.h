@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "e255e566b9640bf5a301b5485bb91c0d693949d3119c5543682964784915eb81"
+#define ASP_INTERFACE "70a29edbf302bed9c0f9d5b1ba45865eaff359c9d637fac7acf60265fe9daafb"

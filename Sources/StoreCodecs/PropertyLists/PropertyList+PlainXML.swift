@@ -13,7 +13,8 @@ extension PropertyList {
   /// plain form in which property lists are usually written: only elements of property lists, without attributes,
   /// references, comments and carriage returns.
   ///
-  /// It never reports what is wrong: what it accepts has the same meaning for ``decodeXML(_:file:maximumDepth:)``.
+  /// It never reports what is wrong: what it accepts has the same meaning for
+  /// ``decodeXML(_:file:maximumDepth:)-(Span<UInt8>,_,_)``.
   ///
   /// - Returns: nil for everything else, whether it is an error or only unusual.
   public static func decodePlainXML(

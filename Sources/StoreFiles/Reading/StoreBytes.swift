@@ -27,7 +27,7 @@ public final class StoreBytes: @unchecked Sendable {
     base = memory
     self.later = later
     // Around parts that are left out, large pages would be cleared in vain: something of most of them is used.
-    if later != nil {
+    if later != nil, capacity > PagedMemory.leastMoved {
       PagedMemory.useLargePages(false, for: UnsafeMutableRawBufferPointer(start: memory, count: capacity))
     }
     do {
@@ -45,7 +45,7 @@ public final class StoreBytes: @unchecked Sendable {
   }
   private init(copying bytes: [UInt8]) {
     let room = max(bytes.count, 1)
-    base = PagedMemory.resized(nil, to: room) ?? .allocate(byteCount: room, alignment: 16)
+    base = PagedMemory.required(nil, to: room)
     count = bytes.count
     later = nil
     bytes.withUnsafeBytes { if let source = $0.baseAddress { base.copyMemory(from: source, byteCount: $0.count) } }

@@ -11,6 +11,14 @@ package enum PagedMemory {
     asf_paged_resize(block, bytes)
   }
 
+  /// As ``resized(_:to:)`` for what cannot go on without the memory.
+  ///
+  /// Ends the program if there is not enough, as Swift's own allocation does: the contents would be lost otherwise.
+  package static func required(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer {
+    guard let memory = resized(block, to: bytes) else { preconditionFailure("no memory for \(bytes) bytes") }
+    return memory
+  }
+
   /// Releases a block.
   package static func free(_ block: UnsafeMutableRawPointer) { asf_paged_free(block) }
 

@@ -55,7 +55,7 @@ final class MentionJoin: @unchecked Sendable {
     starts = .allocate(capacity: 1 << bits + 1)
     starts.initialize(repeating: 0, count: 1 << bits + 1)
     let room = max(count, 1) * MemoryLayout<Entry>.stride
-    entries = PagedMemory.resized(nil, to: room) ?? .allocate(byteCount: room, alignment: 16)
+    entries = PagedMemory.required(nil, to: room)
   }
 
   deinit {

@@ -109,8 +109,7 @@ private final class MentionMemory: @unchecked Sendable {
 
 extension MentionMemory.Header {
   static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
-    // Out of memory: Swift's allocation reports it and terminates, as everywhere else.
-    PagedMemory.resized(memory, to: bytes) ?? .allocate(byteCount: bytes, alignment: 16)
+    PagedMemory.required(memory, to: bytes)
   }
 
   @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
