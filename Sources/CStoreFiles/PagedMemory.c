@@ -26,6 +26,15 @@
 #endif
 #endif
 
+bool asf_paged_has_room(size_t bytes) {
+  if (bytes < LEAST_BLOCK) return true;
+  // As malloc would ask for it.
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  munmap(memory, bytes);
+  return true;
+}
+
 #ifdef PLAIN_MEMORY
 // Sanitizers know the borders of malloc's blocks only.
 void *asf_paged_resize(void *block, size_t bytes) { return realloc(block, bytes > 0 ? bytes : 1); }

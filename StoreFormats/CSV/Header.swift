@@ -219,9 +219,10 @@ enum ReferenceText {
       while index + 8 <= raw.count {
         let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
         // The low seven bits decide; of bytes that are not ASCII, none is escaped, but these words are rare.
-        let signs = equal(word, 0x22) | equal(word, 0x25) | equal(word, 0x2C) | equal(word, 0x3B) | equal(word, 0x7C)
-        let others: UInt64 = (word &- ones &* 0x21) | (word &+ ones) | word
-        guard (signs | others) & highs == 0 else { return false }
+        let quotes = equal(word, UInt8(ascii: "\"")) | equal(word, UInt8(ascii: "%"))
+        let signs = equal(word, UInt8(ascii: ",")) | equal(word, UInt8(ascii: ";")) | equal(word, UInt8(ascii: "|"))
+        let others: UInt64 = (word &- ones &* UInt64(UInt8(ascii: "!"))) | (word &+ ones) | word
+        guard (quotes | signs | others) & highs == 0 else { return false }
         index += 8
       }
       while index < raw.count {

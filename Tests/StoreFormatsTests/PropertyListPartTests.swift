@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test("a relationship without a column is derived from its inverse, which nobody asked for")
+  @Test("a relationship without a column is derived from its inverse, also if the request does not name that")
   func derived() throws {
     let bytes = try PropertyListSupport.store(
       model: ModelDescription(entities: [

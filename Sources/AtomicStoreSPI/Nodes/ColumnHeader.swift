@@ -156,7 +156,7 @@ struct ColumnHeader {
     if bytes >= PagedMemory.leastMoved, !borrowsHeap, !other.pointee.borrowsHeap,
       PagedMemory.move(other.pointee.heap, bytes: bytes, to: heap, at: heapCount * unit)
     {
-      other.pointee.heap = Self.resized(nil, 8)
+      other.pointee.heap = Self.nothing
       other.pointee.heapCapacity = 0
     } else {
       (heap + heapCount * unit).copyMemory(from: other.pointee.heap, byteCount: bytes)
@@ -188,12 +188,18 @@ struct ColumnHeader {
 
   /// Reserves room for `units` more at the heap's end. False if the heap would exceed what an extent can address.
   @inline(__always) mutating func reserveHeap(_ units: Int) -> Bool {
-    let needed = heapCount + units
-    if needed > heapCapacity {
-      guard needed < Extent.greatestHeap else { return false }
-      reallocateHeap(max(needed, min(heapCapacity + heapCapacity / 2, Extent.greatestHeap), 64))
-    }
+    guard heapCount + units > heapCapacity else { return true }
+    guard let grown = grownHeap(units) else { return false }
+    reallocateHeap(grown)
     return true
+  }
+
+  /// The capacity that the heap has after ``reserveHeap(_:)``; nil if an extent cannot address it.
+  func grownHeap(_ units: Int) -> Int? {
+    let needed = heapCount + units
+    guard needed > heapCapacity else { return heapCapacity }
+    guard needed < Extent.greatestHeap else { return nil }
+    return max(needed, min(heapCapacity + heapCapacity / 2, Extent.greatestHeap), 64)
   }
 
   /// Reserves room at the heap's end for a value of that many units, which begins at ``heapCount`` then.

@@ -26,6 +26,9 @@ void asf_paged_advise(void *_Nullable start, size_t bytes, bool is_large);
 /// \param other The source.
 int asf_paged_move(void *_Nonnull block, size_t used, void *_Nonnull other, size_t bytes);
 
+/// Whether the system would provide a block of that size now. Small ones are always assumed to be there.
+bool asf_paged_has_room(size_t bytes);
+
 /// Gives back to the system what is free within areas.
 void asf_paged_trim(void);
 

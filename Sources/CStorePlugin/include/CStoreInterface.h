@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "70a29edbf302bed9c0f9d5b1ba45865eaff359c9d637fac7acf60265fe9daafb"
+#define ASP_INTERFACE "2176b9194a8615fd5c291b86b5d33bf175bf70b40fddd4f7484c7b45ed544dfb"

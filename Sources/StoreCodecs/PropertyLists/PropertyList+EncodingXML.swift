@@ -168,7 +168,8 @@ private struct PropertyListXMLWriter {
 
   /// Whether a byte is a character that is written as it is.
   private static func isPlain(_ byte: UInt8) -> Bool {
-    byte >= 0x20 && byte < 0x80 && byte != UInt8(ascii: "&") && byte != UInt8(ascii: "<") && byte != UInt8(ascii: ">")
+    byte >= UInt8(ascii: " ") && byte <= UInt8(ascii: "\u{7F}") && byte != UInt8(ascii: "&")
+      && byte != UInt8(ascii: "<") && byte != UInt8(ascii: ">")
   }
 
   private mutating func appendTag(_ start: String, _ element: String, end: String = "") {

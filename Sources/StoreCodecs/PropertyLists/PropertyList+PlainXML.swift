@@ -149,7 +149,7 @@ private struct PlainPropertyListScanner {
       // A `>` may end `]]>`. The scalars that XML does not allow are control characters, and two that begin with EF.
       let isPlain =
         byte >= UInt8(ascii: " ")
-        ? byte != UInt8(ascii: "&") && byte != UInt8(ascii: ">") && byte != 0xEF
+        ? byte != UInt8(ascii: "&") && byte != UInt8(ascii: ">") && byte != XMLText.firstOfNoncharacters
         : byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t")
       guard isPlain else { return nil }
       position += 1

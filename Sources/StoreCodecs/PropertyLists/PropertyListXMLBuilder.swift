@@ -19,7 +19,7 @@ public struct PropertyListXMLBuilder {
     /// All keys, once one of them was not greater than the key before it.
     var seen: Set<PropertyListText>?
 
-    /// Whether there is no entry with that key. Keys are mostly in order, and then need no set.
+    /// Whether no entry has that key. Keys are mostly in order: a set of them is built only if they are not.
     mutating func isNew(_ key: String) -> Bool {
       if seen == nil {
         guard let last = entries.last, last.key.byteOrder(to: key) >= 0 else { return true }

@@ -23,14 +23,17 @@ extension ByteWriter {
 
 /// The characters that XML 1.0 allows.
 public enum XMLText {
+  /// The first byte of U+FFFE and U+FFFF in UTF-8, and of other characters.
+  static let firstOfNoncharacters: UInt8 = 0xEF
+
   /// Whether XML 1.0 allows all characters: no control characters except tab, LF and CR, no U+FFFE or U+FFFF.
   public static func canHold(_ text: String) -> Bool {
     // Of bytes, only those below the space, and the first of U+FFFE and U+FFFF, need a closer look.
-    text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0xEF }
+    text.utf8.allSatisfy { $0 >= UInt8(ascii: " ") && $0 != firstOfNoncharacters }
       || text.unicodeScalars.allSatisfy { scalar in
-        switch scalar.value {
-        case 0x09, 0x0A, 0x0D: true
-        case 0..<0x20, 0xFFFE, 0xFFFF: false
+        switch scalar {
+        case "\t", "\n", "\r": true
+        case "\0"..<" ", "\u{FFFE}", "\u{FFFF}": false
         default: true
         }
       }

@@ -11,11 +11,18 @@ package enum PagedMemory {
     asf_paged_resize(block, bytes)
   }
 
-  /// As ``resized(_:to:)`` for what cannot go on without the memory.
+  /// Whether the system would provide a block of that size now: a load asks before its columns grow, and fails with an
+  /// error if not.
+  package static func hasRoom(for bytes: Int) -> Bool { asf_paged_has_room(max(bytes, 0)) }
+
+  /// As ``resized(_:to:)`` for code that cannot throw.
   ///
-  /// Ends the program if there is not enough, as Swift's own allocation does: the contents would be lost otherwise.
+  /// Ends the program if there is not enough memory, as Swift's own allocation does: the contents would be lost
+  /// otherwise. No content of a file alone leads here: a load counts the memory of columns and references against
+  /// `maximumMemory`, which the size of the file bounds, and calls ``hasRoom(for:)`` before columns grow; both throw.
+  /// What is left is a system without memory for a small block, or for one that was there when the load asked.
   package static func required(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer {
-    guard let memory = resized(block, to: bytes) else { preconditionFailure("no memory for \(bytes) bytes") }
+    guard let memory = resized(block, to: bytes) else { preconditionFailure("not enough memory for \(bytes) bytes") }
     return memory
   }
 

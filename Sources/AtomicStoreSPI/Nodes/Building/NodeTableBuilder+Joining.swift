@@ -63,7 +63,7 @@ extension NodeTableBuilder {
         bytes += ColumnHeader.size(own.pointee.layout, rows: rows) + units * own.pointee.layout.heapUnit + 4096
       }
     }
-    return objects <= limits.objects && bytes <= room / 2
+    return objects <= limits.objects && bytes <= room / 2 && PagedMemory.hasRoom(for: bytes)
   }
 
   // MARK: References

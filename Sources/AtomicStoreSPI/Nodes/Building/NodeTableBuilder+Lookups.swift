@@ -90,6 +90,7 @@ extension NodeTableBuilder {
     guard room >= mentions.count * MentionJoin.bytesPerMention else {
       throw limits.memoryExceeded(at: StoreLocation(file: file))
     }
+    try requireMemory(mentions.count * MentionJoin.bytesPerMention, at: StoreLocation(file: file))
     mentions.removeNodes()
     for index in members {
       let textRows = textRows[index]

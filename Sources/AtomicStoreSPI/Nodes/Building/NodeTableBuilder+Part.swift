@@ -1,7 +1,7 @@
 /// Loading a part of a store: some of its properties.
 extension NodeTableBuilder {
-  /// Whether the store's model has a property that is not to be read: nobody asks for its values. ``model`` does not
-  /// have it.
+  /// Whether the store's model has a property whose values are not read, because the request does not use them.
+  /// ``model`` does not have this property.
   ///
   /// It is false for all properties unless the format's traits have ``StoreTraits/leavesOutProperties``, and always
   /// while a store is opened for changes, saved, converted or compared.

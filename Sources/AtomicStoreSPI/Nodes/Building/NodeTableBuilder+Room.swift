@@ -15,6 +15,7 @@ extension NodeTableBuilder {
     let more = ColumnHeader.size(layout, rows: rows) - ColumnHeader.size(layout, rows: header.pointee.capacity)
     if more > 0 {
       try take(more, at: place(entity, row, isReferences ? nil : slot))
+      try requireMemory(ColumnHeader.size(layout, rows: rows), at: place(entity, row, isReferences ? nil : slot))
     }
     // The shared column has zero rows.
     if header.pointee.capacity == 0 {
@@ -50,11 +51,15 @@ extension NodeTableBuilder {
   private func growHeap(_ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) {
     // A borrowed heap was not counted; it is copied now.
     let before = header.pointee.borrowsHeap ? 0 : header.pointee.heapCapacity
+    let unit = header.pointee.layout.heapUnit
     let probable = probableUnits(units, header)
-    if probable > before + units, probable < Extent.greatestHeap { header.pointee.reallocateHeap(probable) }
+    if probable > before + units, probable < Extent.greatestHeap, PagedMemory.hasRoom(for: probable * unit) {
+      header.pointee.reallocateHeap(probable)
+    }
+    if let grown = header.pointee.grownHeap(units) { try requireMemory(grown * unit) }
     // The caller checks whether an extent can address it.
     guard header.pointee.reserveHeap(units) else { return }
-    try take((header.pointee.heapCapacity - before) * header.pointee.layout.heapUnit)
+    try take((header.pointee.heapCapacity - before) * unit)
   }
 
   /// Makes room for what is read from other files than the store's own, such as a log or values beside it: the size of
@@ -72,6 +77,16 @@ extension NodeTableBuilder {
     room -= bytes
     guard room < 0 else { return }
     throw limits.memoryExceeded(at: location() ?? self.location())
+  }
+
+  /// - Throws: `.limitExceeded` if the system does not have memory for a block of that size.
+  func requireMemory(
+    _ bytes: Int, at location: @autoclosure () -> StoreLocation? = nil
+  ) throws(PersistentStoreError) {
+    guard !PagedMemory.hasRoom(for: bytes) else { return }
+    throw PersistentStoreError(
+      .limitExceeded, "the system does not have enough memory: a column needs \(bytes) bytes",
+      at: location() ?? self.location())
   }
 
   /// - Throws: `.invalidValue` for an abstract entity, `.limitExceeded` for too many rows.
