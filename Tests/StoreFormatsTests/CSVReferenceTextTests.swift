@@ -15,7 +15,9 @@ import Testing
   private static func escaped(_ text: [UInt8]) -> [UInt8] {
     Array("s:".utf8)
       + text.flatMap { byte -> [UInt8] in
-        guard byte <= UInt8(ascii: " ") || byte == UInt8(ascii: "\u{7F}") || "\"%,;|".utf8.contains(byte) else { return [byte] }
+        guard byte <= UInt8(ascii: " ") || byte == UInt8(ascii: "\u{7F}") || "\"%,;|".utf8.contains(byte) else {
+          return [byte]
+        }
         let digits = Array("0123456789ABCDEF".utf8)
         return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
       }
