@@ -126,10 +126,9 @@ extension BinaryPropertyListStore {
       }
     case .toOne, .toMany:
       if Self.namesTexts(slot, nodes) {
-        let rows = try RowNumbers(slot, nodes)
-        try writeDestinations(slot, reader, "rows", present, &writer, &entries) { rows.number($0) }
+        try writeDestinations(slot, reader, "rows", present, try RowNumbers(slot, nodes), &writer, &entries)
       } else {
-        try writeDestinations(slot, reader, "references", present, &writer, &entries) { numbers[$0] }
+        try writeDestinations(slot, reader, "references", present, numbers, &writer, &entries)
       }
     }
     if let present { entries.append((try writer.string("present"), try writer.numbers(present.bits))) }
@@ -198,11 +197,10 @@ extension BinaryPropertyListStore {
     entries.append((key, value))
   }
 
-  /// Writes a relationship: the number of each object, of as many bytes as `number` returns.
-  private func writeDestinations<Number: FixedWidthInteger & BitwiseCopyable & Sendable>(
-    _ slot: Slot, _ reader: EntityReader, _ name: String, _ present: PresentRows?,
-    _ writer: inout BinaryPropertyListWriter, _ entries: inout [Entry],
-    _ number: @escaping @Sendable (NodeHandle) -> Number
+  /// Writes a relationship: the number of each object.
+  private func writeDestinations<Numbers: NodeNumbers>(
+    _ slot: Slot, _ reader: EntityReader, _ name: String, _ present: PresentRows?, _ numbers: Numbers,
+    _ writer: inout BinaryPropertyListWriter, _ entries: inout [Entry]
   ) throws(PersistentStoreError) {
     let index = slot.index
     let listed = present?.rows.count ?? reader.count
@@ -227,14 +225,11 @@ extension BinaryPropertyListStore {
     }
     let isToMany = slot.isToMany
     let key = try writer.string(name)
-    let value = try writer.beginColumn(count: total * MemoryLayout<Number>.size)
-    // As many objects as a piece has rows otherwise: rows with long lists would take much memory at a time.
-    let shorter = RowPieces(
-      size: max(8, pieces.size * reader.count / max(total, reader.count, 1) / 8 * 8), many: pieces.many)
-    try writer.append(rows: isToMany ? reader.count : listed, in: shorter) { places in
+    let value = try writer.beginColumn(count: total * MemoryLayout<Numbers.Number>.size)
+    try writer.append(rows: isToMany ? reader.count : listed, in: pieces.shorter(by: total, of: reader.count)) {
       isToMany
-        ? Self.members(places, index, reader, number)
-        : places.map { reader.toOne(slot: index, row: present?.row($0) ?? $0).map { number($0) } ?? 0 }
+        ? Self.members($0, index, reader, numbers)
+        : $0.map { reader.toOne(slot: index, row: present?.row($0) ?? $0).map { numbers.number($0) } ?? 0 }
     }
     entries.append((key, value))
   }
@@ -249,16 +244,19 @@ extension BinaryPropertyListStore {
   }
 
   /// The numbers of the objects in the lists of rows, concatenated.
-  private static func members<Number>(
-    _ rows: Range<Int>, _ slot: Int, _ reader: EntityReader, _ number: (NodeHandle) -> Number
-  ) -> [Number] {
-    var numbers: [Number] = []
-    numbers.reserveCapacity(rows.reduce(0) { $0 + reader.toMany(slot: slot, row: $1).count })
-    for row in rows {
-      let list = reader.toMany(slot: slot, row: row)
-      for place in 0..<list.count { numbers.append(number(list[place])) }
+  private static func members<Numbers: NodeNumbers>(
+    _ rows: Range<Int>, _ slot: Int, _ reader: EntityReader, _ numbers: Numbers
+  ) -> [Numbers.Number] {
+    let total = rows.reduce(0) { $0 + reader.toMany(slot: slot, row: $1).count }
+    return [Numbers.Number](unsafeUninitializedCapacity: total) { buffer, count in
+      for row in rows {
+        let list = reader.toMany(slot: slot, row: row)
+        for place in 0..<list.count {
+          buffer.initializeElement(at: count, to: numbers.number(list[place]))
+          count += 1
+        }
+      }
     }
-    return numbers
   }
 
   /// Writes the string references of rows like the values of an attribute; those that are integers are null here.

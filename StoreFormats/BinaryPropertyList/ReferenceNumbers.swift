@@ -1,11 +1,18 @@
 import AtomicStoreSPI
 
+/// The numbers by which relationships name objects in a file.
+protocol NodeNumbers: Sendable {
+  /// Of as many bytes as each number has in the file.
+  associatedtype Number: FixedWidthInteger & BitwiseCopyable & Sendable
+  func number(_ node: NodeHandle) -> Number
+}
+
 /// The integer references of all nodes, in one array, 0 for string references: using an entity's reader for each would
 /// retain and release all parts of its table, which took longer than the rest of a save.
 ///
 /// `@unchecked Sendable`: each element is written once, by the thread that has its rows, and only read after
 /// initialisation.
-final class ReferenceNumbers: @unchecked Sendable {
+final class ReferenceNumbers: NodeNumbers, @unchecked Sendable {
   private let all: UnsafeMutablePointer<Int64>
   /// The start of each entity's part, with one more at the end.
   private let starts: [Int]
@@ -37,7 +44,7 @@ final class ReferenceNumbers: @unchecked Sendable {
   }
 
   /// The reference of a node; 0 if there is no such node.
-  subscript(node: NodeHandle) -> Int64 {
+  func number(_ node: NodeHandle) -> Int64 {
     let place = starts[node.entity] + node.row
     return place >= 0 && place < starts[starts.count - 1] ? all[place] : 0
   }

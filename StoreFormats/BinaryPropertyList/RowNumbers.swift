@@ -3,7 +3,7 @@ import StoreCodecs
 
 /// The numbers by which a relationship to objects with string references names them: the rows of the destination entity
 /// and its sub-entities are counted together, the entities in ascending order of their names.
-struct RowNumbers: Sendable {
+struct RowNumbers: NodeNumbers {
   /// The entities that have rows, with the number of the first.
   private let entities: [(entity: Int, start: Int)]
   private let total: Int

@@ -11,6 +11,13 @@ struct RowPieces: Sendable {
 
   static let standard = RowPieces(size: 1 << 15, many: 1 << 17)
 
+  /// Pieces of rows that have several members each: with as many members as these have rows, of which fewer rows are
+  /// worth several threads.
+  func shorter(by members: Int, of rows: Int) -> RowPieces {
+    let most = max(members, rows, 1)
+    return RowPieces(size: max(8, size * rows / most / 8 * 8), many: max(1, many * rows / most))
+  }
+
   /// The maximum number of threads for that many rows.
   func jobs(_ rows: Int) -> Int { rows >= many ? ParallelWork.jobs : 1 }
 

@@ -9,7 +9,8 @@ struct Cell {
   var isDefused = false
   var hasDecimalComma = false
   private var referenceText: [UInt8] = []
-  private var members: [Int64] = []
+  /// Of this cell and its copies: lists are read one after the other.
+  private let members = NumberList()
 
   init(isForeign: Bool = false, dateFormat: DateFormat? = nil, hasKeys: Bool = false, isDefused: Bool = false) {
     self.isDefused = isDefused
@@ -102,17 +103,11 @@ struct Cell {
     _ bytes: Span<UInt8>, _ slot: Int, _ nodes: NodeTableBuilder
   ) throws(PersistentStoreError) -> Int {
     if isForeign, hasKeys { return 0 }
-    members.removeAll(keepingCapacity: true)
     let end = bytes.withUnsafeBufferPointer { text in
-      guard let base = text.baseAddress else { return 0 }
-      var start = 0
-      while start < text.count, let (number, end) = ExactText.leadingNumber(base + start, text.count - start) {
-        members.append(number)
-        start += end + 1
-      }
-      return min(start, text.count)
+      text.baseAddress.map { members.read($0, length: text.count) } ?? 0
     }
-    try nodes.append(toMany: members.span, slot: slot)
+    let found = members
+    try nodes.append(toMany: found.span, slot: slot)
     return end
   }
 

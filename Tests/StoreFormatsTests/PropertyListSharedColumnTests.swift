@@ -101,6 +101,41 @@ import Testing
     }
   }
 
+  @Test("both ends of a relationship are compared again once a graph that they are shared with was changed")
+  func changedEnds() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Person",
+          properties: [
+            .toMany("friends", "Person", inverse: "friendOf"), .toMany("friendOf", "Person", inverse: "friends"),
+          ])
+      ]))
+    let builder = NodeTableBuilder(model: model)
+    let (friendOf, friends) = (
+      try #require(model.entity(at: 0).slot(named: "friendOf")),
+      try #require(model.entity(at: 0).slot(named: "friends"))
+    )
+    for person in 1...9 as ClosedRange<Int64> {
+      try builder.beginNode(entity: 0, reference: person)
+      if person > 1 { try builder.append(toMany: person - 1, slot: friends) }
+      if person < 9 { try builder.append(toMany: person + 1, slot: friendOf) }
+    }
+    let written = try Self.bytes(of: Self.snapshot(try builder.finish().canonical()))
+    try Self.withFile(written) { path in
+      let known = try Self.load(path, model, sharing: nil)
+      let again = try Self.load(path, model, sharing: known)
+      #expect(Self.shared(known, again) == ["Person.friends", "Person.friendOf"])
+      #expect(Self.differences(known, again).isEmpty)
+      var changed = known
+      try changed.set(.toMany([]), slot: friends, of: NodeHandle(entity: 0, row: 4))
+      try Self.withFile(try Self.bytes(of: Self.snapshot(changed))) { path in
+        let error = #expect(throws: PersistentStoreError.self) { try Self.load(path, model, sharing: changed) }
+        #expect(error?.code == .inverseMismatch, "\(error as Any)")
+      }
+    }
+  }
+
   // MARK: A graph with a column of each kind
 
   private static let rows = 200

@@ -8,9 +8,15 @@ import FoundationEssentials
 public struct NodeTable: Sendable {
   /// The model whose entities and slots the tables follow.
   public let model: ManagedObjectModel
-  var entities: [EntityTable]
+  var entities: [EntityTable] { didSet { endsAgree = false } }
+  /// Whether the two ends of each inverse relationship are known to agree: a load compared them, and nothing changed
+  /// since.
+  private(set) var endsAgree = false
   /// By the number of a hierarchy's root entity.
   var lookups: [ReferenceLookup]
+
+  /// Takes note that a load compared both ends of all inverse relationships.
+  mutating func noteAgreement() { endsAgree = true }
 
   /// Creates an empty table.
   public init(model: ManagedObjectModel) {

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "2176b9194a8615fd5c291b86b5d33bf175bf70b40fddd4f7484c7b45ed544dfb"
+#define ASP_INTERFACE "2b63d9e92400b23fb52905bddd342af2b130dfc428a971399426d3097f2c389e"

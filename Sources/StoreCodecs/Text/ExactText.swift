@@ -11,16 +11,36 @@ public enum ExactText {
   /// - Parameter word: The bytes, the first one lowest.
   @inlinable @inline(__always)
   public static func leadingDigits(_ word: UInt64) -> (value: Int64, count: Int) {
-    let digits = word ^ 0x3030_3030_3030_3030
-    // The highest bit of each byte that is not a digit; wrong only above the lowest of them.
-    let others = (digits &+ 0x7676_7676_7676_7676 | digits) & 0x8080_8080_8080_8080
+    let digits = word ^ zeros
+    let others = notDigits(digits)
     let count = others.trailingZeroBitCount >> 3
-    // Zeros before them, then pairs, fours and all eight at a time.
-    var value = digits << UInt64((8 - count) * 8)
-    value = (value &* 2561) >> 8
+    // Zeros before them.
+    let value = combined(digits << UInt64((8 - count) * 8))
+    return (value, count)
+  }
+
+  /// The number that eight digits make, each a byte from 0 to 9, the first one lowest; nil if one of them is greater.
+  @inlinable @inline(__always)
+  static func number(ofDigits digits: UInt64) -> Int64? {
+    notDigits(digits) == 0 ? combined(digits) : nil
+  }
+
+  /// Eight times the digit 0.
+  @usableFromInline static var zeros: UInt64 { 0x3030_3030_3030_3030 }
+
+  /// The highest bit of each byte that is greater than 9; wrong only above the lowest of them.
+  @inlinable @inline(__always)
+  static func notDigits(_ digits: UInt64) -> UInt64 {
+    (digits &+ 0x7676_7676_7676_7676 | digits) & 0x8080_8080_8080_8080
+  }
+
+  /// Puts digits together: pairs, fours, then all eight at a time.
+  @inlinable @inline(__always)
+  static func combined(_ digits: UInt64) -> Int64 {
+    var value = (digits &* 2561) >> 8
     value = ((value & 0x00FF_00FF_00FF_00FF) &* 6_553_601) >> 16
     value = ((value & 0x0000_FFFF_0000_FFFF) &* 42_949_672_960_001) >> 32
-    return (Int64(truncatingIfNeeded: value), count)
+    return Int64(truncatingIfNeeded: value)
   }
 
   /// The number at the beginning of a text, if it is written as one to eighteen digits without a leading zero, and

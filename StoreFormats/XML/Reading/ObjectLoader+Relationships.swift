@@ -7,19 +7,12 @@ extension ObjectLoader {
   /// first that is not.
   func appendNumbers(_ references: Bytes, _ root: Int) throws(PersistentStoreError) -> Int {
     guard let base = references.baseAddress else { return 0 }
-    members.removeAll(keepingCapacity: true)
-    let count = references.count
-    var start = 0
-    while start < count, let (number, end) = ObjectIdentifierText.leadingNumber(base + start, count - start) {
-      members.append(number)
-      start += end
-      if start < count { start += 1 }
-    }
-    guard !members.isEmpty else { return 0 }
+    let end = members.read(base, length: references.count, mark: UInt8(ascii: "z"))
+    guard members.count > 0 else { return 0 }
     try use(.plain, of: root)
     let found = members
     try nodes.append(toMany: found.span, slot: slot)
-    return start
+    return end
   }
 
   func refer(to text: Span<UInt8>, isToMany: Bool) throws(PersistentStoreError) {

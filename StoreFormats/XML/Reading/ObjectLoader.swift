@@ -35,7 +35,7 @@ final class ObjectLoader: DocumentReader {
   /// The string that an identifier stands for.
   private var identifierText: [UInt8] = []
   /// The numbers of the objects in a list.
-  var members: [Int64] = []
+  let members = NumberList()
 
   private var entity = -1
   private var slots: UnsafeMutablePointer<SlotPlan>

@@ -34,17 +34,6 @@ enum ObjectIdentifierText {
     return text[1] == UInt8(ascii: "-") ? -value : value
   }
 
-  /// The number of the identifier at the beginning of a list, if it is a `z` and one to eighteen digits without a
-  /// leading zero, and where it ends: at a space, or at the end of the list.
-  @inline(__always) static func leadingNumber(
-    _ text: UnsafePointer<UInt8>, _ count: Int
-  ) -> (number: Int64, end: Int)? {
-    guard count > 1, text[0] == UInt8(ascii: "z"), let found = ExactText.leadingNumber(text + 1, count - 1) else {
-      return nil
-    }
-    return (found.number, found.end + 1)
-  }
-
   /// Parses any identifier; nil if it is invalid.
   static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Parsed? {
     if let number = number(text) { return Parsed(reference: .integer(number), root: nil) }

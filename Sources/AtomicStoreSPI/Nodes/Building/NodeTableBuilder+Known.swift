@@ -12,6 +12,8 @@ extension NodeTableBuilder {
     var hasReferences: [Bool]
     /// Whether the file has string references for rows of an entity: the known graph has none.
     var hasTexts: Set<Int> = []
+    /// Whether its inverse relationships are those of the builder's model, and both ends of each agree.
+    let endsAgree: Bool
     /// Relationships that are shared: they are resolved.
     var resolved: Set<AbsentColumn> = []
   }
@@ -29,7 +31,9 @@ extension NodeTableBuilder {
       }
     }
     guard haveSameTypes else { return }
-    known = Known(tables: same.entities, hasReferences: Array(repeating: false, count: same.entities.count))
+    known = Known(
+      tables: same.entities, hasReferences: Array(repeating: false, count: same.entities.count),
+      endsAgree: nodes.endsAgree && nodes.model === model)
   }
 
   /// The known column of an entity; nil if it is not one of exactly the file's rows, each with all its values.
@@ -60,6 +64,14 @@ extension NodeTableBuilder {
   /// Whether a slot has the known graph's relationship.
   func isResolved(_ entity: Int, _ slot: Int) -> Bool {
     known?.resolved.contains(AbsentColumn(entity: entity, slot: slot)) ?? false
+  }
+
+  /// Whether both ends of a pair are the known graph's, where they agree.
+  func areKnownToAgree(_ pair: InversePair) -> Bool {
+    guard known?.endsAgree ?? false else { return false }
+    return [(pair.first, pair.second), (pair.second, pair.first)].allSatisfy { end, other in
+      ends.entities(at: end, facing: other).allSatisfy { isResolved($0, end.slot) }
+    }
   }
 
   // MARK: Comparing

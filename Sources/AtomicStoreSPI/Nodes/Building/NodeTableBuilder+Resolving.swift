@@ -16,12 +16,13 @@ extension NodeTableBuilder {
     }
     try resolve(result.lookups)
     try fillUnused()
-    if inverseHandling != .none { try reconcileInverses() }
+    let endsAgree = inverseHandling == .none ? false : try reconcileInverses()
     for index in tables.indices {
       tables[index].payloads = payloads[index]
       tables[index].deferred = deferred[index]
     }
     result.entities = tables
+    if endsAgree { result.noteAgreement() }
     tables = []
     for index in model.records.indices { texts[index] = TextMentions() }
     textRows = []

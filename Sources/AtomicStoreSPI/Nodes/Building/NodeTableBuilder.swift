@@ -179,7 +179,9 @@ public final class NodeTableBuilder {
     absent = []
     skipped = [:]
     damage = []
-    known = known.map { Known(tables: $0.tables, hasReferences: $0.hasReferences.map { _ in false }) }
+    known = known.map {
+      Known(tables: $0.tables, hasReferences: $0.hasReferences.map { _ in false }, endsAgree: $0.endsAgree)
+    }
     state.pointee.entity = -1
     state.pointee.row = -1
     progress = Progress(entities: tables.count)

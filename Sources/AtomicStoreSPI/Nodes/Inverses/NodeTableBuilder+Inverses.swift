@@ -26,18 +26,22 @@ extension NodeTableBuilder {
 
   /// Derives missing ends, and refuses or repairs contradicting ones, by the rules. References must be resolved.
   ///
+  /// - Returns: Whether both ends of all pairs are in the file, and agree.
   /// - Throws: `.inverseMismatch` with both ends.
-  func reconcileInverses() throws(PersistentStoreError) {
-    let pairs = model.inversePairs
+  func reconcileInverses() throws(PersistentStoreError) -> Bool {
+    let pairs = model.inversePairs.filter { !areKnownToAgree($0) }
     let areWhole = pairs.map { pair in
       absent.isEmpty || !isAbsent(pair.first, facing: pair.second) && !isAbsent(pair.second, facing: pair.first)
     }
     let isLarge = tables.reduce(0) { $0 + $1.count } * 16 >= leastPart
-    if isLarge, jobs > 1, !areWhole.contains(false), allAgree(pairs) { return }
+    if isLarge, jobs > 1, !areWhole.contains(false), allAgree(pairs) { return true }
+    var agree = true
     for (pair, isWhole) in zip(pairs, areWhole) {
       if isWhole, ends.agree(pair) { continue }
+      agree = false
       try reconcile(pair)
     }
+    return agree
   }
 
   /// Whether the ends of all pairs agree, compared at the same time.
@@ -52,7 +56,7 @@ extension NodeTableBuilder {
   }
 
   /// Must not be held while a column is written: the column would be copied.
-  private var ends: InverseEnds { InverseEnds(model: model, tables: tables) }
+  var ends: InverseEnds { InverseEnds(model: model, tables: tables) }
 
   /// Whether the end is missing for some entity with objects.
   private func isAbsent(_ end: InversePair.End, facing other: InversePair.End) -> Bool {
