@@ -34,6 +34,8 @@ import Testing
           #expect(cell == Self.escaped(text))
           var back: [UInt8] = []
           #expect(ReferenceText.decode(cell.span, into: &back) && back == text)
+          let plain = Array("s:".utf8) + text
+          #expect(ReferenceText.isPlain(plain.span) == (byte != UInt8(ascii: "%")))
         }
       }
     }
@@ -49,6 +51,8 @@ import Testing
           ? UInt8.random(in: 0...255, using: &random) : UInt8.random(in: 0x23...0x7E, using: &random)
       }
       #expect(Self.written(text) == Self.escaped(text))
+      let isPlain = text.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
+      #expect(ReferenceText.isPlain((Array("s:".utf8) + text).span) == isPlain)
     }
   }
 }
