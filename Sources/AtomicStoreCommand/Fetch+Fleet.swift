@@ -21,9 +21,10 @@ extension Fetch {
   /// - Throws: A usage error for what is wrong for every store: it is reported once, before a store is read.
   private func checkArguments() throws {
     _ = try predicate.map { try Self.parse($0, "--where") }
-    for (name, text) in [("--sort", sort), ("--group", group), ("--columns", columns), ("--reference", reference)] {
+    for (name, text) in [("--sort", sort), ("--group", group), ("--columns", columns)] {
       _ = try Self.list(text, name)
     }
+    _ = try Self.list(reference, "--reference", hasEscapes: false)
     for (name, value) in [("--limit", limit), ("--offset", offset)] {
       if let value, value < 0 { throw CommandFailure("\(name) must be 0 or more, not \(value)", exitCode: 64) }
     }
@@ -34,12 +35,11 @@ extension Fetch {
     var request = try request(model)
     try select(&request, in: context.persistentStoreCoordinator, model)
     if count { return ("count", .integer(try countedRows(context, request, model))) }
-    request.propertiesToFetch = try fetchColumns(model)
-    let names = request.propertiesToFetch.map(\.name)
+    let names = try fetchColumns(model).map(\.name)
     try refuseTwice(names)
-    let rows = limit == 0 ? FetchedRows.computed([]) : try context.fetchedRows(request)
     let printer = RowPrinter(
-      names, rows, quotesDecimals: decimals == .string, undeclared: undeclaredNames(in: model))
+      names, try rows(context, request, model), quotesDecimals: decimals == .string,
+      undeclared: undeclaredNames(in: model))
     return ("rows", .array(printer.jsonRows))
   }
 }

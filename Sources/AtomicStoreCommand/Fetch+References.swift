@@ -11,7 +11,7 @@ extension Fetch {
   ) throws {
     guard reference != nil else { return }
     let entities = try model.entity(asked: entity).hierarchy.map(\.name)
-    let asked = try Self.list(reference, "--reference").map { try references($0, entities) }.joined()
+    let asked = try Self.list(reference, "--reference", hasEscapes: false).map { try references($0, entities) }.joined()
     let ids = coordinator.persistentStores.flatMap { store in
       asked.map { FetchExpression.objectID(store.objectID(for: $0)) }
     }

@@ -104,10 +104,7 @@ struct Fetch: ParsableCommand {
       let names = request.propertiesToFetch.map(\.name)
       if format == .json || format == .ndjson { try refuseTwice(names) }
       let undeclared = undeclaredNames(in: opened.model)
-      // With --limit 0 the request runs anyway, so that errors in columns are reported; in a request 0 means no limit.
-      if limit == 0 { request.fetchLimit = 1 }
-      var rows = try context.fetchedRows(request)
-      if limit == 0 { rows = .computed([]) }
+      let rows = try rows(context, request, opened.model)
       // Tables escape what a terminal would interpret themselves: colours are control sequences.
       try Diagnostics.stream(isFiltered: format != .table && format != .vertical) { writer in
         switch format {
@@ -148,11 +145,20 @@ struct Fetch: ParsableCommand {
     _ context: ManagedObjectContext, _ request: FetchRequest<ManagedObject>, _ model: ManagedObjectModel
   ) throws -> Int {
     // In a request, a limit of 0 means no limit: here it means no rows.
-    if limit == 0 { return 0 }
-    guard distinct || group != nil else { return try context.count(for: request) }
+    guard distinct || group != nil else { return limit == 0 ? 0 : try context.count(for: request) }
+    return try rows(context, request, model).count
+  }
+
+  /// The rows of one store. With `--limit 0` the request runs anyway, so that errors in columns are reported; in a
+  /// request 0 means no limit.
+  func rows(
+    _ context: ManagedObjectContext, _ request: FetchRequest<ManagedObject>, _ model: ManagedObjectModel
+  ) throws -> FetchedRows {
     var request = request
     request.propertiesToFetch = try fetchColumns(model)
-    return try context.fetchedRows(request).count
+    if limit == 0 { request.fetchLimit = 1 }
+    let found = try context.fetchedRows(request)
+    return limit == 0 ? .computed([]) : found
   }
 
   /// The properties to which the model gives no type.
@@ -325,12 +331,16 @@ struct Fetch: ParsableCommand {
 
   /// The parts between commas that are not in parentheses or quotes; empty if the option is missing.
   ///
+  /// - Parameters:
+  ///   - text: The list.
+  ///   - option: The option that has it.
+  ///   - hasEscapes: Whether a backslash in quotes escapes the next character, as in expressions.
   /// - Throws: An error for an empty part, and thus for an empty list.
-  static func list(_ text: String?, _ option: String) throws -> [String] {
+  static func list(_ text: String?, _ option: String, hasEscapes: Bool = true) throws -> [String] {
     guard let text else { return [] }
     var parts: [String] = []
     var part = ""
-    var nesting = Nesting()
+    var nesting = Nesting(hasEscapes: hasEscapes)
     for character in text {
       if nesting.isOutermost, character == "," {
         parts.append(part)
@@ -353,12 +363,23 @@ struct Fetch: ParsableCommand {
 private struct Nesting {
   private var depth = 0
   private var quote: Character?
+  private var isEscaped = false
+  /// Whether a backslash in quotes escapes the next character, as in predicates.
+  private let hasEscapes: Bool
+
+  init(hasEscapes: Bool = true) { self.hasEscapes = hasEscapes }
 
   var isOutermost: Bool { quote == nil && depth <= 0 }
 
   mutating func follow(_ character: Character) {
     if let open = quote {
-      if character == open { quote = nil }
+      if isEscaped {
+        isEscaped = false
+      } else if character == "\\", hasEscapes {
+        isEscaped = true
+      } else if character == open {
+        quote = nil
+      }
     } else if character == "'" || character == "\"" {
       quote = character
     } else if "([{".contains(character) {

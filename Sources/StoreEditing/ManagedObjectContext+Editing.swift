@@ -9,21 +9,22 @@ extension ManagedObjectContext {
   /// Sets properties of the objects that fulfil a predicate.
   ///
   /// - Parameters:
-  ///   - assignments: The new values. All are computed before any is set.
+  ///   - assignments: The new values. Those of all objects are computed before any is set.
   ///   - entityName: The entity; objects of its sub-entities are included.
   ///   - predicate: What the objects fulfil; nil for all.
   /// - Returns: How many objects were changed; objects that have the values already are not.
   /// - Throws: `ManagedObjectError`, `PredicateEvaluationError`, `PersistentStoreError` for a value that a property
-  ///   does not take. The objects before it stay changed in the context: roll back.
+  ///   does not take; nothing is changed then. If setting a value fails, the objects before it stay changed: roll back.
   @discardableResult
   public func setValues(
     _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
   ) throws -> Int {
     try check(assignments, entityName)
+    let objects = try fetch(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate))
+    // An expression may follow relationships to objects that are set, too: they are read as they were.
+    let values = try objects.map { try self.values(of: assignments, for: $0) }
     var changed = 0
-    for object in try fetch(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)) {
-      if try set(assignments, of: object) { changed += 1 }
-    }
+    for (object, values) in zip(objects, values) where try set(values, of: object) { changed += 1 }
     return changed
   }
 
@@ -44,7 +45,7 @@ extension ManagedObjectContext {
   public func insertObject(entityName: String, values assignments: [PropertyAssignment]) throws -> ManagedObject {
     try check(assignments, entityName)
     let object = try insertNewObject(forEntityName: entityName)
-    try set(assignments, of: object)
+    try set(try values(of: assignments, for: object), of: object)
     return object
   }
 
@@ -58,7 +59,7 @@ extension ManagedObjectContext {
         throw PersistentStoreError(.invalidOption, "'\(assignment.property)' is set twice")
       }
       guard let entity else { continue }
-      guard let property = entity.property(named: assignment.property) else {
+      guard let property = entity.assignableProperty(named: assignment.property) else {
         throw unknown(assignment.property, entity)
       }
       if case .attribute(let attribute) = property, let derivation = attribute.derivationExpression {
@@ -87,14 +88,20 @@ extension ManagedObjectContext {
     PersistentStoreError(
       .invalidOption,
       "\(entity.name) does not have a property '\(property)'"
-        + Suggestion.text(for: property, among: entity.properties.map(\.name)))
+        + Suggestion.text(
+          for: property,
+          among: entity.properties.map(\.name) + entity.slots.map(\.name).filter { entity.property(named: $0) == nil }))
+  }
+
+  private func values(
+    of assignments: [PropertyAssignment], for object: ManagedObject
+  ) throws -> [(name: String, value: Any?)] {
+    try assignments.map { ($0.property, try value(of: $0, for: object)) }
   }
 
   /// - Returns: Whether anything changed.
   @discardableResult
-  private func set(_ assignments: [PropertyAssignment], of object: ManagedObject) throws -> Bool {
-    var values: [(name: String, value: Any?)] = []
-    for assignment in assignments { values.append((assignment.property, try value(of: assignment, for: object))) }
+  private func set(_ values: [(name: String, value: Any?)], of object: ManagedObject) throws -> Bool {
     var isChanged = false
     for (name, value) in values {
       if let stored = value as? StoredValue, case .value(let old)? = try peek(name, object), old.isIdentical(to: stored)
@@ -114,15 +121,22 @@ extension ManagedObjectContext {
   /// What a property is set to: a stored value, an object, a set of objects, or nil.
   private func value(of assignment: PropertyAssignment, for object: ManagedObject) throws -> Any? {
     let entity = object.entity
-    guard let property = entity.property(named: assignment.property) else {
+    guard let property = entity.assignableProperty(named: assignment.property) else {
       throw unknown(assignment.property, entity)
     }
     let place = StoreLocation(
       entity: entity.name, reference: object.objectID.reference?.description, property: assignment.property)
     switch (property, assignment.source) {
-    case (.attribute(let attribute), .text(let text)): return try read(text, attribute.type, place)
-    case (.attribute(let attribute), .expression(let expression)):
-      return try stored(try evaluate(expression, object, place), attribute.type, place)
+    case (.attribute(let attribute), let source):
+      let value =
+        switch source {
+        case .text(let text): try read(text, attribute.type, place)
+        case .expression(let expression):
+          try stored(try evaluate(expression, object, place), attribute.type, place)
+        }
+      // A composite as a whole has no stored value.
+      if case .composite = attribute.type, value.isNull { return nil }
+      return value
     case (.relationship(let relationship), .text(let text)): return try objects(text, relationship, object, place)
     case (.relationship(let relationship), .expression(let expression)):
       return try objects(try evaluate(expression, object, place), relationship, place)
@@ -165,7 +179,9 @@ extension ManagedObjectContext {
     case .integer16 where isNumber, .integer32 where isNumber, .integer64 where isNumber:
       let isWhole = DecimalNumber(text)?.integer != nil || Double(text).map { $0.rounded() == $0 } ?? false
       return isWhole ? ": it is out of range" : ": it has a fraction"
-    case .decimal where isNumber, .float where isNumber, .double where isNumber: return ": it is out of range"
+    case .float where isNumber, .double where isNumber:
+      return isInRange(text, type) ? ": it has more digits than are kept" : ": it is out of range"
+    case .decimal where isNumber: return ": it is out of range"
     case .date: return ": write it as 2020-12-31 or 2020-12-31T23:59:59Z"
     case .boolean: return ": write true or false"
     case .uuid: return ": write it as 01234567-89AB-CDEF-0123-456789ABCDEF"
@@ -174,19 +190,19 @@ extension ManagedObjectContext {
     }
   }
 
+  /// Whether the nearest floating-point number is neither infinite nor a zero that the text does not mean.
+  private static func isInRange(_ text: String, _ type: AttributeType) -> Bool {
+    guard let number = Double(text), number.isFinite else { return false }
+    return type == .float ? Float(number).isFinite && Float(number) != 0 : number != 0
+  }
+
   private func stored(
     _ value: PredicateValue, _ type: AttributeType, _ place: StoreLocation
   ) throws(PersistentStoreError) -> StoredValue {
     guard case .value(let value) = value else {
       throw PersistentStoreError(.invalidValue, "an object or a list is not of type \(type.modelName)", at: place)
     }
-    if type.accepts(value) { return value }
-    if case .string(let text) = value, type == .uri { return .uri(text) }
-    for source in [AttributeType.integer64, .double, .decimal] {
-      if let converted = ValueConversion(from: source, to: type)?.convert(value), type.accepts(converted) {
-        return converted
-      }
-    }
+    if let assigned = ValueConversion.assigned(value, to: type) { return assigned }
     throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)", at: place)
   }
 
@@ -209,19 +225,26 @@ extension ManagedObjectContext {
     return found.first
   }
 
-  /// Objects that a text names: `Entity/reference`, several separated by blanks.
+  /// Objects that a text names: `Entity/reference`, several separated by blanks. A to-one may have a reference with
+  /// blanks.
   private func objects(
     _ text: String, _ relationship: RelationshipDescription, _ object: ManagedObject, _ place: StoreLocation
   ) throws -> Any? {
-    var found: [ManagedObject] = []
-    for part in text.split(separator: " ") {
-      guard let slash = part.firstIndex(of: "/"), let store = object.objectID.storeIdentifier ?? storeIdentifiers.first
-      else { throw PersistentStoreError(.invalidValue, "'\(part)' is not ENTITY/REFERENCE", at: place) }
-      let reference = String(part[part.index(after: slash)...])
-      let id = ManagedObjectID(
-        storeIdentifier: store, entityName: String(part[..<slash]),
-        reference: Int64(reference).map { .integer($0) } ?? .string(reference))
-      found.append(try existingObject(with: id))
+    var parts = text.split(separator: " ")
+    if !relationship.isToMany, parts.count > 1, let ids = ids(text[...], object), !existingObjects(with: ids).isEmpty {
+      parts = [text[...]]
+    }
+    let found = try parts.map { part in
+      guard let ids = ids(part, object) else {
+        throw PersistentStoreError(.invalidValue, "'\(part)' is not ENTITY/REFERENCE", at: place)
+      }
+      let objects = existingObjects(with: ids)
+      guard objects.count < 2 else {
+        throw PersistentStoreError(
+          .invalidValue, "'\(part)' is two objects, one whose reference is a number and one with a text", at: place)
+      }
+      // An error says why there is none.
+      return try objects.first ?? existingObject(with: ids[ids.count - 1])
     }
     if relationship.isToMany { return relationship.isOrdered ? found as Any : Set(found) }
     guard found.count < 2 else {
@@ -230,5 +253,24 @@ extension ManagedObjectContext {
     return found.first
   }
 
+  /// The objects that `Entity/reference` may mean, the text last: references of some stores are texts, which may look
+  /// like numbers.
+  private func ids(_ text: Substring, _ object: ManagedObject) -> [ManagedObjectID]? {
+    guard let slash = text.firstIndex(of: "/"), let store = object.objectID.storeIdentifier ?? storeIdentifiers.first
+    else { return nil }
+    let reference = String(text[text.index(after: slash)...])
+    return ((Int64(reference).map { [.integer($0)] } ?? []) + [.string(reference)]).map {
+      ManagedObjectID(storeIdentifier: store, entityName: String(text[..<slash]), reference: $0)
+    }
+  }
+
   private var storeIdentifiers: [UUID] { persistentStoreCoordinator.storeIdentifiers }
+}
+
+extension Entity {
+  /// A property, or the part of a composite attribute by its path, such as `address.city`.
+  fileprivate func assignableProperty(named name: String) -> PropertyDescription? {
+    if let property = property(named: name) { return property }
+    return slot(named: name).flatMap { slots[$0].attribute }.map { .attribute($0) }
+  }
 }

@@ -30,15 +30,15 @@ struct ExistingKeys {
   }
 
   /// What a key is: the reference of the object that has it; otherwise a reference like the others of the hierarchy.
+  /// Where one object has it as a text and another as a number, it is the text: keys of tables became texts there, and
+  /// only objects that were inserted later have numbers.
   ///
   /// - Parameter number: The key as an integer, if it is one; leading zeros do not count.
   func reference(_ text: Span<UInt8>, number: Int64?) -> ReferenceObject {
-    if let number, hasNumbers, nodes.handle(for: .integer(number), entity: root) != nil { return .integer(number) }
     if let number, !hasTexts { return .integer(number) }
     let string = ReferenceObject.string(ValueReader.text(ValueReader.trimmed(text)))
-    if let number, hasNumbers, !ValueReader.hasLeadingZero(text), nodes.handle(for: string, entity: root) == nil {
-      return .integer(number)
-    }
-    return string
+    guard let number, hasNumbers, nodes.handle(for: string, entity: root) == nil else { return string }
+    let isKnown = nodes.handle(for: .integer(number), entity: root) != nil
+    return isKnown || !ValueReader.hasLeadingZero(text) ? .integer(number) : string
   }
 }

@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import CommandSupport
+import Foundation
 import Testing
 
 @testable import AtomicStoreCommand
@@ -15,5 +16,28 @@ import Testing
       let error = ManagedObjectError(kind, "it failed", underlying: PersistentStoreError(code, "why"))
       #expect(CommandFailure(error, json: false).exitCode == exitCode)
     }
+  }
+
+  /// Whether this user can mount a file system of a given size.
+  private static let canMount =
+    (try? Command.shell("unshare -rm sh -c 'mount -t tmpfs -o size=64k none /mnt'").code) == 0
+
+  @Test(
+    "a database that does not fit on its file system is an error of input and output, whatever did not fit",
+    .enabled(if: canMount, "no file system can be mounted"))
+  func fullFileSystem() throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(atPath: folder("mounted"), withIntermediateDirectories: false)
+    let result = try Command.shell(
+      """
+      unshare -rm sh -c 'for size in 60 120 180 220 260; do
+        mount -t tmpfs -o size=${size}k none "$2"
+        "$0" convert "$1" "$2/c.sqlgraph" 2>> errors; echo $? $(ls -A "$2" | wc -l)
+        umount "$2"
+      done' "$0" "$1" "$2"
+      """, Command.company, folder("mounted"), in: folder.path)
+    let lines = result.output.split(separator: "\n")
+    #expect(lines.count == 5 && lines.allSatisfy { ["74 0", "0 1"].contains($0) }, "\(result.output) \(result.errors)")
+    #expect(lines.first == "74 0")
   }
 }

@@ -37,6 +37,48 @@ import Testing
     #expect(strings.output.contains("\"price\": \"9.99\","))
   }
 
+  @Test("objects whose references are texts are named as they are printed, whatever the text looks like")
+  func textReferences() throws {
+    let folder = try Folder()
+    try Data("id,name,boss\n007,Bond,\n1,M,\nx y,Q,\n".utf8).write(to: URL(filePath: folder("Agent.csv")))
+    let made = try Command.run(
+      "import", "Agent.csv", "-o", "agents.xml", "--relationship", "Agent.boss=boss:Agent", in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    for name in ["1", "007", "x y"] {
+      let set = try Command.run(
+        "set", "agents.xml", "--entity", "Agent", "boss:=Agent/\(name)", in: folder.path)
+      #expect(set.code == 0, "\(set.errors)")
+      let found = try Command.run(
+        "fetch", "agents.xml", "--entity", "Agent", "--columns", "boss", "--distinct", "--format", "csv",
+        in: folder.path)
+      #expect(found.output == "boss\nAgent/\(name)\n")
+    }
+    let missing = try Command.run("set", "agents.xml", "--entity", "Agent", "boss:=Agent/07", in: folder.path)
+    #expect(missing.code == 65 && missing.errors.contains("Agent/07"), "\(missing.errors)")
+    let several = try Command.run("set", "agents.xml", "--entity", "Agent", "boss:=Agent/1 Agent/007", in: folder.path)
+    #expect(several.code == 65 && several.errors.contains("not 2"), "\(several.errors)")
+  }
+
+  @Test("where a number and a text are the same key, a table means the text, and a command has to be told")
+  func sameKeys() throws {
+    let folder = try Folder()
+    try Data("id,name,boss\n007,Bond,\n1,M,\n".utf8).write(to: URL(filePath: folder("Agent.csv")))
+    try Data("id,name,boss\n1,Mansfield,\n007,James,1\n".utf8).write(to: URL(filePath: folder("later.csv")))
+    for line in [
+      "import Agent.csv -o agents.xml --relationship Agent.boss=boss:Agent", "insert agents.xml --entity Agent name:=Q",
+      "import Agent=later.csv --into agents.xml --upsert key --relationship Agent.boss=boss",
+    ] {
+      let result = try Command.shell("\"$0\" \(line)", in: folder.path)
+      #expect(result.code == 0, "\(result.errors)")
+    }
+    let found = try Command.run(
+      "fetch", "agents.xml", "--entity", "Agent", "--columns", "name,boss.name", "--sort", "name", "--format", "csv",
+      in: folder.path)
+    #expect(found.output == "name,boss.name\nJames,Mansfield\nMansfield,\nQ,\n")
+    let set = try Command.run("set", "agents.xml", "--entity", "Agent", "boss:=Agent/1", in: folder.path)
+    #expect(set.code == 65 && set.errors.contains("two objects"), "\(set.errors)")
+  }
+
   @Test(
     "what is made of a private store is private",
     arguments: [

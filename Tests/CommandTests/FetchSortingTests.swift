@@ -36,6 +36,26 @@ import Testing
     #expect(objects.map { Int($0.split(separator: ",")[1]) ?? 0 }.isAscending && objects.count == 6)
   }
 
+  @Test("a quote after a backslash does not end a text, nor does a comma or AS in it end a column")
+  func escapedQuotes() throws {
+    let rows = try Self.rows(
+      "--where", "badge == 1001", "--columns", #"TERNARY(name == 'a\', b', 1, 2) AS one,badge,'it\'s AS is' AS two"#)
+    #expect(rows == ["2,1001,it's AS is"])
+  }
+
+  @Test(
+    "no rows are asked of one store or of several: what is wrong with the request is told", arguments: [true, false])
+  func noRows(_ isFleet: Bool) throws {
+    let request = ["--entity", "Employee", "--limit", "0", "--sort", "projects"]
+    let result =
+      isFleet
+      ? try Command.run(
+        arguments: ["fetch", "--files-from", "-"] + request, input: Data((Command.company + "\n").utf8))
+      : try Command.run(arguments: ["fetch", Command.company] + request)
+    #expect(result.code == (isFleet ? 1 : 64))
+    #expect((isFleet ? result.output : result.errors).contains("several values"), "\(result.output) \(result.errors)")
+  }
+
   @Test("a key that is neither a property nor a column is refused, and so is one beside a computed column")
   func refused() throws {
     for (sort, message) in [("total,badge", "'badge' is not a column"), ("totl", "totl"), ("list", "unknown key")] {

@@ -1,4 +1,5 @@
 import AtomicStoreKit
+import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 import ModelFiles
@@ -43,6 +44,85 @@ import Testing
         FetchRequest<ManagedObject>(
           entityName: "Department", predicate: try FetchPredicate(format: "employees.@count == 6"))
       ).count == 1)
+  }
+
+  @Test("an expression that follows a relationship reads the other object as it was, too")
+  func settingByNeighbours() throws {
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(
+        ModelDescription(entities: [
+          EntityDescription(
+            name: "Link",
+            properties: [
+              .attribute("number", .integer64), .toOne("previous", "Link", inverse: "next"),
+              .toOne("next", "Link", inverse: "previous"),
+            ])
+        ])), registry: .builtIn)
+    try coordinator.addPersistentStore(type: "XML", at: directory.path + "/chain.xml")
+    let context = ManagedObjectContext(coordinator)
+    var last: ManagedObject?
+    for number in 1...4 {
+      let link = try context.insertNewObject(forEntityName: "Link")
+      try link.setValue(number, forKey: "number")
+      try link.setValue(last, forKey: "previous")
+      last = link
+    }
+    try context.save()
+    func chain(_ key: String) throws -> [Int?] {
+      try context.fetch(FetchRequest<ManagedObject>(entityName: "Link", sortKeys: [SortKey("number")])).map {
+        try $0.value(forKeyPath: key) as? Int
+      }
+    }
+    try context.setValues([PropertyAssignment(parsing: "previous=previous.previous")], entityName: "Link")
+    #expect(try chain("previous.number") == [nil, nil, 1, 2])
+    context.rollback()
+    try context.setValues(
+      [PropertyAssignment(parsing: "number=previous.number * 10")], entityName: "Link",
+      predicate: try FetchPredicate(format: "previous != nil"))
+    #expect(try chain("number") == [1, 10, 20, 30])
+  }
+
+  @Test("a Float takes the number whose text is given, and the nearest to what is computed")
+  func floats() throws {
+    for (text, expected) in [("height:=0.1", Float(0.1)), ("height=0.1", 0.1), ("height=1 / 3", 1 / 3)] {
+      try context.setValues(
+        [PropertyAssignment(parsing: text)], entityName: "Employee",
+        predicate: try FetchPredicate(format: "badge == 1"))
+      let object = try #require(
+        try context.fetch(
+          FetchRequest<ManagedObject>(
+            entityName: "Employee", predicate: try FetchPredicate(format: "badge == 1"))
+        ).first)
+      #expect(try object.value(forKey: "height") as? Float == expected, "\(text)")
+    }
+    for (text, reason) in [
+      ("height:=0.12345678901", "more digits"), ("height:=1e39", "out of range"),
+      ("rating:=9007199254740993", "more digits"),
+    ] {
+      let error = #expect(throws: PersistentStoreError.self) {
+        try context.setValues([PropertyAssignment(parsing: text)], entityName: "Employee")
+      }
+      #expect(error?.message.contains(reason) == true, "\(text)")
+    }
+  }
+
+  @Test("a part of a composite attribute is set by its path, and all of it is set to null")
+  func partsOfComposites() throws {
+    try context.setValues(
+      [PropertyAssignment(parsing: "address.city:=Bern"), PropertyAssignment(parsing: "nickname=address.city")],
+      entityName: "Employee", predicate: try FetchPredicate(format: "address.city == 'Genève'"))
+    try context.save()
+    let moved = try context.fetch(
+      FetchRequest<ManagedObject>(
+        entityName: "Employee", predicate: try FetchPredicate(format: "address.city == 'Bern'")))
+    #expect(try moved.map { try $0.value(forKey: "nickname") as? String } == ["Genève"])
+    #expect(throws: PersistentStoreError.self) {
+      try context.setValues([PropertyAssignment(parsing: "address.town:=Bern")], entityName: "Employee")
+    }
+    let lives = try FetchPredicate(format: "address != nil")
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Employee", predicate: lives)) > 0)
+    try context.setValues([PropertyAssignment(parsing: "address=NULL")], entityName: "Employee")
+    #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Employee", predicate: lives)) == 0)
   }
 
   @Test("objects that have the values already are not changed")

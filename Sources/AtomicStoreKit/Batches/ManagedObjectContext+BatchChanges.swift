@@ -97,13 +97,7 @@ extension ManagedObject {
     }
     switch (property.kind, value) {
     case (.attribute(let type), .value(let value)):
-      if type.accepts(value) { return value }
-      if case .string(let text) = value, type == .uri { return StoredValue.uri(text) }
-      for source in [AttributeType.integer64, .double, .decimal] {
-        if let converted = ValueConversion(from: source, to: type)?.convert(value), type.accepts(converted) {
-          return converted
-        }
-      }
+      if let assigned = ValueConversion.assigned(value, to: type) { return assigned }
       throw refusal(value.displayText, property, type.modelName)
     case (.toOne, .object(let subject)): return subject as? ManagedObject
     case (.toOne, .value(.null)): return nil

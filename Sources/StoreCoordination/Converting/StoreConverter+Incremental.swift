@@ -108,7 +108,15 @@ extension StoreConverter {
     var failure: (any Error)?
     do throws(PersistentStoreError) {
       try staged.files.file(discarding: ["-shm"]) { path in
-        do { try fill(path) } catch {
+        do {
+          try fill(path)
+          // What the file lacks is in the log if there was no space to move it when the database was closed.
+          if try StorePath.inspect(path + "-wal").holdsContent {
+            throw PersistentStoreError(
+              .noSpace, "the database's log could not be moved into its file: is there enough space?",
+              at: StoreLocation(file: address.full))
+          }
+        } catch {
           failure = error
           throw error
         }

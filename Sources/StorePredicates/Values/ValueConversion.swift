@@ -70,6 +70,23 @@ package struct ValueConversion {
     }
   }
 
+  /// What an attribute is set to where an expression has the value: that, an equal value of the attribute's type, or
+  /// the float that is nearest to a double, because expressions are computed in doubles. Nil where there is none.
+  package static func assigned(_ value: StoredValue, to type: AttributeType) -> StoredValue? {
+    if type.accepts(value) { return value }
+    if case .string(let text) = value, type == .uri { return .uri(text) }
+    if type == .float, case .double(let number) = value, number.isFinite {
+      let nearest = Float(number)
+      return nearest.isFinite && (nearest != 0 || number == 0) ? .float(nearest) : nil
+    }
+    for source in [AttributeType.integer64, .double, .decimal] {
+      if let converted = ValueConversion(from: source, to: type)?.convert(value), type.accepts(converted) {
+        return converted
+      }
+    }
+    return nil
+  }
+
   /// A floating-point number in a form that decimals do not have: below their range, such as `5e-324`, infinite, or
   /// not-a-number, as `nan` or with its bits. Nil for all other texts and types.
   package static func unusualNumber(_ text: String, as type: AttributeType) -> StoredValue? {
@@ -147,7 +164,8 @@ package struct ValueConversion {
       switch value {
       case .integer(let number): return Float(exactly: number).map { .float($0) }
       case .double(let number): return number.isNaN ? nil : Float(exactly: number).map { .float($0) }
-      case .decimal(let number): return Self.double(number).flatMap { Float(exactly: $0) }.map { .float($0) }
+      case .decimal(let number):
+        return (Self.float(number) ?? Self.double(number).flatMap { Float(exactly: $0) }).map { .float($0) }
       default: return nil
       }
     default: return integer(value).flatMap { type.accepts(.integer($0)) ? .integer($0) : nil }
@@ -188,6 +206,15 @@ package struct ValueConversion {
     guard let value = ExactText.double(Array(number.description.utf8).span) else { return nil }
     let writer = ByteWriter()
     writer.append(double: value)
+    guard let back = DecimalNumber(String(decoding: writer.takeBytes(), as: UTF8.self)) else { return nil }
+    return back == number ? value : nil
+  }
+
+  /// The float whose shortest text is the number.
+  private static func float(_ number: DecimalNumber) -> Float? {
+    guard let value = ExactText.float(Array(number.description.utf8).span) else { return nil }
+    let writer = ByteWriter()
+    writer.append(float: value)
     guard let back = DecimalNumber(String(decoding: writer.takeBytes(), as: UTF8.self)) else { return nil }
     return back == number ? value : nil
   }
