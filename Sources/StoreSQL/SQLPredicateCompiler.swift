@@ -103,7 +103,7 @@ struct SQLPredicateCompiler {
     guard let destination = slot.destination.map({ schema.model.entity(at: $0) }) else { return nil }
     if slot.isToMany { return toMany(slot, destination, rest, comparison, entity, table) }
     guard case .toOne = slot.kind, let column = schema.column(number, of: entity),
-      !rest.contains(where: { $0.hasPrefix("@") })
+      !rest.contains(where: FetchExpression.isOperator)
     else { return nil }
     let inner = alias()
     guard let test = along(rest, comparison, destination, inner) else { return nil }

@@ -101,7 +101,7 @@ struct RowTestCompiler {
     }
     if property.isToMany {
       if rest.count == 1, rest.first == "@count", comparison.modifier == .direct { return count(property, comparison) }
-      guard comparison.modifier != .direct, !rest.contains(where: { $0.hasPrefix("@") }) else { return nil }
+      guard comparison.modifier != .direct, !rest.contains(where: FetchExpression.isOperator) else { return nil }
       // Beyond it, all values are single: a second to-many would flatten.
       var inner = comparison
       inner.modifier = .direct

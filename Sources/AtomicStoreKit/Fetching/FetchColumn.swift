@@ -30,7 +30,7 @@ extension FetchExpression {
   var addsUp: Bool {
     switch self {
     case .function(_, let arguments): isAggregate || arguments.contains { $0.addsUp }
-    case .keyPath(let path): path.first?.hasPrefix("@") ?? false
+    case .keyPath(let path): path.first.map(FetchExpression.isOperator) ?? false
     case .cast(let inner, _): inner.addsUp
     default: false
     }

@@ -41,7 +41,7 @@ extension ManagedObjectContext {
     let areStored = columns.allSatisfy {
       switch $0.expression {
       case .evaluatedObject: true
-      case .keyPath(let path): !(path.first?.hasPrefix("@") ?? true)
+      case .keyPath(let path): path.first.map { !FetchExpression.isOperator($0) } ?? false
       default: false
       }
     }

@@ -79,7 +79,7 @@ struct StoreGroupPlan {
   private static let operators = ["@sum": "sum:", "@avg": "average:", "@min": "min:", "@max": "max:"]
 
   private mutating func value(_ name: String, _ path: [String]) -> Value? {
-    guard !path.contains(where: { $0.hasPrefix("@") }) else { return nil }
+    guard !path.contains(where: FetchExpression.isOperator) else { return nil }
     switch name {
     case "count:": return .single(number(.count, path))
     case "sum:": return .single(number(.sum, path))

@@ -26,7 +26,7 @@ extension DerivationSource {
     var result: [(entity: Int, source: DerivationSource)] = []
     var plan = owner
     var way: [Int] = []
-    for (place, key) in path.enumerated() where !key.hasPrefix("@") {
+    for (place, key) in path.enumerated() where !FetchExpression.isOperator(key) {
       // A composite's parts are properties with a dot in their names.
       let whole = plan.property(named: key).map { plan.properties[$0] }
       let part =

@@ -146,7 +146,7 @@ struct KeyPathWalk {
     let raw = try object.value(forKey: key)
     guard next < keys.count, let value = StoredValue.unwrapped(raw) else { return .end(raw) }
     if let object = value as? ManagedObject { return .object(object, next: next) }
-    let isOperator = keys[next].hasPrefix("@")
+    let isOperator = FetchExpression.isOperator(keys[next])
     // The count does not depend on the rest of the path.
     let afterOperator = keys[next] == "@count" ? keys.count : next + 1
     if let set = value as? Set<ManagedObject> {

@@ -271,7 +271,7 @@ struct PredicateChecker {
     var index = path.startIndex
     while index < path.endIndex {
       let key = path[index]
-      let isOperator = key.hasPrefix("@")
+      let isOperator = FetchExpression.isOperator(key)
       while !isOperator, case .list(let inner) = kind {
         isSpread = true
         kind = inner
@@ -334,6 +334,10 @@ struct PredicateChecker {
   }
 
   private func unknown(_ key: String, _ entity: Entity, _ column: Int, _ names: [String]) -> PredicateFormatError {
+    if let operation = FetchExpression.unknownOperator(key) {
+      let near = Suggestion.text(for: key, among: FetchExpression.operators + names)
+      return error(column, operation, near.isEmpty ? nil : String(near.dropFirst(2)))
+    }
     let near = Suggestion.text(for: key, among: names)
     return error(column, "unknown key '\(key)' on \(entity.name)", near.isEmpty ? nil : String(near.dropFirst(2)))
   }
@@ -341,13 +345,8 @@ struct PredicateChecker {
   private mutating func aggregate(
     _ name: String, _ rest: ArraySlice<String>, _ element: Kind, _ column: Int
   ) throws(PredicateFormatError) -> Kind {
-    let names = [
-      "@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects", "@unionOfArrays",
-      "@unionOfSets",
-      "@distinctUnionOfArrays", "@distinctUnionOfSets",
-    ]
-    guard names.contains(name) else {
-      let near = Suggestion.text(for: name, among: names)
+    guard FetchExpression.operators.contains(name) else {
+      let near = Suggestion.text(for: name, among: FetchExpression.operators)
       throw error(column, "unknown operator '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
     }
     try refuseComposite(element, .evaluatedObject, column)

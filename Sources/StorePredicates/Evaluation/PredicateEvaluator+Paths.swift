@@ -28,7 +28,7 @@ extension PredicateEvaluator {
     _ path: ArraySlice<String>, over list: [PredicateValue], isDistinct: Bool
   ) throws(PredicateEvaluationError) -> PredicateValue {
     guard let first = path.first else { return .list(list) }
-    if first.hasPrefix("@") { return try aggregate(first, path.dropFirst(), list) }
+    if FetchExpression.isOperator(first) { return try aggregate(first, path.dropFirst(), list) }
     if path.count > 1, let name = path.last, FetchExpression.endOperators.contains(name) {
       let isRepetitionIgnored = name == "@min" || name == "@max"
       return try aggregate(name, [], try spread(path.dropLast(), over: list, isDistinct: isRepetitionIgnored).elements)
@@ -37,7 +37,7 @@ extension PredicateEvaluator {
     var place = path.startIndex
     while place < path.endIndex {
       // An operator is applied to the value of each element, not to the whole list.
-      let isLast = place + 1 < path.endIndex && path[place + 1].hasPrefix("@")
+      let isLast = place + 1 < path.endIndex && FetchExpression.isOperator(path[place + 1])
       guard !isLast, let (found, next) = try step(fromAll: elements, at: place, in: path, isDistinct: isDistinct) else {
         return .list(try valuesOfEach(elements, path[place...], isDistinct: isDistinct))
       }
@@ -112,13 +112,13 @@ extension PredicateEvaluator {
     switch value {
     case .value(.null): return (key == "@count" ? .value(.integer(0)) : .null, path.endIndex)
     case .object(let object):
-      if key.hasPrefix("@") { return (try aggregate(key, path[(place + 1)...], [value]), path.endIndex) }
+      if FetchExpression.isOperator(key) { return (try aggregate(key, path[(place + 1)...], [value]), path.endIndex) }
       return try step(from: object, at: place, in: path)
     case .value(.string(let name)) where key == "name" && place + 1 == path.endIndex:
       return (.value(.string(name)), path.endIndex)
     case .value(.string(let text)) where key == "length" && place + 1 == path.endIndex:
       return (.value(.integer(Int64(text.unicodeScalars.count))), path.endIndex)
-    case .composite(let composite) where key.hasPrefix("@"): throw failure(composite.refusal, key: composite.name)
+    case .composite(let composite) where FetchExpression.isOperator(key): throw failure(composite.refusal, key: composite.name)
     case .value, .id, .composite, .list:
       throw failure("the path continues with '\(path[place...].joined(separator: "."))' after a value", key: key)
     }
@@ -132,7 +132,7 @@ extension PredicateEvaluator {
     var found = object.predicateProperty(named: key)
     // The parts of a composite are properties with a dot in their names.
     while let property = found, property.isComposite, next < path.endIndex {
-      if path[next].hasPrefix("@") { break }
+      if FetchExpression.isOperator(path[next]) { break }
       key += "." + path[next]
       next += 1
       found = object.predicateProperty(named: key)
@@ -142,6 +142,10 @@ extension PredicateEvaluator {
     case "self", "SELF", "objectID": return (.object(object), next)
     case "entity": return (.value(.string(object.predicateEntityName)), next)
     default:
+      if let operation = FetchExpression.unknownOperator(key) {
+        let names = FetchExpression.operators + object.predicatePropertyNames
+        throw failure(operation + Suggestion.text(for: key, among: names), key: key)
+      }
       throw failure(
         "\(object.predicateEntityName) has no property '\(key)'\(Suggestion.text(for: key, among: object.predicatePropertyNames))",
         key: key)
@@ -163,8 +167,7 @@ extension PredicateEvaluator {
     case "@unionOfObjects", "@unionOfArrays", "@unionOfSets": return .list(values)
     case "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets": return .list(try distinct(values))
     default:
-      let names = ["@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects"]
-      throw failure("unknown operator '\(name)'\(Suggestion.text(for: name, among: names))")
+      throw failure("unknown operator '\(name)'\(Suggestion.text(for: name, among: FetchExpression.operators))")
     }
   }
 
