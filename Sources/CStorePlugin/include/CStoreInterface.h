@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "2176b9194a8615fd5c291b86b5d33bf175bf70b40fddd4f7484c7b45ed544dfb"
+#define ASP_INTERFACE "feb1ef1136541e000b658d978c9c0c4715c50e2202979bdbc6d8323cab5321c5"
