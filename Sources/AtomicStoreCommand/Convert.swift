@@ -182,8 +182,10 @@ struct Convert: ParsableCommand {
       }
       let (coordinator, store) = try opened(converter, input, &findings)
       defer { try? coordinator.remove(store) }
-      return target == "-"
-        ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
+      let report =
+        target == "-" ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
+      MemoryUntilExit.keep(store.nodes)
+      return report
     }
   }
 

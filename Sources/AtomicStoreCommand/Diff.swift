@@ -66,6 +66,7 @@ struct Diff: ParsableCommand {
       try checkOptions()
       let (firstCoordinator, left) = try reading.open(first)
       let (secondCoordinator, right) = try reading.open(second, comparedWith: left)
+      MemoryUntilExit.keep(left.nodes, right.nodes)
       defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
       var one = StoreSnapshot(nodes: try left.nodesWithDeferredValues(), metadata: left.metadata)
       let other = StoreSnapshot(nodes: try right.nodesWithDeferredValues(), metadata: right.metadata)

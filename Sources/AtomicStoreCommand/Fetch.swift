@@ -81,6 +81,7 @@ struct Fetch: ParsableCommand {
       if fleet.isUsed { return try fetchAll() }
       let store = try fleet.onlyStore(path)
       let (coordinator, opened) = try source.open(store, inParts: true) { propertiesToRead($0) }
+      MemoryUntilExit.keep(opened.nodes, opened.model)
       let context = ManagedObjectContext(coordinator)
       var request = try request(opened.model)
       try select(&request, in: coordinator, opened.model)

@@ -130,7 +130,7 @@ enum Input {
       }
     }
     guard !mayBeEmpty else { return }
-    switch try StorePath.inspect(path).kind {
+    switch try StorePath.kind(of: path) {
     case .zeroLength: throw PersistentStoreError(.malformed, "the file is empty", at: place)
     case .emptyFolder: throw PersistentStoreError(.malformed, "the directory is empty", at: place)
     default: return

@@ -33,6 +33,7 @@ struct Inspect: ParsableCommand {
       let (coordinator, opened) = try source.open(store, checksInverses: false)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes
+      MemoryUntilExit.keep(nodes)
       let metadata = opened.metadata
       let size = try Self.size(store)
       if common.json {

@@ -10,7 +10,19 @@ extension String {
 
   /// Whether two strings have the same Unicode scalars.
   package func hasSameScalars(as other: String) -> Bool {
-    utf8.count == other.utf8.count && byteOrder(to: other) == 0
+    isSameValue(as: other) || utf8.count == other.utf8.count && byteOrder(to: other) == 0
+  }
+
+  /// Whether two strings are the same bits in memory, as are most equal names: short texts are stored in the string
+  /// itself. False says nothing.
+  @inline(__always)
+  private func isSameValue(as other: String) -> Bool {
+    withUnsafeBytes(of: self) { mine in
+      withUnsafeBytes(of: other) { its in
+        guard let one = mine.baseAddress, let another = its.baseAddress else { return false }
+        return memcmp(one, another, MemoryLayout<String>.size) == 0
+      }
+    }
   }
 
   /// Below zero if the UTF-8 of this string comes before that of the other, above zero if it comes after it, and zero

@@ -44,8 +44,10 @@ extension BinaryPropertyListStore {
   ) throws(PersistentStoreError) {
     var seen: Set<Int> = []
     var names = ReferenceNames(entities.reader)
+    var keys = KnownKeys()
     var columns: [StoredColumn] = []
     let count = try entities.count()
+    let path = PropertyListNode.Path("entities")
     for position in 0..<count {
       let (key, value) = try entities.reader.entry(position, of: entities.object)
       let name = try entities.reader.string(of: key)
@@ -55,9 +57,9 @@ extension BinaryPropertyListStore {
           at: StoreLocation(entity: name))
       }
       guard seen.insert(entity.index).inserted else { throw entities.malformed("names \(name) twice") }
-      let node = PropertyListNode(entities.reader, value, "entities.\(name)")
+      let node = PropertyListNode(entities.reader, value, name, below: path).indexed(&keys)
       do throws(PersistentStoreError) {
-        columns += try loadRows(entity, node, of: bytes, &names, into: nodes)
+        columns += try loadRows(entity, node, of: bytes, &names, &keys, into: nodes)
       } catch {
         throw error.located(StoreLocation(entity: name))
       }
@@ -95,16 +97,16 @@ extension BinaryPropertyListStore {
   /// Reads the references of an entity's rows, and returns its columns.
   private static func loadRows(
     _ entity: Entity, _ node: PropertyListNode, of bytes: StoreBytes, _ names: inout ReferenceNames,
-    into nodes: NodeTableBuilder
+    _ keys: inout KnownKeys, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) -> [StoredColumn] {
-    try node.allow(["count", "references", "referenceTexts", "columns"])
-    let references = try node.require("references")
+    try node.allow([.count, .references, .referenceTexts, .columns])
+    let references = try node.require(.references)
     let rows = try references.numberRange(Int64.self).count / 8
-    guard try node.require("count").integer() == Int128(rows) else {
+    guard try node.require(.count).integer() == Int128(rows) else {
       throw node.malformed("has \(rows) references, but another count")
     }
     try nodes.appendRows(entity: entity.index, references: try references.range(), of: bytes)
-    if let texts = try node.optional("referenceTexts") {
+    if let texts = try node.optional(.referenceTexts) {
       if case .dictionary = try texts.reader.kind(of: texts.object) {
         let (lengths, heap) = try packedTexts(texts)
         try bytes.read(heap)
@@ -114,7 +116,7 @@ extension BinaryPropertyListStore {
         try loadReferenceTexts(texts, of: entity, rows: rows, &names, into: nodes)
       }
     }
-    let columns = try node.require("columns")
+    let columns = try node.require(.columns)
     var found: [StoredColumn] = []
     var seen = [Bool](repeating: false, count: entity.slots.count)
     var leftOut: Set<ScalarString> = []
@@ -136,7 +138,7 @@ extension BinaryPropertyListStore {
       found.append(
         StoredColumn(
           entity: entity, slot: entity.slots[slot], rows: rows,
-          node: PropertyListNode(columns.reader, value, name, in: columns), bytes: bytes))
+          node: PropertyListNode(columns.reader, value, name, in: columns).indexed(&keys), bytes: bytes))
     }
     for slot in entity.slots where slot.isRelationship && !seen[slot.index] {
       nodes.markAbsent(slot: slot.index, entity: entity.index)
@@ -148,9 +150,9 @@ extension BinaryPropertyListStore {
     _ stored: StoredColumn, _ names: inout ReferenceNames, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     let (column, slot, entity, rows) = (stored.node, stored.slot, stored.entity.index, stored.rows)
-    let presence = try column.optional("presence").map { (node) throws(PersistentStoreError) in Array(try node.bytes())
+    let presence = try column.optional(.presence).map { (node) throws(PersistentStoreError) in Array(try node.bytes())
     }
-    if let bits = try column.optional("present") {
+    if let bits = try column.optional(.present) {
       guard presence == nil else { throw column.malformed("has 'presence' and 'present'") }
       return try loadPresent(stored, Array(try bits.bytes()), into: nodes)
     }
@@ -162,32 +164,32 @@ extension BinaryPropertyListStore {
         let (lengths, heap) = try packedTexts(column)
         try nodes.fillBytes(entity: entity, slot: slot.index, lengths: lengths.span, heap: heap, of: stored.bytes)
       default:
-        try column.allow(["cells", "presence"])
-        let cells = try column.require("cells").range()
+        try column.allow([.cells, .presence])
+        let cells = try column.require(.cells).range()
         try nodes.fillFixed(
           entity: entity, slot: slot.index, cells: cells, of: stored.bytes, presence: presence?.span)
       }
     case .toOne, .toMany:
-      if let objects = try column.optional("objects") {
-        try column.allow(["objects"])
+      if let objects = try column.optional(.objects) {
+        try column.allow([.objects])
         return try loadObjects(slot, of: entity, objects, rows: rows, &names, into: nodes)
       }
-      if let rows = try column.optional("rows") {
-        try column.allow([slot.isToMany ? "counts" : "presence", "rows"])
+      if let rows = try column.optional(.rows) {
+        try column.allow([slot.isToMany ? .counts : .presence, .rows])
         let numbers = try rows.numbers(UInt32.self)
         let places = try RowNumbers(slot, nodes).nodes(numbers.span, of: rows)
         if slot.isToMany {
-          let counts = try column.require("counts").numbers(UInt32.self)
+          let counts = try column.require(.counts).numbers(UInt32.self)
           try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, nodes: places.span)
         } else {
           try nodes.fillToOne(entity: entity, slot: slot.index, nodes: places.span, presence: presence?.span)
         }
         return
       }
-      try column.allow(slot.isToMany ? ["counts", "references"] : ["presence", "references"])
-      let references = try column.require("references").numberRange(Int64.self)
+      try column.allow([slot.isToMany ? .counts : .presence, .references])
+      let references = try column.require(.references).numberRange(Int64.self)
       if slot.isToMany {
-        let counts = try column.require("counts").numbers(UInt32.self)
+        let counts = try column.require(.counts).numbers(UInt32.self)
         try nodes.fillToMany(
           entity: entity, slot: slot.index, counts: counts.span, references: references, of: stored.bytes)
       } else {
@@ -207,36 +209,36 @@ extension BinaryPropertyListStore {
     case .attribute(let type):
       switch type {
       case .string, .uri, .binaryData, .transformable, .decimal:
-        try column.allow(["lengths", "bytes", "present"])
-        let lengths = try stored.spread(try column.require("lengths").numbers(UInt32.self), bits, absent: .max)
-        let heap = try column.require("bytes").range()
+        try column.allow([.lengths, .bytes, .present])
+        let lengths = try stored.spread(try column.require(.lengths).numbers(UInt32.self), bits, absent: .max)
+        let heap = try column.require(.bytes).range()
         try nodes.fillBytes(entity: entity, slot: slot.index, lengths: lengths.span, heap: heap, of: stored.bytes)
       default:
-        try column.allow(["cells", "present"])
-        let cells = try column.require("cells").bytes()
+        try column.allow([.cells, .present])
+        let cells = try column.require(.cells).bytes()
         try nodes.fillFixed(
           entity: entity, slot: slot.index, presentCells: Span(_unsafeElements: cells), presence: bits.span)
       }
     case .toOne:
-      if let rows = try column.optional("rows") {
-        try column.allow(["present", "rows"])
+      if let rows = try column.optional(.rows) {
+        try column.allow([.present, .rows])
         let numbers = try stored.spread(try rows.numbers(UInt32.self), bits, absent: 0)
         let places = try RowNumbers(slot, nodes).nodes(numbers.span, of: rows)
         return try nodes.fillToOne(entity: entity, slot: slot.index, nodes: places.span, presence: bits.span)
       }
-      try column.allow(["present", "references"])
-      let references = try stored.spread(try column.require("references").numbers(Int64.self), bits, absent: 0)
+      try column.allow([.present, .references])
+      let references = try stored.spread(try column.require(.references).numbers(Int64.self), bits, absent: 0)
       try nodes.fillToOne(entity: entity, slot: slot.index, references: references.span, presence: bits.span)
     case .toMany:
-      let counts = try stored.spread(try column.require("counts").numbers(UInt32.self), bits, absent: 0)
-      if let rows = try column.optional("rows") {
-        try column.allow(["counts", "present", "rows"])
+      let counts = try stored.spread(try column.require(.counts).numbers(UInt32.self), bits, absent: 0)
+      if let rows = try column.optional(.rows) {
+        try column.allow([.counts, .present, .rows])
         let numbers = try rows.numbers(UInt32.self)
         let places = try RowNumbers(slot, nodes).nodes(numbers.span, of: rows)
         return try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, nodes: places.span)
       }
-      try column.allow(["counts", "present", "references"])
-      let references = try column.require("references").numbers(Int64.self)
+      try column.allow([.counts, .present, .references])
+      let references = try column.require(.references).numbers(Int64.self)
       try nodes.fillToMany(entity: entity, slot: slot.index, counts: counts.span, references: references.span)
     }
   }
@@ -245,8 +247,8 @@ extension BinaryPropertyListStore {
   private static func packedTexts(
     _ column: PropertyListNode
   ) throws(PersistentStoreError) -> (lengths: PackedNumbers<UInt32>, heap: Range<Int>) {
-    try column.allow(["lengths", "bytes"])
-    return (try column.require("lengths").numbers(UInt32.self), try column.require("bytes").range())
+    try column.allow([.lengths, .bytes])
+    return (try column.require(.lengths).numbers(UInt32.self), try column.require(.bytes).range())
   }
 
   /// Fills the column of an attribute without a type: a text for each row, that begins with the type.
@@ -254,8 +256,8 @@ extension BinaryPropertyListStore {
     _ stored: StoredColumn, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     let (column, rows) = (stored.node, stored.rows)
-    try column.allow(["values"])
-    let texts = try column.require("values")
+    try column.allow([.values])
+    let texts = try column.require(.values)
     let count = try texts.count()
     guard count == rows else { throw column.malformed("has \(count) values for \(rows) rows") }
     var room = unfoldedTextLimit(texts.reader)

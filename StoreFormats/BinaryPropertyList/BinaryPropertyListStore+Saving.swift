@@ -39,9 +39,9 @@ extension BinaryPropertyListStore {
   private static func objectCount(_ snapshot: StoreSnapshot) -> Int {
     var count = 16
     for entity in snapshot.nodes.model.entities {
-      let reader = snapshot.nodes.reader(of: entity.index)
-      count += 16 + entity.slots.count * 10
-      for slot in entity.slots where slot.attributeType == .undefined { count += reader.count }
+      let slots = entity.slots
+      count += 16 + slots.count * 10
+      for slot in slots where slot.attributeType == .undefined { count += snapshot.nodes.count(of: entity.index) }
     }
     return count
   }

@@ -18,10 +18,17 @@ struct PropertyListNode {
 
   let reader: BinaryPropertyListReader
   let object: BinaryPropertyListReader.Object
-  private let base: Path
+  /// The path of the container; nil at the top.
+  private let above: Path?
+  private let key: String
   /// The index in an array. There may be millions.
   private let index: Int?
-  var path: String { index.map { "\(base)[\($0)]" } ?? base.description }
+  /// The path as that of a container, if it was made: that of a leaf is not needed.
+  private var base: Path?
+  /// The entries, if they were found already.
+  private var fields: StoreFields?
+
+  var path: String { (above.map { "\($0)." } ?? "") + key + (index.map { "[\($0)]" } ?? "") }
 
   /// - Parameters:
   ///   - key: The object's key, or its path from ``above`` on.
@@ -30,18 +37,36 @@ struct PropertyListNode {
     _ reader: BinaryPropertyListReader, _ object: BinaryPropertyListReader.Object, _ key: String,
     in above: PropertyListNode? = nil
   ) {
+    self.init(reader, object, key, below: above?.containerPath)
+  }
+
+  /// - Parameter above: The path of the container, for messages.
+  init(
+    _ reader: BinaryPropertyListReader, _ object: BinaryPropertyListReader.Object, _ key: String, below above: Path?
+  ) {
     self.reader = reader
     self.object = object
-    base = Path(key, in: above.map { $0.index == nil ? $0.base : Path($0.path) })
+    self.above = above
+    self.key = key
     index = nil
   }
 
-  private init(_ reader: BinaryPropertyListReader, element: BinaryPropertyListReader.Object, _ base: Path, _ index: Int)
-  {
-    self.reader = reader
+  private init(_ array: PropertyListNode, element: BinaryPropertyListReader.Object, at index: Int) {
+    reader = array.reader
     object = element
-    self.base = base
+    above = array.above
+    key = array.key
     self.index = index
+  }
+
+  private var containerPath: Path { base ?? (index == nil ? Path(key, in: above) : Path(path)) }
+
+  /// The same node, of whose entries each is found at once: of a dictionary that is asked for several keys.
+  func indexed(_ known: inout KnownKeys) -> PropertyListNode {
+    var node = self
+    node.base = containerPath
+    node.fields = StoreFields(object, in: reader, &known)
+    return node
   }
 
   func malformed(_ what: String) -> PersistentStoreError {
@@ -56,6 +81,21 @@ struct PropertyListNode {
     guard let node = try optional(key) else { throw malformed("does not have the key '\(key)'") }
     return node
   }
+
+  func optional(_ key: StoreKeys) throws(PersistentStoreError) -> PropertyListNode? {
+    guard let fields else { return try optional(key.name) }
+    return fields[key].map { PropertyListNode(reader, $0, key.name, in: self) }
+  }
+  func require(_ key: StoreKeys) throws(PersistentStoreError) -> PropertyListNode {
+    guard let node = try optional(key) else { throw malformed("does not have the key '\(key.name)'") }
+    return node
+  }
+  /// Refuses a dictionary with an unknown or duplicate key.
+  func allow(_ keys: StoreKeys) throws(PersistentStoreError) {
+    if let fields, fields.keys.isSubset(of: keys) { return }
+    try allow(keys.names)
+  }
+
   /// Refuses a dictionary with an unknown or duplicate key: what is skipped would be lost.
   func allow(_ keys: [String]) throws(PersistentStoreError) {
     guard case .dictionary = try reader.kind(of: object) else { throw malformed("is not a dictionary") }
@@ -104,7 +144,7 @@ struct PropertyListNode {
 
   /// An element of an array, with its index in the path.
   func element(_ index: Int) throws(PersistentStoreError) -> PropertyListNode {
-    PropertyListNode(reader, element: try reader.element(index, of: object), base, index)
+    PropertyListNode(self, element: try reader.element(index, of: object), at: index)
   }
   func tooLong() -> PersistentStoreError {
     PersistentStoreError(

@@ -28,6 +28,8 @@ struct RowPieces: Sendable {
 
   /// Makes something of each piece at the same time, and returns it in order.
   func map<Result: Sendable>(_ rows: Int, _ make: @escaping @Sendable (Range<Int>) -> Result) -> [Result] {
+    // Most columns are one piece, which needs no list of pieces.
+    guard rows > size else { return rows > 0 ? [make(0..<rows)] : [] }
     let ranges = ranges(0..<rows)
     let made = ParallelResults<Result>(ranges.count)
     ParallelWork.forEach(ranges.count, jobs: jobs(rows)) { made[$0] = make(ranges[$0]) }
@@ -43,6 +45,7 @@ extension BinaryPropertyListWriter {
   mutating func append<Number: BitwiseCopyable & Sendable>(
     rows: Int, in pieces: RowPieces, _ make: @escaping @Sendable (Range<Int>) -> [Number]
   ) throws(PersistentStoreError) {
+    guard rows > pieces.size else { return rows > 0 ? try append(numbers: make(0..<rows)) : () }
     let jobs = pieces.jobs(rows)
     var next = 0
     while next < rows {

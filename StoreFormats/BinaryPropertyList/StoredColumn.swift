@@ -15,7 +15,7 @@ struct StoredColumn {
     get throws(PersistentStoreError) {
       if case .attribute(.undefined) = slot.kind { return false }
       guard slot.isRelationship else { return true }
-      return try node.optional("objects") == nil
+      return try node.optional(.objects) == nil
     }
   }
 }

@@ -33,6 +33,22 @@ private func entry(_ key: String, _ value: PropertyListValue?) -> @Sendable (ino
 private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
 
 @Suite("Comparing graphs") struct GraphComparisonTests {
+  @Test("the summary of metadata is the beginning of its text, however long it is")
+  func summarizes() {
+    var hashes = PropertyListDictionary()
+    for number in 0..<500 { hashes["Entity\(number)"] = .data(Data(repeating: UInt8(number & 0xFF), count: 32)) }
+    let marks = String(repeating: "e\u{301}", count: 3000)
+    let values: [PropertyListValue] = [
+      "short", .array([]), .dictionary(hashes), .array([.dictionary(hashes), "end"]), .array([.string(marks), "end"]),
+      .dictionary(["a": .string(String(repeating: "x", count: 5000)), "b": "end"]),
+      .array(Array(repeating: .integer(7), count: 60)), .array(Array(repeating: .integer(7), count: 70)),
+    ]
+    for value in values {
+      let whole = GraphComparison.text(value)
+      #expect(GraphComparison.summary(value) == (whole.count > 200 ? whole.prefix(200) + "…" : whole))
+    }
+  }
+
   static func make() throws -> StoreSnapshot {
     let types: [AttributeType] = [
       .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,

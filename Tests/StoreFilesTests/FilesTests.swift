@@ -83,6 +83,37 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
   }
 
+  @Test("what is at a path is found without inspecting the files of a directory")
+  func kindsOfPaths() throws {
+    let folder = try Folder()
+    try write("", to: folder("empty"))
+    try write("text", to: folder("file"))
+    for name in ["emptyFolder", "hidden", "filled"] {
+      try FileManager.default.createDirectory(atPath: folder(name), withIntermediateDirectories: true)
+    }
+    try write("text", to: folder("hidden/.name"))
+    try write("text", to: folder("filled/.name"))
+    try write("text", to: folder("filled/name"))
+    for name in ["empty", "file", "emptyFolder", "hidden", "filled"] {
+      try FileManager.default.createSymbolicLink(atPath: folder("link-" + name), withDestinationPath: folder(name))
+    }
+    let kinds: [(String, StorePath.Kind)] = [
+      ("nothing", .nothing), ("empty", .zeroLength), ("file", .file), ("emptyFolder", .emptyFolder),
+      ("hidden", .folder), ("filled", .folder),
+    ]
+    for (name, kind) in kinds {
+      for path in [folder(name), folder(name) + (kind == .folder ? "/" : "")]
+        + (name == "nothing" ? [] : [folder("link-" + name)])
+      {
+        #expect(try StorePath.kind(of: path) == kind, "\(path)")
+        #expect(try StorePath.inspect(path).kind == kind, "\(path)")
+      }
+    }
+    #expect(code { _ = try StorePath.kind(of: "") } == .cannotCreate)
+    #expect(code { _ = try StorePath.kind(of: "/dev/null") } == .unsupportedFileKind)
+    #expect(code { _ = try StorePath.kind(of: folder("file") + "/") } == .unsupportedFileKind)
+  }
+
   @Test("short writes are carried on with")
   func shortWrites() throws {
     let folder = try Folder()

@@ -195,7 +195,8 @@ import Testing
   }
 
   @Test(
-    "a key that the format does not have is refused, in a column too", arguments: ["presencf", "cell", "Cells", ""])
+    "a key that the format does not have is refused, in a column too",
+    arguments: ["presencf", "cell", "Cells", "", "values", "objects"])
   func unknownKeys(_ key: String) throws {
     let inColumn = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       let column = try writer.entries([
@@ -211,6 +212,19 @@ import Testing
       let error = try #require(Self.failure(bytes))
       #expect(error.code == .malformed && error.message.contains("'\(key)'"), "\(error)")
     }
+  }
+
+  @Test("a key that is there twice is refused", arguments: ["cells", "presence"])
+  func duplicateKeys(_ key: String) throws {
+    let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
+      let column = try writer.entries([
+        ("cells", try writer.packed([5, 0] as [Int16])), ("presence", try writer.packed([1] as [UInt8])),
+        (key, try writer.packed([3, 0] as [Int16])),
+      ])
+      return try writer.entries([("Person", try writer.person(references: [1, 2], columns: [("age", column)]))])
+    }
+    let error = try #require(Self.failure(bytes))
+    #expect(error.code == .malformed && error.message.contains("duplicate key"), "\(error)")
   }
 
   @Test(

@@ -35,7 +35,7 @@ final class RowMemory {
     values = .allocate(capacity: columns.count)
     values.initialize(repeating: .null)
     known = Array(repeating: nil, count: plan.entities.count)
-    let names = plan.entities.map { Array($0.name.utf8) }
+    let names = version.nodes.model.entities.map { Array($0.name.utf8) }
     references = plan.entities.indices.map { version.references(entity: $0) }
     entityNames = .allocate(capacity: names.count)
     for (index, name) in names.enumerated() {

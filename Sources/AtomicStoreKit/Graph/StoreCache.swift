@@ -56,7 +56,7 @@ final class StoreCache {
     self.coordinator = coordinator
     identifier = store.identifier
     plan = ModelPlan.plan(of: store.model)
-    roots = plan.entities.map(\.root)
+    roots = store.model.entities.map(\.root.index)
     identities = (0..<store.model.entityCount).map { _ in IdentityMap() }
   }
 

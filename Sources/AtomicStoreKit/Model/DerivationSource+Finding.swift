@@ -3,7 +3,7 @@ import AtomicStoreSPI
 extension DerivationSource {
   /// The sources of each entity. A path is followed as far as its relationships have inverses: beyond that, the owners
   /// of a changed object cannot be determined.
-  static func all(in entities: [EntityPlan]) -> [[DerivationSource]] {
+  static func all(in entities: EntityPlans) -> [[DerivationSource]] {
     var found = [Set<DerivationSource>](repeating: [], count: entities.count)
     var lists = [[DerivationSource]](repeating: [], count: entities.count)
     for owner in entities {
@@ -21,7 +21,7 @@ extension DerivationSource {
   }
 
   private static func sources(
-    on path: [String], from owner: EntityPlan, _ entities: [EntityPlan]
+    on path: [String], from owner: EntityPlan, _ entities: EntityPlans
   ) -> [(entity: Int, source: DerivationSource)] {
     var result: [(entity: Int, source: DerivationSource)] = []
     var plan = owner

@@ -4,59 +4,23 @@ import Synchronization
 /// The compiled form of a model for the object graph: for each entity, where its properties are stored and which rules
 /// apply to them.
 final class ModelPlan: Sendable {
-  let entities: [EntityPlan]
-  /// The sources of derived attributes of other objects, by entity.
-  let derivationSources: [[DerivationSource]]
+  let entities: EntityPlans
+  private let knownSources = AtomicLazyReference<DerivationSources>()
+  /// Whether an attribute of the model is derived.
+  private let hasDerivations: Bool
 
-  init(_ model: ManagedObjectModel) {
-    // Super-entities first: entities share what they inherit.
-    var own: [[PropertyPlan.Draft]] = Array(repeating: [], count: model.entityCount)
-    var counts = [Int](repeating: 0, count: model.entityCount)
-    var names: [[ScalarString: Int]] = Array(repeating: [:], count: model.entityCount)
-    for index in model.preorder {
-      let entity = model.entity(at: index)
-      let inherited = entity.superentity.map { counts[$0.index] } ?? 0
-      own[index] = PropertyPlan.Draft.ownList(of: entity, after: inherited)
-      counts[index] = inherited + own[index].count
-      for draft in own[index] where names[index][ScalarString(draft.name)] == nil {
-        names[index][ScalarString(draft.name)] = draft.index
-      }
-    }
-    var plans = [EntityPlan?](repeating: nil, count: model.entityCount)
-    for index in model.preorder {
-      let entity = model.entity(at: index)
-      let properties = own[index].map { draft in
-        guard let relationship = draft.relationship else { return PropertyPlan(draft) }
-        var draft = draft
-        let destination = model.entity(named: relationship.destinationEntityName)
-        draft.destination = destination?.index ?? -1
-        draft.inverse = destination.flatMap { Self.inverse(of: relationship, in: entity, at: $0, own, names) } ?? -1
-        return PropertyPlan(draft)
-      }
-      plans[index] = EntityPlan(entity, properties, below: entity.superentity.flatMap { plans[$0.index] })
-    }
-    entities = plans.compactMap { $0 }
-    derivationSources = DerivationSource.all(in: entities)
+  /// The sources of derived attributes of other objects, by entity.
+  var derivationSources: [[DerivationSource]] {
+    if let known = knownSources.load() { return known.byEntity }
+    // Only derived attributes need the plans of all entities.
+    let found =
+      hasDerivations ? DerivationSource.all(in: entities) : Array(repeating: [], count: entities.count)
+    return knownSources.storeIfNil(DerivationSources(found)).byEntity
   }
 
-  /// The number of the relationship of the destination that is the inverse of this one, if each names the other.
-  private static func inverse(
-    of relationship: RelationshipDescription, in owner: Entity, at destination: Entity, _ own: [[PropertyPlan.Draft]],
-    _ names: [[ScalarString: Int]]
-  ) -> Int? {
-    guard let name = relationship.inverseName else { return nil }
-    var level: Entity? = destination
-    while let here = level {
-      if let number = names[here.index][ScalarString(name)], let first = own[here.index].first?.index {
-        guard let other = own[here.index][number - first].relationship, other.isInverse(of: relationship),
-          let back = owner.model.entity(named: other.destinationEntityName),
-          owner.isKindOf(entity: back) || back.isKindOf(entity: owner)
-        else { return nil }
-        return number
-      }
-      level = here.superentity
-    }
-    return nil
+  init(_ model: ManagedObjectModel) {
+    entities = EntityPlans(model)
+    hasDerivations = model.hasDerivedAttributes
   }
 
   /// The plan of a model, created on first use.
@@ -68,5 +32,22 @@ final class ModelPlan: Sendable {
       attachment = plan
       return plan
     }
+  }
+
+  private final class DerivationSources: Sendable {
+    let byEntity: [[DerivationSource]]
+    init(_ byEntity: [[DerivationSource]]) { self.byEntity = byEntity }
+  }
+}
+
+extension ManagedObjectModel {
+  /// Whether an attribute of an entity or of a composite is derived.
+  fileprivate var hasDerivedAttributes: Bool {
+    func isDerived(_ property: PropertyDescription) -> Bool {
+      guard case .attribute(let attribute) = property else { return false }
+      return attribute.derivationExpression != nil
+    }
+    return description.composites.contains { $0.attributes.contains { $0.derivationExpression != nil } }
+      || entities.contains { $0.declaration.properties.contains(where: isDerived) }
   }
 }

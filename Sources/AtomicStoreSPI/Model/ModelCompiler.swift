@@ -1,20 +1,33 @@
-/// The compiled form of an entity.
+/// The compiled form of an entity. A class, so that looking at it copies nothing.
 ///
 /// Inherited properties are shared with the super-entity: one costs a reference to its description and one to its slot,
 /// and nothing in an entity that declares no properties.
-struct EntityRecord: Sendable {
+final class EntityRecord: Sendable {
   let description: EntityDescription
   let superentity: Int?
   let root: Int
   /// This entity and all its sub-entities: their positions in ``ManagedObjectModel/preorder``, this entity's first.
   let below: Range<Int>
-  fileprivate(set) var subentities: [Int] = []
+  let subentities: [Int]
   let properties: [PropertyDescription]
   let uniquenessConstraints: [[String]]
-  fileprivate(set) var slots: [Slot] = []
+  let slots: [Slot]
   /// The names of the slots of the entity's own properties, which follow those of the super-entity.
-  fileprivate var ownNames = NamePositions()
-  fileprivate var firstOwnSlot = 0
+  private let ownNames: NamePositions
+  private let firstOwnSlot: Int
+
+  fileprivate init(_ draft: ModelCompiler.EntityDraft) {
+    description = draft.description
+    superentity = draft.superentity
+    root = draft.root
+    below = draft.below
+    subentities = draft.subentities
+    properties = draft.properties
+    uniquenessConstraints = draft.uniquenessConstraints
+    slots = draft.slots
+    ownNames = draft.ownNames
+    firstOwnSlot = draft.firstOwnSlot
+  }
 
   /// The slot with that name of an own property, or nil.
   func ownSlot(named name: ScalarString) -> Int? { ownNames[name].map { firstOwnSlot + $0 } }
@@ -27,6 +40,19 @@ struct ModelCompiler {
     var description: EntityDescription
     /// The index of the super-entity in ``found``.
     var parent: Int?
+  }
+  /// An entity whose slots and sub-entities are not known yet.
+  struct EntityDraft {
+    let description: EntityDescription
+    let superentity: Int?
+    let root: Int
+    let below: Range<Int>
+    var subentities: [Int] = []
+    let properties: [PropertyDescription]
+    let uniquenessConstraints: [[String]]
+    var slots: [Slot] = []
+    var ownNames = NamePositions()
+    var firstOwnSlot = 0
   }
   /// A slot whose inverse is not known yet.
   private struct Draft {
@@ -48,6 +74,8 @@ struct ModelCompiler {
   private var drafts: [[Draft]] = []
   /// The number of slots of each entity, inherited ones included, by index.
   private var slotCounts: [Int] = []
+  /// The entities, by number.
+  private var entities: [EntityDraft] = []
   private(set) var records: [EntityRecord] = []
   private(set) var preorder: [Int] = []
   private(set) var indexByName: [ScalarString: Int] = [:]
@@ -66,11 +94,13 @@ struct ModelCompiler {
 
   mutating func compile() {
     number()
-    makeRecords()
+    makeDrafts()
     for position in found.indices { addOwnSlots(position) }
     for position in found.indices { linkSlots(position) }
+    records = entities.map { EntityRecord($0) }
     found = []
     drafts = []
+    entities = []
   }
 
   /// Numbers the entities in the order of their names' bytes.
@@ -84,7 +114,7 @@ struct ModelCompiler {
     }
   }
 
-  private mutating func makeRecords() {
+  private mutating func makeDrafts() {
     // Count each entity with its sub-entities; then compute each position in the preorder from that of the
     // super-entity.
     var sizes = [Int](repeating: 1, count: found.count)
@@ -95,7 +125,7 @@ struct ModelCompiler {
     var nextBelow = [Int](repeating: 0, count: found.count)
     var nextRoot = 0
     preorder = [Int](repeating: 0, count: found.count)
-    var made = [EntityRecord?](repeating: nil, count: found.count)
+    var made = [EntityDraft?](repeating: nil, count: found.count)
     for position in found.indices {
       let entry = found[position]
       if let parent = entry.parent {
@@ -108,16 +138,16 @@ struct ModelCompiler {
       nextBelow[position] = starts[position] + 1
       preorder[starts[position]] = numbers[position]
       let above = entry.parent.flatMap { made[numbers[$0]] }
-      made[numbers[position]] = EntityRecord(
+      made[numbers[position]] = EntityDraft(
         description: entry.description, superentity: entry.parent.map { numbers[$0] },
         root: above?.root ?? numbers[position],
         below: starts[position]..<starts[position] + sizes[position],
         properties: Self.extended(above?.properties, by: entry.description.properties),
         uniquenessConstraints: Self.extended(above?.uniquenessConstraints, by: entry.description.uniquenessConstraints))
     }
-    records = made.compactMap { $0 }
-    for index in records.indices {
-      if let parent = records[index].superentity { records[parent].subentities.append(index) }
+    entities = made.compactMap { $0 }
+    for index in entities.indices {
+      if let parent = entities[index].superentity { entities[parent].subentities.append(index) }
     }
   }
 
@@ -146,8 +176,8 @@ struct ModelCompiler {
       }
     }
     let first = firstOwnSlot(position)
-    records[numbers[position]].ownNames = NamePositions(own.map { ScalarString($0.name) })
-    records[numbers[position]].firstOwnSlot = first
+    entities[numbers[position]].ownNames = NamePositions(own.map { ScalarString($0.name) })
+    entities[numbers[position]].firstOwnSlot = first
     drafts.append(own)
     slotCounts.append(first + own.count)
   }
@@ -185,8 +215,8 @@ struct ModelCompiler {
         property: draft.property,
         destination: indexByName[ScalarString(relationship.destinationEntityName)], inverseSlot: inverse)
     }
-    let inherited = found[position].parent.map { records[numbers[$0]].slots }
-    records[numbers[position]].slots = Self.extended(inherited, by: own)
+    let inherited = found[position].parent.map { entities[numbers[$0]].slots }
+    entities[numbers[position]].slots = Self.extended(inherited, by: own)
   }
 
   /// The slot of the relationship at the destination that is the inverse of this one, if each names the other.
@@ -196,7 +226,8 @@ struct ModelCompiler {
     else { return nil }
     var level: Int? = destination
     while let here = level {
-      if let slot = records[here].ownSlot(named: ScalarString(name)) {
+      if let own = entities[here].ownNames[ScalarString(name)] {
+        let slot = entities[here].firstOwnSlot + own
         let position = positions[here]
         let draft = drafts[position][slot - firstOwnSlot(position)]
         guard case .relationship(let other) = draft.property,
@@ -205,13 +236,13 @@ struct ModelCompiler {
         else { return nil }
         return slot
       }
-      level = records[here].superentity
+      level = entities[here].superentity
     }
     return nil
   }
 
   private func isKind(_ entity: Int, of other: Int) -> Bool {
-    records[other].below.contains(records[entity].below.lowerBound)
+    entities[other].below.contains(entities[entity].below.lowerBound)
   }
 }
 

@@ -81,14 +81,13 @@ private struct ModelChecker {
       let entity = entities[position].entity
       let name = ScalarString(entity.name)
       if entity.name.isEmpty { error(.emptyName, nil, nil, "an entity has no name") }
-      if byName[name] != nil, isBelow(name, position) {
+      if byName[name] == nil {
+        byName[name] = position
+      } else if isBelow(name, position) {
         error(.inheritanceCycle, entity.name, nil, "the entity is its own super-entity")
         continue
-      }
-      if byName[name] != nil {
-        error(.duplicateEntity, entity.name, nil, "two entities have this name")
       } else {
-        byName[name] = position
+        error(.duplicateEntity, entity.name, nil, "two entities have this name")
       }
       guard entities[position].depth <= ModelDescription.maximumInheritanceDepth else {
         error(

@@ -129,9 +129,7 @@ extension ModelDescription {
       let entity = EntityDescription(
         name: try item.name(), isAbstract: try item.boolean("abstract") ?? false,
         managedObjectClassName: try item.string("class"),
-        properties: try item.map("properties") { value, path throws(PersistentStoreError) in
-          try decodeProperty(value, path)
-        },
+        properties: try decodeProperties(try item.list("properties"), in: item.path),
         subentities: try decodeEntities(try item.list("subentities"), "subentities", in: item.path, depth: depth + 1),
         uniquenessConstraints: try item.stringLists("uniqueness"),
         fetchIndexes: try item.map("fetchIndexes") { value, path throws(PersistentStoreError) in
@@ -216,6 +214,32 @@ extension ModelDescription {
       item.put(extras: fetched.extras)
     }
     return item.value
+  }
+
+  private static func decodeProperties(
+    _ list: [PropertyListValue], in path: SchemaPath
+  ) throws(PersistentStoreError) -> [PropertyDescription] {
+    var result: [PropertyDescription] = []
+    result.reserveCapacity(list.count)
+    for (index, value) in list.enumerated() {
+      if let attribute = plainAttribute(value) {
+        result.append(.attribute(attribute))
+      } else {
+        result.append(try decodeProperty(value, SchemaPath("properties", in: path, at: index)))
+      }
+    }
+    return result
+  }
+
+  /// An attribute of which only name and type are said, as of most; nil for any other property.
+  private static func plainAttribute(_ value: PropertyListValue) -> AttributeDescription? {
+    guard case .dictionary(let dictionary) = value, dictionary.count == 2 else { return nil }
+    let (first, second) = (dictionary[0], dictionary[1])
+    guard first.key.hasSameScalars(as: "name"), second.key.hasSameScalars(as: "type"),
+      case .string(let name) = first.value, case .string(let typeName) = second.value,
+      let type = AttributeType(modelName: typeName)
+    else { return nil }
+    return AttributeDescription(name: name, type: type)
   }
 
   private static func decodeProperty(

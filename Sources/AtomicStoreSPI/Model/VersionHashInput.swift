@@ -43,11 +43,17 @@ package struct VersionHashInput: Sendable, Equatable {
     modifier = entity.declaration.versionHashModifier ?? ""
     constraints = entity.declaration.uniquenessConstraints.map { $0.joined(separator: ".") }
       .map { ScalarString($0) }.sorted().map(\.string)
-    var all: [(position: Int, property: Property)] = []
-    all.reserveCapacity(entity.properties.count)
-    for property in entity.properties {
-      if let counted = Property(property, of: entity) { all.append((all.count, counted)) }
-    }
+    let declared = entity.properties
+    properties = []
+    properties.reserveCapacity(declared.count)
+    for property in declared { if let counted = Property(property, of: entity) { properties.append(counted) } }
+    // Many models list them in this order.
+    guard
+      !properties.indices.dropFirst().allSatisfy({
+        properties[$0 - 1].name.byteOrder(to: properties[$0].name) < 0
+      })
+    else { return }
+    var all = Array(zip(properties.indices, properties)).map { (position: $0, property: $1) }
     all.sort { one, other in
       let order = one.property.name.byteOrder(to: other.property.name)
       return order == 0 ? one.position < other.position : order < 0
@@ -62,32 +68,48 @@ package struct VersionHashInput: Sendable, Equatable {
 
   /// The hash, 32 bytes.
   package var hash: [UInt8] {
-    var known: [[UInt8]: [UInt8]] = [:]
+    var known = PropertyHashes()
     return hash(&known)
   }
 
   /// The hash, 32 bytes.
   ///
   /// - Parameter known: A cache of property hashes, which several entities may share.
-  func hash(_ known: inout [[UInt8]: [UInt8]]) -> [UInt8] {
+  func hash(_ known: inout PropertyHashes) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(name.utf8.count + 1 + superentityHash.count + 32 * properties.count + modifier.utf8.count)
     bytes += name.utf8
     bytes.append(isAbstract ? 1 : 0)
     bytes += superentityHash
-    for property in properties {
-      let key = property.counted
-      if let hash = known[key] {
-        bytes += hash
-      } else {
-        let hash = property.hash
-        known[key] = hash
-        bytes += hash
-      }
-    }
+    for property in properties { known.append(hashOf: property, to: &bytes) }
     bytes += modifier.utf8
     for constraint in constraints { bytes += constraint.utf8 }
     return SHA2.sha256(bytes)
+  }
+}
+
+/// Hashes of properties that were computed before: entities include the properties that they inherit again, and many
+/// declare properties with the same name and type.
+struct PropertyHashes {
+  private var known: [Key: [UInt8]] = [:]
+
+  /// Compares all that counts by Unicode scalars.
+  private struct Key: Hashable {
+    let property: VersionHashInput.Property
+    static func == (one: Key, other: Key) -> Bool { one.property.countsAs(other.property) }
+    func hash(into hasher: inout Hasher) { property.hashCounted(into: &hasher) }
+  }
+
+  /// Appends the hash of a property.
+  mutating func append(hashOf property: VersionHashInput.Property, to bytes: inout [UInt8]) {
+    let key = Key(property: property)
+    if let hash = known[key] {
+      bytes += hash
+    } else {
+      let hash = property.hash
+      known[key] = hash
+      bytes += hash
+    }
   }
 }
 
@@ -125,31 +147,41 @@ extension VersionHashInput.Property {
       minimumCount: relationship.storedCount("minCount", relationship.minimumCount), isOrdered: relationship.isOrdered)
   }
 
-  /// All that counts, as bytes that differ for properties with different hashes: each part is preceded by its length.
-  fileprivate var counted: [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(64)
-    bytes.append(isOptional ? 1 : 0)
-    func add(_ text: String) {
-      withUnsafeBytes(of: UInt32(truncatingIfNeeded: text.utf8.count).littleEndian) { bytes.append(contentsOf: $0) }
-      text.withBytes { bytes.append(contentsOf: $0) }
+  /// Whether both have the same hash, because all that counts is the same to the Unicode scalar.
+  fileprivate func countsAs(_ other: Self) -> Bool {
+    guard isOptional == other.isOptional, name.hasSameScalars(as: other.name),
+      modifier.hasSameScalars(as: other.modifier)
+    else { return false }
+    switch (kind, other.kind) {
+    case (
+      .attribute(let type, let isExternal, let isPreserved), .attribute(let type2, let isExternal2, let isPreserved2)
+    ):
+      return type == type2 && isExternal == isExternal2 && isPreserved == isPreserved2
+    case (.derived(let expression), .derived(let expression2)): return expression.hasSameScalars(as: expression2)
+    case (
+      .relationship(let destination, let inverse, let most, let least, let isOrdered),
+      .relationship(let destination2, let inverse2, let most2, let least2, let isOrdered2)
+    ):
+      return destination.hasSameScalars(as: destination2) && (inverse == nil) == (inverse2 == nil)
+        && (inverse ?? "").hasSameScalars(as: inverse2 ?? "") && most == most2 && least == least2
+        && isOrdered == isOrdered2
+    default: return false
     }
-    add(name)
-    add(modifier)
+  }
+
+  /// Combines what ``countsAs(_:)`` compares.
+  fileprivate func hashCounted(into hasher: inout Hasher) {
+    hasher.combine(ScalarString(name))
+    hasher.combine(isOptional)
+    if !modifier.isEmpty { hasher.combine(ScalarString(modifier)) }
     switch kind {
-    case .attribute(let type, let isStoredExternally, let isPreservedOnDeletion):
-      bytes += [0, isStoredExternally ? 1 : 0, isPreservedOnDeletion ? 1 : 0]
-      bytes += Self.bytes(type)
-    case .derived(let expression):
-      bytes.append(1)
-      add(expression)
-    case .relationship(let destination, let inverse, let maximumCount, let minimumCount, let isOrdered):
-      bytes += [2, inverse == nil ? 0 : 1, isOrdered ? 1 : 0]
-      add(destination)
-      add(inverse ?? "")
-      bytes += Self.bytes(maximumCount) + Self.bytes(minimumCount)
+    case .attribute(let type, _, _): hasher.combine(type)
+    case .derived(let expression): hasher.combine(ScalarString(expression))
+    case .relationship(let destination, let inverse, let most, _, _):
+      hasher.combine(ScalarString(destination))
+      hasher.combine(ScalarString(inverse ?? ""))
+      hasher.combine(most)
     }
-    return bytes
   }
 
   package var hash: [UInt8] {

@@ -106,9 +106,7 @@ extension VersionHashes: CustomStringConvertible {
   }
 
   /// Two lowercase hexadecimal digits for each byte.
-  public static func hexadecimal(_ hash: Data) -> String {
-    hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
+  public static func hexadecimal(_ hash: Data) -> String { String(hexadecimal: hash) }
 }
 
 extension ManagedObjectModel {
@@ -135,7 +133,7 @@ extension ManagedObjectModel {
     var hashes = [[UInt8]?](repeating: nil, count: entityCount)
     // Sub-entities include inherited properties again, whose hashes are cached. The inputs are not cached: with many
     // entities and many inherited properties, they would need memory for the product.
-    var known: [[UInt8]: [UInt8]] = [:]
+    var known = PropertyHashes()
     func hash(_ entity: Entity) -> [UInt8] {
       if let known = hashes[entity.index] { return known }
       // The recursion is as deep as the inheritance, which the model limits.

@@ -112,7 +112,9 @@ public struct StoreRegistry: Sendable {
   ///
   /// - Throws: `.cannotCreate`.
   package func refuseWithinStore(_ place: StorePath) throws(PersistentStoreError) {
-    guard let folder = try? StorePath.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe()
+    // Most directories hold other files, which need not be opened.
+    guard let folder = try? StorePath.inspect(place.folder), folder.kind == .folder,
+      let probe = try? folder.probe(readsMembers: false)
     else { return }
     let types = folder.fileExtension.isEmpty ? known : all()
     for type in types where type.recognize(probe) == .yes {

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "2b63d9e92400b23fb52905bddd342af2b130dfc428a971399426d3097f2c389e"
+#define ASP_INTERFACE "e4dda29e304bd090c2f059a365786d87b4a4a38560c96c29cf4c511921d52d8b"

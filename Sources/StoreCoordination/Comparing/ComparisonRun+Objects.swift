@@ -134,6 +134,7 @@ extension ComparisonRun {
     }
 
     func marks(of blocks: [Range<Int>]) -> [[Bool]] {
+      if blocks.count == 1 { return [ComparisonRun.marks(blocks[0], pair, translation)] }
       let found = UnsafeMutablePointer<[Bool]>.allocate(capacity: blocks.count)
       found.initialize(repeating: [], count: blocks.count)
       defer {

@@ -14,7 +14,8 @@ extension GraphComparison {
     case .double(let number): Self.number(number)
     case .decimal(let number): number.description
     case .string(let string): quoted(string)
-    case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
+    case .data(let data):
+      "<" + String(hexadecimal: data.prefix(32)) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
     case .date(let date): Self.text(date)
     case .uuid(let uuid): uuid.uuidString
     case .uri(let string): "uri " + quoted(string)
@@ -31,7 +32,8 @@ extension GraphComparison {
     case .real(let number): Self.number(number)
     case .boolean(let flag): flag ? "true" : "false"
     case .date(let date): Self.text(date)
-    case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
+    case .data(let data):
+      "<" + String(hexadecimal: data.prefix(32)) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
     case .array(let values): "[" + values.map { text($0) }.joined(separator: ", ") + "]"
     case .dictionary(let values):
       "{" + values.map { quoted($0.key) + ": " + text($0.value) }.joined(separator: ", ") + "}"
@@ -73,14 +75,10 @@ extension GraphComparison {
     return result + "\""
   }
 
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
-
   /// As ``text(_:)-(StoredValue)``, with all bytes of data, for dumps.
   public static func fullText(_ value: StoredValue) -> String {
     switch value {
-    case .data(let data): "<" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ">"
+    case .data(let data): "<" + String(hexadecimal: data) + ">"
     default: text(value)
     }
   }
@@ -98,8 +96,40 @@ extension GraphComparison {
 
   /// A metadata value on one line, abbreviated if it is long.
   public static func summary(_ value: PropertyListValue) -> String {
-    let whole = text(value)
-    return whole.count > 200 ? whole.prefix(200) + "…" : whole
+    // The hashes of hundreds of entities have a long text, of which only the beginning is shown.
+    var room = 4096
+    var text = beginning(of: value, &room)
+    // The last character of a beginning may be part of one that goes on.
+    if room < 0, text.count <= 201 { text = Self.text(value) }
+    return text.count > 200 ? text.prefix(200) + "…" : text
+  }
+
+  /// The text of a value, or its beginning if that takes more than that many bytes: then `room` is negative afterwards.
+  private static func beginning(of value: PropertyListValue, _ room: inout Int) -> String {
+    switch value {
+    case .array(let values):
+      var result = "["
+      for (index, value) in values.enumerated() {
+        if index > 0 { result += ", " }
+        result += beginning(of: value, &room)
+        guard room >= 0 else { return result }
+      }
+      return result + "]"
+    case .dictionary(let values):
+      var result = "{"
+      for (index, entry) in values.enumerated() {
+        if index > 0 { result += ", " }
+        let key = quoted(entry.key)
+        room -= key.utf8.count
+        result += key + ": " + beginning(of: entry.value, &room)
+        guard room >= 0 else { return result }
+      }
+      return result + "}"
+    default:
+      let text = Self.text(value)
+      room -= text.utf8.count
+      return text
+    }
   }
 
   /// A metadata value for use in a shell: a string unchanged, everything else as ``text(_:)-(PropertyListValue)``.

@@ -25,6 +25,8 @@ public enum ModelComparison {
   public static func differences(
     _ first: ModelDescription, _ second: ModelDescription, comparesOrder: Bool = true
   ) -> [Difference] {
+    // Most models that are compared are equal, and a model of hundreds of entities makes a large property list.
+    guard !first.isIdentical(to: second) else { return [] }
     var comparison = Walk(comparesOrder: comparesOrder)
     comparison.compare(first.propertyList, second.propertyList, at: "")
     return comparison.found

@@ -401,12 +401,12 @@ public struct StoreConverter: Sendable {
       StoreConfiguration(
         path: staged.targetPath, options: writeOptions.merging(readOptions) { $1 }.filter { known.contains($0.key) },
         isReadOnly: true))
-    let metadata = try reader.metadata(in: source)
+    var metadata = try reader.metadata(in: source)
     var readModel = written.model
-    // Use the file's own model if it has one: a reader without ours must get the same. An equal description makes an
-    // equal model, which takes long for hundreds of entities; the descriptions are compared to the Unicode scalar
-    // later.
-    if let own = metadata.model, own.isInferred || own != written.model.description {
+    // Use the file's own model if it has one: a reader without ours must get the same. Most are identical, and shared.
+    if let own = metadata.model, !own.isInferred, own.isIdentical(to: written.model.description) {
+      metadata.model = written.model.description
+    } else if let own = metadata.model {
       do {
         readModel = try ManagedObjectModel(own)
       } catch {

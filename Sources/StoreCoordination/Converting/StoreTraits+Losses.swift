@@ -8,7 +8,7 @@ extension StoreTraits {
   public func losses(for snapshot: StoreSnapshot, includingMetadata: Bool = true) -> [Loss] {
     var losses: [Loss] = []
     let nodes = snapshot.nodes
-    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
+    for entity in nodes.model.entities where !keepsAllValues && nodes.count(of: entity.index) > 0 {
       let reader = nodes.reader(of: entity.index)
       switch references {
       case .all: break
@@ -38,8 +38,13 @@ extension StoreTraits {
     return losses
   }
 
+  /// Whether no value of an object can be lost, so that none has to be looked at.
+  private var keepsAllValues: Bool {
+    references == .all && unsupportedTypes.isEmpty && keepsSpecialFloats && keepsDecimals && keepsNilApartFromEmpty
+      && keepsOrder
+  }
+
   private func losses(in slot: Slot, of entity: Entity, _ reader: EntityReader) -> [Loss] {
-    let subject = "\(entity.name).\(slot.name)"
     func count(_ kind: Loss.Kind, where concerns: (Int) -> Bool) -> [Loss] {
       var found = 0
       var first: Int?
@@ -49,7 +54,9 @@ extension StoreTraits {
       }
       guard let first else { return [] }
       return [
-        Loss(kind: kind, subject: subject, count: found, example: "\(entity.name)/\(reader.reference(row: first))")
+        Loss(
+          kind: kind, subject: "\(entity.name).\(slot.name)", count: found,
+          example: "\(entity.name)/\(reader.reference(row: first))")
       ]
     }
     if let type = slot.attributeType, unsupportedTypes.contains(type.modelName) {

@@ -28,9 +28,10 @@ extension StoreOpening {
     guard !model.description.isInferred, let stored = VersionHashes(metadata: metadata.entries),
       try !ownOptions().ignoresVersionHashes
     else { return }
+    guard !model.versionHashDifferences(from: stored, configuration: configurationName).isEmpty else { return }
+    // Only an explanation needs the store's own model: to compile it takes longer than to compare the hashes.
     let carried = metadata.model.flatMap { $0.isInferred ? nil : try? ManagedObjectModel($0) }
     let differences = model.versionHashDifferences(from: stored, configuration: configurationName, storedModel: carried)
-    guard !differences.isEmpty else { return }
     let shown = differences.prefix(20).map(\.description).joined(separator: "; ")
     let more = differences.count > 20 ? "; and \(differences.count - 20) more" : ""
     throw PersistentStoreError(

@@ -116,9 +116,12 @@ extension StoreRegistry {
       return found
     }
     if let open = OpenDatabases.type(at: path) { return open }
-    guard let place = try? StorePath.inspect(path) else { return nil }
+    // No incremental store is a directory, whose files need not be inspected for that.
+    guard let kind = try? StorePath.kind(of: path), kind != .folder, let place = try? StorePath.inspect(path) else {
+      return nil
+    }
     if place.holdsContent {
-      guard place.kind != .folder, let probe = try? place.probe() else { return nil }
+      guard let probe = try? place.probe() else { return nil }
       return incrementalTypes.first { $0.recognize(probe) == .yes }
     }
     return incrementalTypes.first { $0.traits.fileExtensions.contains(place.fileExtension) }

@@ -219,7 +219,7 @@ extension StoreOpening {
   ) throws(PersistentStoreError) -> ManagedObjectModel {
     if let model {
       guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
-      if let stored = metadata.model, !stored.isInferred {
+      if let stored = metadata.model, !stored.isInferred, !stored.isIdentical(to: model.description) {
         let differences = model.differences(from: stored)
         guard differences.isEmpty else {
           let list = differences.map { "\($0)" }.joined(separator: "; ")
@@ -231,6 +231,8 @@ extension StoreOpening {
       return model
     }
     let description = if let stored = metadata.model { stored } else { try format.inferModel(from: source) }
+    // Most stores that are compared have the same model: it is compiled once.
+    if let known = similarNodes?.model, description.isIdentical(to: known.description) { return known }
     do {
       return try ManagedObjectModel(description)
     } catch {

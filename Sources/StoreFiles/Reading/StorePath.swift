@@ -105,6 +105,18 @@ public struct StorePath: Sendable {
       identity: try FileIdentity(resolved, status, listing), listing: listing)
   }
 
+  /// What is at a path, as ``inspect(_:)`` finds it, without inspecting each file of a directory.
+  ///
+  /// - Throws: The errors of ``inspect(_:)``.
+  package static func kind(of path: String) throws(PersistentStoreError) -> Kind {
+    if !path.isEmpty, !path.utf8.contains(0), let status = try? SystemCall.status(path, followLinks: true),
+      status.st_mode & S_IFMT == S_IFDIR, SystemCall.hasVisibleNames(in: path)
+    {
+      return .folder
+    }
+    return try inspect(path).kind
+  }
+
   /// The path with a name at its end, which can be renamed, where it ends with `.` or `..`.
   private static func named(_ path: String) -> String {
     guard [".", ".."].contains(FilePathText.name(path)), let real = realpath(path, nil) else { return path }
@@ -168,7 +180,11 @@ public struct StorePath: Sendable {
   }
 
   /// Returns the first bytes, from which formats recognise their files.
-  public func probe() throws(PersistentStoreError) -> StoreProbe {
+  public func probe() throws(PersistentStoreError) -> StoreProbe { try probe(readsMembers: true) }
+
+  /// - Parameter readsMembers: Whether to read the beginnings of a directory's first files now; if not, each is read
+  ///   when a format asks for it.
+  package func probe(readsMembers: Bool) throws(PersistentStoreError) -> StoreProbe {
     if kind == .folder {
       let list = if let listing { listing } else { try FolderListing(resolvedPath) }
       // Hidden names are ignored here; links and directories have a name but no content.
@@ -176,7 +192,9 @@ public struct StorePath: Sendable {
         list.others.allSatisfy { $0.hasPrefix(".") }
         ? list.members.map(\.name) : list.names.filter { !$0.hasPrefix(".") }
       var prefixes: [ScalarString: [UInt8]] = [:]
-      for member in list.members.prefix(64) { prefixes[ScalarString(member.name)] = try StoreProbe.read(member.path) }
+      for member in list.members.prefix(readsMembers ? 64 : 0) {
+        prefixes[ScalarString(member.name)] = try StoreProbe.read(member.path)
+      }
       var probe = StoreProbe(
         name: path, prefix: [], size: 0, isFolder: true, memberNames: names, fileExtension: fileExtension,
         prefixes: prefixes)

@@ -131,6 +131,17 @@ package enum SystemCall {
     throw PersistentStoreError(.changedOnDisk, "the directory keeps being replaced", at: StoreLocation(file: path))
   }
 
+  /// Whether a directory has a name that does not begin with a dot; false also if it cannot be listed. It reads names
+  /// until it finds one.
+  static func hasVisibleNames(in path: String) -> Bool {
+    guard let folder = opendir(path) else { return false }
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+      if entry.pointee.d_name.0 != CChar(bitPattern: UInt8(ascii: ".")) { return true }
+    }
+    return false
+  }
+
   /// Removes a directory that has nothing in it; others, and what is not there, stay as they are.
   package static func removeEmptyFolder(_ path: String) { rmdir(path) }
 
