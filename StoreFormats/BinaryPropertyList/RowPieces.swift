@@ -15,7 +15,9 @@ struct RowPieces: Sendable {
   /// worth several threads.
   func shorter(by members: Int, of rows: Int) -> RowPieces {
     let most = max(members, rows, 1)
-    return RowPieces(size: max(8, size * rows / most / 8 * 8), many: max(1, many * rows / most))
+    let fewer = many.multipliedReportingOverflow(by: rows)
+    return RowPieces(
+      size: max(8, size * rows / most / 8 * 8), many: fewer.overflow ? .max : max(1, fewer.partialValue / most))
   }
 
   /// The maximum number of threads for that many rows.
