@@ -243,8 +243,8 @@ enum ReferenceText {
     return ((percent &- ones) & ~percent | word) & highs == 0
   }
 
-  /// Whether all bytes from an offset have a property, which is tested for eight at a time: the last eight overlap those
-  /// before. Nil if there are fewer than eight.
+  /// Whether all bytes from an offset have a property, which is tested for eight at a time: the last eight overlap
+  /// those before. Nil if there are fewer than eight.
   @inline(__always) private static func allWords(
     _ raw: UnsafeRawBufferPointer, from start: Int, hasOnly test: (UInt64) -> Bool
   ) -> Bool? {

@@ -35,7 +35,8 @@ import Testing
       #expect(try rows("--columns", "@host", "--sort", "@timestamp").dropFirst() == ["a", "b", "b"])
       #expect(try rows("--columns", "@host", "--where", "@timestamp > 15", "--sort", "-@timestamp").count == 3)
       #expect(
-        try rows("--group", "@host", "--columns", "@host,@count,sum:(@timestamp) AS total", "--sort", "@host").dropFirst()
+        try rows("--group", "@host", "--columns", "@host,@count,sum:(@timestamp) AS total", "--sort", "@host")
+          .dropFirst()
           == ["a,1,10", "b,2,50"])
       #expect(try rows("--count", "--where", "@host == 'b' AND @timestamp BETWEEN {20, 25}") == ["1"])
     }

@@ -115,6 +115,30 @@ struct CSVReaderTests {
     }
   }
 
+  @Test("records of random bytes are split as byte by byte", arguments: [",", ";", "\t", "|"])
+  func randomFields(_ delimiter: String) throws {
+    var generator = SeededGenerator(state: 3)
+    let content = ["a", " ", "\t", ",", ";", "|", "+", "!", "\u{1}", "\u{1F}", "~", "\u{7F}", "é", "日"]
+    let contentAlone = content.filter { $0 != delimiter }
+    for _ in 0..<3000 {
+      var expected: [[String?]] = []
+      var text = ""
+      for _ in 0..<Int.random(in: 1...3, using: &generator) {
+        let record = (0..<Int.random(in: 1...6, using: &generator)).map { _ in
+          let isPlain = Bool.random(using: &generator)
+          return (0..<Int.random(in: 0...40, using: &generator)).map { _ in
+            isPlain ? "x" : contentAlone.randomElement(using: &generator) ?? ""
+          }.joined()
+        }
+        expected.append(record.map { $0.isEmpty ? nil : $0 })
+        text += record.joined(separator: delimiter) + (["\n", "\r", "\r\n"].randomElement(using: &generator) ?? "\n")
+      }
+      #expect(
+        try read(text, CSVDialect(delimiter: try #require(delimiter.utf8.first))) == expected,
+        "\(text.debugDescription)")
+    }
+  }
+
   @Test("each delimiter splits, and the others are content", arguments: [",", ";", "\t", "|"])
   func delimiters(_ delimiter: String) throws {
     let dialect = CSVDialect(delimiter: try #require(delimiter.utf8.first))

@@ -5,8 +5,8 @@ extension FetchExpression {
     "@unionOfSets", "@distinctUnionOfArrays", "@distinctUnionOfSets",
   ]
 
-  /// Whether a key of a path is an operator. Others that begin like one are names: tables of other programs have columns
-  /// such as `@timestamp`.
+  /// Whether a key of a path is an operator. Others that begin like one are names: tables of other programs have
+  /// columns such as `@timestamp`.
   package static func isOperator(_ key: String) -> Bool {
     key.utf8.first == UInt8(ascii: "@") && operators.contains(key)
   }

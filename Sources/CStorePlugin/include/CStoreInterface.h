@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "e4dda29e304bd090c2f059a365786d87b4a4a38560c96c29cf4c511921d52d8b"
+#define ASP_INTERFACE "4720d07d990a64100490ed86468cf70f039575922e4eadb92454add6ce832c5e"

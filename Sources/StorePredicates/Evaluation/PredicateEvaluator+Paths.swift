@@ -118,7 +118,8 @@ extension PredicateEvaluator {
       return (.value(.string(name)), path.endIndex)
     case .value(.string(let text)) where key == "length" && place + 1 == path.endIndex:
       return (.value(.integer(Int64(text.unicodeScalars.count))), path.endIndex)
-    case .composite(let composite) where FetchExpression.isOperator(key): throw failure(composite.refusal, key: composite.name)
+    case .composite(let composite) where FetchExpression.isOperator(key):
+      throw failure(composite.refusal, key: composite.name)
     case .value, .id, .composite, .list:
       throw failure("the path continues with '\(path[place...].joined(separator: "."))' after a value", key: key)
     }

@@ -32,9 +32,9 @@ extension NodeTableBuilder {
 
   /// Adds a mention of a text, and counts the memory for it: the next ``take(_:at:)`` reports that it is too much.
   @inline(__always) func mention(_ text: UnsafeBufferPointer<UInt8>, root: Int) -> Int {
-    let before = texts[root].byteCount
-    let mention = texts[root].add(text)
-    let growth = texts[root].byteCount - before
+    // One access to the list: each is checked for others at the same time.
+    var growth = 0
+    let mention = texts[root].add(text, growth: &growth)
     if growth > 0 { room -= growth }
     return mention
   }

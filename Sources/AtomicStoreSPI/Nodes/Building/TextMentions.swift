@@ -20,11 +20,26 @@ package struct TextMentions: @unchecked Sendable {
 
   /// Adds a mention, and returns which one it is.
   package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
-    if let header { return header.pointee.add(text) }
+    var growth = 0
+    return add(text, growth: &growth)
+  }
+
+  /// Adds a mention, and returns which one it is.
+  ///
+  /// - Parameter growth: Is increased by the bytes by which the memory grew.
+  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>, growth: inout Int) -> Int {
+    let header = header ?? makeMemory()
+    let before = header.pointee.byteCount
+    let mention = header.pointee.add(text)
+    growth += header.pointee.byteCount - before
+    return mention
+  }
+
+  @inline(never) private mutating func makeMemory() -> UnsafeMutablePointer<MentionMemory.Header> {
     let made = MentionMemory()
     memory = made
     header = made.header
-    return made.header.pointee.add(text)
+    return made.header
   }
 
   /// Adds all mentions of others, which are gone then, in their order, after those that are here.
