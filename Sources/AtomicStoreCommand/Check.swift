@@ -52,7 +52,7 @@ struct Check: ParsableCommand {
       var check = try source.storeCheck(of: store, maximumFindingCount: maximum)
       try Input.checkPermission(input)
       if fix.isEmpty {
-        let report = check.check(input)
+        let report = try check.readable(input)
         isSound = report.isSound
         return try show(report)
       }
@@ -77,7 +77,7 @@ struct Check: ParsableCommand {
       let check = try source.storeCheck(of: store, commonModel: model, maximumFindingCount: maximum)
       let input = try Input.path(for: store)
       try Input.checkPermission(input)
-      let report = check.check(input)
+      let report = try check.readable(input)
       return FleetAnswer(report.json, exitCode: report.isSound ? 0 : 1)
     }
   }
@@ -109,12 +109,12 @@ struct Check: ParsableCommand {
       var check = check
       if check.options["damaged"] != nil, check.options["dangling"] == nil { check.options["dangling"] = "nullify" }
       if converter.keepsContradictions { check.options["inverses"] = nil }
-      report = check.check(input).leavingOutDamage
+      report = try check.readable(input).leavingOutDamage
     } else {
       var again = StoreCheck(registry: InstalledFormats.registry)
       again.model = check.model
       again.maximumFindingCount = maximum
-      report = again.check(target)
+      report = try again.readable(target)
     }
     try show(report)
     return report.isSound
@@ -140,6 +140,17 @@ struct Check: ParsableCommand {
     }
     let total = report.counts.values.reduce(0, +)
     if total > report.findings.count { Diagnostics.say("and \(total - report.findings.count) more") }
+  }
+}
+
+extension StoreCheck {
+  /// Checks the store at a path.
+  ///
+  /// - Throws: Why it could not be read, unless that is a finding about what it holds.
+  fileprivate func readable(_ path: String) throws -> Report {
+    let report = check(path)
+    if let failure = report.failure { throw failure }
+    return report
   }
 }
 

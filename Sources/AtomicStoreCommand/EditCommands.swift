@@ -27,9 +27,10 @@ struct SetCommand: ParsableCommand {
     commandName: "set",
     abstract: "Change a store in place: set properties of the objects that fulfil a predicate.",
     discussion: """
-      A value is an expression of the predicate language over the object, as it was before; PROPERTY:=TEXT takes the
-      text as it is. An object is ENTITY/REFERENCE, nothing is null. Delete rules and validation apply; the store is
-      saved once, all or nothing. --dry-run shows what would change, -o leaves the store as it is and makes another.
+      A value is an expression of the predicate language over the object, as it was before; now() is one instant for
+      all objects, and a Date takes '2020-01-31', as a comparison does. PROPERTY:=TEXT takes the text as it is. An
+      object is ENTITY/REFERENCE, nothing is null. Delete rules and validation apply; the store is saved once, all or
+      nothing. --dry-run shows what would change, -o leaves the store as it is and makes another.
 
         atomicstore set Company.xml --entity Employee --where "salary < 2000" salary="salary * 1.1" --dry-run
         atomicstore set Company.xml --entity Employee --where "name == 'Ada'" name:=Augusta department:=Department/2

@@ -232,6 +232,11 @@ struct Fetch: ParsableCommand {
           "--sort: '\(other.keyPath)' is not one value in a group: sort by keys of --group, or by columns",
           exitCode: 64)
       }
+      // A count sorts nothing, and would not find out.
+      for key in keys where groupKeys.isEmpty {
+        guard let values = FetchExpression.keyPath(of: key.keyPath).valuesWithoutOrder(of: entity) else { continue }
+        throw CommandFailure("--sort: cannot sort by '\(key.keyPath)': it leads to \(values)", exitCode: 64)
+      }
       return
     }
     if let other = keys.first(where: { !has(columns, $0) }) {

@@ -125,7 +125,7 @@ struct HelpTopic: Sendable {
 
       0    success
       1    differences found; 'check' or 'model lint' found something; 'merge' found conflicts;
-           a patch does not fit; the key does not exist
+           a patch does not fit, or would break the model's rules; the key does not exist
       2    'diff' or 'model diff' failed
       64   usage: an invalid option, an unknown type or entity, an argument that is not UTF-8
       65   bad data, empty input, a store that was edited by hand, a loss that was not allowed
@@ -134,7 +134,7 @@ struct HelpTopic: Sendable {
            missing ('conform' cannot find atomicstore-conform, or 'browse' atomicstore-browse)
       70   internal error: please report it
       73   cannot create: the target exists, or its directory is missing
-      74   input or output error
+      74   input or output error; another program changed the store meanwhile, so that nothing was saved
       77   permission denied
       129, 130, 143   stopped by SIGHUP, SIGINT, SIGTERM; no partial output is left
     """

@@ -32,7 +32,7 @@ struct Import: ParsableCommand {
       --dry-run nothing is written, and problems are printed.
 
       With --into the tables are added to a store, which is changed in place unless -o names another one; a database
-      gets the changes in one save. A record
+      gets the changes in one save. What other programs save meanwhile is kept. A record
       whose key is the reference of an object is a problem; with --upsert key it updates that object, and with
       --upsert ENTITY.PROPERTY objects are found by that property.
       """)
@@ -66,42 +66,70 @@ struct Import: ParsableCommand {
         throw CommandFailure(
           "--write-model is not possible with --into: 'model convert' writes a store's model", exitCode: 64)
       }
-      let store = try openExisting()
-      let graph = try store.flatMap { try DatabaseGraph($0.1, of: $0.0, at: into ?? result.output ?? "") }
-      if let store {
-        importer.lastReference = store.1.metadata.lastReference
-        importer.existing = try graph?.nodes ?? store.1.nodesWithDeferredValues()
-        importer.existingObjects = try existingObjects()
-      } else {
-        importer.model = try model.map { try ModelChoice($0).model() }
+      // As with the other commands that change a store in place: what other programs save meanwhile is kept, and the
+      // tables are added to that. Each failure means that another save succeeded.
+      var told: Set<String> = []
+      for attempt in 1... {
+        do {
+          return try run(importer, &told)
+        } catch let error as PersistentStoreError where [.changedOnDisk, .retry].contains(error.code) {
+          guard isOfExisting, attempt < 100 else { throw error }
+        }
       }
-      let sources = try self.sources()
-      let imported: StoreImporter.Result
-      do {
-        imported = try importer.read(sources)
-      } catch let error as ImportError {
-        let files = try pendingFiles(reading: sources)
-        try problems.report(error.problems, to: result.dryRun ? nil : files, force: result.force)
-        try files.commit()
-        throw problems.failure(error, isDryRun: result.dryRun)
-      }
-      let modelPath = store == nil ? columns.writeModel : nil
+    }
+  }
+
+  /// Whether tables are added to a store that exists.
+  private var isOfExisting: Bool { into != nil || append || !upsert.isEmpty }
+
+  /// - Parameter told: The problems that an earlier attempt has printed.
+  private func run(_ prepared: StoreImporter, _ told: inout Set<String>) throws {
+    var importer = prepared
+    let store = try openExisting()
+    defer { withExtendedLifetime(store) {} }
+    let graph = try store.flatMap { try DatabaseGraph($0.1, of: $0.0, at: into ?? result.output ?? "") }
+    if let store {
+      importer.lastReference = store.1.metadata.lastReference
+      importer.existing = try graph?.nodes ?? store.1.nodesWithDeferredValues()
+      importer.existingObjects = try existingObjects()
+    } else {
+      importer.model = try model.map { try ModelChoice($0).model() }
+    }
+    let sources = try self.sources()
+    let imported: StoreImporter.Result
+    do {
+      imported = try importer.read(sources)
+    } catch let error as ImportError {
       let files = try pendingFiles(reading: sources)
-      if let modelPath {
-        try files.reserve(modelPath)
-        try checkModelFile(modelPath)
-      }
-      // First what cannot be told again: once the store is written, the records that were left out must not be lost.
-      try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force)
-      if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
-      if let modelPath, !result.dryRun { files.add(try staged(imported.nodes.model, for: modelPath)) }
+      try problems.report(error.problems, to: result.dryRun ? nil : files, force: result.force, told: &told)
+      try files.commit()
+      throw problems.failure(error, isDryRun: result.dryRun)
+    }
+    let modelPath = store == nil ? columns.writeModel : nil
+    let files = try pendingFiles(reading: sources)
+    if let modelPath {
+      try files.reserve(modelPath)
+      try checkModelFile(modelPath)
+    }
+    // First what cannot be told again: once the store is written, the records that were left out must not be lost.
+    try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force, told: &told)
+    if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
+    if let modelPath, !result.dryRun { files.add(try staged(imported.nodes.model, for: modelPath)) }
+    let written = try JointPublication.run {
       let written = try write(imported, sources, store?.1, graph)
-      do { try files.commit() } catch {
-        if !result.dryRun { Diagnostics.say("the store was written; not all of the files beside it were") }
-        throw error
-      }
-      try tell(imported, written)
-      withExtendedLifetime(store) {}
+      try tellingWhatIsWritten { try files.move() }
+      return written
+    }
+    try tellingWhatIsWritten { try files.print() }
+    try tell(imported, written)
+  }
+
+  /// Publishes what is written besides the store.
+  private func tellingWhatIsWritten(_ body: () throws -> Void) throws {
+    do { try body() } catch {
+      if !result.dryRun { Diagnostics.say("the store was written; not all of the files beside it were") }
+      // Doing all again would not find what was changed.
+      throw CommandFailure(error, json: common.json)
     }
   }
 
@@ -153,7 +181,7 @@ struct Import: ParsableCommand {
   // MARK: An existing store
 
   private func openExisting() throws -> (PersistentStoreCoordinator, PersistentStore)? {
-    guard into != nil || append || !upsert.isEmpty else { return nil }
+    guard isOfExisting else { return nil }
     guard let path = into ?? result.output, path != "-" else {
       throw CommandFailure("--into names the store to add to", exitCode: 64)
     }

@@ -189,9 +189,14 @@ struct ImportProblemOptions: ParsableArguments {
   /// - Parameters:
   ///   - files: What is written; nil to write no file, but print.
   ///   - force: Whether a file other than a report may be replaced.
-  func report(_ problems: [ImportProblem], to files: PendingFiles?, force: Bool) throws {
+  ///   - told: What was printed before, which is not printed again.
+  func report(
+    _ problems: [ImportProblem], to files: PendingFiles?, force: Bool, told: inout Set<String>
+  ) throws {
     guard let reportPath, let files else {
-      for problem in problems where reject != nil { Diagnostics.say("\(problem)") }
+      for problem in problems where reject != nil && told.insert("\(problem)").inserted {
+        Diagnostics.say("\(problem)")
+      }
       return
     }
     var text = Self.reportHeader + "\n"

@@ -46,6 +46,10 @@ extension ManagedObjectError: CommandError {
     {
       return CommandFailure.exitCode(error.code)
     }
+    // Another program changed the same objects meanwhile, or saved again and again: as where a store is replaced whole.
+    if code == .managedObjectMerge || code == .persistentStoreSave && underlying == nil {
+      return CommandFailure.exitCode(.changedOnDisk)
+    }
     // The request is invalid for this entity or key.
     return [.invalidFetch, .undefinedKey].contains(code) ? 64 : 65
   }

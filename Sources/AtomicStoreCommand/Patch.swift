@@ -10,7 +10,8 @@ struct PatchCommand: ParsableCommand {
     abstract: "Change a store in place: apply a patch of 'diff --patch'. 0 applied, 1 it does not fit.",
     discussion: """
       A patch names the old value of everything that it changes. It is refused, with a list of everything that does not
-      fit, where the store has other values, lacks objects, or has objects that the patch inserts; then nothing is
+      fit, where the store has other values, lacks objects, or has objects that the patch inserts, and where the result
+      would break the model's rules or uniqueness constraints, unless the same objects did before; then nothing is
       changed. -o leaves the store as it is and makes another, --dry-run shows what would change. In a database all is
       changed in one transaction, which ends the database's history.
 

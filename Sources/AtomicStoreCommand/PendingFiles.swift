@@ -79,11 +79,19 @@ final class PendingFiles {
 
   /// Puts everything in its place.
   func commit() throws {
+    try JointPublication.run { try move() }
+    try print()
+  }
+
+  /// Moves the files to their paths.
+  func move() throws {
     isCommitted = true
     for file in staged { try file.commit() }
     for model in models { try model.commit() }
-    for text in texts { try Diagnostics.put(text) }
   }
+
+  /// Prints what goes to standard output. It may wait for a reader, so it is not a part of a joint publication.
+  func print() throws { for text in texts { try Diagnostics.put(text) } }
 
   private func discard() {
     for file in staged { file.discard() }

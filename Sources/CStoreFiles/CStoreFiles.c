@@ -23,6 +23,8 @@ static pthread_cond_t moves_changed = PTHREAD_COND_INITIALIZER;
 static int moving = 0;
 static int moves_stopped = 0;
 static __thread int depth = 0;
+// What this thread publishes together: not (0), without anything published yet (1), with something (2).
+static __thread int joint = 0;
 
 void asf_begin_moving(void) {
   if (depth++ > 0) return;
@@ -37,6 +39,23 @@ void asf_end_moving(void) {
   pthread_mutex_lock(&moves);
   if (--moving == 0) pthread_cond_broadcast(&moves_changed);
   pthread_mutex_unlock(&moves);
+}
+
+int asf_begin_joint(void) {
+  if (joint) return 0;
+  joint = 1;
+  return 1;
+}
+
+void asf_hold_joint(void) {
+  if (joint != 1) return;
+  asf_begin_moving();
+  joint = 2;
+}
+
+void asf_end_joint(void) {
+  if (joint == 2) asf_end_moving();
+  joint = 0;
 }
 
 void asf_stop_moving(void) {

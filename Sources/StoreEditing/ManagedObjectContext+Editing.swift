@@ -21,8 +21,10 @@ extension ManagedObjectContext {
   ) throws -> Int {
     try check(assignments, entityName)
     let objects = try fetch(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate))
-    // An expression may follow relationships to objects that are set, too: they are read as they were.
-    let values = try objects.map { try self.values(of: assignments, for: $0) }
+    // An expression may follow relationships to objects that are set, too: they are read as they were. `now()` is one
+    // instant for all.
+    let now = Date()
+    let values = try objects.map { try self.values(of: assignments, for: $0, now: now) }
     var changed = 0
     for (object, values) in zip(objects, values) where try set(values, of: object) { changed += 1 }
     return changed
@@ -45,7 +47,7 @@ extension ManagedObjectContext {
   public func insertObject(entityName: String, values assignments: [PropertyAssignment]) throws -> ManagedObject {
     try check(assignments, entityName)
     let object = try insertNewObject(forEntityName: entityName)
-    try set(try values(of: assignments, for: object), of: object)
+    try set(try values(of: assignments, for: object, now: Date()), of: object)
     return object
   }
 
@@ -94,9 +96,9 @@ extension ManagedObjectContext {
   }
 
   private func values(
-    of assignments: [PropertyAssignment], for object: ManagedObject
+    of assignments: [PropertyAssignment], for object: ManagedObject, now: Date
   ) throws -> [(name: String, value: Any?)] {
-    try assignments.map { ($0.property, try value(of: $0, for: object)) }
+    try assignments.map { ($0.property, try value(of: $0, for: object, now: now)) }
   }
 
   /// - Returns: Whether anything changed.
@@ -119,7 +121,7 @@ extension ManagedObjectContext {
   }
 
   /// What a property is set to: a stored value, an object, a set of objects, or nil.
-  private func value(of assignment: PropertyAssignment, for object: ManagedObject) throws -> Any? {
+  private func value(of assignment: PropertyAssignment, for object: ManagedObject, now: Date) throws -> Any? {
     let entity = object.entity
     guard let property = entity.assignableProperty(named: assignment.property) else {
       throw unknown(assignment.property, entity)
@@ -132,24 +134,24 @@ extension ManagedObjectContext {
         switch source {
         case .text(let text): try read(text, attribute.type, place)
         case .expression(let expression):
-          try stored(try evaluate(expression, object, place), attribute.type, place)
+          try stored(try evaluate(expression, object, now, place), expression, attribute.type, place)
         }
       // A composite as a whole has no stored value.
       if case .composite = attribute.type, value.isNull { return nil }
       return value
     case (.relationship(let relationship), .text(let text)): return try objects(text, relationship, object, place)
     case (.relationship(let relationship), .expression(let expression)):
-      return try objects(try evaluate(expression, object, place), relationship, place)
+      return try objects(try evaluate(expression, object, now, place), relationship, place)
     case (.fetchedProperty, _):
       throw PersistentStoreError(.invalidOption, "a fetched property is computed, and cannot be set", at: place)
     }
   }
 
   private func evaluate(
-    _ expression: FetchExpression, _ object: ManagedObject, _ place: StoreLocation
+    _ expression: FetchExpression, _ object: ManagedObject, _ now: Date, _ place: StoreLocation
   ) throws(PersistentStoreError) -> PredicateValue {
     do throws(PredicateEvaluationError) {
-      return try PredicateEvaluator(object).assignedValue(of: expression)
+      return try PredicateEvaluator(object, now: now).assignedValue(of: expression)
     } catch {
       throw PersistentStoreError(.invalidValue, error.message, at: place, underlying: nil)
     }
@@ -197,13 +199,20 @@ extension ManagedObjectContext {
   }
 
   private func stored(
-    _ value: PredicateValue, _ type: AttributeType, _ place: StoreLocation
+    _ value: PredicateValue, _ expression: FetchExpression, _ type: AttributeType, _ place: StoreLocation
   ) throws(PersistentStoreError) -> StoredValue {
     guard case .value(let value) = value else {
       throw PersistentStoreError(.invalidValue, "an object or a list is not of type \(type.modelName)", at: place)
     }
     if let assigned = ValueConversion.assigned(value, to: type) { return assigned }
-    throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)", at: place)
+    var hint = ""
+    if type == .date {
+      // As in a comparison with a date, a literal may be the text of one.
+      if let date = expression.dateOfLiteral { return .date(date) }
+      if case .string(let text) = value { hint = Self.hint(text, type) }
+    }
+    throw PersistentStoreError(
+      .invalidValue, "\(value.displayText) is not of type \(type.modelName)\(hint)", at: place)
   }
 
   // MARK: Relationships

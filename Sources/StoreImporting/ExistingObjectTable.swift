@@ -83,6 +83,12 @@ final class ExistingObjectTable {
     }
   }
 
+  /// The number of a new object without a key. After the greatest one comes no other: a second use of it is refused as
+  /// a duplicate.
+  func number(after last: Int64, entity: Entity) -> Int64 {
+    (try? nodes.nextIntegerReference(after: last, entity: entity.index)) ?? .max
+  }
+
   // MARK: Objects by an attribute
 
   /// Finds the objects of a table's records by an attribute, before any relationship is read.
@@ -117,7 +123,7 @@ final class ExistingObjectTable {
         } catch {
           // It is a problem when the records are read.
           _ = reader.recover(from: error)
-          list.append(.integer(next()))
+          list.append(.integer(next(plan.entity)))
           continue
         }
         let kind = record.fields[index].kind
@@ -131,7 +137,7 @@ final class ExistingObjectTable {
             "\(several.count) objects of the store have this \(name), \(names)\(several.count > 2 ? " among them" : "")"
           )
         }
-        let reference = known[value] ?? .integer(next())
+        let reference = known[value] ?? .integer(next(plan.entity))
         if !value.isNull { known[value] = reference }
         list.append(reference)
         if let key = Self.key(record, plan, reader.bytes, isText: job.textKeyRoots.contains(plan.entity.root.index)) {
@@ -142,9 +148,8 @@ final class ExistingObjectTable {
     assigned[plan.source] = list
   }
 
-  private func next() -> Int64 {
-    // After the greatest one comes no other: a second use of it is refused as a duplicate.
-    if lastNumber < .max { lastNumber += 1 }
+  private func next(_ entity: Entity) -> Int64 {
+    lastNumber = number(after: lastNumber, entity: entity)
     return lastNumber
   }
 

@@ -150,8 +150,10 @@ final class ImportPass {
     let root = plan.entity.root.index
     var key: ReferenceObject
     if plan.keyColumns.isEmpty {
-      lastNumbers[root, default: existing?.lastNumber ?? 0] += 1
-      key = .integer(lastNumbers[root] ?? 1)
+      let last = lastNumbers[root] ?? existing?.lastNumber ?? 0
+      let number = existing?.number(after: last, entity: plan.entity) ?? last + 1
+      lastNumbers[root] = number
+      key = .integer(number)
     } else {
       guard let found = try self.key(record, plan.keyColumns, root, bytes) else {
         let field = record.fields[plan.keyColumns[0]]

@@ -17,6 +17,8 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
   var lastSaved: HistoryToken?
   /// References that were taken from the store and not given to objects yet, by root entity.
   var spare: [Int: ClosedRange<Int64>] = [:]
+  /// The root entities of hierarchies that had string references when references were taken.
+  var rootsWithTexts: Set<Int> = []
   /// The greatest reference that was taken from the store, by root entity: no other is greater than the table of keys
   /// says.
   var given: [Int: Int64] = [:]
@@ -273,7 +275,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
       spare[root] = left.count > count ? (left.lowerBound + Int64(count))...left.upperBound : nil
     }
     let missing = count - result.count
-    guard missing > 0 else { return result }
+    guard missing > 0 else { return try withoutTexts(result, entity: entity, root: root) }
     // Single objects take a block: the next ones need no transaction.
     let block = Int64(max(missing, 64))
     let last = try reserve(block, root: root)
@@ -285,12 +287,23 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     let first = before + 1
     for number in first..<(first + Int64(missing)) { result.append(.integer(number)) }
     if Int64(missing) < block { spare[root] = (first + Int64(missing))...last }
-    return result
+    return try withoutTexts(result, entity: entity, root: root)
+  }
+
+  /// Replaces numbers that print like a string reference of the hierarchy by other ones.
+  private mutating func withoutTexts(
+    _ numbers: [ReferenceObject], entity: Int, root: Int
+  ) throws(PersistentStoreError) -> [ReferenceObject] {
+    guard rootsWithTexts.contains(root) else { return numbers }
+    let taken = try self.numbers(numbers.map { .string($0.description) }, root: root, ready())
+    guard !taken.isEmpty else { return numbers }
+    let left = numbers.filter { taken[.string($0.description)] == nil }
+    return left + (try newReferences(numbers.count - left.count, entity: entity))
   }
 
   /// Takes numbers for new objects. Returns the last of them.
-  private func reserve(_ count: Int64, root: Int) throws(PersistentStoreError) -> Int64 {
-    try transaction { () throws(PersistentStoreError) in
+  private mutating func reserve(_ count: Int64, root: Int) throws(PersistentStoreError) -> Int64 {
+    let (last, texts) = try transaction { () throws(PersistentStoreError) in
       try checkStamp()
       // Not beyond the greatest number, where SQLite would go on with inexact ones.
       let changed = try database.run(
@@ -299,14 +312,16 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
       guard changed == 1 else {
         throw PersistentStoreError(.limitExceeded, "all numbers for objects of entity \(root) are used up")
       }
-      var last: Int64?
-      try database.query("SELECT last FROM \(Self.keysTable) WHERE root = ?1", [.integer(Int64(root))]) { row in
-        last = row.integer(0)
+      var found: (last: Int64, texts: Int64)?
+      try database.query("SELECT last, texts FROM \(Self.keysTable) WHERE root = ?1", [.integer(Int64(root))]) { row in
+        found = (row.integer(0), row.integer(1))
       }
-      guard let last else {
+      guard let found else {
         throw PersistentStoreError(.malformed, "\(Self.keysTable) has no row for entity \(root)")
       }
-      return last
+      return found
     }
+    if texts > 0 { rootsWithTexts.insert(root) }
+    return last
   }
 }

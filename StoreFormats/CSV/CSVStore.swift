@@ -173,7 +173,7 @@ public struct CSVStore: AtomicStore {
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject {
     guard let foreign, !foreign.keys.isEmpty else {
-      metadata.lastReference += metadata.lastReference < .max ? 1 : 0
+      metadata.lastReference = try nodes.nextIntegerReference(after: metadata.lastReference, entity: object.entity)
       return .integer(metadata.lastReference)
     }
     let entity = nodes.model.entity(at: object.entity)

@@ -18,6 +18,32 @@ import Testing
     }
   }
 
+  @Test("a conflict with another program's save has one exit code, whether an object or the whole store is concerned")
+  func conflicts() {
+    for error in [
+      ManagedObjectError(.managedObjectMerge, "changed by both"),
+      ManagedObjectError(.persistentStoreSave, "others saved a hundred times"),
+      PersistentStoreError(.changedOnDisk, "modified since"), PersistentStoreError(.retry, "saved since"),
+    ] as [any Error] {
+      #expect(CommandFailure(error, json: false).exitCode == 74, "\(error)")
+    }
+  }
+
+  @Test(
+    "check ends with the exit code that dump has where a store cannot be reached or read, and finds nothing in it",
+    arguments: [("postgresql://127.0.0.1:1/none", 69), ("unreadable.sqlgraph", 74)] as [(String, Int32)])
+  func checking(_ store: String, _ exitCode: Int32) throws {
+    let folder = try Folder()
+    #expect(try Command.run("convert", Command.company, "unreadable.sqlgraph", in: folder.path).code == 0)
+    // The log of a database has to be a file.
+    try FileManager.default.createDirectory(
+      atPath: folder("unreadable.sqlgraph-wal"), withIntermediateDirectories: false)
+    for command in ["dump", "check"] {
+      let result = try Command.run(command, store, in: folder.path)
+      #expect(result.code == exitCode && result.output.isEmpty, "\(command) \(result.output) \(result.errors)")
+    }
+  }
+
   /// Whether this user can mount a file system of a given size.
   private static let canMount =
     (try? Command.shell("unshare -rm sh -c 'mount -t tmpfs -o size=64k none /mnt'").code) == 0

@@ -64,8 +64,11 @@ import Testing
     let folder = try Folder()
     try Data("id,name,boss\n007,Bond,\n1,M,\n".utf8).write(to: URL(filePath: folder("Agent.csv")))
     try Data("id,name,boss\n1,Mansfield,\n007,James,1\n".utf8).write(to: URL(filePath: folder("later.csv")))
+    let patch =
+      #"{"atomicstorePatch": 1, "changes": [{"kind": "inserted", "entity": "Agent", "reference": 1, "values": {"name": "Q"}}]}"#
+    try Data(patch.utf8).write(to: URL(filePath: folder("p.json")))
     for line in [
-      "import Agent.csv -o agents.xml --relationship Agent.boss=boss:Agent", "insert agents.xml --entity Agent name:=Q",
+      "import Agent.csv -o agents.xml --relationship Agent.boss=boss:Agent", "patch agents.xml p.json",
       "import Agent=later.csv --into agents.xml --upsert key --relationship Agent.boss=boss",
     ] {
       let result = try Command.shell("\"$0\" \(line)", in: folder.path)
@@ -326,5 +329,77 @@ import Testing
     let json = try #require(try JSONSerialization.jsonObject(with: Data(set.errors.utf8)) as? [String: Any])
     let errors = try #require((json["error"] as? [String: Any])?["errors"] as? [[String: Any]])
     #expect(errors.count == 6 && errors.allSatisfy { $0["property"] as? String == "email" }, "\(set.errors)")
+  }
+
+  @Test(
+    "a new object does not get a number that prints like the text reference of another one",
+    arguments: ["agents.xml", "agents.csvstore", "agents.sqlgraph"])
+  func newReferences(_ store: String) throws {
+    let folder = try Folder()
+    try Data("id,name\n007,Bond\n1,M\n3,Q\n".utf8).write(to: URL(filePath: folder("Agent.csv")))
+    try Data("name\nEve\n".utf8).write(to: URL(filePath: folder("more.csv")))
+    for line in [
+      "import Agent.csv -o agents.xml", "convert agents.xml agents.sqlgraph",
+      "convert agents.xml agents.csvstore", "insert \(store) --entity Agent name:=R",
+      "insert \(store) --entity Agent name:=S", "import Agent=more.csv --into \(store)",
+    ] {
+      let result = try Command.shell("\"$0\" \(line)", in: folder.path)
+      #expect(result.code == 0, "\(line): \(result.errors)")
+    }
+    let found = try Command.run(
+      "fetch", store, "--entity", "Agent", "--columns", "SELF", "--format", "csv", in: folder.path)
+    let all = found.output.split(separator: "\n").dropFirst()
+    #expect(all.count == 6 && Set(all).count == 6, "\(found.output)")
+  }
+
+  @Test("now() is one instant for all objects and all assignments of a command")
+  func oneInstant() throws {
+    let folder = try Folder()
+    try Data("id,a,b\n1,2001-01-01,\n2,2001-01-01,2001-01-01\n3,,\n".utf8)
+      .write(to: URL(filePath: folder("Item.csv")))
+    let result = try Command.shell(
+      """
+      set -e
+      "$0" import Item.csv -o i.xml
+      "$0" set i.xml --entity Item "a=now()" "b=now()"
+      "$0" fetch i.xml --entity Item --where "a == b" --columns a --distinct --format csv --json
+      """, in: folder.path)
+    #expect(result.code == 0, "\(result.errors)")
+    #expect((try result.json() as? [Any])?.count == 1, "\(result.output)")
+  }
+
+  @Test("a date is set by a literal as a comparison takes it, and a text that is none is refused with the forms")
+  func dateLiteral() throws {
+    let folder = try Folder()
+    func set(_ assignment: String) throws -> Command.Result {
+      try Command.run(
+        "set", Command.company, "--entity", "Employee", assignment, "-o", "c.xml", "--force", in: folder.path)
+    }
+    let (literal, text) = (try set("hired='2020-01-31'"), try set("hired=name"))
+    #expect(literal.code == 0, "\(literal.errors)")
+    let count = try Command.run(
+      "fetch", "c.xml", "--entity", "Employee", "--where", "hired == '2020-01-31'", "--count", in: folder.path)
+    #expect(count.output == "6\n")
+    #expect(text.code == 65 && text.errors.contains("2020-12-31"), "\(text.errors)")
+    #expect(try set("hired='soon'").errors.contains("write it as 2020-12-31"))
+    // The property is a text: so is the literal.
+    #expect(try set("nickname='2020-01-31'").code == 0)
+  }
+
+  @Test("what several imports add to one store at the same time is all there", arguments: ["s.xml", "s.sqlgraph"])
+  func importsAtTheSameTime(_ store: String) throws {
+    let folder = try Folder()
+    let result = try Command.shell(
+      """
+      set -e
+      printf 'id,name\\n1,a\\n' > Item.csv
+      "$0" import Item.csv -o s.xml && "$0" convert s.xml s.sqlgraph
+      for i in $(seq 2 9); do printf "id,name\\n$i,b\\n" > $i.csv; done
+      for i in $(seq 2 9); do { "$0" import Item=$i.csv --into \(store) 2>> errors || echo failed; } & done
+      wait
+      "$0" fetch \(store) --entity Item --count
+      """, in: folder.path)
+    let errors = try? String(contentsOfFile: folder("errors"), encoding: .utf8)
+    #expect(result.output == "9\n", "\(result.output) \(result.errors) \(errors ?? "")")
   }
 }

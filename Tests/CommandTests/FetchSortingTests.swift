@@ -56,6 +56,20 @@ import Testing
     #expect((isFleet ? result.output : result.errors).contains("several values"), "\(result.output) \(result.errors)")
   }
 
+  @Test("a count is refused with a key that has no order, as the rows are", arguments: ["projects", "projects.title"])
+  func countInNoOrder(_ key: String) throws {
+    for more in [[], ["--count"], ["--count", "--where", "badge == 0"]] {
+      let result = try Command.run(
+        arguments: ["fetch", Command.company, "--entity", "Employee", "--sort", key] + more)
+      #expect(
+        result.code == 64 && result.output.isEmpty && result.errors.contains("it leads to several values"),
+        "\(more) \(result.errors)")
+    }
+    let ordered = try Command.run(
+      "fetch", Command.company, "--entity", "Employee", "--sort", "projects.@count,department.name", "--count")
+    #expect(ordered.output == "6\n", "\(ordered.errors)")
+  }
+
   @Test("a key that is neither a property nor a column is refused, and so is one beside a computed column")
   func refused() throws {
     for (sort, message) in [("total,badge", "'badge' is not a column"), ("totl", "totl"), ("list", "unknown key")] {

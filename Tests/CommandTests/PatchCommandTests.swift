@@ -166,4 +166,106 @@ import Testing
     #expect(try !shown(["NO_COLOR": "1"]).contains("\u{1B}"))
     #expect(try !shown(["TERM": "dumb"]).contains("\u{1B}"))
   }
+
+  /// Writes a patch.
+  private static func patch(_ folder: borrowing Folder, _ changes: String...) throws {
+    let text = #"{"atomicstorePatch": 1, "changes": ["# + changes.joined(separator: ", ") + "]}"
+    try Data(text.utf8).write(to: URL(filePath: folder("p.json")))
+  }
+
+  private static func change(_ reference: Int, _ property: String, _ old: String, _ new: String) -> String {
+    #"{"kind": "changed", "entity": "Department", "reference": \#(reference), "property": "\#(property)", "#
+      + #""old": \#(old), "new": \#(new)}"#
+  }
+
+  /// The references and floors of the company's departments, by name.
+  private static func departments() throws -> [(reference: Int, name: String, floor: Int)] {
+    let found = try Command.run(
+      "fetch", Command.company, "--entity", "Department", "--where", "floor != nil", "--columns", "SELF,name,floor",
+      "--json")
+    let rows = try #require(try found.json() as? [[String: Any]])
+    return try rows.map { row in
+      let id = try #require(row["SELF"] as? String)
+      return (
+        try #require(Int(id.split(separator: "/").last ?? "")), try #require(row["name"] as? String),
+        try #require(row["floor"] as? Int)
+      )
+    }
+  }
+
+  @Test(
+    "a patch whose result breaks the model's rules is refused with the objects and properties, and changes nothing",
+    arguments: ["c.xml", "c.sqlgraph"])
+  func rules(_ store: String) throws {
+    let folder = try Folder()
+    #expect(try Command.run("convert", Command.company, folder(store)).code == 0)
+    let before = try Data(contentsOf: URL(filePath: folder(store)))
+    let all = try Self.departments()
+    let (first, second) = (all[0], all[1])
+    try Self.patch(
+      folder, Self.change(second.reference, "name", "\"\(second.name)\"", "\"\(first.name)\""),
+      Self.change(first.reference, "floor", "\(first.floor)", "999"))
+    for more in [[], ["--dry-run"], ["-o", "new.xml"]] {
+      let result = try Command.run(arguments: ["patch", store, "p.json"] + more, in: folder.path)
+      #expect(result.code == 1 && result.output.isEmpty, "\(result.output)")
+      #expect(
+        result.errors.contains("Department/\(first.reference).floor: 999 breaks the rule: at most 40")
+          && result.errors.contains("Department/\(second.reference).name: '\(first.name)' is also that of"),
+        "\(result.errors)")
+    }
+    #expect(try Data(contentsOf: URL(filePath: folder(store))) == before)
+    #expect(!folder.names.contains("new.xml"))
+    let json = try Command.run("patch", store, "p.json", "--json", in: folder.path)
+    let conflicts = try #require(try json.error()["conflicts"] as? [[String: Any]])
+    #expect(conflicts.compactMap { $0["property"] as? String }.sorted() == ["floor", "name"])
+  }
+
+  @Test("a required value that a patch removes is refused, too")
+  func requiredValue() throws {
+    let folder = try Folder()
+    let first = try Self.departments()[0]
+    try Self.patch(folder, Self.change(first.reference, "name", "\"\(first.name)\"", "null"))
+    let result = try Command.run("patch", Command.company, "p.json", "-o", "new.xml", in: folder.path)
+    #expect(result.code == 1 && result.errors.contains(".name: a value is needed"), "\(result.errors)")
+  }
+
+  @Test("a store that breaks a rule already can be patched; the same objects may go on breaking it, others not")
+  func invalidBefore() throws {
+    let folder = try Folder()
+    let first = try Self.departments()[0]
+    var text = try String(contentsOfFile: Command.company, encoding: .utf8)
+    let floor = "<attribute name=\"floor\" type=\"int16\">\(first.floor)</attribute>"
+    try #require(text.contains(floor))
+    text.replace(floor, with: floor.replacing(">\(first.floor)<", with: ">999<"), maxReplacements: 1)
+    try Data(text.utf8).write(to: URL(filePath: folder("c.xml")))
+    let check = try Command.run("check", "c.xml", in: folder.path)
+    #expect(check.code == 1 && check.output.contains("999 breaks the rule"), "\(check.output) \(check.errors)")
+    let wrong = try #require(
+      try Command.run(
+        "fetch", "c.xml", "--entity", "Department", "--where", "floor == 999", "--columns", "SELF", "--format", "csv",
+        in: folder.path
+      ).output.split(separator: "\n").last.flatMap { Int($0.split(separator: "/").last ?? "") })
+    try Self.patch(folder, Self.change(wrong, "floor", "999", "998"))
+    let patched = try Command.run("patch", "c.xml", "p.json", in: folder.path)
+    #expect(patched.code == 0, "\(patched.errors)")
+    let other = try #require(try Self.departments().first { $0.reference != wrong })
+    try Self.patch(folder, Self.change(other.reference, "floor", "\(other.floor)", "999"))
+    let refused = try Command.run("patch", "c.xml", "p.json", in: folder.path)
+    #expect(
+      refused.code == 1 && refused.errors.contains("Department/\(other.reference).floor")
+        && !refused.errors.contains("Department/\(wrong)"), "\(refused.errors)")
+  }
+
+  @Test("a property that a patch sets twice is refused as that, an attribute as well as a relationship")
+  func setTwice() throws {
+    let folder = try Folder()
+    let first = try Self.departments()[0]
+    try Self.patch(
+      folder, Self.change(first.reference, "floor", "\(first.floor)", "7"),
+      Self.change(first.reference, "floor", "\(first.floor)", "8"))
+    let result = try Command.run("patch", Command.company, "p.json", "-o", "new.xml", in: folder.path)
+    #expect(
+      result.code == 1 && result.errors.contains(".floor: the patch sets it twice, to 7 and to 8")
+        && !result.errors.contains("other end"), "\(result.errors)")
+  }
 }

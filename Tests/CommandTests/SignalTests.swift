@@ -78,6 +78,27 @@ import Testing
     }
   }
 
+  @Test("a signal during an import that writes a model and a report leaves the store and both, or nothing")
+  func importing() throws {
+    let folder = try Folder()
+    let rows = (1...3000).map { "\($0),a\n" }.joined()
+    try Data(("id,name\n" + rows).utf8).write(to: URL(filePath: folder("Item.csv")))
+    let work = folder("work")
+    for _ in 1...12 {
+      try FileManager.default.createDirectory(atPath: work, withIntermediateDirectories: false)
+      let running = try RunningCommand(
+        "import", folder("Item.csv"), "-o", work + "/s.xml", "--write-model", work + "/M.xcdatamodeld", "--report",
+        work + "/report.csv", temporaryFolder: folder.path)
+      // The moment at which the store is there.
+      while running.process.isRunning, access(work + "/s.xml", F_OK) != 0 {}
+      let code = running.end(SIGTERM)
+      #expect(code == 0 || code == 128 + SIGTERM)
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: work).sorted() == ["M.xcdatamodeld", "report.csv", "s.xml"])
+      try FileManager.default.removeItem(atPath: work)
+    }
+  }
+
   /// The names of a directory's files, and what is in them.
   private static func contents(of path: String) throws -> [String: Data] {
     let names = try FileManager.default.contentsOfDirectory(atPath: path)

@@ -249,4 +249,32 @@ import Testing
     use.end()
     #expect(!StagedItems.isListed(name))
   }
+
+  @Test("what is published together is published whole before a signal removes what is staged", arguments: [0, 1, 2])
+  func jointPublication(_ publishedBefore: Int) throws {
+    let folder = try Folder()
+    let stores = try (0..<3).map { Held(try Self.stage(folder("store\($0)"), "new", .file)) }
+    let names = Mutex<Set<String>?>(nil)
+    try JointPublication.run {
+      for store in stores.prefix(publishedBefore) { try store.commit() }
+      Thread.detachNewThread {
+        StagedItems.whileNothingMoves {
+          let found = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+          names.withLock { $0 = Set(found.filter { $0.hasPrefix("store") }) }
+          // A signal would end the process here.
+          usleep(100_000)
+        }
+      }
+      usleep(50_000)
+      for store in stores.dropFirst(publishedBefore) { try store.commit() }
+    }
+    while names.withLock({ $0 == nil }) { usleep(1000) }
+    #expect(names.withLock { $0 } == (publishedBefore == 0 ? [] : ["store0", "store1", "store2"]))
+  }
+
+  private final class Held {
+    private var store: StagedStore?
+    init(_ store: consuming StagedStore) { self.store = consume store }
+    func commit() throws { try store.take()?.commit() }
+  }
 }

@@ -279,4 +279,39 @@ import Testing
     let author = try find("Book", "author")
     #expect(author.valueCount == 4 && author.distinctCount == 2 && author.mean == nil)
   }
+
+  /// Persons whose names have to be unique and need three letters.
+  private static func unique(_ names: [String]) throws -> StoreSnapshot {
+    var person = EntityDescription(name: "Person", properties: [.attribute("name", .string)])
+    person.uniquenessConstraints = [["name"]]
+    let nodes = NodeTableBuilder(model: try ManagedObjectModel(ModelDescription(entities: [person])))
+    let entity = try #require(nodes.model.entity(named: "Person"))
+    for (index, name) in names.enumerated() {
+      try nodes.beginNode(entity: entity.index, reference: .integer(Int64(index + 1)))
+      try nodes.set(.string(name), slot: 0)
+    }
+    return StoreSnapshot(nodes: try nodes.finish(), metadata: StoreMetadata(storeType: "XML"))
+  }
+
+  @Test(
+    "objects that shared unique values may go on to share others; a new object among them may not",
+    arguments: [
+      (["Ann", "Ann", "Bob"], ["Cid", "Cid", "Bob"], []),
+      (["Ann", "Ann", "Bob"], ["Ann", "Ann", "Ann"], ["Person/3"]),
+      (["Ann", "Ann", "Bob"], ["Ann", "Bob", "Bob"], ["Person/3"]),
+      (["Ann", "Ann", "Bob", "Bob"], ["Ann", "Ann", "Ann", "Ann"], ["Person/3", "Person/4"]),
+      (["Ann", "Bob", "Cid"], ["Bob", "Ann", "Cid"], []),
+      (["Ann", "Bob"], ["Ann", "Bob", "Ann"], ["Person/3"]),
+    ] as [([String], [String], [String])])
+  func sharedBefore(_ old: [String], _ new: [String], _ refused: [String]) throws {
+    let (before, after) = (try Self.unique(old), try Self.unique(new))
+    let patch = try StorePatch(from: before, to: after)
+    guard !refused.isEmpty else {
+      #expect(Self.differences(try patch.apply(to: before), after) == [])
+      return
+    }
+    let error = try #require(throws: StorePatch.ConflictError.self) { _ = try patch.apply(to: before) }
+    #expect(error.conflicts.map(\.object?.description) == refused)
+    #expect(error.conflicts.allSatisfy { $0.property == "name" && $0.message.contains("must be unique") })
+  }
 }

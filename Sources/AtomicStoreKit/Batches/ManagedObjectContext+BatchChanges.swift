@@ -21,9 +21,11 @@ extension ManagedObjectContext {
     let assignments = request.propertiesToUpdate.sorted { ScalarString($0.key) < ScalarString($1.key) }
     var values: [[Any?]] = []
     values.reserveCapacity(objects.count)
+    // `now()` is one instant for all objects.
+    let now = Date()
     for object in objects {
       var row: [Any?] = []
-      for (key, source) in assignments { row.append(try object.batchValue(source, forKey: key)) }
+      for (key, source) in assignments { row.append(try object.batchValue(source, forKey: key, now: now)) }
       values.append(row)
     }
     for (object, row) in zip(objects, values) {
@@ -88,11 +90,13 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
   /// The new value of a property: the given one, or that of an expression, in the property's type.
-  final func batchValue(_ source: Any?, forKey key: String) throws(ManagedObjectError) -> Any? {
+  final func batchValue(_ source: Any?, forKey key: String, now: Date) throws(ManagedObjectError) -> Any? {
     let property = plan.properties[try number(of: key)]
     guard let expression = StoredValue.unwrapped(source) as? FetchExpression else { return source }
     let value: PredicateValue
-    do throws(PredicateEvaluationError) { value = try PredicateEvaluator(self).assignedValue(of: expression) } catch {
+    do throws(PredicateEvaluationError) {
+      value = try PredicateEvaluator(self, now: now).assignedValue(of: expression)
+    } catch {
       throw ManagedObjectError(error)
     }
     switch (property.kind, value) {

@@ -69,6 +69,12 @@ struct ReferenceLookup: Sendable {
     }
   }
 
+  /// Whether the text of a number is a string reference.
+  func hasText(of number: Int64) -> Bool {
+    guard columns != nil || !textNodes.isEmpty else { return false }
+    return self[.string(String(number))] != nil
+  }
+
   /// Moves the references of runs to the array, from which one can be removed.
   private mutating func takeRuns() {
     let all = runs.all

@@ -230,7 +230,8 @@ public protocol AtomicStore: Sendable {
   var writesDeferredValues: Bool { get }
 
   /// Returns a permanent reference for a new object, unique in its hierarchy. The default is the next integer that was
-  /// never used in this store. A format may derive the reference from the object's values instead (a natural key).
+  /// never used in this store, and is not the text of a string reference either. A format may derive the reference from
+  /// the object's values instead (a natural key).
   mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject
@@ -317,10 +318,8 @@ extension AtomicStore {
   public mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject {
-    let (next, overflow) = metadata.lastReference.addingReportingOverflow(1)
-    guard !overflow else { throw PersistentStoreError(.limitExceeded, "all integer references are used up") }
-    metadata.lastReference = next
-    return .integer(next)
+    metadata.lastReference = try nodes.nextIntegerReference(after: metadata.lastReference, entity: object.entity)
+    return .integer(metadata.lastReference)
   }
 
   public mutating func newCacheNode(

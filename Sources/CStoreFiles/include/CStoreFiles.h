@@ -41,6 +41,14 @@ void asf_begin_moving(void);
 /// Ends what the same thread began.
 void asf_end_moving(void);
 
+/// Begins to publish several things together. 0 if this thread has begun already; then it must not end it here.
+int asf_begin_joint(void);
+/// Notes that the first of them was published: it counts as being moved until asf_end_joint. Without asf_begin_joint, and
+/// after the first time, this does nothing.
+void asf_hold_joint(void);
+/// Ends what asf_begin_joint began.
+void asf_end_joint(void);
+
 /// Waits until no thread moves a store, and lets none begin to until asf_let_move.
 void asf_stop_moving(void);
 void asf_let_move(void);

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "4720d07d990a64100490ed86468cf70f039575922e4eadb92454add6ce832c5e"
+#define ASP_INTERFACE "e303f115ab71d3075335b03e585a941a0a030cbbc0655851d6a5d8feb7c200c6"

@@ -107,6 +107,7 @@ extension StoreConverter {
         .retry, "another process has saved to the database since it was read, so nothing was saved: do it again",
         at: StoreLocation(file: store.path))
     }
+    JointPublication.notePublished()
     if isVerified { return true }
     progress?(.verifying)
     let builder = NodeTableBuilder(model: writable.model, file: store.path)

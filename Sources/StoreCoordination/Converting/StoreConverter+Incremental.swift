@@ -84,12 +84,16 @@ extension StoreConverter {
     _ source: SourceGraph, at address: StoreAddress, _ type: any IncrementalStore.Type,
     _ fill: (String) throws -> Void
   ) throws {
-    guard address.isFile else { return try fill(address.full) }
+    guard address.isFile else {
+      try fill(address.full)
+      return JointPublication.notePublished()
+    }
     let place = try refuseTaken(address.full, sources: source.paths)
     // Other processes may have such a store open: it stays the file that it is.
     if place.holdsContent, try registry.incrementalType(nil, at: address.full).map({ $0 == type }) ?? false {
-      if !isDryRun { try fill(address.full) }
-      return
+      guard !isDryRun else { return }
+      try fill(address.full)
+      return JointPublication.notePublished()
     }
     let staged = try staged(source, at: address, place, fill)
     if !isDryRun { try staged.commit() }

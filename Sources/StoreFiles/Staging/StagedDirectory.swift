@@ -47,6 +47,7 @@ package final class StagedDirectory {
       try check(target)
       try replace(check)
     }
+    JointPublication.notePublished()
     try SystemCall.syncFolder(FilePathText.folder(target), of: target)
   }
 

@@ -68,6 +68,7 @@ extension StagedStore {
     }
     // Until now, a signal would not have removed what was replaced.
     if let keeper = replacement.keeper { StagedItems.add(keeper) }
+    JointPublication.notePublished()
     return PublishedStore(replacement, identity: identity)
   }
 

@@ -35,6 +35,8 @@ public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
   public var message: String
   /// Whether nothing fails because of it: a warning about the model, or about a derived attribute.
   public var isWarning = false
+  /// The rule that is broken, whatever the value is, where a property can break several.
+  var rule: String?
 
   public var description: String {
     let subject = (object.map(\.description) ?? "") + (property.map { object == nil ? $0 : "." + $0 } ?? "")

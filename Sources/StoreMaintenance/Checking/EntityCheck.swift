@@ -49,7 +49,7 @@ struct EntityCheck {
         list.add(
           CheckFinding(
             kind: .rule, object: object(row), property: slot.name, value: text,
-            message: "\(text) breaks the rule: \(violation.rule)"), kind: .rule)
+            message: "\(text) breaks the rule: \(violation.rule)", rule: violation.rule), kind: .rule)
       }
     }
   }
@@ -72,19 +72,18 @@ struct EntityCheck {
           CheckFinding(kind: .missing, object: object(row), property: slot.name, message: "an object is needed"),
           kind: .missing)
       } else if rule.minimumCount > 0 && count < rule.minimumCount {
-        add(
-          "\(count) object\(count == 1 ? "" : "s"), at least \(rule.minimumCount) are needed", slot, row, count, &list)
+        add(count, "at least \(rule.minimumCount) are needed", slot, row, &list)
       } else if rule.maximumCount > 0, count > rule.maximumCount {
-        add(
-          "\(count) object\(count == 1 ? "" : "s"), at most \(rule.maximumCount) are allowed", slot, row, count, &list)
+        add(count, "at most \(rule.maximumCount) are allowed", slot, row, &list)
       }
     }
   }
 
-  private func add(_ message: String, _ slot: Slot, _ row: Int, _ count: Int, _ list: inout FindingList) {
+  private func add(_ count: Int, _ rule: String, _ slot: Slot, _ row: Int, _ list: inout FindingList) {
     list.add(
-      CheckFinding(kind: .count, object: object(row), property: slot.name, value: "\(count)", message: message),
-      kind: .count)
+      CheckFinding(
+        kind: .count, object: object(row), property: slot.name, value: "\(count)",
+        message: "\(count) object\(count == 1 ? "" : "s"), \(rule)", rule: rule), kind: .count)
   }
 }
 

@@ -37,12 +37,16 @@ public struct StoreCheck: Sendable {
     public var counts: [CheckFinding.Kind: Int]
     /// How many objects were checked; nil where the store cannot be read.
     public var objectCount: Int?
+    /// Why the store could not be read, where that says nothing about what it holds: a file or a database cannot be
+    /// reached, is locked, does not exist, or reading it failed. Nil otherwise.
+    public var failure: PersistentStoreError?
 
     /// Whether nothing is wrong; warnings do not count.
     public var isSound: Bool { findings.allSatisfy(\.isWarning) }
   }
 
-  /// Checks the store at a path. A store that cannot be read has one finding, which says why.
+  /// Checks the store at a path. A store that cannot be read has one finding, which says why; ``Report/failure`` is the
+  /// error if the store itself may be sound.
   public func check(_ path: String) -> Report {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     coordinator.readsIncrementalStoresWhole = true
@@ -51,9 +55,20 @@ public struct StoreCheck: Sendable {
       return withExtendedLifetime(coordinator) { check(store, problems) }
     } catch {
       var list = FindingList(limit: maximumFindingCount)
-      list.add(CheckFinding(kind: .unreadable, message: error.description))
-      return report(list, nil)
+      return unreadable(error, &list)
     }
+  }
+
+  private func unreadable(_ error: PersistentStoreError, _ list: inout FindingList) -> Report {
+    list.add(CheckFinding(kind: .unreadable, message: error.description))
+    var report = report(list, nil)
+    switch error.code {
+    case .inputOutput, .noSpace, .locked, .retry, .unavailable, .timedOut, .notFound, .permissionDenied, .notAuthorised,
+      .cancelled:
+      report.failure = error
+    default: break
+    }
+    return report
   }
 
   /// Opens the store at a path whatever is wrong with its objects, and checks it.
@@ -81,8 +96,7 @@ public struct StoreCheck: Sendable {
       check(nodes, &list)
       return report(list, nodes.count)
     } catch {
-      list.add(CheckFinding(kind: .unreadable, message: error.description))
-      return report(list, nil)
+      return unreadable(error, &list)
     }
   }
 

@@ -39,7 +39,7 @@ struct GraphUnion {
         }
         var reference = object.reference
         if nodes.handle(for: reference, entity: own.index) != nil {
-          lastNumber = try lastNumber.nextReference()
+          lastNumber = try nodes.nextIntegerReference(after: lastNumber, entity: own.index)
           reference = .integer(lastNumber)
           renumbered[entity.name, default: 0] += 1
         }

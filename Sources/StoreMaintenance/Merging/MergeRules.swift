@@ -107,17 +107,6 @@ extension StoredValue {
   }
 }
 
-extension Int64 {
-  /// - Throws: `.limitExceeded` if the store has given out the greatest number.
-  func nextReference() throws(PersistentStoreError) -> Int64 {
-    let (next, overflow) = addingReportingOverflow(1)
-    guard !overflow else {
-      throw PersistentStoreError(.limitExceeded, "the store has given out its last reference, \(self)")
-    }
-    return next
-  }
-}
-
 extension Slot {
   /// Whether its value is computed from others, so that it can neither be in conflict nor be a change of its own.
   var isDerived: Bool { attribute?.derivationExpression != nil }

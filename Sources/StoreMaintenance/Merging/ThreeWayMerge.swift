@@ -62,7 +62,7 @@ struct ThreeWayMerge {
         var reference = object.reference
         if let taken = nodes.handle(for: reference, entity: own.index) {
           if isSame(taken, node, own) { continue }
-          lastNumber = try lastNumber.nextReference()
+          lastNumber = try nodes.nextIntegerReference(after: lastNumber, entity: own.index)
           reference = .integer(lastNumber)
           renumbered[entity.name, default: 0] += 1
         }

@@ -12,6 +12,18 @@ struct PatchApplication {
   private var gone: Set<ObjectReference> = []
   /// Those of them whose reference an object has that the patch inserts: it moved to another entity of the hierarchy.
   private var replaced: Set<ObjectReference> = []
+  /// What properties are changed to, to find those that are changed twice.
+  private var targets: [ChangedProperty: StoredValue] = [:]
+
+  private struct ChangedProperty: Hashable {
+    var object: ObjectReference
+    var name: ScalarString
+
+    init(_ object: ObjectReference, _ name: String) {
+      self.object = object
+      self.name = ScalarString(name)
+    }
+  }
 
   init(_ snapshot: StoreSnapshot) {
     nodes = snapshot.nodes
@@ -35,6 +47,8 @@ struct PatchApplication {
     nodes = try nodes.canonical()
     try DerivedAttributes(nodes.model).update(&nodes, since: old, time: Date())
     for change in changes { verify(change) }
+    try stop()
+    if changes.contains(where: concernsObjects) { conflicts = PatchViolations(from: old, to: nodes).conflicts() }
     try stop()
     metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
     return StoreSnapshot(nodes: nodes, metadata: metadata)
@@ -65,10 +79,11 @@ struct PatchApplication {
           ?? (slot.isToMany ? .toMany([]) : .null)
         compare(slot, of: node, object, expected: expected)
       }
-    case .changed(let object, let property, let old, _):
+    case .changed(let object, let property, let old, let new):
       guard let node = node(object) else { return }
       guard let slot = slot(property, nodes.model.entity(at: node.entity), object) else { return }
       compare(slot, of: node, object, expected: old)
+      checkTarget(slot, object, new)
     case .metadata(let key, let path, let old, _):
       let found = Self.entry(metadata.entries, [key] + path)
       guard found != old else { return }
@@ -92,7 +107,22 @@ struct PatchApplication {
       guard gone.contains(other) else { return add(object, nil, "the reference is that of \(other) already") }
       replaced.insert(other)
     }
-    for (name, _) in values { _ = slot(name, entity, object) }
+    for (name, value) in values {
+      if let slot = slot(name, entity, object) { checkTarget(slot, object, value) }
+    }
+  }
+
+  /// Notes that the patch sets a property to two values: only one of them could last.
+  private mutating func checkTarget(_ slot: Slot, _ object: ObjectReference, _ value: StoredValue) {
+    let property = ChangedProperty(object, slot.name)
+    guard let other = targets[property] else {
+      targets[property] = value
+      return
+    }
+    guard !Self.same(other, value, slot) else { return }
+    add(
+      object, slot.name,
+      "the patch sets it twice, to \(GraphComparison.text(other)) and to \(GraphComparison.text(value))")
   }
 
   private mutating func node(_ object: ObjectReference) -> NodeHandle? {
@@ -187,15 +217,9 @@ struct PatchApplication {
   /// Checks that the patch says what becomes of each reference to an object that it replaces.
   private mutating func checkReplaced(_ changes: [PatchChange]) {
     guard !replaced.isEmpty else { return }
-    struct Property: Hashable {
-      var object: ObjectReference
-      var name: ScalarString
-    }
-    var changed: Set<Property> = []
-    for case .changed(let object, let property, _, _) in changes {
-      changed.insert(Property(object: object, name: ScalarString(property)))
-    }
-    checkReferences(to: replaced) { changed.contains(Property(object: $0, name: ScalarString($1))) }
+    var changed: Set<ChangedProperty> = []
+    for case .changed(let object, let property, _, _) in changes { changed.insert(ChangedProperty(object, property)) }
+    checkReferences(to: replaced) { changed.contains(ChangedProperty($0, $1)) }
   }
 
   /// Notes references to objects that the patch deletes, from objects that stay.
@@ -220,6 +244,10 @@ struct PatchApplication {
         }
       }
     }
+  }
+
+  private func concernsObjects(_ change: PatchChange) -> Bool {
+    if case .metadata = change { false } else { true }
   }
 
   private func concernsRelationships(_ change: PatchChange) -> Bool {

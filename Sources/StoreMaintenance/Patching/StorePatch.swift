@@ -88,8 +88,9 @@ public struct StorePatch: Sendable {
   /// Applies the patch to a graph.
   ///
   /// - Returns: The changed graph. To-many relationships follow from their to-one inverses.
-  /// - Throws: ``ConflictError`` with everything that does not fit, found in one pass; `PersistentStoreError` for
-  ///   values that the model does not allow.
+  /// - Throws: ``ConflictError`` with everything that does not fit, found in one pass, or otherwise with everything in
+  ///   the result that breaks a rule or uniqueness constraint of the model which the graph did not break in the same
+  ///   objects before; `PersistentStoreError` for values that are not of the property's type.
   public func apply(to snapshot: StoreSnapshot) throws -> StoreSnapshot {
     var application = PatchApplication(snapshot)
     return try application.run(changes)

@@ -63,4 +63,18 @@ extension FetchExpression {
     var checker = PredicateChecker(entity.model, isStrict: isStrict)
     _ = try checker.wholeKind(of: self, .object(entity))
   }
+
+  /// What the values of an expression are for an entity's objects, if nothing can be in their order: several values, or
+  /// objects. Nil if there is an order, or for a key that does not exist.
+  package func valuesWithoutOrder(of entity: Entity) -> String? {
+    var checker = PredicateChecker(entity.model, isStrict: false)
+    switch try? checker.wholeKind(of: self, .object(entity)) {
+    case .list?: return "several values"
+    case .object?:
+      // An object's own ID is looked at when it is sorted.
+      if case .keyPath(let path) = self, ["self", "SELF", "objectID"].contains(path.last) { return nil }
+      return "an object, which has no order"
+    default: return nil
+    }
+  }
 }

@@ -1,4 +1,5 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
+package import FoundationEssentials
 import StoreCodecs
 
 /// Strings in predicates that are dates.
@@ -30,6 +31,13 @@ enum PredicateDate {
   /// Whether a literal is a string that is a date.
   static func isDate(_ literal: FetchExpression) -> Bool {
     if case .constant(.string(let text)) = literal { DateText.date(text) != nil } else { false }
+  }
+}
+
+extension FetchExpression {
+  /// The date that a literal stands for where a date is expected; nil for anything else.
+  package var dateOfLiteral: Date? {
+    if case .value(.date(let date))? = PredicateDate.converted(self) { date } else { nil }
   }
 }
 
