@@ -260,6 +260,22 @@ import Testing
     }
   }
 
+  @Test("distinct rows have one null, whether the value or the object that has it is missing")
+  func distinctNulls() throws {
+    let stack = try Stack(model: try Self.model())
+    let empty = try stack.insert("Thing", [:])
+    try empty.setValue(empty, forKey: "next")
+    _ = try stack.insert("Thing", [:])
+    try stack.context.save()
+    let reopened = try stack.reopened()
+    for (name, _) in Self.types {
+      var request = FetchRequest<ManagedObject>(entityName: "Thing")
+      request.propertiesToFetch = [FetchColumn("a", .keyPath(["next", name])), FetchColumn(keyPath: name)]
+      request.returnsDistinctResults = true
+      #expect(try reopened.context.fetchRows(request).count == 1, "\(name)")
+    }
+  }
+
   @Test("rows cannot be sorted by what is not a column, or by objects and lists")
   func rowSortErrors() throws {
     var generator = SeededGenerator(seed: 9)
