@@ -260,6 +260,40 @@ import Testing
     }
   }
 
+  @Test("distinct rows have one null, whether the value or the object that has it is missing")
+  func distinctNulls() throws {
+    let stack = try Stack(model: try Self.model())
+    let empty = try stack.insert("Thing", [:])
+    try empty.setValue(empty, forKey: "next")
+    _ = try stack.insert("Thing", [:])
+    try stack.context.save()
+    let reopened = try stack.reopened()
+    for (name, _) in Self.types {
+      var request = FetchRequest<ManagedObject>(entityName: "Thing")
+      request.propertiesToFetch = [FetchColumn("a", .keyPath(["next", name])), FetchColumn(keyPath: name)]
+      request.returnsDistinctResults = true
+      #expect(try reopened.context.fetchRows(request).count == 1, "\(name)")
+    }
+  }
+
+  @Test("a date that is not-a-number comes before all others in minima and maxima")
+  func datesThatAreNotANumber() throws {
+    let stack = try Stack(model: try Self.model())
+    for seconds in [1, Double.nan, 2] {
+      _ = try stack.insert("Thing", ["day": Date(timeIntervalSinceReferenceDate: seconds)])
+    }
+    try stack.context.save()
+    var request = FetchRequest<ManagedObject>(entityName: "Thing")
+    request.propertiesToFetch = [try FetchColumn(format: "max:(day)"), try FetchColumn(format: "min:(day)")]
+    let values = try #require(try stack.reopened().context.fetchRows(request).first?.values)
+    #expect(values.first == .value(.date(Date(timeIntervalSinceReferenceDate: 2))))
+    guard case .value(.date(let least)) = values[1] else {
+      Issue.record("\(values)")
+      return
+    }
+    #expect(least.timeIntervalSinceReferenceDate.isNaN)
+  }
+
   @Test("rows cannot be sorted by what is not a column, or by objects and lists")
   func rowSortErrors() throws {
     var generator = SeededGenerator(seed: 9)

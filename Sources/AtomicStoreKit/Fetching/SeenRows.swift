@@ -13,8 +13,14 @@ struct SeenRows {
     _ cells: UnsafeBufferPointer<RowCell>, _ values: @autoclosure () -> [FetchedRow.Value]
   ) -> Bool {
     key.removeAll(keepingCapacity: true)
-    for cell in cells {
-      guard append(cell) else { return others.insert(values()).inserted }
+    var made: [FetchedRow.Value]?
+    for (index, cell) in cells.enumerated() {
+      if append(cell) { continue }
+      let values = made ?? values()
+      // A null in a column of this kind is the same as where a path ends before it.
+      guard case .other = cell, values[index].isNull else { return others.insert(values).inserted }
+      made = values
+      key.append(0)
     }
     return keys.insert(key).inserted
   }

@@ -52,13 +52,24 @@ package enum NumberOrder {
   /// The order of two numbers of which at least one is not-a-number, as sorting has it: before all others. Nil for
   /// other values.
   package static func orderOfNotANumber(_ one: StoredValue, _ other: StoredValue) -> Int? {
-    guard let x = Number(one), let y = Number(other) else { return nil }
-    switch (x.isNotANumber, y.isNotANumber) {
+    switch (one, other) {
+    case (.date, .date): break
+    case (.date, _), (_, .date): return nil
+    default: break
+    }
+    switch (isNotANumber(one), isNotANumber(other)) {
+    case (nil, _), (_, nil): return nil
     case (true, true): return 0
     case (true, false): return -1
     case (false, true): return 1
     case (false, false): return nil
     }
+  }
+
+  /// Whether a number, or a date's number of seconds, is not-a-number; nil for other values.
+  private static func isNotANumber(_ value: StoredValue) -> Bool? {
+    if case .date(let date) = value { return date.timeIntervalSinceReferenceDate.isNaN }
+    return Number(value)?.isNotANumber
   }
 
   private static func order(_ x: DecimalNumber, _ y: DecimalNumber) -> Int? {
