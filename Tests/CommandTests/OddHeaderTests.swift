@@ -33,7 +33,8 @@ import Testing
       let all = try rows()
       #expect(all.count == 4 && all[0].contains("@timestamp") && all[0].contains("@host"), "\(all)")
       #expect(try rows("--columns", "@host", "--sort", "@timestamp").dropFirst() == ["a", "b", "b"])
-      #expect(try rows("--columns", "@host", "--where", "@timestamp > '15'", "--sort", "-@timestamp").dropFirst()
+      #expect(
+        try rows("--columns", "@host", "--where", "@timestamp > '15'", "--sort", "-@timestamp").dropFirst()
           == ["b", "b"])
       #expect(
         try rows("--group", "@host", "--columns", "@host,@count,max:(@timestamp) AS last", "--sort", "@host")
