@@ -31,7 +31,7 @@ import Testing
 
   @Test(
     "check ends with the exit code that dump has where a store cannot be reached or read, and finds nothing in it",
-    arguments: [("postgresql://127.0.0.1:1/none", 69), ("unreadable.sqlgraph", 74)] as [(String, Int32)])
+    arguments: [("postgresql://127.0.0.1:1/none", 69), ("unreadable.sqlgraph", 73)] as [(String, Int32)])
   func checking(_ store: String, _ exitCode: Int32) throws {
     let folder = try Folder()
     #expect(try Command.run("convert", Command.company, "unreadable.sqlgraph", in: folder.path).code == 0)

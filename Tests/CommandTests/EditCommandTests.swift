@@ -362,7 +362,7 @@ import Testing
       set -e
       "$0" import Item.csv -o i.xml
       "$0" set i.xml --entity Item "a=now()" "b=now()"
-      "$0" fetch i.xml --entity Item --where "a == b" --columns a --distinct --format csv --json
+      "$0" fetch i.xml --entity Item --where "a == b" --columns a --distinct --json
       """, in: folder.path)
     #expect(result.code == 0, "\(result.errors)")
     #expect((try result.json() as? [Any])?.count == 1, "\(result.output)")

@@ -185,10 +185,9 @@ import Testing
       "--json")
     let rows = try #require(try found.json() as? [[String: Any]])
     return try rows.map { row in
-      let id = try #require(row["SELF"] as? String)
+      let id = try #require(row["SELF"] as? [String: Any])
       return (
-        try #require(Int(id.split(separator: "/").last ?? "")), try #require(row["name"] as? String),
-        try #require(row["floor"] as? Int)
+        try #require(id["reference"] as? Int), try #require(row["name"] as? String), try #require(row["floor"] as? Int)
       )
     }
   }

@@ -123,6 +123,7 @@ struct CSVReaderTests {
     for _ in 0..<3000 {
       var expected: [[String?]] = []
       var text = ""
+      let ending = ["\n", "\r", "\r\n"].randomElement(using: &generator) ?? "\n"
       for _ in 0..<Int.random(in: 1...3, using: &generator) {
         let record = (0..<Int.random(in: 1...6, using: &generator)).map { _ in
           let isPlain = Bool.random(using: &generator)
@@ -131,7 +132,7 @@ struct CSVReaderTests {
           }.joined()
         }
         expected.append(record.map { $0.isEmpty ? nil : $0 })
-        text += record.joined(separator: delimiter) + (["\n", "\r", "\r\n"].randomElement(using: &generator) ?? "\n")
+        text += record.joined(separator: delimiter) + ending
       }
       #expect(
         try read(text, CSVDialect(delimiter: try #require(delimiter.utf8.first))) == expected,

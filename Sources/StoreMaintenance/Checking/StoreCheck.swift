@@ -63,8 +63,9 @@ public struct StoreCheck: Sendable {
     list.add(CheckFinding(kind: .unreadable, message: error.description))
     var report = report(list, nil)
     switch error.code {
+    // SQLite cannot open a file: `.cannotCreate`.
     case .inputOutput, .noSpace, .locked, .retry, .unavailable, .timedOut, .notFound, .permissionDenied, .notAuthorised,
-      .cancelled:
+      .cannotCreate, .cancelled:
       report.failure = error
     default: break
     }
