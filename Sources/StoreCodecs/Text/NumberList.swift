@@ -23,7 +23,10 @@ public final class NumberList {
   /// Reads numbers as ``ExactText/leadingNumber(_:_:)`` does, with one space between two of them, and replaces the ones
   /// before.
   ///
-  /// - Parameter mark: A byte that each number has before it, as `z` in `z7 z8`; nil for none.
+  /// - Parameters:
+  ///   - text: The first byte of the list.
+  ///   - length: Its number of bytes.
+  ///   - mark: A byte that each number has before it, as `z` in `z7 z8`; nil for none.
   /// - Returns: The offset of the first text that is not such a number; the length of the text if there is none.
   public func read(_ text: UnsafePointer<UInt8>, length: Int, mark: UInt8? = nil) -> Int {
     let width = mark == nil ? 0 : 1
