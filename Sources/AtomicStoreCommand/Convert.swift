@@ -184,7 +184,8 @@ struct Convert: ParsableCommand {
       defer { try? coordinator.remove(store) }
       let report =
         target == "-" ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
-      MemoryUntilExit.keep(store.nodes)
+      // Of many stores, each is released before the next one.
+      if !fleet.isUsed { MemoryUntilExit.keep(store.nodes) }
       return report
     }
   }

@@ -40,6 +40,9 @@ extension SQLStore {
         return (StoreSaveAnswer.saved(versions: work.versions), work.number)
       }
       lastSaved = HistoryToken(number)
+      for object in changes.inserted {
+        if case .string? = object.reference { rootsWithTexts.insert(schema.model.entity(at: object.entity).root.index) }
+      }
       return answer
     } catch {
       // A unique value that another process took meanwhile is found when the objects are read again.

@@ -17,7 +17,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
   var lastSaved: HistoryToken?
   /// References that were taken from the store and not given to objects yet, by root entity.
   var spare: [Int: ClosedRange<Int64>] = [:]
-  /// The root entities of hierarchies that had string references when references were taken.
+  /// The root entities of hierarchies that are known to have string references.
   var rootsWithTexts: Set<Int> = []
   /// The greatest reference that was taken from the store, by root entity: no other is greater than the table of keys
   /// says.
@@ -268,6 +268,20 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
     let root = try ready().model.entity(at: entity).root.index
     var result: [ReferenceObject] = []
+    // Numbers that print like a string reference of the hierarchy are passed over. There may be a million in a row, as
+    // after an import of such keys, so twice as many are taken each time; those that are not needed stay unused.
+    var asked = count
+    while result.count < count {
+      let taken = try takeNumbers(asked, root: root)
+      result += try rootsWithTexts.contains(root) ? withoutTexts(taken, root: root) : taken
+      asked = min(asked * 2, 1 << 16)
+    }
+    return Array(result.prefix(count))
+  }
+
+  /// Takes numbers for new objects, in ascending order.
+  private mutating func takeNumbers(_ count: Int, root: Int) throws(PersistentStoreError) -> [ReferenceObject] {
+    var result: [ReferenceObject] = []
     result.reserveCapacity(count)
     if let left = spare[root] {
       let taken = left.prefix(count)
@@ -275,7 +289,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
       spare[root] = left.count > count ? (left.lowerBound + Int64(count))...left.upperBound : nil
     }
     let missing = count - result.count
-    guard missing > 0 else { return try withoutTexts(result, entity: entity, root: root) }
+    guard missing > 0 else { return result }
     // Single objects take a block: the next ones need no transaction.
     let block = Int64(max(missing, 64))
     let last = try reserve(block, root: root)
@@ -287,18 +301,15 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     let first = before + 1
     for number in first..<(first + Int64(missing)) { result.append(.integer(number)) }
     if Int64(missing) < block { spare[root] = (first + Int64(missing))...last }
-    return try withoutTexts(result, entity: entity, root: root)
+    return result
   }
 
-  /// Replaces numbers that print like a string reference of the hierarchy by other ones.
-  private mutating func withoutTexts(
-    _ numbers: [ReferenceObject], entity: Int, root: Int
+  /// The numbers that do not print like a string reference of the hierarchy.
+  private func withoutTexts(
+    _ numbers: [ReferenceObject], root: Int
   ) throws(PersistentStoreError) -> [ReferenceObject] {
-    guard rootsWithTexts.contains(root) else { return numbers }
     let taken = try self.numbers(numbers.map { .string($0.description) }, root: root, ready())
-    guard !taken.isEmpty else { return numbers }
-    let left = numbers.filter { taken[.string($0.description)] == nil }
-    return left + (try newReferences(numbers.count - left.count, entity: entity))
+    return taken.isEmpty ? numbers : numbers.filter { taken[.string($0.description)] == nil }
   }
 
   /// Takes numbers for new objects. Returns the last of them.

@@ -8,7 +8,8 @@ import Testing
 @Suite("Mentioned texts") struct TextMentionTests {
   private static func add(_ text: String, _ mentions: inout TextMentions) -> Int {
     var text = text
-    return text.withUTF8 { mentions.add($0) }
+    var growth = 0
+    return text.withUTF8 { mentions.add($0, growth: &growth) } ?? -1
   }
 
   /// Texts of all lengths around those of keys, also such that differ in their last byte, in a zero or in length only.
@@ -37,7 +38,8 @@ import Testing
       }
       let before = whole.count
       let added = part.count
-      whole.append(&part)
+      let isAppended = whole.append(&part)
+      #expect(isAppended)
       #expect(whole.count == before + added && part.count == 0)
     }
     for (mention, text) in all.enumerated() where mention % 7 == 0 { #expect(whole[mention] == text) }
@@ -91,7 +93,8 @@ import Testing
     let isResolved = mentions.resolve(jobs: 1)
     #expect(isEmpty && isResolved && mentions.node(of: 0) == nil)
     var other = TextMentions()
-    mentions.append(&other)
+    let isAppended = mentions.append(&other)
+    #expect(isAppended)
     #expect(mentions.count == 1)
   }
 }

@@ -27,4 +27,27 @@ import Testing
     }
     #expect(ends == [true, false], "no limit was near the need")
   }
+
+  @Test("a load of references that are texts is complete or ends with an error, wherever memory ends")
+  func references() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "limits-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let rows = (0..<100_000).map { "the text of reference \($0),\($0)\n" }.joined()
+    try Data(("id,number\n" + rows).utf8).write(to: folder.appending(path: "Node.csv"))
+    let made = try Command.run("convert", "Node.csv", "nodes.xml", "--read-option", "key=id", in: folder.path)
+    try #require(made.code == 0, "\(made.errors)")
+    var ends: Set<Int32> = []
+    for limit in stride(from: 140_000, through: 300_000, by: 8_000) {
+      let result = try Command.run(
+        arguments: [], in: folder.path,
+        shell: "ulimit -v \(limit); \"$0\" convert nodes.xml result.plist --force --jobs 1")
+      ends.insert(result.code)
+      guard result.code != 0 else { continue }
+      #expect(
+        result.code == 65 && result.errors.contains("memory"), "\(limit) kilobytes: \(result.errors.prefix(300))"
+      )
+    }
+    #expect(ends == [0, 65], "no limit was near the need")
+  }
 }

@@ -352,6 +352,26 @@ import Testing
     #expect(all.count == 6 && Set(all).count == 6, "\(found.output)")
   }
 
+  @Test(
+    "a new object gets a number after tens of thousands that are the text of a reference",
+    arguments: ["agents.xml", "agents.csvstore", "agents.sqlgraph"])
+  func newReferenceAfterTexts(_ store: String) throws {
+    let folder = try Folder()
+    let keys = ["007"] + (1...40_000).map { "\($0)" }
+    try Data(("id,name\n" + keys.map { "\($0),a\n" }.joined()).utf8).write(to: URL(filePath: folder("Agent.csv")))
+    for line in [
+      "import Agent.csv -o agents.xml", "convert agents.xml \(store == "agents.xml" ? "other.plist" : store)",
+      "insert \(store) --entity Agent name:=R", "insert \(store) --entity Agent name:=S",
+    ] {
+      let result = try Command.shell("\"$0\" \(line)", in: folder.path)
+      #expect(result.code == 0, "\(line): \(result.errors)")
+    }
+    let found = try Command.run(
+      "fetch", store, "--entity", "Agent", "--columns", "SELF", "--format", "csv", in: folder.path)
+    let all = found.output.split(separator: "\n").dropFirst()
+    #expect(all.count == 40_003 && Set(all).count == 40_003)
+  }
+
   @Test("now() is one instant for all objects and all assignments of a command")
   func oneInstant() throws {
     let folder = try Folder()

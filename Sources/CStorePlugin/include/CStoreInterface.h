@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "e303f115ab71d3075335b03e585a941a0a030cbbc0655851d6a5d8feb7c200c6"
+#define ASP_INTERFACE "f2fecb20fd5a0c8eb9e63e02a8264dbe2be946fe909106af08a8f7cf8c343b86"

@@ -114,7 +114,7 @@ extension StoreConverter {
       try staged.files.file(discarding: ["-shm"]) { path in
         do {
           try fill(path)
-          // What the file lacks is in the log if there was no space to move it when the database was closed.
+          // SQLite moves the log into the file when it closes a database, and says nothing if the disk is too full.
           if try StorePath.inspect(path + "-wal").holdsContent {
             throw PersistentStoreError(
               .noSpace, "the database's log could not be moved into its file: is there enough space?",

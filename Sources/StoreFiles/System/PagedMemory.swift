@@ -18,9 +18,11 @@ package enum PagedMemory {
   /// As ``resized(_:to:)`` for code that cannot throw.
   ///
   /// Ends the program if there is not enough memory, as Swift's own allocation does: the contents would be lost
-  /// otherwise. No content of a file alone leads here: a load counts the memory of columns and references against
-  /// `maximumMemory`, which the size of the file bounds, and calls ``hasRoom(for:)`` before columns grow; both throw.
-  /// What is left is a system without memory for a small block, or for one that was there when the load asked.
+  /// otherwise. No file leads here. Where the size depends on one, the caller has asked ``hasRoom(for:)`` before and
+  /// thrown if there was none: columns before they grow, and the tables that find references. The bytes of files and
+  /// the texts of references are not allocated here, but by ``resized(_:to:)``, and throw. What is left are blocks of a
+  /// few bytes, copies of arrays that are in memory already, edits of objects, and memory that another thread took
+  /// since.
   package static func required(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer {
     guard let memory = resized(block, to: bytes) else { preconditionFailure("not enough memory for \(bytes) bytes") }
     return memory

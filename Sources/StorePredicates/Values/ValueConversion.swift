@@ -203,18 +203,20 @@ package struct ValueConversion {
 
   /// The double whose shortest text is the number.
   private static func double(_ number: DecimalNumber) -> Double? {
-    guard let value = ExactText.double(Array(number.description.utf8).span) else { return nil }
-    let writer = ByteWriter()
-    writer.append(double: value)
-    guard let back = DecimalNumber(String(decoding: writer.takeBytes(), as: UTF8.self)) else { return nil }
-    return back == number ? value : nil
+    value(of: number, ExactText.double) { $0.append(double: $1) }
   }
 
   /// The float whose shortest text is the number.
   private static func float(_ number: DecimalNumber) -> Float? {
-    guard let value = ExactText.float(Array(number.description.utf8).span) else { return nil }
+    value(of: number, ExactText.float) { $0.append(float: $1) }
+  }
+
+  private static func value<Value>(
+    of number: DecimalNumber, _ read: (Span<UInt8>) -> Value?, _ write: (ByteWriter, Value) -> Void
+  ) -> Value? {
+    guard let value = read(Array(number.description.utf8).span) else { return nil }
     let writer = ByteWriter()
-    writer.append(float: value)
+    write(writer, value)
     guard let back = DecimalNumber(String(decoding: writer.takeBytes(), as: UTF8.self)) else { return nil }
     return back == number ? value : nil
   }

@@ -83,7 +83,7 @@ extension NodeTableBuilder {
     listed.append(contentsOf: part.listed)
     for root in tables.indices where part.texts[root].count > 0 {
       room -= part.texts[root].byteCount
-      texts[root].append(&part.texts[root])
+      if !texts[root].append(&part.texts[root]) { isOutOfMemory = true }
     }
     return result
   }

@@ -76,6 +76,7 @@ extension NodeTableBuilder {
   func take(_ bytes: Int, at location: @autoclosure () -> StoreLocation? = nil) throws(PersistentStoreError) {
     room -= bytes
     guard room < 0 else { return }
+    if isOutOfMemory { throw Self.outOfMemory("references", at: location() ?? self.location()) }
     throw limits.memoryExceeded(at: location() ?? self.location())
   }
 
@@ -84,9 +85,11 @@ extension NodeTableBuilder {
     _ bytes: Int, at location: @autoclosure () -> StoreLocation? = nil
   ) throws(PersistentStoreError) {
     guard !PagedMemory.hasRoom(for: bytes) else { return }
-    throw PersistentStoreError(
-      .limitExceeded, "the system does not have enough memory: a column needs \(bytes) bytes",
-      at: location() ?? self.location())
+    throw Self.outOfMemory("a column of \(bytes) bytes", at: location() ?? self.location())
+  }
+
+  static func outOfMemory(_ what: String, at location: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(.limitExceeded, "the system does not have enough memory for \(what)", at: location)
   }
 
   /// - Throws: `.invalidValue` for an abstract entity, `.limitExceeded` for too many rows.

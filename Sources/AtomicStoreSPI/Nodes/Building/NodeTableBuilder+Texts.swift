@@ -36,7 +36,14 @@ extension NodeTableBuilder {
     var growth = 0
     let mention = texts[root].add(text, growth: &growth)
     if growth > 0 { room -= growth }
-    return mention
+    return mention ?? noteLackOfMemory()
+  }
+
+  /// The load goes on with another mention until the next ``take(_:at:)``, or ``finish()``, which throw.
+  @inline(never) private func noteLackOfMemory() -> Int {
+    isOutOfMemory = true
+    room = -1
+    return 0
   }
 
   /// Notes the string reference of a row.

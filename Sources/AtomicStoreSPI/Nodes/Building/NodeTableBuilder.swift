@@ -96,6 +96,8 @@ public final class NodeTableBuilder {
   var progress: Progress
   /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
+  /// Whether the system did not have enough memory for the text of a reference: then the load fails.
+  var isOutOfMemory = false
   /// A graph whose columns are shared where the file has the same; nil if there is none.
   var known: Known?
   /// The store's model if ``model`` is a part of it; nil if everything is read.

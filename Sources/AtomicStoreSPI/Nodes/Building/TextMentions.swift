@@ -18,16 +18,10 @@ package struct TextMentions: @unchecked Sendable {
   /// The size of the memory for mentions and their texts.
   var byteCount: Int { header?.pointee.byteCount ?? 0 }
 
-  /// Adds a mention, and returns which one it is.
-  package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
-    var growth = 0
-    return add(text, growth: &growth)
-  }
-
-  /// Adds a mention, and returns which one it is.
+  /// Adds a mention, and returns which one it is; nil if the system does not have enough memory.
   ///
   /// - Parameter growth: Is increased by the bytes by which the memory grew.
-  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>, growth: inout Int) -> Int {
+  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>, growth: inout Int) -> Int? {
     let header = header ?? makeMemory()
     let before = header.pointee.byteCount
     let mention = header.pointee.add(text)
@@ -42,16 +36,18 @@ package struct TextMentions: @unchecked Sendable {
     return made.header
   }
 
-  /// Adds all mentions of others, which are gone then, in their order, after those that are here.
-  package mutating func append(_ others: inout TextMentions) {
-    guard let other = others.memory else { return }
+  /// Adds all mentions of others, which are gone then, in their order, after those that are here. Returns false, with
+  /// nothing added, if the system does not have enough memory.
+  mutating func append(_ others: inout TextMentions) -> Bool {
+    guard let other = others.memory else { return true }
     if let header {
-      header.pointee.append(other.header.pointee)
+      guard header.pointee.append(other.header.pointee) else { return false }
     } else {
       memory = other
       header = other.header
     }
     others = TextMentions()
+    return true
   }
 
   /// Calls `body` with the bytes of a mention, which are valid inside `body` only.
@@ -127,52 +123,56 @@ extension MentionMemory.Header {
     PagedMemory.required(memory, to: bytes)
   }
 
-  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int {
+  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
     let mention = count
-    if mention == capacity { reserveKeys(mention + 1) }
-    let key = text.count <= MentionKey.greatestShort ? MentionKey(short: text) : addLong(text)
+    if mention == capacity, !reserveKeys(mention + 1) { return nil }
+    guard let key = text.count <= MentionKey.greatestShort ? MentionKey(short: text) : addLong(text) else { return nil }
     (keys + mention).initialize(to: key)
     count = mention + 1
     return mention
   }
 
-  @inline(never) private mutating func addLong(_ text: UnsafeBufferPointer<UInt8>) -> MentionKey {
+  @inline(never) private mutating func addLong(_ text: UnsafeBufferPointer<UInt8>) -> MentionKey? {
     let offset = longCount
-    reserveLong(8 + text.count)
+    guard reserveLong(8 + text.count) else { return nil }
     (long + offset).storeBytes(of: UInt64(truncatingIfNeeded: text.count), as: UInt64.self)
     if let base = text.baseAddress { (long + offset + 8).copyMemory(from: base, byteCount: text.count) }
     longCount = offset + 8 + text.count
     return MentionKey(long: text, offset: offset)
   }
 
-  @inline(never) private mutating func reserveKeys(_ needed: Int) {
-    guard needed > capacity else { return }
+  @inline(never) private mutating func reserveKeys(_ needed: Int) -> Bool {
+    guard needed > capacity else { return true }
     let larger = max(needed, capacity * 2, 16)
-    keys = Self.resized(keys, larger * MemoryLayout<MentionKey>.stride).assumingMemoryBound(to: MentionKey.self)
+    guard let memory = PagedMemory.resized(keys, to: larger * MemoryLayout<MentionKey>.stride) else { return false }
+    keys = memory.assumingMemoryBound(to: MentionKey.self)
     capacity = larger
+    return true
   }
 
-  private mutating func reserveLong(_ more: Int) {
+  private mutating func reserveLong(_ more: Int) -> Bool {
     let needed = longCount + more
-    guard needed > longCapacity else { return }
+    guard needed > longCapacity else { return true }
     let larger = max(needed, longCapacity * 2, 256)
-    long = Self.resized(long, larger)
+    guard let memory = PagedMemory.resized(long, to: larger) else { return false }
+    long = memory
     longCapacity = larger
+    return true
   }
 
-  fileprivate mutating func append(_ other: Self) {
+  fileprivate mutating func append(_ other: Self) -> Bool {
     let distance = longCount
-    reserveKeys(count + other.count)
+    guard reserveKeys(count + other.count), reserveLong(other.longCount) else { return false }
     let end = keys + count
     if other.longCount == 0 {
       end.initialize(from: other.keys, count: other.count)
     } else {
       for index in 0..<other.count { (end + index).initialize(to: other.keys[index].moved(by: distance)) }
-      reserveLong(other.longCount)
       (long + distance).copyMemory(from: other.long, byteCount: other.longCount)
       longCount += other.longCount
     }
     count += other.count
+    return true
   }
 
   mutating func define(_ mention: Int, _ node: UInt64) -> Bool {
