@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <sched.h>
@@ -169,6 +170,18 @@ int asf_unnamed_file(const char *folder) { return open(folder, O_TMPFILE | O_RDW
 void asf_begin_writing(int descriptor, int64_t offset, int64_t length) {
   // Not waited for, and what may go wrong is for fsync to say.
   sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE);
+}
+
+void asf_reserve(int descriptor, int64_t offset, int64_t length) {
+  // Many file systems cannot, and it is for the write to say that there is no space. The file's size stays: what is
+  // appended goes to its end.
+  fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length);
+}
+
+void asf_keep_heaps(int bytes) {
+  mallopt(M_TOP_PAD, bytes);
+  mallopt(M_TRIM_THRESHOLD, bytes);
+  mallopt(M_MMAP_THRESHOLD, bytes / 4);
 }
 
 int asf_processor_count(void) {

@@ -88,6 +88,23 @@ static char *mapped(size_t bytes) {
   return memory + before;
 }
 
+/// The pages of an area with more after them, where they are or at other addresses. Null, with nothing changed, if that is not possible.
+static char *grown(char *base, size_t old, size_t new) {
+  char *moved = mremap(base, old, new, 0);
+  if (moved != MAP_FAILED) return moved;
+  // Pages of other areas were moved to this one.
+  if (errno == EFAULT) return NULL;
+  // Moved to where the system would put them, large pages would be taken apart.
+  char *place = mapped(new);
+  if (place != NULL) {
+    moved = mremap(base, old, new, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    if (moved != MAP_FAILED) return moved;
+    // Only without memory for the system's own lists. Whether the addresses are still ours is unknown then; nothing is in them.
+  }
+  moved = mremap(base, old, new, MREMAP_MAYMOVE);
+  return moved != MAP_FAILED ? moved : NULL;
+}
+
 static void set_run(struct area *area, uint32_t start, uint32_t pages, uint32_t is_used) {
   struct run run = {pages, is_used};
   area->runs[start] = run;
@@ -231,9 +248,8 @@ static void *resized_in_place(struct area *area, void *block, size_t bytes) {
     if (bytes <= GREATEST_PART / 2) return NULL;
     size_t old = area_length(area), new = rounded(bytes, LARGE_PAGE);
     if (new > old) {
-      // Fails where pages of other areas were moved to this one: then it is copied.
-      char *moved = mremap(area->base, old, new, MREMAP_MAYMOVE);
-      if (moved == MAP_FAILED) return NULL;
+      char *moved = grown(area->base, old, new);
+      if (moved == NULL) return NULL;
       area->base = moved;
     } else if (new < old) {
       munmap(area->base + new, old - new);

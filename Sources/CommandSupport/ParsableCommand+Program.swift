@@ -1,4 +1,5 @@
 package import ArgumentParser
+import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
@@ -7,6 +8,7 @@ extension ParsableCommand {
   ///
   /// - Parameter completingHelp: Called with a help text before it is printed.
   package static func runAsProgram(completingHelp: (String) -> String = { $0 }) {
+    PagedMemory.keepHeaps()
     do {
       try Arguments.check()
       var command = try parseAsRoot()

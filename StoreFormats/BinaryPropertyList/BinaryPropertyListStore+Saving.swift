@@ -219,9 +219,7 @@ extension BinaryPropertyListStore {
     }
     var total = listed
     if slot.isToMany {
-      total = pieces.map(reader.count) { rows in
-        rows.reduce(0) { $0 + reader.toMany(slot: index, row: $1).count }
-      }.reduce(0, +)
+      total = pieces.map(reader.count) { Self.memberCount($0, index, reader) }.reduce(0, +)
     }
     let isToMany = slot.isToMany
     let key = try writer.string(name)
@@ -247,8 +245,13 @@ extension BinaryPropertyListStore {
   private static func members<Numbers: NodeNumbers>(
     _ rows: Range<Int>, _ slot: Int, _ reader: EntityReader, _ numbers: Numbers
   ) -> [Numbers.Number] {
-    let total = rows.reduce(0) { $0 + reader.toMany(slot: slot, row: $1).count }
-    return [Numbers.Number](unsafeUninitializedCapacity: total) { buffer, count in
+    if let nodes = reader.toMany(slot: slot, rows: rows) {
+      return [Numbers.Number](unsafeUninitializedCapacity: nodes.count) { buffer, count in
+        for place in 0..<nodes.count { buffer.initializeElement(at: place, to: numbers.number(nodes[place])) }
+        count = nodes.count
+      }
+    }
+    return [Numbers.Number](unsafeUninitializedCapacity: memberCount(rows, slot, reader)) { buffer, count in
       for row in rows {
         let list = reader.toMany(slot: slot, row: row)
         for place in 0..<list.count {
@@ -257,6 +260,10 @@ extension BinaryPropertyListStore {
         }
       }
     }
+  }
+
+  private static func memberCount(_ rows: Range<Int>, _ slot: Int, _ reader: EntityReader) -> Int {
+    reader.toMany(slot: slot, rows: rows)?.count ?? rows.reduce(0) { $0 + reader.toMany(slot: slot, row: $1).count }
   }
 
   /// Writes the string references of rows like the values of an attribute; those that are integers are null here.

@@ -16,13 +16,15 @@ final class ReferenceNumbers: NodeNumbers, @unchecked Sendable {
   private let all: UnsafeMutablePointer<Int64>
   /// The start of each entity's part, with one more at the end.
   private let starts: [Int]
+  private let count: Int
 
   init(of nodes: NodeTable, in pieces: RowPieces) {
     var starts = [0]
     let readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
     for reader in readers { starts.append((starts.last ?? 0) + reader.count) }
     self.starts = starts
-    all = .allocate(capacity: max(starts.last ?? 0, 1))
+    count = starts.last ?? 0
+    all = .allocate(capacity: max(count, 1))
     for (reader, start) in zip(readers, starts) where reader.count > 0 {
       let place = Place(start: all + start)
       let ranges = pieces.ranges(0..<reader.count)
@@ -46,7 +48,7 @@ final class ReferenceNumbers: NodeNumbers, @unchecked Sendable {
   /// The reference of a node; 0 if there is no such node.
   func number(_ node: NodeHandle) -> Int64 {
     let place = starts[node.entity] + node.row
-    return place >= 0 && place < starts[starts.count - 1] ? all[place] : 0
+    return place >= 0 && place < count ? all[place] : 0
   }
 
   /// The references of an entity's rows, in memory that is there as long as this object.

@@ -48,14 +48,12 @@ extension BinaryPropertyListWriter {
     rows: Int, in pieces: RowPieces, _ make: @escaping @Sendable (Range<Int>) -> [Number]
   ) throws(PersistentStoreError) {
     guard rows > pieces.size else { return rows > 0 ? try append(numbers: make(0..<rows)) : () }
-    let jobs = pieces.jobs(rows)
-    var next = 0
-    while next < rows {
-      let ranges = pieces.ranges(next..<min(next + jobs * pieces.size, rows))
-      let made = ParallelResults<[Number]>(ranges.count)
-      ParallelWork.forEach(ranges.count, jobs: jobs) { made[$0] = make(ranges[$0]) }
-      for numbers in made.all { try append(numbers: numbers) }
-      next += ranges.count * pieces.size
+    let ranges = pieces.ranges(0..<rows)
+    try ParallelWork.inOrder(ranges.count, jobs: pieces.jobs(rows)) {
+      make(ranges[$0])
+    } use: {
+      (numbers) throws(PersistentStoreError) in
+      try append(numbers: numbers)
     }
   }
 

@@ -219,6 +219,19 @@ enum ReferenceText {
   }
 
   @inline(__always) private static func isWithoutEscapes(_ word: UInt64) -> Bool {
+    hasOnlyUsual(word) || hasNoneEscaped(word)
+  }
+
+  /// Whether all bytes are from `-` to `{`, as letters and digits are, and none is `;`.
+  @inline(__always) private static func hasOnlyUsual(_ word: UInt64) -> Bool {
+    let below = word &- ones &* UInt64(UInt8(ascii: "-"))
+    let above = word &+ ones &* UInt64(0x80 - UInt8(ascii: "|"))
+    let outside = below | above | word
+    let semicolon: UInt64 = (word ^ ones &* UInt64(UInt8(ascii: ";"))) &- ones
+    return (outside | semicolon) & highs == 0
+  }
+
+  @inline(__always) private static func hasNoneEscaped(_ word: UInt64) -> Bool {
     // High bits where bytes of a word without high bits are a byte, or zero; wrong only above the lowest of them.
     func equal(_ byte: UInt8) -> UInt64 { (word ^ ones &* UInt64(byte)) &- ones }
     // The low seven bits decide; of bytes that are not ASCII, none is escaped, but these words are rare.

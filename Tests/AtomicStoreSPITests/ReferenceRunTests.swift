@@ -84,4 +84,104 @@ import Testing
     }
     for number in first - 300...first + 700 { #expect(lookup[number]?.bits == known[number], "\(number)") }
   }
+
+  @Test(
+    "relationships lead to the objects with their references, and to nothing beside them",
+    arguments: [
+      0...30, -40 ... -1, -20...20, (1 << 61) - 31...(1 << 61) + 31, -(1 << 61) - 31 ... -(1 << 61) + 31,
+      Int64.max - 40...Int64.max, Int64.min...Int64.min + 40,
+    ] as [ClosedRange<Int64>])
+  func relationships(_ numbers: ClosedRange<Int64>) throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Node", properties: [.toOne("one", "Node"), .toMany("many", "Node")]),
+        EntityDescription(name: "Other", properties: [.toOne("node", "Node")]),
+      ]))
+    func table(missing: Int64?) throws -> NodeTable {
+      let builder = NodeTableBuilder(model: model)
+      for number in numbers {
+        try builder.beginNode(entity: 0, reference: number)
+        let opposite = numbers.upperBound - (number - numbers.lowerBound)
+        try builder.set(toOne: opposite, slot: 0)
+        for member in Set([opposite, number]) {
+          try builder.append(toMany: member, slot: 1)
+        }
+      }
+      try builder.beginNode(entity: 1, reference: 1)
+      if let missing { try builder.set(toOne: missing, slot: 0) }
+      return try builder.finish()
+    }
+    let nodes = try table(missing: nil)
+    let reader = nodes.reader(of: 0)
+    #expect(model.entity(at: 0).slots.map(\.name) == ["one", "many"])
+    for row in 0..<reader.count {
+      let opposite = reader.count - 1 - row
+      #expect(reader.toOne(slot: 0, row: row)?.row == opposite)
+      let rows = reader.toMany(slot: 1, row: row).rows
+      #expect(rows == Set([row, opposite]).sorted())
+    }
+    for number in [numbers.lowerBound &- 1, numbers.upperBound &+ 1] where !numbers.contains(number) {
+      let error = #expect(throws: PersistentStoreError.self) { try table(missing: number) }
+      #expect(error?.code == .danglingReference)
+    }
+  }
+
+  @Test("a relationship to one of two entities does not lead to an object of the other one")
+  func otherEntity() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Thing", isAbstract: true, properties: [.toOne("two", "Two"), .toMany("twos", "Two")],
+          subentities: [EntityDescription(name: "One"), EntityDescription(name: "Two")])
+      ]))
+    let (one, two) = (try #require(model.entity(named: "One")), try #require(model.entity(named: "Two")))
+    func table(_ slot: String, to reference: Int64) throws -> NodeTable {
+      let builder = NodeTableBuilder(model: model)
+      for number in 1...100 { try builder.beginNode(entity: one.index, reference: Int64(number)) }
+      for number in 101...150 { try builder.beginNode(entity: two.index, reference: Int64(number)) }
+      let index = try #require(two.slot(named: slot))
+      if two.slots[index].isToMany {
+        for number in [reference, 120] { try builder.append(toMany: number, slot: index) }
+      } else {
+        try builder.set(toOne: reference, slot: index)
+      }
+      return try builder.finish()
+    }
+    for slot in ["two", "twos"] {
+      #expect(throws: Never.self) { try table(slot, to: 150) }
+      let error = #expect(throws: PersistentStoreError.self) { try table(slot, to: 100) }
+      #expect(error?.code == .danglingReference)
+      #expect(error?.description.contains("is a One, not a Two") ?? false)
+    }
+  }
+
+  @Test("the lists of several rows are one list where they follow each other, and none where one was moved")
+  func lists() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "Node", properties: [.toMany("many", "Node")])]))
+    let builder = NodeTableBuilder(model: model)
+    for number in 0..<60 {
+      try builder.beginNode(entity: 0, reference: Int64(number))
+      for member in 0..<number % 4 { try builder.append(toMany: Int64((number + member) % 60), slot: 0) }
+    }
+    var nodes = try builder.finish()
+    func expected(_ rows: Range<Int>) -> [Int] {
+      let reader = nodes.reader(of: 0)
+      return rows.flatMap { reader.toMany(slot: 0, row: $0).rows }
+    }
+    func together(_ rows: Range<Int>) -> [Int]? { nodes.reader(of: 0).toMany(slot: 0, rows: rows)?.rows }
+    for rows in [0..<60, 0..<1, 3..<4, 8..<33, 59..<60] {
+      #expect(together(rows) == expected(rows))
+    }
+    let members = (0..<30).map { ObjectReference(entityName: "Node", reference: .integer(Int64($0))) }
+    try nodes.setValue(.toMany(members), forKey: "many", of: NodeHandle(entity: 0, row: 10))
+    #expect(together(0..<60) == nil)
+    for rows in [0..<10, 10..<11, 11..<60] {
+      #expect(together(rows) == expected(rows))
+    }
+  }
+}
+
+extension Span where Element == NodeHandle {
+  fileprivate var rows: [Int] { indices.map { self[$0].row } }
 }

@@ -27,6 +27,36 @@ import Testing
     }
   }
 
+  @Test("a new number is none that a string reference is the text of, however the table has its texts")
+  func newNumbers() throws {
+    let model = try Self.model()
+    let texts = [
+      "", "1", "2", "02", "+3", "4 ", " 5", "６", "7", "-1", "-0", "0", "8a", "9223372036854775807",
+      "9223372036854775808", "100000000000000000000", "10.0", "1e1",
+    ]
+    let builder = NodeTableBuilder(model: model)
+    for text in texts { try builder.beginNode(entity: 0, reference: .string(text)) }
+    try builder.beginNode(entity: 0, reference: 12)
+    let loaded = try builder.finish()
+    // As it is after an edit: with a table of its own.
+    var edited = loaded
+    _ = try edited.addCacheNode(entity: 0, reference: .string("13"))
+    for (nodes, first) in [(loaded, 13), (edited, 14)] as [(NodeTable, Int64)] {
+      var given: [Int64] = []
+      var number: Int64 = -2
+      while given.count < 12 {
+        number = try nodes.nextIntegerReference(after: number, entity: 0)
+        given.append(number)
+      }
+      #expect(given == [3, 4, 5, 6, 8, 9, 10, 11, 12] + [first, first + 1, first + 2])
+      let error = #expect(throws: PersistentStoreError.self) {
+        try nodes.nextIntegerReference(after: .max - 1, entity: 0)
+      }
+      #expect(error?.code == .limitExceeded)
+      #expect(try nodes.nextIntegerReference(after: .max - 2, entity: 0) == .max - 1)
+    }
+  }
+
   @Test("random references are resolved, lists sorted, rows found, however they are given", arguments: 0..<20)
   func random(_ seed: Int) throws {
     var generator = SeededGenerator(seed: UInt64(seed))

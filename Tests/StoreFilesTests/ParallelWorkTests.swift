@@ -63,6 +63,21 @@ import Testing
     #expect(seen == Array((0..<count).prefix(4)))
   }
 
+  @Test("as many pieces as there are threads are in memory at a time", arguments: [1, 2, 5])
+  func piecesInMemory(_ jobs: Int) {
+    let begun = Atomic<Int>(0)
+    var (used, most) = (0, 0)
+    ParallelWork.inOrder(200, jobs: jobs) { number in
+      begun.add(1, ordering: .relaxed)
+      return (0..<number % 7 * 300).reduce(number) { $0 ^ $1 }
+    } use: { piece in
+      most = max(most, begun.load(ordering: .relaxed) - used)
+      used += 1
+    }
+    #expect(used == 200)
+    #expect(most >= 1 && most <= jobs)
+  }
+
   @Test("a file is read at any offset, by several threads at once")
   func reader() throws {
     let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }

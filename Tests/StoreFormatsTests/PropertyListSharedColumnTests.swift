@@ -200,6 +200,24 @@ import Testing
     }
   }
 
+  @Test("objects are found by their references, one of which is far from the others, as without a known graph")
+  func found() throws {
+    let nodes = try Self.graph(lastReference: 1 << 50)
+    try Self.withFile(try Self.bytes(of: Self.snapshot(nodes))) { path in
+      for read in try [Self.load(path, nodes.model, sharing: nodes), Self.load(path, nodes.model, sharing: nil)] {
+        for node in read.handles(of: 0) { #expect(read.handle(for: read.reference(of: node), entity: 0) == node) }
+        #expect(read.handle(for: .integer(2), entity: 0) == nil)
+        #expect(read.handle(for: .integer((1 << 50) + 1), entity: 0) == nil)
+      }
+    }
+    // A row with another reference is found by this one only.
+    try Self.withFile(try Self.bytes(of: Self.snapshot(try Self.graph(lastReference: 1 << 51)))) { path in
+      let read = try Self.load(path, nodes.model, sharing: nodes)
+      #expect(read.handle(for: .integer(1 << 51), entity: 0) != nil)
+      #expect(read.handle(for: .integer(1 << 50), entity: 0) == nil)
+    }
+  }
+
   @Test(
     "a column that is not the same is the file's, wherever the difference is", arguments: 0..<11, [10, 107, rows - 1])
   func different(_ slot: Int, _ row: Int) throws {

@@ -194,12 +194,17 @@ struct ColumnHeader {
     return true
   }
 
+  /// How much a heap that is smaller may have from the beginning, in units.
+  private static var leastStep: Int { 2048 }
+
   /// The capacity that the heap has after ``reserveHeap(_:)``; nil if an extent cannot address it.
   func grownHeap(_ units: Int) -> Int? {
     let needed = heapCount + units
     guard needed > heapCapacity else { return heapCapacity }
     guard needed < Extent.greatestHeap else { return nil }
-    return max(needed, min(heapCapacity + heapCapacity / 2, Extent.greatestHeap), 64)
+    // A small heap gets room for as much in all rows, so that thousands of them do not each grow in many steps.
+    let asMuch = units < Self.leastStep / 8 ? min(units * capacity, Self.leastStep) : 0
+    return max(needed, min(heapCapacity + heapCapacity / 2, Extent.greatestHeap), asMuch, 64)
   }
 
   /// Reserves room at the heap's end for a value of that many units, which begins at ``heapCount`` then.

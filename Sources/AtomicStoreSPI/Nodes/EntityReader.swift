@@ -162,6 +162,26 @@ public struct EntityReader: Sendable {
     return _overrideLifetime(Span(_unsafeElements: rebound), borrowing: self)
   }
 
+  /// The nodes of a to-many in several rows, concatenated, if the column stores them like that; nil otherwise: then
+  /// read them row by row. Each list has the order of ``toMany(slot:row:)``.
+  @_lifetime(borrow self)
+  public func toMany(slot: Int, rows: Range<Int>) -> Span<NodeHandle>? {
+    guard let last = rows.last, rows.lowerBound >= 0 else { return nil }
+    let column = header(slot, last)
+    guard column.pointee.layout == .toMany else { return nil }
+    var place: (start: Int, end: Int)?
+    for row in rows where row < column.pointee.capacity {
+      guard let extent = column.pointee.extent(row), extent.length > 0 else { continue }
+      guard extent.start == place?.end ?? extent.start else { return nil }
+      place = (place?.start ?? extent.start, extent.start + extent.length)
+    }
+    let (start, end) = place ?? (0, 0)
+    // As above.
+    let nodes = UnsafeBufferPointer(
+      start: (column.pointee.heap + start * 8).assumingMemoryBound(to: NodeHandle.self), count: end - start)
+    return _overrideLifetime(Span(_unsafeElements: nodes), borrowing: self)
+  }
+
   /// The value of any slot. Slower than the typed methods.
   public func value(slot: Int, row: Int) -> StoredValue {
     _ = header(slot, row)

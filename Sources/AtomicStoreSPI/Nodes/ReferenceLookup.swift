@@ -53,6 +53,11 @@ struct ReferenceLookup: Sendable {
     return sparse.isEmpty ? nil : sparse[number].map { NodeHandle(bits: $0) }
   }
 
+  /// What most references to objects of an entity are found in.
+  func cellRun(of entity: Int, model: ManagedObjectModel) -> ReferenceCellRun {
+    ReferenceCellRun(of: entity, in: runs, model: model)
+  }
+
   /// The node with the text that has this number.
   @inline(__always) private subscript(textNumber number: Int) -> NodeHandle? {
     guard number < textNodes.count, textNodes[number] != NodeHandle.nullBits else { return nil }
@@ -71,8 +76,8 @@ struct ReferenceLookup: Sendable {
 
   /// Whether the text of a number is a string reference.
   func hasText(of number: Int64) -> Bool {
-    guard columns != nil || !textNodes.isEmpty else { return false }
-    return self[.string(String(number))] != nil
+    if let columns { return columns.hasText(of: number) }
+    return !textNodes.isEmpty && self[.string(String(number))] != nil
   }
 
   /// Moves the references of runs to the array, from which one can be removed.
@@ -184,6 +189,7 @@ struct ReferenceLookup: Sendable {
 private final class ReferenceColumns: Sendable {
   private let tables: [(entity: Int, column: Column, rows: Int)]
   private let found = AtomicLazyReference<Found>()
+  private let numbers = AtomicLazyReference<Numbers>()
   private final class Found: Sendable {
     let texts: TextNumbers
     let nodes: [UInt64]
@@ -204,7 +210,44 @@ private final class ReferenceColumns: Sendable {
     }
   }
 
+  /// The numbers that are the text of a reference, ascending: few stores have any, and who asks for them needs no table
+  /// of the other texts.
+  private final class Numbers: Sendable {
+    let ascending: [Int64]
+
+    init(_ tables: [(entity: Int, column: Column, rows: Int)]) {
+      var numbers: [Int64] = []
+      for (_, column, rows) in tables {
+        for row in 0..<min(rows, column.header.pointee.capacity) where column.header.pointee.isPresent(row) {
+          if let number = Self.number(column.header.pointee.bytes(row)) { numbers.append(number) }
+        }
+      }
+      ascending = numbers.sorted()
+    }
+
+    /// The number that is written exactly like this.
+    private static func number(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
+      guard let last = text.last, last &- UInt8(ascii: "0") < 10, text.count <= 20 else { return nil }
+      let written = String(decoding: text, as: UTF8.self)
+      guard let number = Int64(written), String(number) == written else { return nil }
+      return number
+    }
+
+    func contains(_ number: Int64) -> Bool {
+      var (first, end) = (0, ascending.count)
+      while first < end {
+        let middle = first + (end - first) / 2
+        if ascending[middle] < number { first = middle + 1 } else { end = middle }
+      }
+      return first < ascending.count && ascending[first] == number
+    }
+  }
+
   init(_ tables: [(entity: Int, column: Column, rows: Int)]) { self.tables = tables }
+
+  func hasText(of number: Int64) -> Bool {
+    (numbers.load() ?? numbers.storeIfNil(Numbers(tables))).contains(number)
+  }
 
   private var all: Found { found.load() ?? found.storeIfNil(Found(tables)) }
 

@@ -50,6 +50,33 @@ struct ReferenceRuns: Sendable {
   }
 }
 
+/// A run as a relationship's cells refer to it before they are resolved. Whether a cell is in the run, and which node
+/// it leads to, takes two subtractions, without a branch for the kind of reference.
+struct ReferenceCellRun {
+  /// The cell of a reference to the first row.
+  private let first: UInt64
+  private let count: UInt64
+  private let node: UInt64
+
+  /// The longest run of those with objects of an entity; an empty one if there is none whose references fit in cells.
+  init(of entity: Int, in runs: ReferenceRuns, model: ManagedObjectModel) {
+    let fitting = runs.all.filter { model.isKind($0.node.entity, of: entity) }
+    guard let run = fitting.max(by: { $0.count < $1.count }), run.count > 0, let first = RawReference.encode(run.first),
+      // Cells of negative numbers follow those of the others.
+      let last = RawReference.encode(run.first + Int64(run.count - 1)), last &- first == UInt64(run.count - 1)
+    else {
+      (first, count, node) = (0, 0, 0)
+      return
+    }
+    (self.first, count, node) = (first, UInt64(run.count), run.node.bits)
+  }
+
+  @inline(__always) subscript(cell: UInt64) -> UInt64? {
+    let place = cell &- first
+    return place < count ? node &+ place : nil
+  }
+}
+
 extension ReferenceRuns.Run {
   @inline(__always) subscript(number: Int64) -> NodeHandle? {
     let (place, overflow) = number.subtractingReportingOverflow(first)

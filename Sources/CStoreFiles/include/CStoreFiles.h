@@ -35,6 +35,14 @@ int asf_unnamed_file(const char *_Nonnull folder);
 /// Asks for a part of an open file to be written to the disk soon.
 void asf_begin_writing(int descriptor, int64_t offset, int64_t length);
 
+/// Finds room for bytes that an open file is about to get at an offset, where its file system can: they are then written with less work for each page.
+/// What does not succeed has no effect.
+void asf_reserve(int descriptor, int64_t offset, int64_t length);
+
+/// Sets by how many bytes more than asked for the heap of each thread grows, and how many free bytes at its end it keeps; blocks of up to a quarter
+/// of that are in it.
+void asf_keep_heaps(int bytes);
+
 /// Begins to create something under a hidden name, or to move a store between such a name and its own; calls may be nested. Waits while asf_stop_moving holds.
 void asf_begin_moving(void);
 

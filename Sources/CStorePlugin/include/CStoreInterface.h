@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "f2fecb20fd5a0c8eb9e63e02a8264dbe2be946fe909106af08a8f7cf8c343b86"
+#define ASP_INTERFACE "716cec7fd57111eacbf7dc1dee203df4eccaee9f05b1f15e45eb360d5c21bcad"

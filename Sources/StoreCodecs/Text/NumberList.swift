@@ -2,21 +2,34 @@
 ///
 /// Not `Sendable`: each reader has its own.
 public final class NumberList {
-  // Raw memory: an array in a class is checked for exclusive access and for other owners at each number.
-  private var numbers: UnsafeMutablePointer<Int64>
-  private var capacity = 64
+  // Behind a pointer, and raw: properties of a class are checked for exclusive access, arrays in them for other owners.
+  private let memory: UnsafeMutablePointer<Memory>
+  private struct Memory {
+    var numbers: UnsafeMutablePointer<Int64>
+    var capacity: Int
+    var count = 0
+  }
   /// How many numbers were read.
-  public private(set) var count = 0
+  public var count: Int { memory.pointee.count }
 
   /// Creates an empty list.
-  public init() { numbers = .allocate(capacity: capacity) }
-  deinit { numbers.deallocate() }
+  public init() {
+    let capacity = 64
+    memory = .allocate(capacity: 1)
+    memory.initialize(to: Memory(numbers: .allocate(capacity: capacity), capacity: capacity))
+  }
+
+  deinit {
+    memory.pointee.numbers.deallocate()
+    memory.deallocate()
+  }
 
   /// The numbers, until others are read.
   public var span: Span<Int64> {
     @_lifetime(borrow self)
     get {
-      _overrideLifetime(Span(_unsafeElements: UnsafeBufferPointer(start: numbers, count: count)), borrowing: self)
+      _overrideLifetime(
+        Span(_unsafeElements: UnsafeBufferPointer(start: memory.pointee.numbers, count: count)), borrowing: self)
     }
   }
 
@@ -31,7 +44,7 @@ public final class NumberList {
   public func read(_ text: UnsafePointer<UInt8>, length: Int, mark: UInt8? = nil) -> Int {
     let width = mark == nil ? 0 : 1
     // The shortest number has a digit, and a space after it.
-    reserve(length / (width + 2) + 1)
+    let numbers = reserve(length / (width + 2) + 1)
     var (start, found) = (0, 0)
     while start + width < length {
       if let mark, text[start] != mark { break }
@@ -53,15 +66,17 @@ public final class NumberList {
         start += stride
       }
     }
-    count = found
+    memory.pointee.count = found
     return min(start, length)
   }
 
-  private func reserve(_ wanted: Int) {
-    guard wanted > capacity else { return }
-    numbers.deallocate()
-    capacity = max(wanted, capacity * 2)
-    numbers = .allocate(capacity: capacity)
+  private func reserve(_ wanted: Int) -> UnsafeMutablePointer<Int64> {
+    if wanted > memory.pointee.capacity {
+      memory.pointee.numbers.deallocate()
+      memory.pointee.capacity = max(wanted, memory.pointee.capacity * 2)
+      memory.pointee.numbers = .allocate(capacity: memory.pointee.capacity)
+    }
+    return memory.pointee.numbers
   }
 
   /// Numbers of one to seven digits, the first of which is not 0, with a space after them.

@@ -13,6 +13,8 @@ public final class StagedFile: Sendable {
     var handedOver = 0
   }
   private static let handOver = 8 << 20
+  /// From how many bytes on finding room for them at once costs less than for each page.
+  private static let leastReserve = 128 << 10
   private let state: Mutex<State>
   /// The path that the file will have, for error messages.
   public let path: String
@@ -38,6 +40,7 @@ public final class StagedFile: Sendable {
   public func write(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
       let descriptor = try opened(&state)
+      if bytes.count >= Self.leastReserve { asf_reserve(descriptor, Int64(state.written), Int64(bytes.count)) }
       var rest = bytes
       while let base = rest.baseAddress, !rest.isEmpty {
         if let error = faults?.next(.write) { throw SystemCall.error(error, "write", path) }

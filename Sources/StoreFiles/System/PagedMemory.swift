@@ -37,6 +37,11 @@ package enum PagedMemory {
     asf_paged_advise(part.baseAddress, part.count, isWanted)
   }
 
+  /// Sets, for the whole program and Swift's own allocation, that the heap of each thread grows in large steps and
+  /// keeps some memory. By default it grows by a page or two, with a system call each time, and a block that is a
+  /// little larger than another one is new memory each time it is made.
+  package static func keepHeaps() { asf_keep_heaps(4 << 20) }
+
   /// The room that a block needs beyond its bytes, so that the bytes of others can be moved to its end.
   package static let spare = 2 << 20
   /// Shorter blocks cannot be moved.

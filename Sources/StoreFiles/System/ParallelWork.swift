@@ -49,15 +49,24 @@ public enum ParallelWork {
       return
     }
     let work = Work(count: count, body: body)
-    var threads: [pthread_t] = []
-    withBlockedSignals {
-      for _ in 1..<min(jobs, count) {
-        guard let thread = thread(running: work) else { break }
-        threads.append(thread)
-      }
-    }
+    let threads = threads(min(jobs, count) - 1) { work.run() }
     work.run()
     for thread in threads { pthread_join(thread, nil) }
+  }
+
+  /// Starts threads, which must be joined; fewer if the system does not provide as many.
+  static func threads(_ count: Int, _ body: @escaping @Sendable () -> Void) -> [pthread_t] {
+    var threads: [pthread_t] = []
+    withBlockedSignals {
+      while threads.count < count, let thread = thread(running: ThreadBody(run: body)) { threads.append(thread) }
+    }
+    return threads
+  }
+
+  /// What a thread runs.
+  private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+    init(run: @escaping @Sendable () -> Void) { self.run = run }
   }
 
   /// As ``forEach(_:jobs:_:)``, and returns whether `body` returned true for all numbers. After a false, greater
@@ -102,17 +111,17 @@ public enum ParallelWork {
   private static let stackSize = 8 << 20
 
   /// Starts a thread, which must be joined; nil if the system does not provide one.
-  private static func thread(running work: Work) -> pthread_t? {
+  private static func thread(running body: ThreadBody) -> pthread_t? {
     var thread = pthread_t()
     var attributes = pthread_attr_t()
     guard pthread_attr_init(&attributes) == 0 else { return nil }
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackSize)
-    let retained = Unmanaged.passRetained(work)
+    let retained = Unmanaged.passRetained(body)
     let result = pthread_create(
       &thread, &attributes,
       { raw in
-        if let raw { Unmanaged<Work>.fromOpaque(raw).takeRetainedValue().run() }
+        if let raw { Unmanaged<ThreadBody>.fromOpaque(raw).takeRetainedValue().run() }
         return nil
       }, retained.toOpaque())
     guard result == 0 else {

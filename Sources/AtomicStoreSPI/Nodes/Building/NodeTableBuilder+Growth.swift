@@ -39,7 +39,7 @@ extension NodeTableBuilder {
 
   /// The number of rows to make room for when there is a row more than fits.
   @inline(never) func probableRows(_ entity: Int, _ row: Int) -> Int {
-    let usual = row < 64 ? row * 2 + 8 : row + row / 2
+    let usual = row < 64 ? row * 3 + 8 : row + row / 2
     if row == 0 { progress.readBefore[entity] = progress.read }
     guard row >= Self.leastRows else { return usual }
     var probable = 0

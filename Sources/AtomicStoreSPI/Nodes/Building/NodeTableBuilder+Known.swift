@@ -8,6 +8,7 @@ extension NodeTableBuilder {
   /// A graph whose columns can be shared, and what is shared with it so far.
   struct Known {
     let tables: [EntityTable]
+    let lookups: [ReferenceLookup]
     /// Whether an entity has the known graph's references, in the same rows.
     var hasReferences: [Bool]
     /// Whether the file has string references for rows of an entity: the known graph has none.
@@ -32,7 +33,7 @@ extension NodeTableBuilder {
     }
     guard haveSameTypes else { return }
     known = Known(
-      tables: same.entities, hasReferences: Array(repeating: false, count: same.entities.count),
+      tables: same.entities, lookups: same.lookups, hasReferences: Array(repeating: false, count: same.entities.count),
       endsAgree: nodes.endsAgree && nodes.model === model)
   }
 
@@ -59,6 +60,20 @@ extension NodeTableBuilder {
   func isShared(_ entity: Int, _ slot: Int) -> Bool {
     known != nil && building[entity].headers[slot].pointee.capacity > 0
       && !isKnownUniquelyReferenced(&tables[entity].columns[slot])
+  }
+
+  /// The known graph's lookup of a hierarchy, if its rows have the known graph's references.
+  func knownLookup(_ members: [Int], _ root: Int) -> ReferenceLookup? {
+    guard let known, skipped.isEmpty, texts[root].count == 0 else { return nil }
+    var rows = 0
+    for index in members where tables[index].count > 0 || known.tables[index].count > 0 {
+      guard known.hasReferences[index], !known.hasTexts.contains(index), textRows[index].isEmpty,
+        known.tables[index].referenceTexts == nil, known.tables[index].deletedCount == 0,
+        known.tables[index].count == tables[index].count
+      else { return nil }
+      rows += tables[index].count
+    }
+    return known.lookups[root].count == rows ? known.lookups[root] : nil
   }
 
   /// Whether a slot has the known graph's relationship.

@@ -3,6 +3,7 @@ extension NodeTableBuilder {
   /// The lookup of a hierarchy; it also finds the nodes of all string references that are mentioned.
   func lookup(root: Int) throws(PersistentStoreError) -> ReferenceLookup {
     let members = model.hierarchy(of: root)
+    if let known = knownLookup(members, root) { return known }
     if let runs = runs(members, root) { return ReferenceLookup(runs) }
     var least = Int64.max
     var greatest = Int64.min

@@ -25,6 +25,7 @@ extension NodeTableBuilder {
     result.entities = tables
     if endsAgree { result.noteAgreement() }
     tables = []
+    state.pointee.entityCount = 0
     for index in model.records.indices { texts[index] = TextMentions() }
     textRows = []
     known = nil
@@ -155,9 +156,14 @@ extension NodeTableBuilder {
     if slot.isToMany {
       try resolveLists(header, lookup, mentions, destination, index, slot, hasSkipped: hasSkipped)
     } else {
+      let run = lookup.cellRun(of: destination, model: model)
       for row in 0..<rows {
         let raw = header.pointee.cell(row, as: UInt64.self)
         if raw == NodeHandle.nullBits { continue }
+        if !hasSkipped, let node = run[raw] {
+          header.pointee.setCell(row, node)
+          continue
+        }
         if hasSkipped, tables[index].isDeleted(row) {
           header.pointee.setNull(row)
           continue
@@ -173,6 +179,7 @@ extension NodeTableBuilder {
     _ destination: Int, _ index: Int, _ slot: Slot, hasSkipped: Bool
   ) throws(PersistentStoreError) {
     let keepsSequence = slot.keepsSequence
+    let run = lookup.cellRun(of: destination, model: model)
     for row in 0..<tables[index].count {
       let list = header.pointee.handles(row)
       guard list.count > 0 else {
@@ -183,20 +190,25 @@ extension NodeTableBuilder {
         header.pointee.setNull(row)
         continue
       }
-      var ascending = true
-      let dropped = droppedCount
+      var (ascending, hasDropped) = (true, false)
+      // Less than each inline reference.
       var previous: UInt64 = 0
       for place in list.indices {
         let raw = list[place]
         // Inline references can be compared as numbers once the sign bit is inverted.
         let key = raw ^ 0x2000_0000_0000_0000
-        if raw & RawReference.tagMask != RawReference.inlineTag || (place > 0 && key <= previous) {
-          ascending = false
-        }
+        if key <= previous { ascending = false }
         previous = key
-        list[place] = try resolve(raw, lookup, mentions, destination, index, row, slot)
+        if let node = run[raw] {
+          list[place] = node
+          continue
+        }
+        if raw & RawReference.tagMask != RawReference.inlineTag { ascending = false }
+        let node = try resolve(raw, lookup, mentions, destination, index, row, slot)
+        if node == NodeHandle.nullBits { hasDropped = true }
+        list[place] = node
       }
-      if droppedCount > dropped { header.pointee.removeNullHandles(row) }
+      if hasDropped { header.pointee.removeNullHandles(row) }
       if !ascending { try tidy(header, keepsSequence: keepsSequence, index, row, slot) }
     }
   }

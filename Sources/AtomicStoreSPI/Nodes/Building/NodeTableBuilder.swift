@@ -64,6 +64,8 @@ public final class NodeTableBuilder {
   let current: UnsafeMutablePointer<Building>
   let state: UnsafeMutablePointer<State>
   struct State {
+    /// The number of tables; 0 once the builder is finished.
+    var entityCount: Int
     var entity = -1
     var row = -1
     var scratch: [UInt8] = []
@@ -131,7 +133,7 @@ public final class NodeTableBuilder {
     building = .allocate(capacity: max(tables.count, 1))
     current = .allocate(capacity: 1)
     state = .allocate(capacity: 1)
-    state.initialize(to: State())
+    state.initialize(to: State(entityCount: tables.count))
     for (index, table) in tables.enumerated() {
       let slots = model.records[index].slots
       let headers = UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>.allocate(capacity: slots.count + 1)
@@ -182,7 +184,9 @@ public final class NodeTableBuilder {
     skipped = [:]
     damage = []
     known = known.map {
-      Known(tables: $0.tables, hasReferences: $0.hasReferences.map { _ in false }, endsAgree: $0.endsAgree)
+      Known(
+        tables: $0.tables, lookups: $0.lookups, hasReferences: $0.hasReferences.map { _ in false },
+        endsAgree: $0.endsAgree)
     }
     state.pointee.entity = -1
     state.pointee.row = -1
@@ -250,7 +254,7 @@ public final class NodeTableBuilder {
   }
 
   @inline(__always) func beginRow(_ entity: Int, _ line: Int) throws(PersistentStoreError) {
-    precondition(entity >= 0 && entity < tables.count, "the entity does not exist")
+    precondition(entity >= 0 && entity < state.pointee.entityCount, "the entity does not exist")
     let entry = building + entity
     let row = entry.pointee.count
     if row >= entry.pointee.capacity { try grow(entity, to: probableRows(entity, row), adding: 1) }
