@@ -30,6 +30,34 @@ import Testing
     #expect(Self.isSound(nodes))
   }
 
+  @Test("a new number is not the text of a string reference of any of the graphs", arguments: [false, true])
+  func numbersAndTexts(hasBase: Bool) throws {
+    // Both added an author 1; the second also has authors whose references are texts of the numbers that follow.
+    let ours = try Self.library("1,Zola\n")
+    let theirs = try Self.authors([.integer(1): "Eliot", .string("2"): "Austen", .string("3"): "Homer"])
+    var merge = StoreMerge()
+    merge.matching = .nothing
+    let nodes =
+      hasBase
+      ? try merge.merge(base: Self.library(""), ours, theirs).nodes : try merge.merge([ours, theirs]).nodes
+    #expect(nodes.count("Author") == 4)
+    #expect(try nodes.value("Author", 4, "name") == .string("Eliot"))
+    // Also of a graph that is added last.
+    let last = try merge.merge([ours, ours, Self.authors([.string("2"): "Austen"])]).nodes
+    #expect(try last.value("Author", 3, "name") == .string("Zola"))
+  }
+
+  private static func authors(_ names: KeyValuePairs<ReferenceObject, String>) throws -> NodeTable {
+    let model = try LibrarySample.model()
+    let entity = try #require(model.entity(named: "Author"))
+    let slot = try #require(entity.slot(named: "name"))
+    var nodes = try NodeTableBuilder(model: model).finish()
+    for (reference, name) in names {
+      try nodes.set(.string(name), slot: slot, of: nodes.addCacheNode(entity: entity.index, reference: reference))
+    }
+    return nodes
+  }
+
   @Test("the same objects become one; conflicts are listed property by property, and settled by a rule")
   func conflicts() throws {
     let one = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1\n")

@@ -3,27 +3,30 @@ import StorePredicates
 
 /// Graphs put together one after the other.
 struct GraphUnion {
-  private let first: NodeTable
-  private var graphs: [NodeTable]
+  /// The first is the one that the union begins with.
+  private let graphs: [NodeTable]
   private var nodes: NodeTable
   private let matching: StoreMerge.Matching
   private var decision: ConflictDecision
   private var renumbered: [String: Int] = [:]
   private var lastNumber: Int64
 
-  init(_ first: NodeTable, _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule, after last: Int64) {
-    self.first = first
-    graphs = [first]
+  init(
+    _ first: NodeTable, _ others: [NodeTable], _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule,
+    after last: Int64
+  ) throws {
+    graphs = [first] + others
     nodes = first
     self.matching = matching
     decision = ConflictDecision(rule)
-    lastNumber = max(0, last, first.greatestIntegerReference)
+    lastNumber = graphs.map(\.greatestIntegerReference).reduce(max(0, last), max)
+    for graph in others {
+      try nodes.checkModel(of: graph)
+      try add(graph)
+    }
   }
 
-  mutating func add(_ graph: NodeTable) throws {
-    try nodes.checkModel(of: graph)
-    graphs.append(graph)
-    lastNumber = max(lastNumber, graph.greatestIntegerReference)
+  private mutating func add(_ graph: NodeTable) throws {
     let index = MatchIndex(nodes, matching)
     // What each object of the graph is called in the union.
     var names: ObjectNames = [:]
@@ -39,7 +42,7 @@ struct GraphUnion {
         }
         var reference = object.reference
         if nodes.handle(for: reference, entity: own.index) != nil {
-          lastNumber = try nodes.nextIntegerReference(after: lastNumber, entity: own.index)
+          lastNumber = try graphs.nextIntegerReference(after: lastNumber, entityName: entity.name)
           reference = .integer(lastNumber)
           renumbered[entity.name, default: 0] += 1
         }
@@ -88,7 +91,7 @@ struct GraphUnion {
   mutating func result() throws -> StoreMerge.Result {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     var merged = try nodes.withBothEnds().canonical()
-    try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
+    try DerivedAttributes(merged.model).update(&merged, since: graphs[0], skipsFailures: true)
     try merged.checkUniqueness(mergedFrom: graphs)
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }

@@ -12,8 +12,7 @@ extension StoreMerge {
       throw PersistentStoreError(.invalidOption, "there is nothing to merge")
     }
     try checkNames(in: first.model)
-    var union = GraphUnion(first, matching, conflictRule, after: lastReference)
-    for graph in graphs.dropFirst() { try union.add(graph) }
+    var union = try GraphUnion(first, Array(graphs.dropFirst()), matching, conflictRule, after: lastReference)
     return try union.result()
   }
 
@@ -105,6 +104,29 @@ extension NodeTable {
       }
     }
     guard conflicts.isEmpty else { throw StoreMerge.ConflictError(conflicts: conflicts) }
+  }
+}
+
+extension [NodeTable] {
+  /// Returns the first integer after a number that no string reference of an entity's hierarchy is the text of, in any
+  /// of the graphs: in a graph that is added later, the text would be another object's.
+  ///
+  /// - Throws: `.limitExceeded` after the greatest number.
+  func nextIntegerReference(after last: Int64, entityName: String) throws(PersistentStoreError) -> Int64 {
+    var number = last
+    var isFree = false
+    while !isFree {
+      isFree = true
+      for graph in self {
+        guard let entity = graph.model.entity(named: entityName) else { continue }
+        let next = try graph.nextIntegerReference(after: Swift.max(last, number - 1), entity: entity.index)
+        if next != number {
+          number = next
+          isFree = false
+        }
+      }
+    }
+    return number
   }
 }
 

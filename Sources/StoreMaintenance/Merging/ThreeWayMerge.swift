@@ -62,7 +62,7 @@ struct ThreeWayMerge {
         var reference = object.reference
         if let taken = nodes.handle(for: reference, entity: own.index) {
           if isSame(taken, node, own) { continue }
-          lastNumber = try nodes.nextIntegerReference(after: lastNumber, entity: own.index)
+          lastNumber = try [base, first, second].nextIntegerReference(after: lastNumber, entityName: entity.name)
           reference = .integer(lastNumber)
           renumbered[entity.name, default: 0] += 1
         }
