@@ -106,6 +106,31 @@ import Testing
     }
   }
 
+  @Test(
+    "a quotient of decimals becomes the nearest floating-point number, as a literal of as many digits does",
+    arguments: [
+      ("rating=salary / 7", 65000.0 / 7), ("rating=9285.7142857142857142857142857142857142", 65000.0 / 7),
+      ("rating=salary / 8", 8125), ("rating=CAST('-1', 'NSDecimalNumber') / 3", -1.0 / 3),
+      ("height=salary / 7", Double(Float(65000) / 7)),
+    ] as [(String, Double)])
+  func quotients(text: String, expected: Double) throws {
+    let first = try FetchPredicate(format: "badge == 1001")
+    try context.setValues([PropertyAssignment(parsing: text)], entityName: "Employee", predicate: first)
+    let object = try #require(
+      try context.fetch(FetchRequest<ManagedObject>(entityName: "Employee", predicate: first)).first)
+    let key = String(text.prefix(6))
+    let value = try object.value(forKey: key)
+    #expect((value as? Double ?? (value as? Float).map(Double.init)) == expected)
+  }
+
+  @Test("a decimal that is too small for a Float is refused: zero is not meant")
+  func tooSmall() throws {
+    #expect(throws: PersistentStoreError.self) {
+      try context.setValues(
+        [PropertyAssignment(parsing: "height=CAST('1e-100', 'NSDecimalNumber')")], entityName: "Employee")
+    }
+  }
+
   @Test("a part of a composite attribute is set by its path, and all of it is set to null")
   func partsOfComposites() throws {
     try context.setValues(

@@ -71,13 +71,20 @@ package struct ValueConversion {
   }
 
   /// What an attribute is set to where an expression has the value: that, an equal value of the attribute's type, or
-  /// the float that is nearest to a double, because expressions are computed in doubles. Nil where there is none.
+  /// the floating-point number that is nearest: a quotient of decimals has up to 38 digits, and expressions are
+  /// computed in doubles also where the attribute is a float. Nil where there is none.
   package static func assigned(_ value: StoredValue, to type: AttributeType) -> StoredValue? {
     if type.accepts(value) { return value }
     if case .string(let text) = value, type == .uri { return .uri(text) }
-    if type == .float, case .double(let number) = value, number.isFinite {
+    switch (type, value) {
+    case (.float, .double(let number)) where number.isFinite:
       let nearest = Float(number)
       return nearest.isFinite && (nearest != 0 || number == 0) ? .float(nearest) : nil
+    case (.double, .decimal(let number)) where !number.isNaN:
+      return nearest(number, ExactText.double).map { .double($0) }
+    case (.float, .decimal(let number)) where !number.isNaN:
+      return nearest(number, ExactText.float).map { .float($0) }
+    default: break
     }
     for source in [AttributeType.integer64, .double, .decimal] {
       if let converted = ValueConversion(from: source, to: type)?.convert(value), type.accepts(converted) {
@@ -85,6 +92,14 @@ package struct ValueConversion {
       }
     }
     return nil
+  }
+
+  /// The floating-point number that is nearest to a decimal; nil where that is infinite, or a zero that is not meant.
+  private static func nearest<Number: BinaryFloatingPoint>(
+    _ number: DecimalNumber, _ read: (Span<UInt8>) -> Number?
+  ) -> Number? {
+    guard let nearest = read(Array(number.description.utf8).span), nearest.isFinite else { return nil }
+    return nearest == 0 && number.mantissa != 0 ? nil : nearest
   }
 
   /// A floating-point number in a form that decimals do not have: below their range, such as `5e-324`, infinite, or
