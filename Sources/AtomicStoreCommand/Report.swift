@@ -12,7 +12,7 @@ struct Report: ParsableCommand {
       The page is one file that loads nothing and needs no network: entities with counts and distributions of their
       columns, the model as a diagram, the objects in tables with relationships as links, metadata, what 'check' finds,
       and search. The store is read whatever is wrong with its objects, and is not changed. Equal stores give equal
-      pages.
+      pages. --json prints the numbers of objects and problems; without -o no page is made then.
 
         atomicstore report Company.xml -o company.html
         atomicstore report Library.sqlite -o library.html --rows 1000
@@ -35,25 +35,25 @@ struct Report: ParsableCommand {
       var report = read
       report.maximumRowCount = rows
       try file.refuseToReplace(model: source.model)
-      try file.write(madeOf: [store]) { try report.write(to: $0) }
+      if file.output != nil || !common.json { try file.write(madeOf: [store]) { try report.write(to: $0) } }
       try tell(report)
     }
   }
 
   private func tell(_ report: StoreReport) throws {
-    guard let path = file.path else { return }
     guard common.json else {
-      if isatty(STDERR_FILENO) == 1 {
+      if let path = file.path, isatty(STDERR_FILENO) == 1 {
         Diagnostics.say(
           "wrote \(path): \(Diagnostics.count(report.objects.count, "object")), \(Diagnostics.count(report.problemCount, "problem"))"
         )
       }
       return
     }
-    try Diagnostics.put(
-      JSONValue.object([
-        ("store", .string(Input.shown(store))), ("output", .string(path)), ("objects", .integer(report.objects.count)),
-        ("problems", .integer(report.problemCount)),
-      ]).text + "\n")
+    let text = JSONValue.object([
+      ("store", .string(Input.shown(store))), ("output", file.output.map { .string($0) } ?? .null),
+      ("objects", .integer(report.objects.count)), ("problems", .integer(report.problemCount)),
+    ]).text
+    // The page is on standard output.
+    if file.output == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
   }
 }

@@ -24,6 +24,17 @@ import Testing
     #expect(folder.names == ["company.html"])
     let json = try Command.run("report", Command.company, "-o", folder("z.html"), "--json").json() as? [String: Any]
     #expect(json?["objects"] as? Int == 12 && json?["problems"] as? Int == 1)
+    #expect(json?["output"] as? String == folder("z.html"))
+  }
+
+  @Test("report --json prints JSON: without -o no page is made, and with -o - the page is what is printed")
+  func reportAsJSON() throws {
+    let result = try Command.run("report", Command.company, "--json")
+    let json = try result.json() as? [String: Any]
+    #expect(result.code == 0 && json?["objects"] as? Int == 12 && json?["problems"] as? Int == 1)
+    #expect(json?["output"] is NSNull && json?["store"] as? String == Command.company)
+    let page = try Command.run("report", Command.company, "--json", "-o", "-")
+    #expect(page.output.hasPrefix("<!DOCTYPE html>") && page.errors.contains("\"objects\": 12"), "\(page.errors)")
   }
 
   @Test("what is made of a private store is private")
