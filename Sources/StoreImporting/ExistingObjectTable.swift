@@ -11,8 +11,10 @@ final class ExistingObjectTable {
   private var translations: [Int: [ReferenceObject: ReferenceObject]] = [:]
   /// The references of records, by table and number, where objects are found by an attribute.
   private var assigned: [Int: [ReferenceObject]] = [:]
-  /// Which property has the value of several objects, and what to say, by table and number of the record.
-  private var ambiguous: [Int: [Int: (property: String, message: String)]] = [:]
+  /// What is wrong with the value that a record's object is found by, by table and number of the record.
+  private var mismatches: [Int: [Int: Mismatch]] = [:]
+  /// The records that have a value by which objects are found, by entity and value.
+  private var owners: [Int: [StoredValue: (file: String, line: Int)]] = [:]
 
   init(_ nodes: NodeTable, _ rule: StoreImporter.ExistingObjects, after last: Int64) {
     self.nodes = nodes
@@ -25,9 +27,15 @@ final class ExistingObjectTable {
     case new
     case updated
     case taken(String)
-    /// Several objects have the value that objects are found by.
-    case ambiguous(property: String, message: String)
+    case mismatched(Mismatch)
     case failed(PersistentStoreError)
+  }
+
+  /// Several objects, or two records, have the value that objects are found by.
+  struct Mismatch {
+    var property: String
+    var value: String
+    var message: String
   }
 
   /// The reference that a key stands for.
@@ -38,9 +46,7 @@ final class ExistingObjectTable {
     _ key: inout ReferenceObject, _ number: Int, _ plan: TablePlan, _ builder: NodeTableBuilder, line: Int,
     joined: [Int]
   ) -> Beginning {
-    if let (property, message) = ambiguous[plan.source]?[number] {
-      return .ambiguous(property: property, message: message)
-    }
+    if let mismatch = mismatches[plan.source]?[number] { return .mismatched(mismatch) }
     if let list = assigned[plan.source], number < list.count { key = list[number] }
     guard let node = nodes.handle(for: key, entity: plan.entity.index) else { return .new }
     let name = nodes.model.entity(at: node.entity).name
@@ -130,12 +136,10 @@ final class ExistingObjectTable {
         let value = record.withText(of: index, reader.bytes) { text in
           values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
         }
-        if let several = others[value] {
-          let names = several.prefix(2).map { "\(plan.entity.name)/\($0)" }.joined(separator: " and ")
-          ambiguous[plan.source, default: [:]][list.count] = (
-            name,
-            "\(several.count) objects of the store have this \(name), \(names)\(several.count > 2 ? " among them" : "")"
-          )
+        if !value.isNull {
+          let text = record.withText(of: index, reader.bytes) { ValueReader.keyText($0, kind) }
+          mismatches[plan.source, default: [:]][list.count] = mismatch(
+            name, value, text, several: others[value], plan, line: record.line)
         }
         let reference = known[value] ?? .integer(next(plan.entity))
         if !value.isNull { known[value] = reference }
@@ -146,6 +150,29 @@ final class ExistingObjectTable {
       }
     }
     assigned[plan.source] = list
+  }
+
+  /// Notes the record that has a value.
+  ///
+  /// - Returns: What is wrong if several objects, or another record, have it.
+  private func mismatch(
+    _ property: String, _ value: StoredValue, _ text: String, several: [ReferenceObject]?, _ plan: TablePlan, line: Int
+  ) -> Mismatch? {
+    if let several {
+      let names = several.prefix(2).map { "\(plan.entity.name)/\($0)" }.joined(separator: " and ")
+      return Mismatch(
+        property: property, value: text,
+        message: "\(several.count) objects of the store have this \(property), \(names)"
+          + (several.count > 2 ? " among them" : ""))
+    }
+    guard let owner = owners[plan.entity.index]?[value] else {
+      owners[plan.entity.index, default: [:]][value] = (plan.name, line)
+      return nil
+    }
+    let file = owner.file == plan.name ? "" : owner.file + ", "
+    return Mismatch(
+      property: property, value: text,
+      message: "another record has the \(property) '\(text.prefix(60))' as well: \(file)line \(owner.line)")
   }
 
   private func next(_ entity: Entity) -> Int64 {

@@ -184,8 +184,8 @@ final class ImportPass {
       case .taken(let message):
         try note(.key, message, plan, number, plan.keyColumns.first.map { plan.columnNames[$0] }, line: record.line)
         return nil
-      case .ambiguous(let property, let message):
-        try note(.key, message, plan, number, property, line: record.line)
+      case .mismatched(let problem):
+        try note(.key, problem.message, plan, number, problem.property, line: record.line, problem.value)
         return nil
       case .failed(let error): throw error
       }

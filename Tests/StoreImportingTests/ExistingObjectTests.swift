@@ -92,4 +92,29 @@ import Testing
       importer, [LibrarySample.source("name\nÉmile Zola\nÉmile Zola\n", "authors.csv")])
     #expect(found.count == 1 && found[0].line == 3 && found[0].message.contains("as well"), "\(found)")
   }
+
+  @Test("two new records with one value of the property are a problem that names both, also in two tables")
+  func newTwice() throws {
+    var importer = try Self.library()
+    importer.existingObjects = .updateByProperty(["Author": "name"])
+    let records = LibrarySample.source("id,name\n1,Colette\n2,Sand\n3,Colette\n", "authors.csv")
+    let found = try problems(importer, [records, LibrarySample.source("name\nSand\n", "more.csv", entity: "Author")])
+    #expect(
+      found.map(\.description) == [
+        "authors.csv:4 (Author/3.name): another record has the name 'Colette' as well: line 2",
+        "more.csv:2 (Author.name): another record has the name 'Sand' as well: authors.csv, line 3",
+      ])
+    #expect(found.map(\.value) == ["Colette", "Sand"] && found.allSatisfy { $0.kind == .key })
+    importer.rejectsBadRecords = true
+    let result = try importer.read([records])
+    #expect(result.tables[0].rejectedCount == 1 && result.nodes.count("Author") == 8)
+  }
+
+  @Test("records without a value of the property are new objects, however many there are")
+  func withoutValue() throws {
+    var importer = try Self.library()
+    importer.existingObjects = .updateByProperty(["Book": "price"])
+    let result = try importer.read([LibrarySample.source("title,price\nChéri,\nVérité,\n", "books.csv")])
+    #expect(result.nodes.count("Book") == 12)
+  }
 }
