@@ -79,11 +79,23 @@ final class ImportPass {
     return try nodes.finish()
   }
 
-  private func markAbsent(_ plan: TablePlan) {
+  /// The relationships that a table or its join tables have.
+  private func given(_ plan: TablePlan) -> Set<Int> {
     var given = Set(plan.columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
     for join in plan.joins {
       if let slot = plan.entity.slot(named: job.importer.joinTables[join].relationshipName) { given.insert(slot) }
     }
+    return given
+  }
+
+  private func isGiven(_ name: String, of entity: Entity) -> Bool {
+    job.plans.contains { plan in
+      plan.entity.isKindOf(entity: entity) && plan.entity.slot(named: name).map { given(plan).contains($0) } ?? false
+    }
+  }
+
+  private func markAbsent(_ plan: TablePlan) {
+    let given = given(plan)
     if existing == nil {
       for slot in plan.entity.slots where slot.isRelationship && !given.contains(slot.index) {
         nodes.markAbsent(slot: slot.index, entity: plan.entity.index)
@@ -95,7 +107,11 @@ final class ImportPass {
     for slot in given.map({ plan.entity.slots[$0] }) {
       guard let number = slot.destination, let inverse = slot.inverseSlot else { continue }
       let destination = job.model.entity(at: number)
-      guard slot.isToMany || !destination.slots[inverse].isToMany else { continue }
+      let other = destination.slots[inverse]
+      guard slot.isToMany || !other.isToMany else { continue }
+      // Of two ends that the tables have, neither follows from the other; nor does that of a relationship which is its
+      // own inverse.
+      if slot.isToMany == other.isToMany, isGiven(other.name, of: destination) { continue }
       for entity in destination.hierarchy { nodes.markAbsent(slot: inverse, entity: entity.index) }
     }
   }

@@ -117,4 +117,39 @@ import Testing
     let result = try importer.read([LibrarySample.source("title,price\nChéri,\nVérité,\n", "books.csv")])
     #expect(result.nodes.count("Book") == 12)
   }
+
+  @Test(
+    "a relationship that is its own inverse keeps its values, and is not changed at one end only",
+    arguments: ["id,name\n1,z\n", "id,buddy,friends\n1,2,2 3\n"])
+  func ownInverse(records: String) throws {
+    func relationship(_ name: String, _ maximum: Int) -> PropertyDescription {
+      .relationship(
+        RelationshipDescription(name: name, destinationEntityName: "P", inverseName: name, maximumCount: maximum))
+    }
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "P",
+          properties: [
+            .attribute(AttributeDescription(name: "name", type: .string)), relationship("buddy", 1),
+            relationship("friends", 0),
+          ])
+      ]))
+    let store = try importer.read([
+      LibrarySample.source("id,name,buddy,friends\n1,a,2,2 3\n2,b,1,1\n3,c,,1\n", "p.csv", entity: "P")
+    ]).nodes
+    importer.existing = store
+    importer.existingObjects = .update
+    let nodes = try importer.read([LibrarySample.source(records, "p.csv", entity: "P")]).nodes
+    for reference in 1...3 as ClosedRange<Int64> {
+      for name in ["buddy", "friends"] {
+        #expect(try nodes.value("P", reference, name) == store.value("P", reference, name), "\(reference).\(name)")
+      }
+    }
+    let error = #expect(throws: PersistentStoreError.self) {
+      try importer.read([LibrarySample.source("id,buddy\n1,3\n", "p.csv", entity: "P")])
+    }
+    #expect(error?.code == .inverseMismatch)
+  }
 }
