@@ -11,8 +11,8 @@ struct Import: ParsableCommand {
     abstract: "Make a store of CSV and JSON tables; with --into, change a store in place by adding them to it.",
     discussion: """
       Each table holds the records of one entity: the one that the file is named after, in singular or plural,
-      or ENTITY=FILE. JSON is an array of objects, or one object on each line. A directory stands for all its
-      tables.
+      or ENTITY=FILE. JSON is an array of objects, or one object on each line; with a model also what fetch --json
+      prints of an entity. A directory stands for all its tables.
 
         atomicstore import authors.csv books.csv -o lib.xml --model Library.xcdatamodeld
         atomicstore import Author=people.csv Book=- -o lib.xml --model M.xcdatamodeld --relationship Book.author=writer

@@ -27,14 +27,21 @@ struct ImportJob {
     var joinTexts: [StoreBytes] = []
     for join in importer.joinTables { joinTexts.append(try importer.conventions.utf8(join.source)) }
     self.joinTexts = joinTexts
+    let given = importer.existing?.model ?? importer.model
     var headers: [[String]] = []
+    var objects: [(column: Int?, forms: ObjectForms?)] = []
     for (index, source) in sources.enumerated() {
-      headers.append(
-        try SourceReading.withReader(texts[index], importer.conventions, source.name) { reader in reader.columns })
+      // A table of no entity is an error when all were read.
+      let entity = given.flatMap { try? Self.entity(named: source.entityName, of: source, in: $0) }
+      let forms = entity.map { ObjectForms($0, importer) }
+      try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
+        headers.append(reader.columns)
+        objects.append((reader.objectColumn, forms))
+      }
     }
     var formats: [[String: DateFormat]] = Array(repeating: [:], count: sources.count)
     var names = sources.map(\.entityName)
-    if let known = importer.existing?.model ?? importer.model {
+    if let known = given {
       model = known
       inference = []
     } else {
@@ -44,7 +51,7 @@ struct ImportJob {
       inference = inferring.notes
       names = inferring.names
     }
-    plans = try Self.plans(importer, sources, headers, formats, model, names)
+    plans = try Self.plans(importer, sources, headers, objects, formats, model, names)
     try checkEntities()
     for plan in plans {
       let root = plan.entity.root.index
@@ -57,14 +64,16 @@ struct ImportJob {
   }
 
   private static func plans(
-    _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]], _ formats: [[String: DateFormat]],
-    _ model: ManagedObjectModel, _ names: [String?]
+    _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]],
+    _ objects: [(column: Int?, forms: ObjectForms?)], _ formats: [[String: DateFormat]], _ model: ManagedObjectModel,
+    _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
     for (index, source) in sources.enumerated() {
       let entity = try entity(named: names[index], of: source, in: model)
       var plan = try TablePlan(
-        importer, source: index, name: source.name, entity: entity, columns: headers[index], formats: formats[index])
+        importer, source: index, name: source.name, entity: entity, columns: headers[index],
+        objectColumn: objects[index].column, forms: objects[index].forms, formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
         ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)
       }

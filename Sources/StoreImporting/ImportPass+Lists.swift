@@ -6,16 +6,17 @@ extension ImportPass {
   func keys(
     _ record: ImportRecord, _ index: Int, _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>
   ) throws -> [ReferenceObject] {
-    let isJSON = record.fields[index].kind == .list
-    let parts = record.withText(of: index, bytes) { text in
-      ValueReader.text(text).split { character in
-        character == " " || character == "," || character == ";" || character == "|"
-          || isJSON && (character == "[" || character == "]" || character == "\n" || character == "\t")
+    let parts: [String]
+    if record.fields[index].kind == .list {
+      let field = record.fields[index]
+      parts = JSONScanner.elements(bytes[field.start..<field.end]).map(\.text)
+    } else {
+      parts = record.withText(of: index, bytes) { text in
+        ValueReader.text(text).split { $0 == " " || $0 == "," || $0 == ";" || $0 == "|" }.map(String.init)
       }
     }
     var result: [ReferenceObject] = []
-    for part in parts {
-      let text = isJSON && part.hasPrefix("\"") ? part.dropFirst().dropLast() : part
+    for text in parts {
       var list = ImportRecord()
       list.decoded = Array(text.utf8)
       list.fields = [ImportField(kind: .text, isDecoded: true, start: 0, end: list.decoded.count)]

@@ -2,8 +2,8 @@ import AtomicStoreSPI
 
 /// Records of JSON: an array of objects, or objects one after the other, as a file has them with one on each line.
 ///
-/// A member is a column. Members of an object within it are columns `outer.inner`. A member that an object does not
-/// have, and `null`, is no value.
+/// A member is a column. Members of an object within it are columns `outer.inner`, unless ``ObjectForms`` has it. A
+/// member that an object does not have, and `null`, is no value.
 struct JSONRecordReader: RecordReader {
   private var scanner: JSONScanner
   private let isArray: Bool
@@ -20,12 +20,19 @@ struct JSONRecordReader: RecordReader {
   /// Whether columns are still being collected.
   private var isCollecting = true
   private let start: Int
+  private let forms: ObjectForms?
+  /// Those of ``forms`` by the names that the members have.
+  private var knownForms: [ScalarString: ObjectForms.Member?] = [:]
+  private(set) var objectColumn: Int?
   var headerRange: Range<Int> { 0..<0 }
   let bytes: UnsafeBufferPointer<UInt8>
 
-  /// - Parameter bytes: UTF-8. It is read once for the names of the columns.
-  init(_ bytes: UnsafeBufferPointer<UInt8>) throws(PersistentStoreError) {
+  /// - Parameters:
+  ///   - bytes: UTF-8. It is read once for the names of the columns.
+  ///   - forms: What may be an object in the form of `fetch --json`; nil for nothing.
+  init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms? = nil) throws(PersistentStoreError) {
     self.bytes = bytes
+    self.forms = forms
     scanner = JSONScanner(bytes)
     scanner.skipMark()
     scanner.skipSpace()
@@ -102,26 +109,79 @@ struct JSONRecordReader: RecordReader {
       scanner.skipSpace()
       guard scanner.take(UInt8(ascii: ":")) else { throw scanner.failure("':' is missing") }
       scanner.skipSpace()
-      if scanner.peek == UInt8(ascii: "{") {
-        try readObject(&record, prefix: name + ".", depth: depth + 1)
+      let isObject = scanner.peek == UInt8(ascii: "{")
+      let form = depth == 0 && (isObject || scanner.peek == UInt8(ascii: "[")) ? form(of: name) : nil
+      if isObject {
+        if let form, let field = readForm(form, &record, at: place) {
+          try put(field, name, at: place, &record)
+          if name == ObjectForms.objectName { objectColumn = numbers[ScalarString(name)] }
+        } else {
+          try readObject(&record, prefix: name + ".", depth: depth + 1)
+        }
       } else {
-        let field = try scanner.readValue(&record.decoded)
-        let known = numbers[ScalarString(name)]
-        if let number = known, number < record.fields.count {
-          record.fields[number] = field
-          if !isCollecting { noteUse(of: number, at: place) }
-        } else if isCollecting, known == nil {
-          numbers[ScalarString(name)] = columns.count
-          columns.append(name)
-          guard columns.count <= ModelDescription.maximumPropertyCount else {
-            throw scanner.failure("there are more than \(ModelDescription.maximumPropertyCount) members")
+        let field = try scanner.readValue(&record.decoded, allowsReferences: forms != nil)
+        if case .objects(let entities)? = form, field.kind == .list {
+          for element in JSONScanner.elements(bytes[field.start..<field.end]) {
+            if let entity = element.entity { check(entity, entities, at: place) }
           }
         }
+        try put(field, name, at: place, &record)
       }
       scanner.skipSpace()
       if scanner.take(UInt8(ascii: "}")) { return }
       guard scanner.take(UInt8(ascii: ",")) else { throw scanner.failure("',' or '}' is missing") }
     }
+  }
+
+  /// Puts a field into its column, which is a new one while columns are collected.
+  private mutating func put(
+    _ field: ImportField, _ name: String, at place: StoreLocation, _ record: inout ImportRecord
+  ) throws(PersistentStoreError) {
+    let known = numbers[ScalarString(name)]
+    if let number = known, number < record.fields.count {
+      record.fields[number] = field
+      if !isCollecting { noteUse(of: number, at: place) }
+    } else if isCollecting, known == nil {
+      numbers[ScalarString(name)] = columns.count
+      columns.append(name)
+      guard columns.count <= ModelDescription.maximumPropertyCount else {
+        throw scanner.failure("there are more than \(ModelDescription.maximumPropertyCount) members")
+      }
+    }
+  }
+
+  /// The form of a member. A name is folded once.
+  private mutating func form(of name: String) -> ObjectForms.Member? {
+    guard let forms else { return nil }
+    if let known = knownForms[ScalarString(name)] { return known }
+    let form = forms[name]
+    knownForms[ScalarString(name)] = .some(form)
+    return form
+  }
+
+  /// Reads a member that is in its form: the text of its data, or the reference of its object. Nil, with nothing read,
+  /// if it is not.
+  private mutating func readForm(
+    _ form: ObjectForms.Member, _ record: inout ImportRecord, at place: StoreLocation
+  ) -> ImportField? {
+    let before = scanner
+    switch (form, scanner.readForm(&record.decoded)) {
+    case (.bytes, .value(let data, type: "base64", _)?): return data
+    case (.undeclared, .value(_, _, let whole)?): return whole
+    case (.objects(let entities), .object(let entity, let reference)?):
+      check(entity, entities, at: place)
+      return reference
+    default:
+      scanner = before
+      return nil
+    }
+  }
+
+  /// Refuses an object of another entity.
+  private mutating func check(_ entity: String, _ entities: Set<ScalarString>, at place: StoreLocation) {
+    guard failure == nil, !entities.contains(ScalarString(entity)) else { return }
+    let names = entities.map(\.string).sorted().joined(separator: " or ")
+    failure = PersistentStoreError(.invalidValue, "this is an object of \(entity), and not of \(names)", at: place)
   }
 
   /// Which of two values a member has is unknown.

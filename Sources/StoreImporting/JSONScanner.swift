@@ -3,7 +3,7 @@ import StoreJSON
 
 /// Reads JSON (RFC 8259) value by value.
 struct JSONScanner {
-  private let bytes: UnsafeBufferPointer<UInt8>
+  let bytes: UnsafeBufferPointer<UInt8>
   private(set) var position = 0
   private(set) var line = 1
   private var lineStart = 0
@@ -63,21 +63,22 @@ struct JSONScanner {
   mutating func readName() throws(PersistentStoreError) -> String {
     guard peek == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
     var decoded: [UInt8] = []
-    let field = try readString(&decoded)
-    return field.isDecoded
-      ? String(decoding: decoded, as: UTF8.self)
-      : String(decoding: UnsafeBufferPointer(rebasing: bytes[field.start..<field.end]), as: UTF8.self)
+    return text(of: try readString(&decoded), decoded)
   }
 
   /// A value that is no object.
-  mutating func readValue(_ decoded: inout [UInt8]) throws(PersistentStoreError) -> ImportField {
+  ///
+  /// - Parameter allowsReferences: Whether an array may have objects in the form of ``ObjectForms``.
+  mutating func readValue(
+    _ decoded: inout [UInt8], allowsReferences: Bool = false
+  ) throws(PersistentStoreError) -> ImportField {
     guard let first = peek else { throw failure("a value is missing") }
     var field = ImportField(start: position, end: position, line: line, column: column)
     switch first {
     case UInt8(ascii: "\""): return try readString(&decoded)
     case UInt8(ascii: "["):
       field.kind = .list
-      try skipList(depth: 0)
+      try skipList(depth: 0, allowsReferences)
       field.end = position
     case UInt8(ascii: "t"):
       try takeWord("true")
@@ -123,7 +124,7 @@ struct JSONScanner {
   }
 
   /// Passes over an array; what is in it is read when it is used.
-  private mutating func skipList(depth: Int) throws(PersistentStoreError) {
+  private mutating func skipList(depth: Int, _ allowsReferences: Bool) throws(PersistentStoreError) {
     guard depth < 32 else { throw failure("arrays are nested more than 32 deep") }
     _ = take(UInt8(ascii: "["))
     skipSpace()
@@ -132,7 +133,10 @@ struct JSONScanner {
     while true {
       skipSpace()
       if peek == UInt8(ascii: "[") {
-        try skipList(depth: depth + 1)
+        try skipList(depth: depth + 1, allowsReferences)
+      } else if peek == UInt8(ascii: "{"), case (let start, .object?) = (self, readForm(&scratch)) {
+        // It is read when it is used.
+        guard allowsReferences else { throw start.failure("references to objects are read only with a model") }
       } else {
         _ = try readValue(&scratch)
       }

@@ -17,6 +17,8 @@ struct ImportField {
     case no
     /// A JSON array, brackets included.
     case list
+    /// A JSON object in a form of ``ObjectForms``, braces included: a value whose type it names.
+    case object
   }
   var kind = Kind.missing
   /// Whether the bytes are in the record's buffer rather than in the source.
@@ -61,6 +63,8 @@ protocol RecordReader {
   var bytes: UnsafeBufferPointer<UInt8> { get }
   /// The names of the columns.
   var columns: [String] { get }
+  /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
+  var objectColumn: Int? { get }
   /// The bytes that a file of rejected records begins with: the header line of a CSV file.
   var headerRange: Range<Int> { get }
   /// Reads the next record.
@@ -73,4 +77,8 @@ protocol RecordReader {
   ///
   /// - Returns: The offset that the bad record ends at.
   mutating func recover(from error: PersistentStoreError) -> Int
+}
+
+extension RecordReader {
+  var objectColumn: Int? { nil }
 }

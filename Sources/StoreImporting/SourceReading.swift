@@ -3,8 +3,10 @@ import AtomicStoreSPI
 /// Opens the tables of an import.
 enum SourceReading {
   /// Calls a body with the reader of a table.
+  ///
+  /// - Parameter forms: What may be an object in the form of `fetch --json`, if the model is known.
   static func withReader<Value>(
-    _ text: StoreBytes, _ conventions: TextConventions, _ name: String,
+    _ text: StoreBytes, _ conventions: TextConventions, _ name: String, _ forms: ObjectForms? = nil,
     _ body: (inout any RecordReader) throws -> Value
   ) throws -> Value {
     do {
@@ -16,7 +18,7 @@ enum SourceReading {
           throw PersistentStoreError(.malformed, "this is neither an array of JSON objects nor objects on lines")
         }
         var reader: any RecordReader =
-          isJSON ? try JSONRecordReader(bytes) : try CSVRecordReader(bytes, conventions)
+          isJSON ? try JSONRecordReader(bytes, forms) : try CSVRecordReader(bytes, conventions)
         return try body(&reader)
       }
     } catch let error as PersistentStoreError {

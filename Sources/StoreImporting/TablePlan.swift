@@ -23,6 +23,8 @@ struct TablePlan {
   let name: String
   let entity: Entity
   let columnNames: [String]
+  /// What may be an object in the form of `fetch --json`; nil without a model.
+  let forms: ObjectForms?
   var columns: [Column] = []
   var keyColumns: [Int] = []
   var rules: [ValidationRule] = []
@@ -38,21 +40,23 @@ struct TablePlan {
 
   /// Finds out what the columns are.
   ///
+  /// - Parameter objectColumn: The column that has the references of the records' objects.
   /// - Throws: `.invalidOption` for a column or relationship that was named and does not exist, `.malformed` for two
   ///   columns of one property.
   init(
     _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String],
-    formats known: [String: DateFormat] = [:]
+    objectColumn: Int? = nil, forms: ObjectForms? = nil, formats known: [String: DateFormat] = [:]
   ) throws(PersistentStoreError) {
     self.source = source
     self.name = name
     self.entity = entity
     columnNames = names
+    self.forms = forms
     columns = Array(repeating: Column(), count: names.count)
     var slotOfColumn: [Int: Int] = [:]
     try findNamedRelationships(importer, &slotOfColumn)
-    findProperties(&slotOfColumn)
-    try findKey(importer, slotOfColumn)
+    findProperties(&slotOfColumn, objectColumn)
+    try findKey(importer, objectColumn)
     findRelationships(&slotOfColumn)
     try refuseDoubles(slotOfColumn)
     try refuseEqualNames(slotOfColumn)
@@ -86,7 +90,7 @@ struct TablePlan {
   }
 
   /// Properties by their names, then by their names without case and separators, then by former names.
-  private func findProperties(_ slots: inout [Int: Int]) {
+  private func findProperties(_ slots: inout [Int: Int], _ objectColumn: Int?) {
     var folded: [String: [Int]] = [:]
     var former: [String: [Int]] = [:]
     for slot in entity.slots {
@@ -96,7 +100,7 @@ struct TablePlan {
     }
     var taken = Set(slots.values)
     func take(_ find: (String) -> Int?) {
-      for (index, name) in columnNames.enumerated() where slots[index] == nil {
+      for (index, name) in columnNames.enumerated() where slots[index] == nil && index != objectColumn {
         guard let slot = find(name), !taken.contains(slot) else { continue }
         slots[index] = slot
         taken.insert(slot)
@@ -110,9 +114,13 @@ struct TablePlan {
     take { only(former[NameMatching.folded($0)]) }
   }
 
-  private mutating func findKey(_ importer: StoreImporter, _ slots: [Int: Int]) throws(PersistentStoreError) {
+  private mutating func findKey(_ importer: StoreImporter, _ objectColumn: Int?) throws(PersistentStoreError) {
     if let named = importer.keyColumns[entity.name] {
       for column in named { keyColumns.append(try index(ofColumn: column)) }
+      return
+    }
+    if let objectColumn {
+      keyColumns = [objectColumn]
       return
     }
     let own = NameMatching.folded(entity.name)

@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
+import StoreJSON
 
 /// Reads the text of a field as what its property holds.
 ///
@@ -126,7 +127,9 @@ final class ValueReader {
       }
       let bytes = buffer
       try nodes.set(bytes: bytes.span, slot: slot)
-    case .undefined: try nodes.set(.string(Self.text(given)), slot: slot)
+    case .undefined:
+      guard let value = undeclared(given, kind) else { throw unfit(given, "value") }
+      try nodes.set(value, slot: slot)
     }
   }
 
@@ -292,6 +295,17 @@ final class ValueReader {
       if let seconds { return seconds }
     }
     return ExactText.date(bytes)
+  }
+
+  /// A value whose type its form says, as the kit prints those of undefined type; other texts are strings.
+  private func undeclared(_ given: Span<UInt8>, _ kind: ImportField.Kind) -> StoredValue? {
+    switch kind {
+    case .yes: .boolean(true)
+    case .no: .boolean(false)
+    case .number, .object:
+      (try? JSONReader.read(Array(Self.text(given).utf8), name: "")).flatMap { StoredValue(undeclaredJSON: $0) }
+    default: .string(Self.text(given))
+    }
   }
 
   // MARK: Texts

@@ -68,6 +68,12 @@ extension StoredValue {
     self = value
   }
 
+  /// The value of undefined type that ``json(isDeclared:quotesDecimals:)`` returned; nil for other JSON.
+  package init?(undeclaredJSON json: JSONValue) {
+    guard let value = Self.undeclared(json) else { return nil }
+    self = value
+  }
+
   private static func attribute(_ json: JSONValue, _ type: AttributeType) -> StoredValue? {
     if case .null = json { return .null }
     let value: StoredValue?

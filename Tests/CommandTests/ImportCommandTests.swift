@@ -109,6 +109,33 @@ import Testing
     #expect(fetched.output == "1\n", "\(fetched.errors)")
   }
 
+  @Test(
+    "what fetch prints of the entities as JSON is the same objects when it is imported", arguments: ["json", "ndjson"])
+  func fetched(format: String) throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(atPath: folder("tables"), withIntermediateDirectories: false)
+    for entity in ["Department", "Employee", "Manager", "Project"] {
+      let fetched = try Command.run(
+        "fetch", Command.company, "--entity", entity, "--no-subentities", "--format", format)
+      try fetched.data.write(to: URL(filePath: folder("tables/\(entity).json")))
+    }
+    let imported = try Command.run("import", folder("tables"), "-o", folder("back.xml"), "--model", Command.company)
+    #expect(imported.code == 0 && imported.errors.isEmpty, "\(imported.errors)")
+    // Binary data, both kinds of to-manys and values of undefined type are the same; what is not objects is new.
+    let differences = try Command.run("diff", Command.company, folder("back.xml")).output.split(separator: "\n")
+    #expect(differences.allSatisfy { $0.hasPrefix("~ UUID") || $0.hasPrefix("~ metadata") }, "\(differences)")
+    // The same values again change nothing.
+    let updated = try Command.run(
+      "import", folder("tables"), "--into", Command.company, "--upsert", "key", "-o", folder("same.xml"))
+    #expect(updated.code == 0, "\(updated.errors)")
+    #expect(try Command.run("diff", Command.company, folder("same.xml")).output.isEmpty)
+    // Objects of sub-entities would lose what only they have.
+    let all = try Command.run("fetch", Command.company, "--entity", "Employee", "--format", format)
+    let mixed = try Command.run(
+      "import", "Employee=-", "--into", Command.company, "--upsert", "key", "--dry-run", input: all.data)
+    #expect(mixed.code == 65 && mixed.errors.contains("an object of Manager, and not of Employee"), "\(mixed.errors)")
+  }
+
   @Test("--into changes a store in place and keeps its UUID; --upsert updates; -o leaves it as it was")
   func into() throws {
     let folder = try Folder()

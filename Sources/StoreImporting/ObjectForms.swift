@@ -1,0 +1,136 @@
+import AtomicStoreSPI
+
+/// The members of a table's JSON records that may be in the forms in which `fetch --json` prints objects, binary data
+/// and values of undefined type: `{"entity": "Book", "reference": 3}`, `{"base64": "…"}` and, for the latter,
+/// `{"uuid": "…"}` and the like. All other objects are members with members.
+struct ObjectForms {
+  /// What a member is.
+  enum Member {
+    /// Binary data.
+    case bytes
+    /// A value whose type its form says.
+    case undeclared
+    /// Objects of these entities, which are called by these names.
+    case objects(Set<ScalarString>)
+  }
+  /// The member that `fetch` prints first: the object itself.
+  static let objectName = "objectID"
+  /// By folded name.
+  private var members: [String: Member] = [:]
+
+  /// - Parameter importer: Knows which columns were named for relationships.
+  init(_ entity: Entity, _ importer: StoreImporter) {
+    for slot in entity.slots {
+      let member: Member
+      if let destination = slot.destination {
+        member = .objects(Self.names(in: entity.model.entity(at: destination).hierarchy))
+      } else {
+        switch slot.attributeType {
+        case .binaryData, .transformable: member = .bytes
+        case .undefined: member = .undeclared
+        default: continue
+        }
+      }
+      var names = [slot.name]
+      if let old = slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier { names.append(old) }
+      names += importer.relationshipColumns.filter {
+        ScalarString($0.entityName) == ScalarString(entity.name)
+          && ScalarString($0.relationshipName) == ScalarString(slot.name)
+      }.map(\.column)
+      for name in names { members[NameMatching.folded(name)] = member }
+    }
+    // A table holds objects of one entity: those of a sub-entity would lose what only they have.
+    members[NameMatching.folded(Self.objectName)] = .objects(Self.names(in: [entity]))
+  }
+
+  subscript(name: String) -> Member? { members[NameMatching.folded(name)] }
+
+  /// The names of entities, and those that they had in an earlier version of the model.
+  private static func names(in entities: some Sequence<Entity>) -> Set<ScalarString> {
+    var names: Set<ScalarString> = []
+    for entity in entities {
+      names.insert(ScalarString(entity.name))
+      if let old = entity.declaration.renamingIdentifier { names.insert(ScalarString(old)) }
+    }
+    return names
+  }
+}
+
+extension JSONScanner {
+  /// An object in one of the forms of ``ObjectForms``.
+  enum ObjectForm {
+    /// A value, the name of its type, and all of it.
+    case value(ImportField, type: String, whole: ImportField)
+    /// An object's reference, and the name of its entity.
+    case object(entity: String, reference: ImportField)
+  }
+  private static let types: Set<String> = ["base64", "float", "double", "decimal", "date", "uuid", "uri"]
+
+  /// Reads an object that is in one of the forms. Nil, with nothing read, for all others.
+  mutating func readForm(_ decoded: inout [UInt8]) -> ObjectForm? {
+    let (start, count) = (self, decoded.count)
+    if let form = try? form(&decoded) { return form }
+    self = start
+    decoded.removeLast(decoded.count - count)
+    return nil
+  }
+
+  private mutating func form(_ decoded: inout [UInt8]) throws(PersistentStoreError) -> ObjectForm? {
+    var whole = ImportField(kind: .object, start: position, line: line, column: column)
+    var fields: [String: ImportField] = [:]
+    guard take(UInt8(ascii: "{")) else { return nil }
+    repeat {
+      skipSpace()
+      let name = try readName()
+      guard fields[name] == nil, fields.count < 2 else { return nil }
+      skipSpace()
+      guard take(UInt8(ascii: ":")) else { return nil }
+      skipSpace()
+      let field = try readValue(&decoded)
+      guard field.kind == .string || field.kind == .number else { return nil }
+      fields[name] = field
+      skipSpace()
+    } while take(UInt8(ascii: ","))
+    guard take(UInt8(ascii: "}")) else { return nil }
+    whole.end = position
+    if fields.count == 1, let (type, field) = fields.first, Self.types.contains(type) {
+      return .value(field, type: type, whole: whole)
+    }
+    guard fields.count == 2, let entity = fields["entity"], entity.kind == .string, let reference = fields["reference"]
+    else { return nil }
+    return .object(entity: text(of: entity, decoded), reference: reference)
+  }
+
+  /// The text of a string or a number.
+  func text(of field: ImportField, _ decoded: [UInt8]) -> String {
+    field.isDecoded
+      ? String(decoding: decoded[field.start..<field.end], as: UTF8.self)
+      : String(decoding: bytes[field.start..<field.end], as: UTF8.self)
+  }
+
+  /// What is in an array that was read before: the texts of strings, numbers, Booleans and references, these with the
+  /// names of their entities. What is in an array within it is in it, too.
+  static func elements(_ array: Slice<UnsafeBufferPointer<UInt8>>) -> [(entity: String?, text: String)] {
+    var scanner = JSONScanner(UnsafeBufferPointer(rebasing: array))
+    var elements: [(entity: String?, text: String)] = []
+    var decoded: [UInt8] = []
+    while let byte = scanner.peek {
+      switch byte {
+      case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","): _ = scanner.take(byte)
+      case UInt8(ascii: "{"):
+        guard case .object(let entity, let reference)? = scanner.readForm(&decoded) else { return elements }
+        elements.append((entity, scanner.text(of: reference, decoded)))
+      default:
+        guard let field = try? scanner.readValue(&decoded) else { return elements }
+        switch field.kind {
+        case .missing: break
+        case .yes: elements.append((nil, "true"))
+        case .no: elements.append((nil, "false"))
+        default: elements.append((nil, scanner.text(of: field, decoded)))
+        }
+      }
+      scanner.skipSpace()
+    }
+    return elements
+  }
+}

@@ -1,0 +1,100 @@
+import AtomicStoreSPI
+import Foundation
+import StoreImporting
+import Testing
+
+@Suite("JSON that fetch printed") struct ObjectFormTests {
+  private static let authors = #"""
+    [{"objectID":{"entity":"Author","reference":7},"name":"Zola","born":null,
+      "books":[{"entity":"Book","reference":2},{"reference":5,"entity":"Book"}]},
+     {"objectID":{"entity":"Author","reference":8},"name":"Eliot","born":null,"books":[]}]
+    """#
+  private static let books = #"""
+    {"objectID":{"entity":"Book","reference":2},"title":"Nana","author":{"entity":"Author","reference":7}}
+    {"objectID":{"entity":"Book","reference":5},"title":"Germinal","author":{"entity":"Author","reference":7}}
+    """#
+
+  private static func read(_ authors: String, _ books: String) throws -> StoreImporter.Result {
+    try LibrarySample.importer().read([
+      LibrarySample.source(authors, "authors.json"), LibrarySample.source(books, "books.ndjson"),
+    ])
+  }
+
+  @Test("objects keep their references, and relationships lead to the objects that they name")
+  func references() throws {
+    let result = try Self.read(Self.authors, Self.books)
+    #expect(result.tables.map(\.keyColumns) == [["objectID"], ["objectID"]])
+    #expect(result.tables.allSatisfy { $0.ignoredColumns.isEmpty })
+    #expect(try result.nodes.value("Author", 7, "books") == toMany("Book", 2, 5))
+    #expect(try result.nodes.value("Author", 8, "books") == toMany("Book"))
+    #expect(try result.nodes.value("Book", 5, "author") == toOne("Author", 7))
+  }
+
+  @Test("references that are texts may have blanks, quotes and brackets in them")
+  func texts() throws {
+    let name = #"a, \"b\" [c]"#
+    let result = try Self.read(
+      #"[{"objectID":{"entity":"Author","reference":"\#(name)"},"name":"Zola"}]"#,
+      #"{"objectID":{"entity":"Book","reference":2},"title":"Nana","author":{"entity":"Author","reference":"\#(name)"}}"#
+    )
+    #expect(
+      try result.nodes.value("Book", 2, "author")
+        == .toOne(ObjectReference(entityName: "Author", reference: .string(#"a, "b" [c]"#))))
+    let other = try Self.read(
+      #"[{"objectID":{"entity":"Author","reference":1},"name":"Zola","books":[{"entity":"Book","reference":"\#(name)"}]}]"#,
+      #"{"objectID":{"entity":"Book","reference":"\#(name)"},"title":"Nana","author":{"entity":"Author","reference":1}}"#
+    )
+    #expect(
+      try other.nodes.value("Author", 1, "books")
+        == .toMany([ObjectReference(entityName: "Book", reference: .string(#"a, "b" [c]"#))]))
+  }
+
+  @Test("an object of another entity is a problem of its record, with its line; the other records are read")
+  func otherEntities() throws {
+    var importer = try LibrarySample.importer()
+    let sources = [
+      LibrarySample.source(
+        #"""
+        [{"objectID":{"entity":"Loan","reference":1},"name":"Zola"},
+         {"objectID":{"entity":"Author","reference":2},"name":"Eliot"},
+         {"objectID":{"entity":"Author","reference":3},"name":"Homer","books":[{"entity":"Loan","reference":2}]}]
+        """#, "authors.json"),
+      LibrarySample.source(
+        #"{"objectID":{"entity":"Book","reference":2},"title":"Nana","author":{"entity":"Book","reference":2}}"#,
+        "books.json"),
+    ]
+    #expect(
+      try problems(importer, sources).map(\.description) == [
+        "authors.json:1:3 (Author): this is an object of Loan, and not of Author",
+        "authors.json:3:63 (Author): this is an object of Loan, and not of Book",
+        "books.json:1:60 (Book): this is an object of Book, and not of Author",
+      ])
+    importer.rejectsBadRecords = true
+    let result = try importer.read(sources)
+    #expect(result.tables.map(\.rejectedCount) == [2, 1] && result.nodes.count("Author") == 1)
+  }
+
+  @Test("an object with other members has columns of its own, as in JSON of other programs")
+  func otherObjects() throws {
+    let result = try Self.read(
+      #"[{"id":7,"name":"Zola","born":{"base64":"AA=="}}]"#,
+      #"{"id":2,"title":"Nana","author":{"entity":"Author","reference":7,"note":"x"}}"#)
+    #expect(result.tables[0].ignoredColumns == ["born.base64"])
+    #expect(result.tables[1].ignoredColumns == ["author.entity", "author.reference", "author.note"])
+  }
+
+  @Test("without a model, a list of references is refused")
+  func withoutModel() throws {
+    let found = try problems(StoreImporter(), [LibrarySample.source(Self.authors, "authors.json")])
+    #expect(found.map(\.message) == ["references to objects are read only with a model"], "\(found)")
+  }
+
+  @Test("in a list of keys, a text with blanks is one key")
+  func lists() throws {
+    let result = try Self.read(
+      #"[{"id":1,"name":"Zola","books":["a b","c"]}]"#, #"{"id":"a b","title":"Nana"} {"id":"c","title":"Rome"}"#)
+    #expect(
+      try result.nodes.value("Author", 1, "books")
+        == .toMany(["a b", "c"].map { ObjectReference(entityName: "Book", reference: .string($0)) }))
+  }
+}
