@@ -2,6 +2,7 @@ import ArgumentParser
 import AtomicStoreCommand
 import AtomicStoreSPI
 import CommandSupport
+import FlyingSocks
 import FoundationEssentials
 import Glibc
 import StoreBrowsing
@@ -43,10 +44,16 @@ struct Browse: ParsableCommand {
         } catch let error as CommandFailure {
           throw error
         } catch {
-          throw CommandFailure("port \(port) of 127.0.0.1 cannot be served: \(error)", exitCode: 71)
+          throw CommandFailure("127.0.0.1:\(port) cannot be served: \(Self.reason(error))", exitCode: 71)
         }
       }
     }
+  }
+
+  private static func reason(_ error: any Error) -> String {
+    guard case SocketError.failed(_, errno: let number, _) = error else { return "\(error)" }
+    return number == EADDRINUSE
+      ? "another program uses the port; --port 0 takes one that is free" : String(cString: strerror(number))
   }
 
   /// Runs what is asynchronous, on other threads, and waits for its end.

@@ -180,6 +180,21 @@ private final class BrowsedStore {
     #expect(!own.head.contains("Access-Control-Allow"))
   }
 
+  @Test("a port that is in use is an error that names address and port", arguments: [false, true])
+  func portInUse(json: Bool) throws {
+    let browsed = try BrowsedStore(Command.company)
+    let again = try Command.run(
+      arguments: ["browse", Command.company, "--port", "\(browsed.port)"] + (json ? ["--json"] : []))
+    #expect(again.code == 71)
+    let text =
+      "127.0.0.1:\(browsed.port) cannot be served: another program uses the port; --port 0 takes one that is free"
+    if json {
+      #expect(try again.error()["message"] as? String == text, "\(again.errors)")
+    } else {
+      #expect(again.output.isEmpty && again.errors == "atomicstore: \(text)\n", "\(again.errors)")
+    }
+  }
+
   @Test("hostile names and values are data, and the source is not changed")
   func hostile() throws {
     let folder = try Folder()
