@@ -227,7 +227,10 @@ private final class ReferenceColumns: Sendable {
 
     /// The number that is written exactly like this.
     private static func number(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
-      guard let last = text.last, last &- UInt8(ascii: "0") < 10, text.count <= 20 else { return nil }
+      // Most texts end here.
+      guard let first = text.first, first == UInt8(ascii: "-") || first &- UInt8(ascii: "0") < 10, text.count <= 20 else {
+        return nil
+      }
       let written = String(decoding: text, as: UTF8.self)
       guard let number = Int64(written), String(number) == written else { return nil }
       return number

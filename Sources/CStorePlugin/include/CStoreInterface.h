@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "716cec7fd57111eacbf7dc1dee203df4eccaee9f05b1f15e45eb360d5c21bcad"
+#define ASP_INTERFACE "3a2e488ca278217bcb1e5de8937d9417c58f2e708bbab137dd4fc93ad2247986"

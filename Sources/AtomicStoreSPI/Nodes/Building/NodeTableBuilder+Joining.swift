@@ -91,6 +91,7 @@ extension NodeTableBuilder {
   private func appendTexts(_ index: Int, _ parts: [Part], _ numbers: [PartNumbers]) {
     var base = building[index].count
     let root = model.records[index].root
+    textRows[index].reserveCapacity(textRows[index].count + parts.reduce(0) { $0 + $1.nodes.textRows[index].count })
     for (part, numbers) in zip(parts, numbers) {
       if part.nodes.unsortedTexts.contains(index) { unsortedTexts.insert(index) }
       for entry in part.nodes.textRows[index] {

@@ -26,8 +26,10 @@ extension NodeTableBuilder {
     if endsAgree { result.noteAgreement() }
     tables = []
     state.pointee.entityCount = 0
-    for index in model.records.indices { texts[index] = TextMentions() }
-    textRows = []
+    for index in model.records.indices {
+      texts[index] = TextMentions()
+      textRows[index] = []
+    }
     known = nil
     // The parts of a file are gone.
     PagedMemory.trim()

@@ -48,7 +48,7 @@ extension NodeTableBuilder {
 
   /// Notes the string reference of a row.
   func noteText(_ text: UnsafeBufferPointer<UInt8>, _ entity: Int, _ row: Int) {
-    if known != nil { known?.hasTexts.insert(entity) }
+    if state.pointee.hasKnown { known?.hasTexts.insert(entity) }
     let number = mention(text, root: model.records[entity].root)
     textRows[entity].append(
       TextRow(row: UInt32(truncatingIfNeeded: row), number: UInt32(truncatingIfNeeded: number)))
@@ -74,7 +74,7 @@ extension NodeTableBuilder {
 
   /// Notes the string reference of a row, in any order of rows.
   func noteNumber(_ number: Int, _ entity: Int, _ row: Int) {
-    if known != nil { known?.hasTexts.insert(entity) }
+    if state.pointee.hasKnown { known?.hasTexts.insert(entity) }
     if let last = textRows[entity].last, Int(last.row) > row { unsortedTexts.insert(entity) }
     textRows[entity].append(
       TextRow(row: UInt32(truncatingIfNeeded: row), number: UInt32(truncatingIfNeeded: number)))

@@ -68,13 +68,15 @@ public final class NodeTableBuilder {
     var entityCount: Int
     var entity = -1
     var row = -1
+    /// Whether there is a graph whose columns may be shared.
+    var hasKnown = false
     var scratch: [UInt8] = []
   }
   var tables: [EntityTable]
   /// All strings that refer to objects of a hierarchy, by its root: they are resolved by their numbers.
   let texts: UnsafeMutablePointer<TextMentions>
   /// The rows of an entity with string references, with the number of the mention.
-  var textRows: [[TextRow]]
+  let textRows: UnsafeMutablePointer<[TextRow]>
   struct TextRow {
     var row: UInt32
     var number: UInt32
@@ -101,7 +103,7 @@ public final class NodeTableBuilder {
   /// Whether the system did not have enough memory for the text of a reference: then the load fails.
   var isOutOfMemory = false
   /// A graph whose columns are shared where the file has the same; nil if there is none.
-  var known: Known?
+  var known: Known? { didSet { state.pointee.hasKnown = known != nil } }
   /// The store's model if ``model`` is a part of it; nil if everything is read.
   package var wholeModel: ManagedObjectModel?
 
@@ -126,7 +128,8 @@ public final class NodeTableBuilder {
     progress = Progress(entities: tables.count)
     texts = .allocate(capacity: max(tables.count, 1))
     texts.initialize(repeating: TextMentions(), count: tables.count)
-    textRows = Array(repeating: [], count: tables.count)
+    textRows = .allocate(capacity: max(tables.count, 1))
+    textRows.initialize(repeating: [], count: tables.count)
     members = Array(repeating: nil, count: tables.count)
     payloads = Array(repeating: [:], count: tables.count)
     deferred = Array(repeating: [], count: tables.count)
@@ -206,6 +209,8 @@ public final class NodeTableBuilder {
     }
     texts.deinitialize(count: model.records.count)
     texts.deallocate()
+    textRows.deinitialize(count: model.records.count)
+    textRows.deallocate()
     building.deinitialize(count: model.records.count)
     building.deallocate()
     current.deallocate()
