@@ -178,10 +178,11 @@ void asf_reserve(int descriptor, int64_t offset, int64_t length) {
   fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
-void asf_keep_heaps(int bytes) {
-  mallopt(M_TOP_PAD, bytes);
-  mallopt(M_TRIM_THRESHOLD, bytes);
-  mallopt(M_MMAP_THRESHOLD, bytes / 4);
+void asf_keep_heaps(void) {
+  mallopt(M_TOP_PAD, 4 << 20);
+  // What malloc comes to by itself once a block of that size is freed, but no longer does after the first setting.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
 int asf_processor_count(void) {

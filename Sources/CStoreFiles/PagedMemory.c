@@ -38,6 +38,7 @@ bool asf_paged_has_room(size_t bytes) {
 #ifdef PLAIN_MEMORY
 // Sanitizers know the borders of malloc's blocks only.
 void *asf_paged_resize(void *block, size_t bytes) { return realloc(block, bytes > 0 ? bytes : 1); }
+void *asf_paged_zeroed(size_t bytes) { return calloc(bytes > 0 ? bytes : 1, 1); }
 void asf_paged_free(void *block) { free(block); }
 void asf_paged_advise(void *start, size_t bytes, bool is_large) {}
 void asf_paged_trim(void) {}
@@ -95,9 +96,9 @@ static char *grown(char *base, size_t old, size_t new) {
   // Pages of other areas were moved to this one.
   if (errno == EFAULT) return NULL;
   // Moved to where the system would put them, large pages would be taken apart.
-  char *place = mapped(new);
-  if (place != NULL) {
-    moved = mremap(base, old, new, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+  char *target = mapped(new);
+  if (target != NULL) {
+    moved = mremap(base, old, new, MREMAP_MAYMOVE | MREMAP_FIXED, target);
     if (moved != MAP_FAILED) return moved;
     // Only without memory for the system's own lists. Whether the addresses are still ours is unknown then; nothing is in them.
   }
@@ -306,6 +307,19 @@ void *asf_paged_resize(void *block, size_t bytes) {
   }
   release_lock();
   return result;
+}
+
+void *asf_paged_zeroed(size_t bytes) {
+  if (bytes < LEAST_BLOCK) return calloc(bytes > 0 ? bytes : 1, 1);
+  pthread_once(&once, prepare);
+  take_lock();
+  // Pages that were never used are zero: not those of an area that is shared.
+  struct area *area = add_area(bytes);
+  if (area != NULL) used_bytes += area_length(area);
+  release_lock();
+  if (area == NULL) return calloc(bytes, 1);
+  madvise(area->base, area_length(area), MADV_NOHUGEPAGE);
+  return area->base;
 }
 
 void asf_paged_free(void *block) {

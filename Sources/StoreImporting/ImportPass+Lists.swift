@@ -2,24 +2,25 @@ import AtomicStoreSPI
 
 /// Fields and tables that hold several keys.
 extension ImportPass {
-  /// The keys of a field: of a JSON array, or of a text with blanks, commas, semicolons or bars between them.
+  /// The keys of a field: of a JSON array, or of a text with spaces, commas, semicolons or bars between them.
   func keys(
     _ record: ImportRecord, _ index: Int, _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>
   ) throws -> [ReferenceObject] {
-    let parts: [String]
+    let parts: [JSONScanner.Element]
     if record.fields[index].kind == .list {
       let field = record.fields[index]
-      parts = JSONScanner.elements(bytes[field.start..<field.end]).map(\.text)
+      parts = JSONScanner.elements(bytes[field.start..<field.end])
     } else {
       parts = record.withText(of: index, bytes) { text in
-        ValueReader.text(text).split { $0 == " " || $0 == "," || $0 == ";" || $0 == "|" }.map(String.init)
+        ValueReader.text(text).split { $0 == " " || $0 == "," || $0 == ";" || $0 == "|" }
+          .map { JSONScanner.Element(text: String($0), kind: .text) }
       }
     }
     var result: [ReferenceObject] = []
-    for text in parts {
+    for part in parts {
       var list = ImportRecord()
-      list.decoded = Array(text.utf8)
-      list.fields = [ImportField(kind: .text, isDecoded: true, start: 0, end: list.decoded.count)]
+      list.decoded = Array(part.text.utf8)
+      list.fields = [ImportField(kind: part.kind, isDecoded: true, start: 0, end: list.decoded.count)]
       if let key = try key(list, [0], root, bytes), !result.contains(key) { result.append(key) }
     }
     return result

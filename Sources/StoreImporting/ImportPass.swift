@@ -18,6 +18,10 @@ final class ImportPass {
   /// How many pairs each join table has that are not left out.
   var joinCounts: [Int]
   private(set) var existing: ExistingObjectTable?
+  /// The to-ones of records whose other end a table has, too.
+  var givenEnds: [GivenEnd] = []
+  /// The slots of each table whose values are among them.
+  private(set) var givenEndSlots: [Set<Int>] = []
   /// The last reference that was given to a record without a key, by root.
   private var lastNumbers: [Int: Int64] = [:]
 
@@ -38,6 +42,7 @@ final class ImportPass {
     if let table = job.importer.existing {
       existing = ExistingObjectTable(table, job.importer.existingObjects, after: job.importer.lastReference)
     }
+    givenEndSlots = job.plans.map { existing == nil ? [] : givenEndSlots(of: $0) }
     try readJoins()
     for plan in job.plans { try existing?.prepare(plan, job) }
     for plan in job.plans {
@@ -76,11 +81,13 @@ final class ImportPass {
     nodes.inverseHandling = handling
     for plan in job.plans { markAbsent(plan) }
     try existing?.copyRest(into: nodes)
-    return try nodes.finish()
+    let result = try nodes.finish()
+    for end in givenEnds { try check(end, in: result) }
+    return result
   }
 
   /// The relationships that a table or its join tables have.
-  private func given(_ plan: TablePlan) -> Set<Int> {
+  func given(_ plan: TablePlan) -> Set<Int> {
     var given = Set(plan.columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
     for join in plan.joins {
       if let slot = plan.entity.slot(named: job.importer.joinTables[join].relationshipName) { given.insert(slot) }
@@ -88,7 +95,7 @@ final class ImportPass {
     return given
   }
 
-  private func isGiven(_ name: String, of entity: Entity) -> Bool {
+  func isGiven(_ name: String, of entity: Entity) -> Bool {
     job.plans.contains { plan in
       plan.entity.isKindOf(entity: entity) && plan.entity.slot(named: name).map { given(plan).contains($0) } ?? false
     }
@@ -268,6 +275,7 @@ final class ImportPass {
       column.kind == .toOne ? values.isNoKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
     }
     if isNull {
+      noteEnd(nil, column, field, plan)
       if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       guard column.isMandatory else { return }
       return try note(.missing, "a value is needed", plan, number, index, field)
@@ -276,7 +284,9 @@ final class ImportPass {
     case .toOne:
       guard let key = try key(record, [index], column.root, bytes) else { return }
       link(key, column, index, field, number, plan)
-      switch existing?.translated(key, root: column.root) ?? key {
+      let translated = existing?.translated(key, root: column.root) ?? key
+      noteEnd(translated, column, field, plan)
+      switch translated {
       case .integer(let reference): try nodes.set(toOne: reference, slot: column.slot)
       case let reference: try nodes.set(toOne: reference, slot: column.slot)
       }

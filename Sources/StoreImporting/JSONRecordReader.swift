@@ -120,7 +120,7 @@ struct JSONRecordReader: RecordReader {
         }
       } else {
         let field = try scanner.readValue(&record.decoded, allowsReferences: forms != nil)
-        if case .objects(let entities)? = form, field.kind == .list {
+        if case .objects(let entities, _)? = form, field.kind == .list {
           for element in JSONScanner.elements(bytes[field.start..<field.end]) {
             if let entity = element.entity { check(entity, entities, at: place) }
           }
@@ -168,9 +168,9 @@ struct JSONRecordReader: RecordReader {
     switch (form, scanner.readForm(&record.decoded)) {
     case (.bytes, .value(let data, type: "base64", _)?): return data
     case (.undeclared, .value(_, _, let whole)?): return whole
-    case (.objects(let entities), .object(let entity, let reference)?):
+    case (.objects(let entities, let isToMany), .object(let entity, let reference, let whole)?):
       check(entity, entities, at: place)
-      return reference
+      return isToMany ? whole : reference
     default:
       scanner = before
       return nil

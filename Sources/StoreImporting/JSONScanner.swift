@@ -134,8 +134,11 @@ struct JSONScanner {
       skipSpace()
       if peek == UInt8(ascii: "[") {
         try skipList(depth: depth + 1, allowsReferences)
-      } else if peek == UInt8(ascii: "{"), case (let start, .object?) = (self, readForm(&scratch)) {
-        // It is read when it is used.
+      } else if peek == UInt8(ascii: "{") {
+        let start = self
+        guard case .object? = readForm(&scratch) else {
+          throw start.failure("an object within an array is not a value that can be imported")
+        }
         guard allowsReferences else { throw start.failure("references to objects are read only with a model") }
       } else {
         _ = try readValue(&scratch)

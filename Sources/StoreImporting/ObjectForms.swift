@@ -10,20 +10,23 @@ struct ObjectForms {
     case bytes
     /// A value whose type its form says.
     case undeclared
-    /// Objects of these entities, which are called by these names.
-    case objects(Set<ScalarString>)
+    /// Objects of these entities, which are called by these names; several if it is a to-many.
+    case objects(Set<ScalarString>, isToMany: Bool)
   }
   /// The member that `fetch` prints first: the object itself.
   static let objectName = "objectID"
   /// By folded name.
   private var members: [String: Member] = [:]
+  private let object: Member
 
   /// - Parameter importer: Knows which columns were named for relationships.
   init(_ entity: Entity, _ importer: StoreImporter) {
+    var formerNames: [(String, Member)] = []
     for slot in entity.slots {
       let member: Member
       if let destination = slot.destination {
-        member = .objects(Self.names(in: entity.model.entity(at: destination).hierarchy))
+        member = .objects(
+          Self.names(in: entity.model.entity(at: destination).hierarchy), isToMany: slot.isToMany)
       } else {
         switch slot.attributeType {
         case .binaryData, .transformable: member = .bytes
@@ -31,19 +34,25 @@ struct ObjectForms {
         default: continue
         }
       }
-      var names = [slot.name]
-      if let old = slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier { names.append(old) }
-      names += importer.relationshipColumns.filter {
+      if let old = slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier {
+        formerNames.append((old, member))
+      }
+      let columns = importer.relationshipColumns.filter {
         ScalarString($0.entityName) == ScalarString(entity.name)
           && ScalarString($0.relationshipName) == ScalarString(slot.name)
-      }.map(\.column)
-      for name in names { members[NameMatching.folded(name)] = member }
+      }
+      for name in [slot.name] + columns.map(\.column) { members[NameMatching.folded(name)] = member }
+    }
+    // What has the name now is meant, and not what had it before.
+    let names = Set(entity.slots.map { NameMatching.folded($0.name) })
+    for (name, member) in formerNames.map({ (NameMatching.folded($0), $1) }) where !names.contains(name) {
+      if members[name] == nil { members[name] = member }
     }
     // A table holds objects of one entity: those of a sub-entity would lose what only they have.
-    members[NameMatching.folded(Self.objectName)] = .objects(Self.names(in: [entity]))
+    object = .objects(Self.names(in: [entity]), isToMany: false)
   }
 
-  subscript(name: String) -> Member? { members[NameMatching.folded(name)] }
+  subscript(name: String) -> Member? { name == Self.objectName ? object : members[NameMatching.folded(name)] }
 
   /// The names of entities, and those that they had in an earlier version of the model.
   private static func names(in entities: some Sequence<Entity>) -> Set<ScalarString> {
@@ -61,8 +70,8 @@ extension JSONScanner {
   enum ObjectForm {
     /// A value, the name of its type, and all of it.
     case value(ImportField, type: String, whole: ImportField)
-    /// An object's reference, and the name of its entity.
-    case object(entity: String, reference: ImportField)
+    /// An object's reference, the name of its entity, and all of it as a list of one object.
+    case object(entity: String, reference: ImportField, whole: ImportField)
   }
   private static let types: Set<String> = ["base64", "float", "double", "decimal", "date", "uuid", "uri"]
 
@@ -86,6 +95,8 @@ extension JSONScanner {
       skipSpace()
       guard take(UInt8(ascii: ":")) else { return nil }
       skipSpace()
+      // An array would be read to any depth.
+      guard peek != UInt8(ascii: "[") else { return nil }
       let field = try readValue(&decoded)
       guard field.kind == .string || field.kind == .number else { return nil }
       fields[name] = field
@@ -98,7 +109,8 @@ extension JSONScanner {
     }
     guard fields.count == 2, let entity = fields["entity"], entity.kind == .string, let reference = fields["reference"]
     else { return nil }
-    return .object(entity: text(of: entity, decoded), reference: reference)
+    whole.kind = .list
+    return .object(entity: text(of: entity, decoded), reference: reference, whole: whole)
   }
 
   /// The text of a string or a number.
@@ -108,25 +120,34 @@ extension JSONScanner {
       : String(decoding: bytes[field.start..<field.end], as: UTF8.self)
   }
 
-  /// What is in an array that was read before: the texts of strings, numbers, Booleans and references, these with the
-  /// names of their entities. What is in an array within it is in it, too.
-  static func elements(_ array: Slice<UnsafeBufferPointer<UInt8>>) -> [(entity: String?, text: String)] {
+  /// What is in a list.
+  struct Element {
+    /// The name of the entity of an object that is named by its form.
+    var entity: String?
+    /// The text of a string, number or Boolean, or of an object's reference.
+    var text: String
+    var kind: ImportField.Kind
+  }
+
+  /// What is in a list that was read before. What is in an array within it is in it, too.
+  static func elements(_ array: Slice<UnsafeBufferPointer<UInt8>>) -> [Element] {
     var scanner = JSONScanner(UnsafeBufferPointer(rebasing: array))
-    var elements: [(entity: String?, text: String)] = []
+    var elements: [Element] = []
     var decoded: [UInt8] = []
     while let byte = scanner.peek {
       switch byte {
       case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","): _ = scanner.take(byte)
       case UInt8(ascii: "{"):
-        guard case .object(let entity, let reference)? = scanner.readForm(&decoded) else { return elements }
-        elements.append((entity, scanner.text(of: reference, decoded)))
+        guard case .object(let entity, let reference, _)? = scanner.readForm(&decoded) else { return elements }
+        let text = scanner.text(of: reference, decoded)
+        elements.append(Element(entity: entity, text: text, kind: reference.kind))
       default:
         guard let field = try? scanner.readValue(&decoded) else { return elements }
         switch field.kind {
         case .missing: break
-        case .yes: elements.append((nil, "true"))
-        case .no: elements.append((nil, "false"))
-        default: elements.append((nil, scanner.text(of: field, decoded)))
+        case .yes: elements.append(Element(text: "true", kind: .string))
+        case .no: elements.append(Element(text: "false", kind: .string))
+        default: elements.append(Element(text: scanner.text(of: field, decoded), kind: field.kind))
         }
       }
       scanner.skipSpace()

@@ -302,10 +302,19 @@ final class ValueReader {
     switch kind {
     case .yes: .boolean(true)
     case .no: .boolean(false)
-    case .number, .object:
+    case .number: Self.number(given)
+    case .object:
       (try? JSONReader.read(Array(Self.text(given).utf8), name: "")).flatMap { StoredValue(undeclaredJSON: $0) }
     default: .string(Self.text(given))
     }
+  }
+
+  /// An integer or a Double, or a decimal where no Double is written like this.
+  private static func number(_ given: Span<UInt8>) -> StoredValue? {
+    if let integer = ExactText.integer(given) { return .integer(integer) }
+    guard let number = ExactText.double(given) else { return nil }
+    if let exact = DecimalNumber(utf8: given), DecimalNumber("\(number)") != exact { return .decimal(exact) }
+    return .double(number)
   }
 
   // MARK: Texts

@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test("a new number is none that a string reference is the text of, however the table has its texts")
+  @Test("a new number is not the text of any string reference, in a table that was loaded and in one that was edited")
   func newNumbers() throws {
     let model = try Self.model()
     let texts = [

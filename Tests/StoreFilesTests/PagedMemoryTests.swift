@@ -50,7 +50,9 @@ import Testing
       default:
         guard blocks.count < 16 else { continue }
         let size = Self.sizes[next(Self.sizes.count)]
-        let memory = try #require(PagedMemory.resized(nil, to: size))
+        let isZeroed = next(3) == 0
+        let memory = try #require(isZeroed ? PagedMemory.zeroed(size) : PagedMemory.resized(nil, to: size))
+        if isZeroed { #expect(Block(memory: memory, size: size, mark: 0).holds(.max)) }
         blocks.append(Block(memory: memory, size: size, mark: UInt8(1 + next(250))))
         blocks[blocks.count - 1].fill()
       }

@@ -152,4 +152,31 @@ import Testing
     }
     #expect(error?.code == .inverseMismatch)
   }
+
+  @Test("both ends of a one-to-many are taken if they say the same; if not, the import is refused")
+  func bothEnds() throws {
+    var importer = try LibrarySample.importer()
+    let books = LibrarySample.source("id,title,author\n1,Emma,1\n2,Nana,2\n3,Rome,2\n", "books.csv")
+    importer.existing =
+      try importer.read([LibrarySample.source("id,name\n1,Austen\n2,Zola\n3,Sand\n", "authors.csv"), books]).nodes
+    importer.existingObjects = .update
+    func read(_ authors: String, _ books: String) throws -> NodeTable {
+      try importer.read([
+        LibrarySample.source("id,name,books\n" + authors, "authors.csv"),
+        LibrarySample.source("id,title,author\n" + books, "books.csv"),
+      ]).nodes
+    }
+    // Rome moves to Sand.
+    let nodes = try read("2,Zola,2\n3,Sand,3\n", "3,Rome,3\n")
+    #expect(try nodes.value("Book", 3, "author") == toOne("Author", 3))
+    #expect(try nodes.value("Book", 1, "author") == toOne("Author", 1))
+    #expect(try nodes.value("Author", 2, "books") == toMany("Book", 2))
+    for (authors, books) in [
+      ("3,Sand,3\n2,Zola,2\n", "3,Rome,2\n"), ("1,Austen,1\n", "9,New,2\n"), ("1,Austen,\n", "1,Emma,1\n"),
+    ] {
+      let error = #expect(throws: PersistentStoreError.self, "\(authors)\(books)") { try read(authors, books) }
+      #expect(error?.code == .inverseMismatch && error?.location.property == "author")
+      #expect(error?.message.contains("'books' of all Author objects") ?? false, "\(String(describing: error))")
+    }
+  }
 }

@@ -30,7 +30,7 @@ import Testing
     #expect(try result.nodes.value("Book", 5, "author") == toOne("Author", 7))
   }
 
-  @Test("references that are texts may have blanks, quotes and brackets in them")
+  @Test("references that are texts may have spaces, quotes and brackets in them")
   func texts() throws {
     let name = #"a, \"b\" [c]"#
     let result = try Self.read(
@@ -89,12 +89,75 @@ import Testing
     #expect(found.map(\.message) == ["references to objects are read only with a model"], "\(found)")
   }
 
-  @Test("in a list of keys, a text with blanks is one key")
+  @Test("in a list of keys, a text with spaces is one key")
   func lists() throws {
     let result = try Self.read(
       #"[{"id":1,"name":"Zola","books":["a b","c"]}]"#, #"{"id":"a b","title":"Nana"} {"id":"c","title":"Rome"}"#)
     #expect(
       try result.nodes.value("Author", 1, "books")
         == .toMany(["a b", "c"].map { ObjectReference(entityName: "Book", reference: .string($0)) }))
+  }
+
+  @Test("one object in its form is a to-many of one object, whatever its reference has in it")
+  func oneObject() throws {
+    let result = try Self.read(
+      #"[{"id":1,"name":"Zola","books":{"entity":"Book","reference":"a b"}}]"#,
+      #"{"id":"a b","title":"Nana"} {"id":"a","title":"Rome"} {"id":"b","title":"Paris"}"#)
+    #expect(
+      try result.nodes.value("Author", 1, "books")
+        == .toMany([ObjectReference(entityName: "Book", reference: .string("a b"))]))
+  }
+
+  @Test("the word for no value is a reference like others where a list has it in quotes")
+  func wordForNull() throws {
+    var importer = try LibrarySample.importer()
+    importer.conventions.nullWords = ["NA"]
+    let result = try importer.read([
+      LibrarySample.source(
+        #"[{"id":1,"name":"Zola","books":["NA"]},{"id":2,"name":"Eliot","books":[{"entity":"Book","reference":"N"}]}]"#,
+        "authors.json"),
+      LibrarySample.source(#"{"id":"NA","title":"Nana"} {"id":"N","title":"Rome"}"#, "books.json"),
+    ])
+    for (author, book) in [(1, "NA"), (2, "N")] as [(Int64, String)] {
+      #expect(
+        try result.nodes.value("Author", author, "books")
+          == .toMany([ObjectReference(entityName: "Book", reference: .string(book))]))
+    }
+  }
+
+  @Test(
+    "an object in an array that is none of the store is refused, and nothing after it is lost",
+    arguments: [#"[{"base64":"AA=="}]"#, #"[{"base64":"AA=="}5,2]"#, #"[2,{"date":"x"}]"#, #"[{"a":1}]"#, "[{}]"])
+  func otherObjectInArray(list: String) throws {
+    let found = try problems(
+      try LibrarySample.importer(),
+      [LibrarySample.source(#"[{"id":1,"name":"Zola","books":\#(list)}]"#, "authors.json")])
+    #expect(found.map(\.message) == ["an object within an array is not a value that can be imported"], "\(found)")
+  }
+
+  @Test(
+    "objects and arrays are refused at any depth",
+    arguments: [#"[{"a":"#, #"{"entity":["#, #"[{"date":"x"}"#, "[", #"{"books":{"a":["#], [true, false])
+  func depth(start: String, hasModel: Bool) throws {
+    let text = #"[{"id":1,"books":"# + String(repeating: start, count: 20_000)
+    let importer = hasModel ? try LibrarySample.importer() : StoreImporter()
+    #expect(try !problems(importer, [LibrarySample.source(text, "authors.json")]).isEmpty)
+  }
+
+  @Test("a number for an attribute of undefined type keeps all its digits")
+  func undefinedNumbers() throws {
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "P", properties: [.attribute("any", .undefined)])]))
+    let texts = ["12345678901234567890", "0.1", "1.5e3", "0.12345678901234567890", "7", "1e300"]
+    let records = texts.enumerated().map { #"{"id":\#($0 + 1),"any":\#($1)}"# }.joined(separator: "\n")
+    let nodes = try importer.read([LibrarySample.source(records, "p.json", entity: "P")]).nodes
+    let values: [StoredValue] = [
+      .decimal(try #require(DecimalNumber(texts[0]))), .double(0.1), .double(1500),
+      .decimal(try #require(DecimalNumber(texts[3]))), .integer(7), .double(1e300),
+    ]
+    for (index, value) in values.enumerated() {
+      #expect(try nodes.value("P", Int64(index + 1), "any") == value, "\(texts[index])")
+    }
   }
 }

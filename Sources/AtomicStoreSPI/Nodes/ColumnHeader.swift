@@ -202,7 +202,8 @@ struct ColumnHeader {
     let needed = heapCount + units
     guard needed > heapCapacity else { return heapCapacity }
     guard needed < Extent.greatestHeap else { return nil }
-    // A small heap gets room for as much in all rows, so that thousands of them do not each grow in many steps.
+    // A small heap gets room for as much in each row, so that thousands of them do not grow in many steps. Where it is
+    // filled as a whole, that is too much, by the least step at most.
     let asMuch = units < Self.leastStep / 8 ? min(units * capacity, Self.leastStep) : 0
     return max(needed, min(heapCapacity + heapCapacity / 2, Extent.greatestHeap), asMuch, 64)
   }

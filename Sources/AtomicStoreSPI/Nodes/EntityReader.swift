@@ -162,20 +162,20 @@ public struct EntityReader: Sendable {
     return _overrideLifetime(Span(_unsafeElements: rebound), borrowing: self)
   }
 
-  /// The nodes of a to-many in several rows, concatenated, if the column stores them like that; nil otherwise: then
-  /// read them row by row. Each list has the order of ``toMany(slot:row:)``.
+  /// The nodes of a to-many in several rows, concatenated, if the column stores them like that; nil otherwise, and for
+  /// no rows: then read them row by row. Each list has the order of ``toMany(slot:row:)``. The rows must exist.
   @_lifetime(borrow self)
   public func toMany(slot: Int, rows: Range<Int>) -> Span<NodeHandle>? {
     guard let last = rows.last, rows.lowerBound >= 0 else { return nil }
     let column = header(slot, last)
     guard column.pointee.layout == .toMany else { return nil }
-    var place: (start: Int, end: Int)?
+    var range: (start: Int, end: Int)?
     for row in rows where row < column.pointee.capacity {
       guard let extent = column.pointee.extent(row), extent.length > 0 else { continue }
-      guard extent.start == place?.end ?? extent.start else { return nil }
-      place = (place?.start ?? extent.start, extent.start + extent.length)
+      guard extent.start == range?.end ?? extent.start else { return nil }
+      range = (range?.start ?? extent.start, extent.start + extent.length)
     }
-    let (start, end) = place ?? (0, 0)
+    let (start, end) = range ?? (0, 0)
     // As above.
     let nodes = UnsafeBufferPointer(
       start: (column.pointee.heap + start * 8).assumingMemoryBound(to: NodeHandle.self), count: end - start)

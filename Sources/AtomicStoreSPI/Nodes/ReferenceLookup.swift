@@ -210,8 +210,8 @@ private final class ReferenceColumns: Sendable {
     }
   }
 
-  /// The numbers that are the text of a reference, ascending: few stores have any, and who asks for them needs no table
-  /// of the other texts.
+  /// The numbers that are the text of a reference, ascending. Few stores have any; a table of all texts is not needed
+  /// to find them.
   private final class Numbers: Sendable {
     let ascending: [Int64]
 
@@ -228,7 +228,8 @@ private final class ReferenceColumns: Sendable {
     /// The number that is written exactly like this.
     private static func number(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
       // Most texts end here.
-      guard let first = text.first, first == UInt8(ascii: "-") || first &- UInt8(ascii: "0") < 10, text.count <= 20 else {
+      guard let first = text.first, first == UInt8(ascii: "-") || first &- UInt8(ascii: "0") < 10, text.count <= 20
+      else {
         return nil
       }
       let written = String(decoding: text, as: UTF8.self)

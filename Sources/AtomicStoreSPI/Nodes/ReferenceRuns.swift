@@ -72,8 +72,8 @@ struct ReferenceCellRun {
   }
 
   @inline(__always) subscript(cell: UInt64) -> UInt64? {
-    let place = cell &- first
-    return place < count ? node &+ place : nil
+    let offset = cell &- first
+    return offset < count ? node &+ offset : nil
   }
 }
 

@@ -10,6 +10,10 @@
 /// enough memory; the block is unchanged then. Any thread may call this, also after a fork.
 void *_Nullable asf_paged_resize(void *_Nullable block, size_t bytes);
 
+/// Makes a block whose bytes are zero, in small pages: what is not written to takes no memory. Null if there is not enough
+/// memory.
+void *_Nullable asf_paged_zeroed(size_t bytes);
+
 /// Releases a block; null does nothing.
 void asf_paged_free(void *_Nullable block);
 

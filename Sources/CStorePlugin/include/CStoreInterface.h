@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3a2e488ca278217bcb1e5de8937d9417c58f2e708bbab137dd4fc93ad2247986"
+#define ASP_INTERFACE "0afcb79c9724140eaa591f3f792f5cc02c0e51f005b19570a0d97eb90d344dac"

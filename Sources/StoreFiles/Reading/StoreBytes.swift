@@ -1,5 +1,3 @@
-import Glibc
-
 /// The bytes of a file, read completely into memory, or except for parts that are read when they are needed.
 ///
 /// Never memory-mapped: if another process truncated the file, a mapping would terminate ours.
@@ -21,7 +19,7 @@ public final class StoreBytes: @unchecked Sendable {
     fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
   ) throws(PersistentStoreError) {
     // A file may claim any size.
-    guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : PagedMemory.resized(nil, to: capacity) else {
+    guard let memory = isZeroed ? PagedMemory.zeroed(capacity) : PagedMemory.resized(nil, to: capacity) else {
       throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit in memory")
     }
     base = memory

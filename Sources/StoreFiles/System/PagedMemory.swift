@@ -11,6 +11,10 @@ package enum PagedMemory {
     asf_paged_resize(block, bytes)
   }
 
+  /// A block whose bytes are zero, in small pages: what is not written to takes no memory. Nil if there is not enough
+  /// memory.
+  package static func zeroed(_ bytes: Int) -> UnsafeMutableRawPointer? { asf_paged_zeroed(max(bytes, 0)) }
+
   /// Whether the system would provide a block of that size now: a load asks before its columns grow, and fails with an
   /// error if not.
   package static func hasRoom(for bytes: Int) -> Bool { asf_paged_has_room(max(bytes, 0)) }
@@ -37,10 +41,10 @@ package enum PagedMemory {
     asf_paged_advise(part.baseAddress, part.count, isWanted)
   }
 
-  /// Sets, for the whole program and Swift's own allocation, that the heap of each thread grows in large steps and
-  /// keeps some memory. By default it grows by a page or two, with a system call each time, and a block that is a
-  /// little larger than another one is new memory each time it is made.
-  package static func keepHeaps() { asf_keep_heaps(4 << 20) }
+  /// Sets, for the whole program and Swift's own allocation, that the heap grows in large steps, those of threads begin
+  /// with one, and that they keep what is freed, up to a size. By default a heap grows by a page or two, with a system
+  /// call each time.
+  package static func keepHeaps() { asf_keep_heaps() }
 
   /// The room that a block needs beyond its bytes, so that the bytes of others can be moved to its end.
   package static let spare = 2 << 20

@@ -8,7 +8,8 @@ extension ParallelWork {
   /// - Parameters:
   ///   - count: The number of pieces.
   ///   - jobs: The maximum number of threads, the calling thread included.
-  ///   - make: Makes the piece with that number, starting at 0. May be called by several threads at the same time.
+  ///   - make: Makes the piece with that number, starting at 0. May be called by several threads at the same time,
+  ///     also while another piece is used.
   ///   - use: Receives each piece in order. After an error, no other piece is passed on.
   public static func inOrder<Piece: Sendable, Failure: Error>(
     _ count: Int, jobs: Int = jobs, make: @escaping @Sendable (Int) -> Piece,
@@ -68,7 +69,7 @@ private final class PieceLine<Piece: Sendable>: @unchecked Sendable {
     return body()
   }
 
-  /// Makes pieces until all are made, or nobody wants them anymore.
+  /// Makes pieces until all are made, or no other one is to be made.
   func makePieces() {
     while let number = locked({
       while !isStopped, next < count, !hasRoom { pthread_cond_wait(changed, mutex) }
@@ -81,7 +82,7 @@ private final class PieceLine<Piece: Sendable>: @unchecked Sendable {
     while true {
       let (piece, claimed) = locked { () -> (Piece?, Int?) in
         if first != number {
-          // The one before was used: those that wait for its place go on.
+          // The one before was used: threads that wait until another piece may be made continue.
           first = number
           pthread_cond_broadcast(changed)
         }

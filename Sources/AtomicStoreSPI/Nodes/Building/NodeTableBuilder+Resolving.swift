@@ -25,8 +25,10 @@ extension NodeTableBuilder {
     result.entities = tables
     if endsAgree { result.noteAgreement() }
     tables = []
-    state.pointee.entityCount = 0
+    // What is set from now on would change the columns of the result.
+    state.pointee = State(entityCount: 0)
     for index in model.records.indices {
+      building[index].count = 0
       texts[index] = TextMentions()
       textRows[index] = []
     }
