@@ -39,21 +39,22 @@ struct RowEncoder: Sendable {
       let piece = ByteWriter()
       do throws(PersistentStoreError) {
         let end = try encoder.write(rows, to: piece, limit: pieceBytes)
-        return .success(Piece(bytes: piece.takeBytes(), rest: end..<rows.upperBound))
+        return .success(Piece(writer: piece, rest: end..<rows.upperBound))
       } catch {
         return .failure(error)
       }
     } use: { (result) throws(PersistentStoreError) in
       let piece = try result.get()
-      writer.append(piece.bytes)
-      try writer.flushIfNeeded()
+      try writer.append(collectedBy: piece.writer)
       _ = try write(piece.rest, to: writer)
     }
   }
 
   /// Encoded rows, and those that did not fit.
-  private struct Piece: Sendable {
-    let bytes: [UInt8]
+  ///
+  /// `@unchecked Sendable`: the thread that makes it does not use the writer afterwards.
+  private struct Piece: @unchecked Sendable {
+    let writer: ByteWriter
     let rest: Range<Int>
   }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "0afcb79c9724140eaa591f3f792f5cc02c0e51f005b19570a0d97eb90d344dac"
+#define ASP_INTERFACE "de5e1644bfde87da55cfab2042e347c8aefeb6278e7ff577e39beb176b315362"

@@ -20,6 +20,7 @@ public final class ByteWriter {
   @usableFromInline let buffer: UnsafeMutablePointer<Buffer>
   private let sink: Sink?
   private static let threshold = 1 << 20
+  private static let leastPassedOn = 1 << 18
 
   /// Creates a writer that flushes to `sink`, about a mebibyte at a time; without one it collects the bytes.
   public init(sink: Sink? = nil) {
@@ -129,6 +130,25 @@ public final class ByteWriter {
   /// Flushes the rest to the sink.
   public func finish() throws(PersistentStoreError) {
     if buffer.pointee.count > 0 { try flush() }
+  }
+
+  /// Appends what a writer without a sink has collected, and empties that one. Many bytes are passed on to the sink as
+  /// they are, without a copy.
+  ///
+  /// - Parameter other: The other writer.
+  public func append(collectedBy other: ByteWriter) throws(PersistentStoreError) {
+    let bytes = UnsafeRawBufferPointer(start: other.buffer.pointee.base, count: other.buffer.pointee.count)
+    defer {
+      other.buffer.pointee.flushed += bytes.count
+      other.buffer.pointee.count = 0
+    }
+    guard let sink, bytes.count >= Self.leastPassedOn else {
+      append(bytes)
+      return try flushIfNeeded()
+    }
+    try finish()
+    try sink(bytes)
+    buffer.pointee.flushed += bytes.count
   }
 
   /// Returns what was collected by a writer without a sink, and empties it.

@@ -1,30 +1,51 @@
 import AtomicStoreSPI
 import StoreCodecs
 
+/// Bytes that are the same for many elements, in memory of their own: an array would be retained and released each time
+/// it is written, by several threads at the same time.
+///
+/// `@unchecked Sendable`: they are only read.
+struct ConstantBytes: @unchecked Sendable {
+  private let base: UnsafeMutablePointer<UInt8>
+  private let count: Int
+
+  /// The memory must be released.
+  init(_ bytes: [UInt8]) {
+    count = bytes.count
+    base = .allocate(capacity: max(count, 1))
+    for (index, byte) in bytes.enumerated() { (base + index).initialize(to: byte) }
+  }
+
+  func deallocate() { base.deallocate() }
+
+  @inline(__always) func append(to writer: ByteWriter) {
+    writer.append(UnsafeRawBufferPointer(start: base, count: count))
+  }
+
+  var isEmpty: Bool { count == 0 }
+}
+
 /// The constant parts of one property's elements.
 struct SlotPlan: Sendable {
   let index: Int
   let type: AttributeType
   let isToMany: Bool
   /// The open tag: complete for most attributes, otherwise up to the first part that varies.
-  let head: [UInt8]
+  let head: ConstantBytes
 }
 
 /// One entity's rows and their constant parts.
 ///
-/// `@unchecked Sendable`: the numbers and the suffix are written before a second thread gets the plan, and only read
-/// from then on.
+/// `@unchecked Sendable`: what is behind pointers is written when the plan is made, and only read from then on.
 final class EntityPlan: @unchecked Sendable {
   let reader: EntityReader
   /// The index of the entity.
   let entity: Int
   let count: Int
-  let head: [UInt8]
+  let head: ConstantBytes
   let root: Int
-  /// What follows a number in an identifier.
-  var suffix: [UInt8] = []
-  let attributes: [SlotPlan]
-  let relationships: [SlotPlan]
+  let attributes: UnsafeBufferPointer<SlotPlan>
+  let relationships: UnsafeBufferPointer<SlotPlan>
   /// The integer references: they come first, and relationships access them in random order.
   let numbers: UnsafeMutablePointer<Int64>
   let numberCount: Int
@@ -36,10 +57,9 @@ final class EntityPlan: @unchecked Sendable {
     self.entity = entity.index
     root = entity.root.index
     count = reader.count
-    head = Array("    <object type=\"".utf8) + typeNames[entity.index] + Array("\" id=\"".utf8)
     let written = NameFolding.property.written(entity.slots.map(\.name))
-    var attributes: [SlotPlan] = []
-    var relationships: [SlotPlan] = []
+    // Bytes need memory that is released with the plan: not before names may throw.
+    var heads: [(slot: Slot, bytes: [UInt8])] = []
     for (slot, name) in zip(entity.slots, written) {
       let name = try NameText.encode(name, at: StoreLocation(entity: entity.name, property: slot.name))
       switch slot.kind {
@@ -48,17 +68,18 @@ final class EntityPlan: @unchecked Sendable {
         var head = Array("        <attribute name=\"".utf8) + name + Array("\" type=\"".utf8)
         head += UnsafeBufferPointer(start: typeName.utf8Start, count: typeName.utf8CodeUnitCount)
         head += Array((type == .undefined ? "\" valuetype=\"" : "\">").utf8)
-        attributes.append(SlotPlan(index: slot.index, type: type, isToMany: false, head: head))
+        heads.append((slot, head))
       case .toOne, .toMany:
         let counts = "\(slot.relationship?.minimumCount ?? 0)/\(slot.relationship?.maximumCount ?? 0)"
         let head =
           Array("        <relationship name=\"".utf8) + name + Array("\" type=\"\(counts)\" destination=\"".utf8)
           + (slot.destination.map { typeNames[$0] } ?? []) + [UInt8(ascii: "\"")]
-        relationships.append(SlotPlan(index: slot.index, type: .undefined, isToMany: slot.isToMany, head: head))
+        heads.append((slot, head))
       }
     }
-    self.attributes = attributes
-    self.relationships = relationships
+    head = ConstantBytes(Array("    <object type=\"".utf8) + typeNames[entity.index] + Array("\" id=\"".utf8))
+    attributes = Self.memory(heads.filter { !$0.slot.isRelationship })
+    relationships = Self.memory(heads.filter(\.slot.isRelationship))
     numbers = .allocate(capacity: max(count, 1))
     var numberCount = 0
     while numberCount < count, let number = reader.integerReference(row: numberCount) {
@@ -68,5 +89,56 @@ final class EntityPlan: @unchecked Sendable {
     self.numberCount = numberCount
   }
 
-  deinit { numbers.deallocate() }
+  private static func memory(_ heads: [(slot: Slot, bytes: [UInt8])]) -> UnsafeBufferPointer<SlotPlan> {
+    let memory = UnsafeMutableBufferPointer<SlotPlan>.allocate(capacity: heads.count)
+    for (index, head) in heads.enumerated() {
+      memory.initializeElement(
+        at: index,
+        to: SlotPlan(
+          index: head.slot.index, type: head.slot.attributeType ?? .undefined, isToMany: head.slot.isToMany,
+          head: ConstantBytes(head.bytes)))
+    }
+    return UnsafeBufferPointer(memory)
+  }
+
+  deinit {
+    head.deallocate()
+    for slots in [attributes, relationships] {
+      for slot in slots { slot.head.deallocate() }
+      slots.deallocate()
+    }
+    numbers.deallocate()
+  }
+}
+
+/// The identifiers of all objects with integer references, by entity: relationships name objects in random order, and
+/// each use of a plan would be counted, by several threads at the same time.
+///
+/// `@unchecked Sendable`: what is behind pointers is written at first, and only read from then on.
+final class ObjectIdentifiers: @unchecked Sendable {
+  struct Entry {
+    let numbers: UnsafeMutablePointer<Int64>
+    let count: Int
+    /// What follows a number.
+    let suffix: ConstantBytes
+  }
+  let entries: UnsafeBufferPointer<Entry>
+  /// Own the numbers.
+  private let plans: [EntityPlan]
+
+  /// - Parameter suffixes: By the root of a hierarchy.
+  init(_ plans: [EntityPlan], suffixes: [Int: [UInt8]]) {
+    self.plans = plans
+    let memory = UnsafeMutableBufferPointer<Entry>.allocate(capacity: plans.count)
+    _ = memory.initialize(
+      from: plans.lazy.map {
+        Entry(numbers: $0.numbers, count: $0.numberCount, suffix: ConstantBytes(suffixes[$0.root] ?? []))
+      })
+    entries = UnsafeBufferPointer(memory)
+  }
+
+  deinit {
+    for entry in entries { entry.suffix.deallocate() }
+    entries.deallocate()
+  }
 }

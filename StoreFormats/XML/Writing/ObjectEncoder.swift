@@ -6,6 +6,7 @@ import StoreCodecs
 struct ObjectEncoder: Sendable {
   /// By the index of the entity.
   let plans: [EntityPlan]
+  let identifiers: ObjectIdentifiers
 
   /// Writes the rows of runs, in their order.
   ///
@@ -16,59 +17,59 @@ struct ObjectEncoder: Sendable {
   ) throws(PersistentStoreError) -> ArraySlice<RowRun> {
     for place in runs.indices {
       let plan = plans[runs[place].entity]
+      let reader = plan.reader
       for row in runs[place].rows {
         if writer.byteCount >= limit {
           var rest = runs[place...]
           rest[place].rows = row..<runs[place].rows.upperBound
           return rest
         }
-        try write(plan, row: row, to: writer)
+        try write(plan, reader, row: row, to: writer)
       }
     }
     return []
   }
 
   private func write(
-    _ plan: EntityPlan, row: Int, to writer: ByteWriter
+    _ plan: EntityPlan, _ reader: EntityReader, row: Int, to writer: ByteWriter
   ) throws(PersistentStoreError) {
-    writer.append(plan.head)
-    appendIdentifier(plan, row: row, to: writer)
-    let reader = plan.reader
-    // By index: a loop over the plans would retain each of them, also for null.
+    plan.head.append(to: writer)
+    appendIdentifier(entity: plan.entity, row: row, to: writer)
+    let (attributes, relationships) = (plan.attributes, plan.relationships)
     var next = 0
-    while next < plan.attributes.count, reader.isNull(slot: plan.attributes[next].index, row: row) { next += 1 }
+    while next < attributes.count, reader.isNull(slot: attributes[next].index, row: row) { next += 1 }
     // As in Core Data: an object without properties is on one line.
-    guard next < plan.attributes.count || !plan.relationships.isEmpty else {
+    guard next < attributes.count || !relationships.isEmpty else {
       writer.append("\"></object>\n")
       return try writer.flushIfNeeded()
     }
     writer.append("\">\n")
-    for index in next..<plan.attributes.count
-    where !reader.isNull(slot: plan.attributes[index].index, row: row) {
-      try writeAttribute(plan, plan.attributes[index], row, to: writer)
+    for index in next..<attributes.count where !reader.isNull(slot: attributes[index].index, row: row) {
+      try writeAttribute(reader, attributes[index], row, to: writer)
     }
-    for index in plan.relationships.indices { writeRelationship(plan, plan.relationships[index], row, to: writer) }
+    for index in relationships.indices { writeRelationship(reader, relationships[index], row, to: writer) }
     writer.append("    </object>\n")
     try writer.flushIfNeeded()
   }
 
-  @inline(__always) private func appendIdentifier(_ plan: EntityPlan, row: Int, to writer: ByteWriter) {
-    guard row < plan.numberCount else {
-      writer.append(byte: UInt8(ascii: "s"))
-      let reader = plan.reader
-      if let text = reader.textReference(row: row) { ObjectIdentifierText.append(text, to: writer) }
-      return
-    }
+  @inline(__always) private func appendIdentifier(entity: Int, row: Int, to writer: ByteWriter) {
+    let entry = identifiers.entries[entity]
+    guard row < entry.count else { return appendText(entity: entity, row: row, to: writer) }
     writer.append(byte: UInt8(ascii: "z"))
-    writer.append(integer: plan.numbers[row])
-    if !plan.suffix.isEmpty { writer.append(plan.suffix) }
+    writer.append(integer: entry.numbers[row])
+    if !entry.suffix.isEmpty { entry.suffix.append(to: writer) }
+  }
+
+  @inline(never) private func appendText(entity: Int, row: Int, to writer: ByteWriter) {
+    writer.append(byte: UInt8(ascii: "s"))
+    let reader = plans[entity].reader
+    if let text = reader.textReference(row: row) { ObjectIdentifierText.append(text, to: writer) }
   }
 
   private func writeAttribute(
-    _ plan: EntityPlan, _ slot: SlotPlan, _ row: Int, to writer: ByteWriter
+    _ reader: EntityReader, _ slot: SlotPlan, _ row: Int, to writer: ByteWriter
   ) throws(PersistentStoreError) {
-    let reader = plan.reader
-    writer.append(slot.head)
+    slot.head.append(to: writer)
     switch slot.type {
     case .string, .uri: StoreText.encode(reader.bytes(slot: slot.index, row: row), to: writer)
     case .boolean:
@@ -113,22 +114,21 @@ struct ObjectEncoder: Sendable {
     }
   }
 
-  private func writeRelationship(_ plan: EntityPlan, _ slot: SlotPlan, _ row: Int, to writer: ByteWriter) {
-    let reader = plan.reader
-    writer.append(slot.head)
+  private func writeRelationship(_ reader: EntityReader, _ slot: SlotPlan, _ row: Int, to writer: ByteWriter) {
+    slot.head.append(to: writer)
     if slot.isToMany {
       let nodes = reader.toMany(slot: slot.index, row: row)
       if nodes.count > 0 {
         writer.append(" idrefs=\"")
         for index in 0..<nodes.count {
           if index > 0 { writer.append(byte: UInt8(ascii: " ")) }
-          appendIdentifier(plans[nodes[index].entity], row: nodes[index].row, to: writer)
+          appendIdentifier(entity: nodes[index].entity, row: nodes[index].row, to: writer)
         }
         writer.append(byte: UInt8(ascii: "\""))
       }
     } else if let node = reader.toOne(slot: slot.index, row: row) {
       writer.append(" idrefs=\"")
-      appendIdentifier(plans[node.entity], row: node.row, to: writer)
+      appendIdentifier(entity: node.entity, row: node.row, to: writer)
       writer.append(byte: UInt8(ascii: "\""))
     }
     writer.append("></relationship>\n")

@@ -7,6 +7,7 @@ import StoreCodecs
 final class StoreWriter {
   private let writer: ByteWriter
   private let plans: [EntityPlan]
+  private let identifiers: ObjectIdentifiers
 
   /// - Parameter keepsNames: Whether the schema is written, so that names that differ only in case can be
   ///   distinguished.
@@ -22,10 +23,11 @@ final class StoreWriter {
     var plans: [EntityPlan] = []
     for entity in entities { plans.append(try EntityPlan(entity, nodes.reader(of: entity.index), typeNames)) }
     self.plans = plans
-    for root in clashingHierarchies() {
-      let suffix = [UInt8(ascii: ".")] + ObjectIdentifierText.percentEncoded(names[root])
-      for plan in plans where plan.root == root { plan.suffix = suffix }
+    var suffixes: [Int: [UInt8]] = [:]
+    for root in Self.clashingHierarchies(plans) {
+      suffixes[root] = [UInt8(ascii: ".")] + ObjectIdentifierText.percentEncoded(names[root])
     }
+    identifiers = ObjectIdentifiers(plans, suffixes: suffixes)
   }
 
   private static func refuseClashes(_ entities: [Entity]) throws(PersistentStoreError) {
@@ -47,7 +49,7 @@ final class StoreWriter {
 
   /// Identifiers are unique in the whole store, references only in their hierarchy: a hierarchy that has a number in
   /// common with an earlier one adds its name to each of its numbers.
-  private func clashingHierarchies() -> [Int] {
+  private static func clashingHierarchies(_ plans: [EntityPlan]) -> [Int] {
     var clashing: Set<Int> = []
     var previous: (number: Int64, root: Int)?
     var order = RowOrder(plans)
@@ -84,7 +86,7 @@ final class StoreWriter {
   func writeObjects(
     pieceRows: Int? = nil, pieceBytes: Int = StoreWriter.pieceBytes
   ) throws(PersistentStoreError) {
-    let encoder = ObjectEncoder(plans: plans)
+    let encoder = ObjectEncoder(plans: plans, identifiers: identifiers)
     let cells = plans.reduce(0) { $0 + $1.count * (1 + $1.attributes.count + $1.relationships.count) }
     let jobs = cells >= Self.manyCells || pieceRows != nil ? ParallelWork.jobs : 1
     let size = pieceRows ?? Self.pieceRows
@@ -107,8 +109,7 @@ final class StoreWriter {
       }
       for result in made.all {
         let piece = try result.get()
-        writer.append(piece.bytes)
-        try writer.flushIfNeeded()
+        try writer.append(collectedBy: piece.writer)
         _ = try encoder.write(piece.rest, to: writer)
       }
     }
@@ -116,8 +117,10 @@ final class StoreWriter {
 }
 
 /// Encoded rows, and those that did not fit.
-private struct Piece: Sendable {
-  let bytes: [UInt8]
+///
+/// `@unchecked Sendable`: the thread that makes it does not use the writer afterwards.
+private struct Piece: @unchecked Sendable {
+  let writer: ByteWriter
   let rest: ArraySlice<RowRun>
 }
 
@@ -126,7 +129,7 @@ extension ObjectEncoder {
     let writer = ByteWriter()
     do throws(PersistentStoreError) {
       let rest = try write(runs[...], to: writer, limit: limit)
-      return .success(Piece(bytes: writer.takeBytes(), rest: rest))
+      return .success(Piece(writer: writer, rest: rest))
     } catch {
       return .failure(error)
     }
