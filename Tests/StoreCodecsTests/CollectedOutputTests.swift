@@ -2,7 +2,7 @@ import StoreCodecs
 import StorePrimitives
 import Testing
 
-@Suite("Buffered output") struct ByteWriterTests {
+@Suite("Output that another writer has collected") struct CollectedOutputTests {
   @Test(
     "what another writer has collected follows what was appended before, whatever its size",
     arguments: [0, 1, 1000, (1 << 18) - 1, 1 << 18, 3 << 20], [0, 5, 1 << 20])
