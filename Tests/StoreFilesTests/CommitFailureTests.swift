@@ -269,7 +269,9 @@ import Testing
       for store in stores.dropFirst(publishedBefore) { try store.commit() }
     }
     while names.withLock({ $0 == nil }) { usleep(1000) }
-    #expect(names.withLock { $0 } == (publishedBefore == 0 ? [] : ["store0", "store1", "store2"]))
+    let found = names.withLock { $0 }
+    // Before the first one, nothing is published, unless the thread begins late on a busy machine.
+    #expect(found == ["store0", "store1", "store2"] || publishedBefore == 0 && found == [])
   }
 
   private final class Held {
