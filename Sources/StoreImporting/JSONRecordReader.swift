@@ -3,7 +3,7 @@ import AtomicStoreSPI
 /// Records of JSON: an array of objects, or objects one after the other, as a file has them with one on each line.
 ///
 /// A member is a column. Members of an object within it are columns `outer.inner`, unless ``ObjectForms`` has it. A
-/// member that an object does not have, and `null`, is no value.
+/// member that an object lacks, like one that is `null`, has no value.
 struct JSONRecordReader: RecordReader {
   private var scanner: JSONScanner
   private let isArray: Bool

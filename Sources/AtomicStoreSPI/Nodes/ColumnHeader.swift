@@ -92,60 +92,10 @@ struct ColumnHeader {
     if memory != nothing { PagedMemory.free(memory) }
   }
 
-  /// Large blocks grow where they are, or by remapping pages: a new one would be copied.
-  private static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
-    PagedMemory.required(memory == nothing ? nil : memory, to: max(bytes, 16))
-  }
-
-  /// Grows to `rows`; the new rows are null.
-  ///
-  /// - Parameter willSetCells: Whether the cells of all new rows are written to next. They are then undefined.
-  mutating func grow(to rows: Int, willSetCells: Bool = false) {
-    guard rows > capacity else { return }
-    resizeCells(rows)
-    if !willSetCells {
-      // Null is all bits set, in an extent or a handle.
-      (cells + capacity * width).initializeMemory(
-        as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: (rows - capacity) * width)
-    }
-    if layout.hasPresence {
-      let words = (rows + 63) / 64
-      let old = (capacity + 63) / 64
-      presence = Self.resized(presence, words * 8).bindMemory(to: UInt64.self, capacity: words)
-      (presence + old).initialize(repeating: 0, count: words - old)
-    }
-    capacity = rows
-  }
-
-  /// Releases memory reserved in excess.
-  mutating func shrink(to rows: Int) {
-    guard rows < capacity else { return }
-    if !borrowsCells { resizeCells(rows) }
-    capacity = rows
-    if heapCapacity > heapCount { reallocateHeap(heapCount) }
-  }
-
-  private mutating func resizeCells(_ rows: Int) {
-    guard borrowsCells else {
-      cells = Self.resized(cells, rows * width)
-      return
-    }
-    let own = Self.resized(nil, rows * width)
-    own.copyMemory(from: cells, byteCount: min(rows, capacity) * width)
-    cells = own
-    borrowsCells = false
-  }
-
-  mutating func reallocateHeap(_ units: Int) {
-    if borrowsHeap {
-      let own = Self.resized(nil, units * layout.heapUnit)
-      own.copyMemory(from: heap, byteCount: min(units, heapCount) * layout.heapUnit)
-      heap = own
-      borrowsHeap = false
-    } else {
-      heap = Self.resized(heap, units * layout.heapUnit)
-    }
-    heapCapacity = units
+  /// Large blocks grow where they are, or by remapping pages: a new one would be copied. Nil if the system does not
+  /// have enough memory; the block is as it was then.
+  static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer? {
+    PagedMemory.resized(memory == nothing ? nil : memory, to: max(bytes, 16))
   }
 
   /// Appends the whole heap of another column, whose memory is moved here if it is large: then its heap is empty, and
@@ -171,7 +121,8 @@ struct ColumnHeader {
     cells = UnsafeMutableRawPointer(mutating: other)
     borrowsCells = true
     let words = (rows + 63) / 64
-    presence = Self.resized(presence, words * 8).bindMemory(to: UInt64.self, capacity: words)
+    guard let memory = Self.resized(presence, words * 8) else { PagedMemory.endProgram(words * 8) }
+    presence = memory.bindMemory(to: UInt64.self, capacity: words)
     capacity = rows
     setPresence(nil, rows)
   }
@@ -363,7 +314,8 @@ struct ColumnHeader {
     let unit = layout.heapUnit
     var live = 0
     for row in 0..<capacity { live += heapLength(row) }
-    let packed = Self.resized(nil, live * unit)
+    // Without memory for it, the heap stays as it is.
+    guard let packed = Self.resized(nil, live * unit) else { return }
     var next = 0
     for row in 0..<capacity {
       guard let place = extent(row) else { continue }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "de5e1644bfde87da55cfab2042e347c8aefeb6278e7ff577e39beb176b315362"
+#define ASP_INTERFACE "3f26adad270fe1f172fce6f0ff7cd62168f8f4b30465736097066cce1f75968d"

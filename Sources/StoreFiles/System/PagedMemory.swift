@@ -22,15 +22,18 @@ package enum PagedMemory {
   /// As ``resized(_:to:)`` for code that cannot throw.
   ///
   /// Ends the program if there is not enough memory, as Swift's own allocation does: the contents would be lost
-  /// otherwise. No file leads here. Where the size depends on one, the caller has asked ``hasRoom(for:)`` before and
-  /// thrown if there was none: columns before they grow, and the tables that find references. The bytes of files and
-  /// the texts of references are not allocated here, but by ``resized(_:to:)``, and throw. What is left are blocks of a
-  /// few bytes, copies of arrays that are in memory already, edits of objects, and memory that another thread took
-  /// since.
+  /// otherwise. No size in a file leads here: the bytes of files, the columns of a load and the texts of references are
+  /// allocated by ``resized(_:to:)``, and a load without memory for them throws. What is left are copies of arrays that
+  /// are in memory already, edits of objects, and two things of a load: the columns that parts are joined to, and the
+  /// tables that find references. For each of the two it asks ``hasRoom(for:)`` for all of it before the first block,
+  /// and if there is none, loads on one thread, or throws.
   package static func required(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer {
-    guard let memory = resized(block, to: bytes) else { preconditionFailure("not enough memory for \(bytes) bytes") }
+    guard let memory = resized(block, to: bytes) else { endProgram(bytes) }
     return memory
   }
+
+  /// Ends the program because there is no memory, where an error cannot be thrown: see ``required(_:to:)``.
+  package static func endProgram(_ bytes: Int) -> Never { preconditionFailure("not enough memory for \(bytes) bytes") }
 
   /// Releases a block.
   package static func free(_ block: UnsafeMutableRawPointer) { asf_paged_free(block) }

@@ -170,9 +170,7 @@ extension NodeTableBuilder {
   ) throws(PersistentStoreError) {
     let header = try checkedBytes(entity, slot, lengths)
     try reserve(heap.count, header)
-    guard header.pointee.reserveHeap(heap.count) else {
-      throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
-    }
+    try reserveHeap(heap.count, header, at: StoreLocation(file: file, property: model.records[entity].slots[slot].name))
     heap.withUnsafeBufferPointer { source in
       if let base = source.baseAddress { header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
     }
@@ -287,9 +285,8 @@ extension NodeTableBuilder {
       throw badColumn(entity, slot, "\(counts.count) counts for \(rows) rows")
     }
     try reserve(references.count, header)
-    guard header.pointee.reserveHeap(references.count) else {
-      throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
-    }
+    try reserveHeap(
+      references.count, header, at: StoreLocation(file: file, property: model.records[entity].slots[slot].name))
     for index in 0..<references.count {
       (header.pointee.heap + index * 8).storeBytes(of: encode(references[index]), as: UInt64.self)
     }

@@ -20,7 +20,7 @@ extension NodeTableBuilder {
       return try set(bytes: Span(_unsafeElements: UnsafeBufferPointer(rebasing: buffer[..<count])), slot: slot)
     }
     try reserve(room, header)
-    guard header.pointee.reserveHeap(room) else { throw .columnFull(location(slot)) }
+    try reserveHeap(room, header, at: location(slot))
     let start = header.pointee.heapCount
     let target = (header.pointee.heap + start).assumingMemoryBound(to: UInt8.self)
     let count = Self.checked(try body(UnsafeMutableBufferPointer(start: target, count: room)), room)

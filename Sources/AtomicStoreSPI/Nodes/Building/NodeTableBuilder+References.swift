@@ -81,9 +81,8 @@ extension NodeTableBuilder {
     try checkNumbers(references, entity, slot)
     if isToMany {
       try reserve(references.count, header)
-      guard header.pointee.reserveHeap(references.count) else {
-        throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
-      }
+      try reserveHeap(
+        references.count, header, at: StoreLocation(file: file, property: model.records[entity].slots[slot].name))
       header.pointee.heapCount = references.count
     }
     var start = 0

@@ -23,7 +23,28 @@ extension NodeTableBuilder {
       if isReferences { tables[entity].referenceNumbers = column } else { tables[entity].columns[slot] = column }
       entry.pointee.headers[slot] = column.header
     }
-    entry.pointee.headers[slot].pointee.grow(to: rows)
+    try grow(entry.pointee.headers[slot], to: rows, at: place(entity, row, isReferences ? nil : slot))
+  }
+
+  /// Grows a column.
+  ///
+  /// - Throws: `.limitExceeded` if the system does not have enough memory.
+  func grow(
+    _ header: UnsafeMutablePointer<ColumnHeader>, to rows: Int, at location: @autoclosure () -> StoreLocation
+  ) throws(PersistentStoreError) {
+    guard !header.pointee.tryToGrow(to: rows) else { return }
+    throw Self.outOfMemory("a column of \(ColumnHeader.size(header.pointee.layout, rows: rows)) bytes", at: location())
+  }
+
+  /// Reserves room at the end of a column's heap.
+  ///
+  /// - Throws: `.limitExceeded` for more than 256 GiB, or if the system does not have enough memory.
+  func reserveHeap(
+    _ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>, at location: @autoclosure () -> StoreLocation
+  ) throws(PersistentStoreError) {
+    guard let grown = header.pointee.grownHeap(units) else { throw .columnFull(location()) }
+    guard grown > header.pointee.heapCapacity, !header.pointee.tryToReallocateHeap(grown) else { return }
+    throw Self.outOfMemory("a column of \(grown * header.pointee.layout.heapUnit) bytes", at: location())
   }
 
   private func place(_ entity: Int, _ row: Int?, _ slot: Int?) -> StoreLocation {
@@ -54,11 +75,12 @@ extension NodeTableBuilder {
     let unit = header.pointee.layout.heapUnit
     let probable = probableUnits(units, header)
     if probable > before + units, probable < Extent.greatestHeap, PagedMemory.hasRoom(for: probable * unit) {
-      header.pointee.reallocateHeap(probable)
+      // Without memory for it, less is tried.
+      _ = header.pointee.tryToReallocateHeap(probable)
     }
-    if let grown = header.pointee.grownHeap(units) { try requireMemory(grown * unit) }
     // The caller checks whether an extent can address it.
-    guard header.pointee.reserveHeap(units) else { return }
+    guard header.pointee.grownHeap(units) != nil else { return }
+    try reserveHeap(units, header, at: location())
     try take((header.pointee.heapCapacity - before) * unit)
   }
 

@@ -22,8 +22,8 @@ extension NodeTableBuilder {
     }
     let column = Column(.bytes)
     try take(ColumnHeader.size(.bytes, rows: rows) + heap.count, at: entityLocation(entity))
-    column.header.pointee.grow(to: rows)
-    guard column.header.pointee.reserveHeap(heap.count) else { throw .columnFull(entityLocation(entity)) }
+    try grow(column.header, to: rows, at: entityLocation(entity))
+    try reserveHeap(heap.count, column.header, at: entityLocation(entity))
     heap.withUnsafeBufferPointer { source in
       if let base = source.baseAddress { column.header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
     }
@@ -83,9 +83,8 @@ extension NodeTableBuilder {
       throw badColumn(entity, slot, "\(counts.count) counts for \(rows) rows")
     }
     try reserve(nodes.count, header)
-    guard header.pointee.reserveHeap(nodes.count) else {
-      throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
-    }
+    try reserveHeap(
+      nodes.count, header, at: StoreLocation(file: file, property: model.records[entity].slots[slot].name))
     hasRowReferences = true
     var known = KnownDestination()
     for index in 0..<nodes.count {

@@ -114,12 +114,11 @@ extension NodeTableBuilder {
   /// - Throws: `.limitExceeded` for more than 256 GiB.
   func textColumn(_ entity: Int, rows: Int) throws(PersistentStoreError) -> Column {
     let column = Column(.bytes)
-    column.header.pointee.grow(to: rows)
+    try grow(
+      column.header, to: rows, at: StoreLocation(file: file, entity: model.records[entity].description.name))
     let mentions = texts[model.records[entity].root]
     let bytes = textRows[entity].reduce(0) { $0 + mentions.withBytes(of: Int($1.number)) { $0.count } }
-    guard column.header.pointee.reserveHeap(bytes) else {
-      throw .columnFull(StoreLocation(file: file, entity: model.records[entity].description.name))
-    }
+    try reserveHeap(bytes, column.header, at: StoreLocation(file: file, entity: model.records[entity].description.name))
     for entry in textRows[entity] {
       // There is room for all.
       mentions.withBytes(of: Int(entry.number)) {
