@@ -47,6 +47,16 @@ int csf_waiting(int end) {
   return ioctl(end, FIONREAD, &count) == 0 ? count : 0;
 }
 
+/* Closes what the program has open from a descriptor on: not all of it is closed at exec. Foundation's own socket, for one, which tells that a process has
+   ended once all who have it have closed it: a worker, which lives as long as the program, would have the program wait for it, and so for itself. */
+static void close_from(posix_spawn_file_actions_t *actions, int first) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+  posix_spawn_file_actions_addclosefrom_np(actions, first);
+#else
+  for (int descriptor = first; descriptor < 1024; descriptor++) posix_spawn_file_actions_addclose(actions, descriptor);
+#endif
+}
+
 pid_t csf_spawn(const char *path, char *const *arguments, char *const *environment, int control) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -56,6 +66,7 @@ pid_t csf_spawn(const char *path, char *const *arguments, char *const *environme
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
   if (!getenv("ATOMICSTORE_CONFORMANCE_TALK")) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, control, 3);
+  close_from(&actions, 4);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&attributes, 0);
   pid_t child = -1;
