@@ -209,7 +209,9 @@ enum ReferenceText {
     byte < 0x80 && (byte < 0x40 ? escapedBytes.low : escapedBytes.high) & (1 << UInt64(byte & 63)) != 0
   }
 
-  private static let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+  // Not stored: whether a stored tuple is set would be asked at each access.
+  @inline(__always) private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+  @inline(__always) private static var highs: UInt64 { 0x8080_8080_8080_8080 }
 
   /// Whether no byte is escaped; false for some texts with bytes that are not ASCII, too.
   private static func isWithoutEscapes(_ text: Span<UInt8>) -> Bool {

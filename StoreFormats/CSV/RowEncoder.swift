@@ -65,7 +65,9 @@ struct RowEncoder: Sendable {
   ) throws(PersistentStoreError) -> Int {
     var cells = CellWriter(writer, dialect: dialect)
     cells.use(style)
+    let toOnes = references.exceedCaches ? columns.filter { $0.kind == .toOne }.map(\.slot) : []
     for row in rows {
+      for slot in toOnes { prefetch(slot, row, before: rows.upperBound) }
       if writer.byteCount >= limit { return row }
       if let number = reader.integerReference(row: row) {
         writer.append(integer: number)
@@ -80,5 +82,20 @@ struct RowEncoder: Sendable {
       try writer.flushIfNeeded()
     }
     return rows.upperBound
+  }
+
+  /// How many rows before they are written the string references in their relationships are read, and their places.
+  private static let textDistance = 8
+  private static let placeDistance = 16
+
+  /// Reads ahead what relationships of later rows lead to: these are rows in any order, each of which would be waited
+  /// for.
+  @inline(__always) private func prefetch(_ slot: Int, _ row: Int, before end: Int) {
+    if row + Self.placeDistance < end, let node = reader.toOne(slot: slot, row: row + Self.placeDistance) {
+      references.prefetchPlace(of: node)
+    }
+    if row + Self.textDistance < end, let node = reader.toOne(slot: slot, row: row + Self.textDistance) {
+      references.prefetchText(of: node)
+    }
   }
 }

@@ -112,7 +112,12 @@ struct DecimalKey {
     return count
   }
 
-  private static let powers: [UInt64] = (0...18).map { exponent in (0..<exponent).reduce(1) { value, _ in value * 10 } }
+  /// In full, so that they are in the program and not made when they are first used, which would be asked each time.
+  private static let powers: [UInt64] = [
+    1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000,
+    100_000_000_000, 1_000_000_000_000, 10_000_000_000_000, 100_000_000_000_000, 1_000_000_000_000_000,
+    10_000_000_000_000_000, 100_000_000_000_000_000, 1_000_000_000_000_000_000,
+  ]
   /// Ten to the power of at most 38.
   private static func power(_ exponent: Int) -> UInt128 {
     if exponent <= 18 { return UInt128(powers[exponent]) }

@@ -1,3 +1,5 @@
+import CTextVectors
+
 /// The references of all nodes of a table, for formats that write relationships: those of other rows, in any order.
 ///
 /// Readers of all entities have them, too, but a reader in an array is retained and released at each access, at which
@@ -58,6 +60,35 @@ public struct NodeReferences: Sendable {
     }
     // The heap belongs to a column that this value retains, and a column with two owners is never written to.
     return _overrideLifetime(Span(_unsafeElements: texts.pointee.bytes(node.row)), borrowing: self)
+  }
+
+  /// Whether the string references take more memory than a processor's caches usually hold, a few megabytes. Those of
+  /// other rows are worth reading ahead then, see ``prefetchPlace(of:)``; otherwise that takes longer than it gains.
+  public var exceedCaches: Bool {
+    content.rows.contains { $0.texts.map { $0.pointee.heapCount + $0.pointee.capacity * 8 > 6 << 20 } ?? false }
+  }
+
+  /// Has the place of a node's string reference read into the processor's caches. It affects only how long reading the
+  /// reference takes.
+  ///
+  /// The texts of nodes in any order are in as many places of memory, each of which is waited for. A format that writes
+  /// many of them calls this for what it writes some rows later, and then ``prefetchText(of:)``, still before it is
+  /// written.
+  ///
+  /// - Parameter node: A node of the table, with a reference of either kind.
+  public func prefetchPlace(of node: NodeHandle) {
+    guard let texts = rows(of: node).texts, node.row < texts.pointee.capacity else { return }
+    atv_prefetch(texts.pointee.cells + node.row * MemoryLayout<UInt64>.size)
+  }
+
+  /// Has a node's string reference read into the processor's caches, after ``prefetchPlace(of:)``.
+  ///
+  /// - Parameter node: A node of the table, with a reference of either kind.
+  public func prefetchText(of node: NodeHandle) {
+    guard let texts = rows(of: node).texts, node.row < texts.pointee.capacity,
+      let place = texts.pointee.extent(node.row)
+    else { return }
+    atv_prefetch(texts.pointee.heap + place.start)
   }
 }
 

@@ -9,41 +9,76 @@ extension NodeTable {
   /// - Throws: `.danglingReference` if a relationship names a node that was removed.
   public func canonical() throws(PersistentStoreError) -> NodeTable {
     if isCanonical { return self }
-    let orders = entities.map { $0.rowsInOrder() }
+    let orders = entities.map { $0.isCanonical ? nil : $0.rowsInOrder() }
     let moves = RowMoves(orders, counts: entities.map(\.count))
     var result = NodeTable(model: model)
     for index in entities.indices {
-      result.entities[index] = try reordered(index, orders[index], moves)
+      result.entities[index] =
+        if let order = orders[index] { try reordered(index, order, moves) } else { try translated(index, moves) }
     }
-    result.fillLookups()
+    for root in entities.indices where model.records[root].root == root {
+      if hasMoved(root, moves) { result.fillLookup(root) } else { result.lookups[root] = lookups[root] }
+    }
     return result
   }
 
-  /// Creates the lookups of a table in canonical order, whose references are unique.
-  private mutating func fillLookups() {
-    for root in entities.indices where model.records[root].root == root {
-      let members = model.hierarchy(of: root)
-      var least = Int64.max
-      var greatest = Int64.min
-      var total = 0
-      for index in members {
-        // In ascending order, integers first.
-        let integers = entities[index].integerReferenceCount
-        guard integers > 0 else { continue }
-        least = min(least, entities[index].referenceNumber(0))
-        greatest = max(greatest, entities[index].referenceNumber(integers - 1))
-        total += integers
-      }
-      var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest)
-      for index in members {
-        for row in 0..<entities[index].integerReferenceCount {
-          _ = lookup.insert(entities[index].referenceNumber(row), NodeHandle(entity: index, row: row))
-        }
-      }
-      lookup.findTexts(
-        in: members.compactMap { index in entities[index].referenceTexts.map { (index, $0, entities[index].count) } })
-      lookups[root] = lookup
+  /// Whether rows of an entity, or of another one of its hierarchy, are in another order.
+  private func hasMoved(_ entity: Int, _ moves: RowMoves) -> Bool {
+    model.hierarchy(of: model.records[entity].root).contains { moves.moved.contains($0) }
+  }
+
+  /// Creates the lookup of a hierarchy in canonical order, whose references are unique.
+  private mutating func fillLookup(_ root: Int) {
+    let members = model.hierarchy(of: root)
+    var least = Int64.max
+    var greatest = Int64.min
+    var total = 0
+    for index in members {
+      // In ascending order, integers first.
+      let integers = entities[index].integerReferenceCount
+      guard integers > 0 else { continue }
+      least = min(least, entities[index].referenceNumber(0))
+      greatest = max(greatest, entities[index].referenceNumber(integers - 1))
+      total += integers
     }
+    var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest)
+    for index in members {
+      for row in 0..<entities[index].integerReferenceCount {
+        _ = lookup.insert(entities[index].referenceNumber(row), NodeHandle(entity: index, row: row))
+      }
+    }
+    lookup.findTexts(
+      in: members.compactMap { index in entities[index].referenceTexts.map { (index, $0, entities[index].count) } })
+    lookups[root] = lookup
+  }
+
+  /// The table of an entity whose rows stay where they are, with its handles to the new rows of others. Columns in
+  /// which nothing changes are shared.
+  private func translated(_ index: Int, _ moves: RowMoves) throws(PersistentStoreError) -> EntityTable {
+    var new = entities[index]
+    let order = Array(0..<UInt32(truncatingIfNeeded: new.count))
+    for slot in model.records[index].slots {
+      guard let destination = slot.destination, hasMoved(destination, moves) else { continue }
+      try fill(slot, of: &new, index, order, moves)
+    }
+    return new
+  }
+
+  /// Fills a column of a new table of an entity with the rows of the old one in their order.
+  private func fill(
+    _ slot: Slot, of new: inout EntityTable, _ index: Int, _ order: [UInt32], _ moves: RowMoves
+  ) throws(PersistentStoreError) {
+    let old = entities[index]
+    // What no row has a value of stays one column for all such slots.
+    guard old.hasValues(slot.index) else { return }
+    let from = old.columns[slot.index].header
+    new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
+    let into = new.columns[slot.index].header
+    guard let (oldRow, removed) = try into.pointee.fill(from: from, order, moves) else { return }
+    let location = StoreLocation(
+      entity: model.records[index].description.name, reference: old.reference(oldRow).description,
+      property: slot.name)
+    throw PersistentStoreError(.danglingReference, "\(objectReference(of: removed)) was removed", at: location)
   }
 
   /// The table of an entity with its rows in another order, and its handles to their new rows.
@@ -62,26 +97,11 @@ extension NodeTable {
     if old.referenceTexts != nil {
       let texts = Column(.bytes)
       texts.header.pointee.grow(to: order.count)
-      for row in order.indices {
-        // No longer in all than in the old column, so there is room.
-        if let text = old.referenceText(Int(order[row])) {
-          _ = texts.header.pointee.setBytes(row, text.baseAddress, count: text.count)
-        }
-      }
+      // No longer in all than in the old column, so there is room.
+      if let from = old.referenceTexts?.header { _ = texts.header.pointee.fillBytes(from: from, order) }
       new.referenceTexts = texts
     }
-    for slot in model.records[index].slots {
-      let from = old.columns[slot.index].header
-      // What no row has a value of stays one column for all such slots.
-      guard old.hasValues(slot.index) else { continue }
-      new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
-      let into = new.columns[slot.index].header
-      guard let (oldRow, removed) = try into.pointee.fill(from: from, order, moves) else { continue }
-      let location = StoreLocation(
-        entity: model.records[index].description.name, reference: old.reference(oldRow).description,
-        property: slot.name)
-      throw PersistentStoreError(.danglingReference, "\(objectReference(of: removed)) was removed", at: location)
-    }
+    for slot in model.records[index].slots { try fill(slot, of: &new, index, order, moves) }
     new.fillUnused()
     for (row, payload) in old.payloads {
       if let row = moves.row(entity: index, row) { new.payloads[row] = payload }

@@ -4,19 +4,26 @@ final class RowMoves {
   private let rows: UnsafeMutablePointer<UInt32>
   /// Where the rows of each entity begin in ``rows``.
   private let starts: UnsafeMutablePointer<Int>
+  /// The entities whose rows may be in another order.
+  let moved: Set<Int>
 
   /// - Parameters:
-  ///   - orders: The rows of each entity in their new order.
+  ///   - orders: The rows of each entity in their new order; nil for an entity whose rows stay where they are.
   ///   - counts: The number of rows of each entity before.
-  init(_ orders: [[UInt32]], counts: [Int]) {
+  init(_ orders: [[UInt32]?], counts: [Int]) {
     let total = counts.reduce(0, +)
     rows = .allocate(capacity: max(total, 1))
     rows.initialize(repeating: .max, count: total)
     starts = .allocate(capacity: max(counts.count, 1))
+    moved = Set(orders.indices.filter { orders[$0] != nil })
     var start = 0
     for (entity, order) in orders.enumerated() {
       (starts + entity).initialize(to: start)
-      for new in order.indices { rows[start + Int(order[new])] = UInt32(truncatingIfNeeded: new) }
+      if let order {
+        for new in order.indices { rows[start + Int(order[new])] = UInt32(truncatingIfNeeded: new) }
+      } else {
+        for row in 0..<counts[entity] { rows[start + row] = UInt32(truncatingIfNeeded: row) }
+      }
       start += counts[entity]
     }
   }
@@ -107,10 +114,7 @@ extension ColumnHeader {
         heapCount += list.count
       }
     case .bytes:
-      for row in order.indices where from.pointee.isPresent(Int(order[row])) {
-        let bytes = from.pointee.bytes(Int(order[row]))
-        guard setBytes(row, bytes.baseAddress, count: bytes.count) else { throw .columnFull(StoreLocation()) }
-      }
+      guard fillBytes(from: from, order) else { throw .columnFull(StoreLocation()) }
     default:
       for row in order.indices where from.pointee.isPresent(Int(order[row])) {
         (cells + row * width).copyMemory(from: from.pointee.cells + Int(order[row]) * width, byteCount: width)
@@ -118,5 +122,46 @@ extension ColumnHeader {
       }
     }
     return nil
+  }
+
+  /// Fills a new column of bytes with the rows of another one in another order. Values that follow each other in both
+  /// are copied together: mostly, a few rows were moved.
+  ///
+  /// - Returns: False if an extent cannot address all.
+  mutating func fillBytes(from: UnsafeMutablePointer<ColumnHeader>, _ order: [UInt32]) -> Bool {
+    var row = 0
+    while row < order.count {
+      guard let place = from.pointee.presentExtent(order[row]) else {
+        row += 1
+        continue
+      }
+      if Extent.isLong(place.length) {
+        guard setBytes(row, from.pointee.heap + place.start, count: place.length) else { return false }
+        row += 1
+        continue
+      }
+      let start = row
+      var end = place.start + place.length
+      row += 1
+      while row < order.count, let next = from.pointee.presentExtent(order[row]), next.start == end,
+        !Extent.isLong(next.length)
+      {
+        end += next.length
+        row += 1
+      }
+      guard reserveHeap(end - place.start) else { return false }
+      (heap + heapCount).copyMemory(from: from.pointee.heap + place.start, byteCount: end - place.start)
+      for copied in start..<row {
+        guard let old = from.pointee.presentExtent(order[copied]) else { continue }
+        setExtent(copied, start: heapCount + old.start - place.start, length: old.length)
+      }
+      heapCount += end - place.start
+    }
+    return true
+  }
+
+  /// The extent of a row; nil for null, and for rows after those that the column has.
+  @inline(__always) private func presentExtent(_ row: UInt32) -> Extent? {
+    Int(row) < capacity ? extent(Int(row)) : nil
   }
 }

@@ -14,7 +14,9 @@ package struct SparseNodes: Sendable {
   private var used = 0
   private var count = 0
   /// Differs from process to process, so that no file can be made whose numbers all have the same hash.
-  private static let seed = UInt64.random(in: .min ... .max)
+  private static let processSeed = UInt64.random(in: .min ... .max)
+  /// Beside the entries: whether the process has one would be asked at each search.
+  private let seed = SparseNodes.processSeed
 
   package init() {}
   package init(expecting count: Int) { grow(for: count) }
@@ -89,7 +91,7 @@ package struct SparseNodes: Sendable {
   }
 
   private func hash(_ number: Int64) -> Int {
-    let product = (UInt64(bitPattern: number) ^ Self.seed).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+    let product = (UInt64(bitPattern: number) ^ seed).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
     return Int(truncatingIfNeeded: product.high ^ product.low) & (entries.count - 1)
   }
 }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3f26adad270fe1f172fce6f0ff7cd62168f8f4b30465736097066cce1f75968d"
+#define ASP_INTERFACE "5ef8ce1dd9bde3d83d718ca9abe8a7e629796d02a162370554d0d141a3c74156"

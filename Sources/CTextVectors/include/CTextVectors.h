@@ -26,3 +26,6 @@ size_t atv_count(const uint8_t *bytes, size_t length, uint8_t wanted);
 
 /// The offset after the last occurrence of a byte; 0 if there is none.
 size_t atv_after_last(const uint8_t *bytes, size_t length, uint8_t wanted);
+
+/// Has the memory at an address, which may be any, read into the caches while the program goes on.
+static inline void atv_prefetch(const void *address) { __builtin_prefetch(address); }

@@ -19,6 +19,7 @@ final class MentionJoin: @unchecked Sendable {
   private let long: UnsafeRawPointer
   private let nodes: UnsafeMutablePointer<UInt64>
   private let count: Int
+  private let seed = MentionKey.seed
   /// The mentions are divided into pieces by their order, for the threads, and into parts by the upper bits of hashes.
   private let pieces: Int
   private let partBits: Int
@@ -80,7 +81,7 @@ final class MentionJoin: @unchecked Sendable {
 
   private func count(piece: Int) {
     let counts = places + piece << partBits
-    for mention in mentions(ofPiece: piece) { counts[part(keys[mention].hash)] += 1 }
+    for mention in mentions(ofPiece: piece) { counts[part(keys[mention].hash(seed: seed))] += 1 }
   }
 
   private func order() {
@@ -101,7 +102,7 @@ final class MentionJoin: @unchecked Sendable {
     let entries = entries.assumingMemoryBound(to: Entry.self)
     for mention in mentions(ofPiece: piece) {
       let key = keys[mention]
-      let hash = key.hash
+      let hash = key.hash(seed: seed)
       let part = part(hash)
       (entries + next[part]).initialize(
         to: Entry(key: key, mention: UInt32(truncatingIfNeeded: mention), hash: UInt32(truncatingIfNeeded: hash)))

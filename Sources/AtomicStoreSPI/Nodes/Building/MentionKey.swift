@@ -10,7 +10,7 @@ struct MentionKey: BitwiseCopyable {
   private static let longMark: UInt64 = 0xFF << 56
   private static let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
   /// Differs from process to process, so that no file can be made whose texts all have the same hash.
-  private static let seed = UInt64.random(in: .min ... .max)
+  static let seed = UInt64.random(in: .min ... .max)
 
   /// A text of at most ``greatestShort`` bytes.
   @inline(__always) init(short text: UnsafeBufferPointer<UInt8>) {
@@ -37,11 +37,12 @@ struct MentionKey: BitwiseCopyable {
 
   /// A longer text that is at an offset.
   init(long text: UnsafeBufferPointer<UInt8>, offset: Int) {
-    var hash = Self.fold(Self.seed ^ UInt64(truncatingIfNeeded: text.count), Self.factor)
+    let seed = Self.seed
+    var hash = Self.fold(seed ^ UInt64(truncatingIfNeeded: text.count), Self.factor)
     let raw = UnsafeRawBufferPointer(text)
     var index = 0
     while index + 8 <= raw.count {
-      hash = Self.fold(hash ^ raw.loadUnaligned(fromByteOffset: index, as: UInt64.self), Self.factor ^ Self.seed)
+      hash = Self.fold(hash ^ raw.loadUnaligned(fromByteOffset: index, as: UInt64.self), Self.factor ^ seed)
       index += 8
     }
     var rest: UInt64 = 0
@@ -49,7 +50,7 @@ struct MentionKey: BitwiseCopyable {
       rest = rest << 8 | UInt64(raw[index])
       index += 1
     }
-    self.init(longHash: Self.fold(hash ^ rest, Self.factor ^ Self.seed), offset: offset)
+    self.init(longHash: Self.fold(hash ^ rest, Self.factor ^ seed), offset: offset)
   }
 
   private init(longHash hash: UInt64, offset: Int) {
@@ -66,9 +67,11 @@ struct MentionKey: BitwiseCopyable {
   func moved(by distance: Int) -> MentionKey { offset.map { MentionKey(longHash: low, offset: $0 + distance) } ?? self }
 
   /// Equal for equal texts, wherever they are.
-  @inline(__always) var hash: UInt64 {
+  ///
+  /// - Parameter seed: That of the process, which the caller keeps: whether there is one would be asked each time.
+  @inline(__always) func hash(seed: UInt64) -> UInt64 {
     let second = high >= Self.longMark ? Self.longMark : high
-    return Self.fold(Self.fold(low ^ Self.seed, Self.factor) ^ second, Self.factor ^ Self.seed)
+    return Self.fold(Self.fold(low ^ seed, Self.factor) ^ second, Self.factor ^ seed)
   }
 
   @inline(__always) private static func fold(_ one: UInt64, _ other: UInt64) -> UInt64 {

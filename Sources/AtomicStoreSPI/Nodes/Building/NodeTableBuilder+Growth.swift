@@ -9,10 +9,13 @@ extension NodeTableBuilder {
     var readBefore: [Int]
     /// By entity: how many nodes there will probably be; 0 if that is not known.
     var expected: [Int]
+    /// By entity: how many string references its hierarchy had when its first node began.
+    var mentionsBefore: [Int]
 
     init(entities: Int) {
       readBefore = Array(repeating: 0, count: entities)
       expected = readBefore
+      mentionsBefore = readBefore
     }
   }
 
@@ -40,7 +43,10 @@ extension NodeTableBuilder {
   /// The number of rows to make room for when there is a row more than fits.
   @inline(never) func probableRows(_ entity: Int, _ row: Int) -> Int {
     let usual = row < 64 ? row * 3 + 8 : row + row / 2
-    if row == 0 { progress.readBefore[entity] = progress.read }
+    if row == 0 {
+      progress.readBefore[entity] = progress.read
+      progress.mentionsBefore[entity] = texts[model.records[entity].root].count
+    }
     guard row >= Self.leastRows else { return usual }
     var probable = 0
     if progress.expected[entity] > row {
@@ -86,5 +92,19 @@ extension NodeTableBuilder {
     let more = probable + probable / 64 - capacity
     guard more > capacity / 2, hasRoom(forEstimated: more * header.pointee.layout.heapUnit) else { return 0 }
     return capacity + more
+  }
+
+  /// The number of string references that there will probably be when all rows of the current node's entity that there
+  /// is room for have as many as those so far; 0 if that is not known.
+  ///
+  /// - Parameter count: The number so far, in the hierarchy.
+  @inline(never) func probableMentions(_ count: Int) -> Int {
+    let (entity, row) = (state.pointee.entity, state.pointee.row + 1)
+    guard entity >= 0, row >= Self.leastRows, building[entity].capacity > row else { return 0 }
+    let (rows, before) = (building[entity].capacity, progress.mentionsBefore[entity])
+    guard count > before else { return 0 }
+    let more = Self.product(count - before, rows, row) - (count - before)
+    guard hasRoom(forEstimated: more * MemoryLayout<MentionKey>.stride) else { return 0 }
+    return count + more + more / 64
   }
 }

@@ -34,7 +34,7 @@ extension NodeTableBuilder {
   @inline(__always) func mention(_ text: UnsafeBufferPointer<UInt8>, root: Int) -> Int {
     // One access to the list: each is checked for others at the same time.
     var growth = 0
-    let mention = texts[root].add(text, growth: &growth)
+    let mention = texts[root].add(text, growth: &growth) { probableMentions($0) }
     if growth > 0 { room -= growth }
     return mention ?? noteLackOfMemory()
   }

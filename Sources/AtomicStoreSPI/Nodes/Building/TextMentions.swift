@@ -20,11 +20,15 @@ package struct TextMentions: @unchecked Sendable {
 
   /// Adds a mention, and returns which one it is; nil if the system does not have enough memory.
   ///
-  /// - Parameter growth: Is increased by the bytes by which the memory grew.
-  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>, growth: inout Int) -> Int? {
+  /// - Parameters:
+  ///   - growth: Is increased by the bytes by which the memory grew.
+  ///   - probable: How many mentions there will probably be, from how many there are; asked when the memory is full.
+  @inline(__always) mutating func add(
+    _ text: UnsafeBufferPointer<UInt8>, growth: inout Int, probable: (Int) -> Int = { _ in 0 }
+  ) -> Int? {
     let header = header ?? makeMemory()
     let before = header.pointee.byteCount
-    let mention = header.pointee.add(text)
+    let mention = header.pointee.add(text, probable)
     growth += header.pointee.byteCount - before
     return mention
   }
@@ -123,9 +127,9 @@ extension MentionMemory.Header {
     PagedMemory.required(memory, to: bytes)
   }
 
-  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
+  @inline(__always) mutating func add(_ text: UnsafeBufferPointer<UInt8>, _ probable: (Int) -> Int) -> Int? {
     let mention = count
-    if mention == capacity, !reserveKeys(mention + 1) { return nil }
+    if mention == capacity, !reserveKeys(mention + 1, probable: probable(mention)) { return nil }
     guard let key = text.count <= MentionKey.greatestShort ? MentionKey(short: text) : addLong(text) else { return nil }
     (keys + mention).initialize(to: key)
     count = mention + 1
@@ -141,9 +145,14 @@ extension MentionMemory.Header {
     return MentionKey(long: text, offset: offset)
   }
 
-  @inline(never) private mutating func reserveKeys(_ needed: Int) -> Bool {
+  @inline(never) private mutating func reserveKeys(_ needed: Int, probable: Int = 0) -> Bool {
     guard needed > capacity else { return true }
     let larger = max(needed, capacity * 2, 16)
+    // Without memory for as many as there will probably be, less is tried.
+    return probable > larger && resizeKeys(probable) || resizeKeys(larger)
+  }
+
+  private mutating func resizeKeys(_ larger: Int) -> Bool {
     guard let memory = PagedMemory.resized(keys, to: larger * MemoryLayout<MentionKey>.stride) else { return false }
     keys = memory.assumingMemoryBound(to: MentionKey.self)
     capacity = larger
