@@ -18,10 +18,10 @@ final class ImportPass {
   /// How many pairs each join table has that are not left out.
   var joinCounts: [Int]
   private(set) var existing: ExistingObjectTable?
-  /// The to-ones of records whose other end a table has, too.
-  var givenEnds: [GivenEnd] = []
-  /// The slots of each table whose values are among them.
-  private(set) var givenEndSlots: [Set<Int>] = []
+  /// The relationships that the records read so far have values of.
+  private(set) var stated = StatedEnds()
+  /// What was changed to agree with the records.
+  var reconciliationNotes: [SelectionNote] = []
   /// The last reference that was given to a record without a key, by root.
   private var lastNumbers: [Int: Int64] = [:]
 
@@ -42,7 +42,6 @@ final class ImportPass {
     if let table = job.importer.existing {
       existing = ExistingObjectTable(table, job.importer.existingObjects, after: job.importer.lastReference)
     }
-    givenEndSlots = job.plans.map { existing == nil ? [] : givenEndSlots(of: $0) }
     try readJoins()
     for plan in job.plans { try existing?.prepare(plan, job) }
     for plan in job.plans {
@@ -71,23 +70,28 @@ final class ImportPass {
     }
   }
 
-  /// Resolves references and derives the ends of relationships that no table has.
+  /// Whether the two ends of relationships are to be made to agree after ``finish(_:)``, row by row: the store has
+  /// values of both ends, of which the tables change some.
+  var needsReconciliation: Bool { existing != nil }
+
+  /// Resolves references. Without a store that the records are added to, derives the ends of relationships that no
+  /// table has.
   ///
   /// - Parameter handling: `.derive` to leave ends that contradict each other as they are.
   func finish(_ handling: NodeTableBuilder.InverseHandling = .enforce) throws(PersistentStoreError) -> NodeTable {
-    var inverses = RelationshipRules()
-    if existing != nil { inverses.inverses = .fromToOne }
-    nodes.rules = inverses
-    nodes.inverseHandling = handling
-    for plan in job.plans { markAbsent(plan) }
+    nodes.rules = RelationshipRules()
+    if needsReconciliation {
+      nodes.inverseHandling = .none
+    } else {
+      nodes.inverseHandling = handling
+      for plan in job.plans { markAbsent(plan) }
+    }
     try existing?.copyRest(into: nodes)
-    let result = try nodes.finish()
-    for end in givenEnds { try check(end, in: result) }
-    return result
+    return try nodes.finish()
   }
 
   /// The relationships that a table or its join tables have.
-  func given(_ plan: TablePlan) -> Set<Int> {
+  private func given(_ plan: TablePlan) -> Set<Int> {
     var given = Set(plan.columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
     for join in plan.joins {
       if let slot = plan.entity.slot(named: job.importer.joinTables[join].relationshipName) { given.insert(slot) }
@@ -95,31 +99,10 @@ final class ImportPass {
     return given
   }
 
-  func isGiven(_ name: String, of entity: Entity) -> Bool {
-    job.plans.contains { plan in
-      plan.entity.isKindOf(entity: entity) && plan.entity.slot(named: name).map { given(plan).contains($0) } ?? false
-    }
-  }
-
   private func markAbsent(_ plan: TablePlan) {
     let given = given(plan)
-    if existing == nil {
-      for slot in plan.entity.slots where slot.isRelationship && !given.contains(slot.index) {
-        nodes.markAbsent(slot: slot.index, entity: plan.entity.index)
-      }
-      return
-    }
-    // The store's own objects have both ends. Where the rule that to-ones are right does not say what follows, the
-    // other end is made anew.
-    for slot in given.map({ plan.entity.slots[$0] }) {
-      guard let number = slot.destination, let inverse = slot.inverseSlot else { continue }
-      let destination = job.model.entity(at: number)
-      let other = destination.slots[inverse]
-      guard slot.isToMany || !other.isToMany else { continue }
-      // Of two ends that the tables have, neither follows from the other; nor does that of a relationship which is its
-      // own inverse.
-      if slot.isToMany == other.isToMany, isGiven(other.name, of: destination) { continue }
-      for entity in destination.hierarchy { nodes.markAbsent(slot: inverse, entity: entity.index) }
+    for slot in plan.entity.slots where slot.isRelationship && !given.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: plan.entity.index)
     }
   }
 
@@ -128,6 +111,8 @@ final class ImportPass {
   private func read(_ reader: inout any RecordReader, _ plan: TablePlan) throws {
     diagnosis?.setHeader(reader.headerRange, table: plan.source)
     let left = skipping?.tables[plan.source].numbers ?? []
+    stated.begin(entity: plan.entity.index, slots: given(plan), at: nodes.count(of: plan.entity.index))
+    defer { stated.end(at: nodes.count(of: plan.entity.index)) }
     var record = ImportRecord()
     var number = -1
     while true {
@@ -275,7 +260,6 @@ final class ImportPass {
       column.kind == .toOne ? values.isNoKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
     }
     if isNull {
-      noteEnd(nil, column, field, plan)
       if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       guard column.isMandatory else { return }
       return try note(.missing, "a value is needed", plan, number, index, field)
@@ -284,9 +268,7 @@ final class ImportPass {
     case .toOne:
       guard let key = try key(record, [index], column.root, bytes) else { return }
       link(key, column, index, field, number, plan)
-      let translated = existing?.translated(key, root: column.root) ?? key
-      noteEnd(translated, column, field, plan)
-      switch translated {
+      switch existing?.translated(key, root: column.root) ?? key {
       case .integer(let reference): try nodes.set(toOne: reference, slot: column.slot)
       case let reference: try nodes.set(toOne: reference, slot: column.slot)
       }
