@@ -3,13 +3,16 @@ import AtomicStoreSPI
 extension ImportPass {
   /// Makes both ends of all relationships agree with what the records state.
   ///
-  /// - Throws: `ImportStop.graph` for records that contradict each other; `.inverseMismatch` if the store's own ends do.
+  /// - Throws: `ImportStop.graph` for records that contradict each other, or leave a required relationship empty;
+  ///   `.inverseMismatch` if the store's own ends contradict each other.
   func reconciled(_ nodes: NodeTable) throws -> NodeTable {
     var reconciliation = InverseReconciliation(nodes, stated, since: job.importer.existing)
     try reconciliation.run()
     guard reconciliation.problems.isEmpty else { throw ImportStop.graph(reconciliation.problems) }
     reconciliationNotes += reconciliation.notes
     let result = reconciliation.nodes
+    let missing = RequiredRelationshipCheck(result, stated, since: job.importer.existing).problems()
+    guard missing.isEmpty else { throw ImportStop.graph(missing) }
     if let found = result.inverseDisagreements(limit: 1).first {
       // No record states either end: the store was like this before.
       throw PersistentStoreError(
