@@ -42,9 +42,13 @@ final class ExistingObjectTable {
   func translated(_ key: ReferenceObject, root: Int) -> ReferenceObject { translations[root]?[key] ?? key }
 
   /// Begins the node of a record whose object exists, with the values that the record says nothing about.
+  ///
+  /// - Parameters:
+  ///   - joined: The relationships that the record has from join tables.
+  ///   - lacking: The properties that its table has columns for, and the record no field.
   func begin(
     _ key: inout ReferenceObject, _ number: Int, _ plan: TablePlan, _ builder: NodeTableBuilder, line: Int,
-    joined: [Int]
+    joined: [Int], lacking: Set<Int>
   ) -> Beginning {
     if let mismatch = mismatches[plan.source]?[number] { return .mismatched(mismatch) }
     if let list = assigned[plan.source], number < list.count { key = list[number] }
@@ -53,7 +57,7 @@ final class ExistingObjectTable {
     guard mayUpdate(plan.entity) else { return .taken("the store has \(name)/\(key) already") }
     guard node.entity == plan.entity.index else { return .taken("\(key) is a \(name) in the store") }
     guard updated.insert(node).inserted else { return .taken("another record is \(name)/\(key) as well") }
-    var given = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
+    var given = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot)).subtracting(lacking)
     given.formUnion(joined)
     do throws(PersistentStoreError) {
       try builder.beginNode(entity: node.entity, reference: key, line: line)
@@ -134,7 +138,8 @@ final class ExistingObjectTable {
         }
         let kind = record.fields[index].kind
         let value = record.withText(of: index, reader.bytes) { text in
-          values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
+          values.isNull(text, kind, column.kind)
+            ? .null : values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
         }
         if !value.isNull {
           let text = record.withText(of: index, reader.bytes) { ValueReader.keyText($0, kind) }
@@ -183,8 +188,9 @@ final class ExistingObjectTable {
   private static func key(
     _ record: ImportRecord, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>, isText: Bool
   ) -> ReferenceObject? {
-    guard plan.keyColumns.count == 1, record.fields[plan.keyColumns[0]].kind != .missing else { return nil }
+    guard plan.keyColumns.count == 1 else { return nil }
     let kind = record.fields[plan.keyColumns[0]].kind
+    if kind == .missing || kind == .absent { return nil }
     let text = record.withText(of: plan.keyColumns[0], bytes) { ValueReader.keyText($0, kind) }
     if text.isEmpty { return nil }
     return isText ? .string(text) : Int64(text).map { .integer($0) }

@@ -71,8 +71,8 @@ final class ImportPass {
   }
 
   /// Whether the two ends of relationships are to be made to agree after ``finish(_:)``, row by row: the store has
-  /// values of both ends, of which the tables change some.
-  var needsReconciliation: Bool { existing != nil }
+  /// values of both ends, of which the tables change some, or some records of a table have a value and others do not.
+  var needsReconciliation: Bool { existing != nil || stated.isAnyLacking }
 
   /// Resolves references. Without a store that the records are added to, derives the ends of relationships that no
   /// table has.
@@ -134,7 +134,11 @@ final class ImportPass {
       guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
       counts[plan.source] += 1
       for index in plan.columns.indices where plan.columns[index].kind != .ignored {
-        try set(index, record, number, plan, reader.bytes)
+        if record.fields[index].kind == .absent {
+          try setAbsent(index, record, number, plan, isNew: beginning == .inserted)
+        } else {
+          try set(index, record, number, plan, reader.bytes)
+        }
       }
       guard beginning == .inserted else { continue }
       if mayUpdate {
@@ -155,38 +159,14 @@ final class ImportPass {
   private func begin(
     _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
   ) throws -> Beginning? {
-    let root = plan.entity.root.index
-    var key: ReferenceObject
-    if plan.keyColumns.isEmpty {
-      let last = lastNumbers[root] ?? existing?.lastNumber ?? 0
-      let number = existing?.number(after: last, entity: plan.entity) ?? last + 1
-      lastNumbers[root] = number
-      key = .integer(number)
-    } else {
-      guard let found = try self.key(record, plan.keyColumns, root, bytes) else {
-        let field = record.fields[plan.keyColumns[0]]
-        try note(
-          .key, "the key has no value", plan, number, plan.columnNames[plan.keyColumns[0]], line: field.line,
-          column: field.column)
-        return nil
-      }
-      key = found
-      if let diagnosis,
-        let other = diagnosis.take(key, root: root, .init(table: plan.source, number: number, line: record.line))
-      {
-        let place = other.table == plan.source ? "" : job.plans[other.table].name + ", "
-        let field = record.fields[plan.keyColumns[0]]
-        try note(
-          .key, "another record has the key '\(key)': \(place)line \(other.line)", plan, number,
-          plan.columnNames[plan.keyColumns[0]], line: field.line, column: field.column)
-        return nil
-      }
-    }
+    guard var key = try uniqueKey(record, number, plan, bytes) else { return nil }
     let fileKey = key
     var beginning = Beginning.inserted
     let ownJoins = joins.isEmpty ? [] : joins.filter { $0.table == plan.source }
     if let existing {
-      switch existing.begin(&key, number, plan, nodes, line: record.line, joined: ownJoins.map(\.slot)) {
+      switch existing.begin(
+        &key, number, plan, nodes, line: record.line, joined: ownJoins.map(\.slot), lacking: plan.lacking(record))
+      {
       case .new: try nodes.beginNode(entity: plan.entity.index, reference: key, line: record.line)
       case .updated: beginning = .updated
       case .taken(let message):
@@ -212,6 +192,35 @@ final class ImportPass {
       }
     }
     return beginning
+  }
+
+  /// The key of a record, or the next number where its table has no keys. Nil, with the problem noted, where the key
+  /// has no value, or another record has it.
+  private func uniqueKey(
+    _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
+  ) throws -> ReferenceObject? {
+    let root = plan.entity.root.index
+    guard let column = plan.keyColumns.first else {
+      let last = lastNumbers[root] ?? existing?.lastNumber ?? 0
+      let next = existing?.number(after: last, entity: plan.entity) ?? last + 1
+      lastNumbers[root] = next
+      return .integer(next)
+    }
+    let field = record.fields[column]
+    guard let key = try key(record, plan.keyColumns, root, bytes) else {
+      try note(
+        .key, "the key has no value", plan, number, plan.columnNames[column], line: field.line, column: field.column)
+      return nil
+    }
+    let owner = ImportDiagnosis.Owner(table: plan.source, number: number, line: record.line)
+    if let other = diagnosis?.take(key, root: root, owner) {
+      let place = other.table == plan.source ? "" : job.plans[other.table].name + ", "
+      try note(
+        .key, "another record has the key '\(key)': \(place)line \(other.line)", plan, number,
+        plan.columnNames[column], line: field.line, column: field.column)
+      return nil
+    }
+    return key
   }
 
   /// The key in some columns; nil where a part of it is missing.
@@ -260,8 +269,8 @@ final class ImportPass {
       column.kind == .toOne ? values.isNoKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
     }
     if isNull {
-      if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       guard column.isMandatory else { return }
+      if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       return try note(.missing, "a value is needed", plan, number, index, field)
     }
     switch column.kind {
@@ -279,6 +288,24 @@ final class ImportPass {
       }
     default: try setAttribute(index, column, field, record, number, plan, bytes)
     }
+  }
+
+  /// A JSON object lacks a member that others of its table have: an object of the store keeps its value, a new one gets
+  /// the default value.
+  private func setAbsent(
+    _ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan, isNew: Bool
+  ) throws {
+    let column = plan.columns[index]
+    let slot = plan.entity.slots[column.slot]
+    if slot.isRelationship, !joins.contains(where: { $0.table == plan.source && $0.slot == column.slot }) {
+      stated.lack(
+        NodeHandle(entity: plan.entity.index, row: nodes.count(of: plan.entity.index) - 1), slot: column.slot)
+    }
+    guard isNew else { return }
+    if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
+    // The other end of a relationship may have a value: see `RequiredRelationshipCheck`.
+    guard column.isMandatory, slot.inverseSlot == nil else { return }
+    try note(.missing, "a value is needed", plan, number, index, record.fields[index])
   }
 
   private func setAttribute(

@@ -5,6 +5,8 @@ struct ImportField {
   enum Kind: UInt8 {
     /// No value.
     case missing
+    /// The JSON object does not have this member, which others of the table have.
+    case absent
     /// Plain text, of which a number or a date may be read.
     case text
     /// Text that was in quotes in CSV: empty, it is an empty text, and no value of any other type.
@@ -38,6 +40,8 @@ struct ImportRecord {
   var start = 0
   var end = 0
   var line = 0
+  /// Whether fields may be ``ImportField/Kind/absent``.
+  var mayLackFields = false
 
   mutating func removeAll() {
     fields.removeAll(keepingCapacity: true)

@@ -35,10 +35,15 @@ struct RequiredRelationshipCheck {
   }
 
   /// - Returns: nil where the store had no value either: that is not the tables' fault. Nil also for new objects, whose
-  ///   values are checked when their records are read.
+  ///   values are checked when their records are read, unless that leaves it to the other end.
   private func problem(of node: NodeHandle, _ slot: Slot) -> GraphProblem? {
-    guard let (cause, property) = cause(of: node, slot, previousTargets(of: node, slot)) else { return nil }
     let object = nodes.objectReference(of: node)
+    guard let (cause, property) = cause(of: node, slot, previousTargets(of: node, slot)) else {
+      let isNew = old?.handle(for: object) == nil
+      guard isNew, !slot.isToMany, stated.isLacking(node, slot.index) else { return nil }
+      return GraphProblem(
+        objects: [object], property: slot.name, value: "", message: "a value is needed", kind: .missing)
+    }
     return GraphProblem(
       objects: [nodes.objectReference(of: cause)], property: property, value: "\(object)",
       message: "this leaves \(object) without '\(slot.name)', which the model requires", kind: .missing)

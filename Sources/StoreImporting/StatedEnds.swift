@@ -51,7 +51,8 @@ struct StatedEnds {
     }
   }
 
-  private func isLacking(_ node: NodeHandle, _ slot: Int) -> Bool {
+  /// Whether the record of an object lacks a relationship that its table has.
+  func isLacking(_ node: NodeHandle, _ slot: Int) -> Bool {
     !lacking.isEmpty && (lacking[Column(entity: node.entity, slot: slot)]?.contains(node.row) ?? false)
   }
 }

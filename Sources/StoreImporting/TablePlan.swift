@@ -14,7 +14,8 @@ struct TablePlan {
     var isMandatory = false
     /// What its values must fulfil, as an index into ``TablePlan/rules``; nil for anything.
     var rule: Int?
-    /// The value where a field has none, as an index into ``TablePlan/defaults``.
+    /// The value where a field of a required property has none, or where a JSON object lacks the member, as an index
+    /// into ``TablePlan/defaults``.
     var defaultValue: Int?
     /// The pattern of its dates that was found out, as an index into ``TablePlan/formats``.
     var format: Int?
@@ -65,6 +66,15 @@ struct TablePlan {
     ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keyColumns.contains($0) }.map {
       names[$0].isEmpty ? "column \($0 + 1)" : names[$0]
     }
+  }
+
+  /// The properties that have a column, and of which a record has no field.
+  func lacking(_ record: ImportRecord) -> Set<Int> {
+    guard record.mayLackFields else { return [] }
+    return Set(
+      columns.indices.lazy.filter { columns[$0].kind != .ignored && record.fields[$0].kind == .absent }.map {
+        columns[$0].slot
+      })
   }
 
   private var place: StoreLocation { StoreLocation(file: name, line: 1, entity: entity.name) }
@@ -190,7 +200,7 @@ struct TablePlan {
     } else if let attribute = slot.attribute {
       let isDerived = attribute.derivationExpression != nil
       column.isMandatory = !slot.isOptional && !isDerived
-      if let value = attribute.defaultValue, column.isMandatory {
+      if let value = attribute.defaultValue {
         column.defaultValue = defaults.count
         defaults.append((slot.index, value))
       }
