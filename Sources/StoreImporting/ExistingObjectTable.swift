@@ -31,10 +31,10 @@ final class ExistingObjectTable {
     case failed(PersistentStoreError)
   }
 
-  /// Several objects, or two records, have the value that objects are found by.
+  /// Several objects, or two records, have the value that objects are found by; or there is no number for a new object.
   struct Mismatch {
     var property: String
-    var value: String
+    var value: String?
     var message: String
   }
 
@@ -51,7 +51,7 @@ final class ExistingObjectTable {
     joined: [Int], lacking: Set<Int>
   ) -> Beginning {
     if let mismatch = mismatches[plan.source]?[number] { return .mismatched(mismatch) }
-    if let list = assigned[plan.source], number < list.count { key = list[number] }
+    if let reference = assignedReference(ofRecord: number, plan) { key = reference }
     guard let node = nodes.handle(for: key, entity: plan.entity.index) else { return .new }
     let name = nodes.model.entity(at: node.entity).name
     guard mayUpdate(plan.entity) else { return .taken("the store has \(name)/\(key) already") }
@@ -68,6 +68,12 @@ final class ExistingObjectTable {
       return .failed(error)
     }
     return .updated
+  }
+
+  /// The reference of a record's object where objects are found by an attribute; nil where they are found by key.
+  func assignedReference(ofRecord number: Int, _ plan: TablePlan) -> ReferenceObject? {
+    guard let list = assigned[plan.source], number < list.count else { return nil }
+    return list[number]
   }
 
   /// Whether records of an entity may be of objects that exist. Where objects of other entities are found by an
@@ -93,11 +99,14 @@ final class ExistingObjectTable {
     }
   }
 
-  /// The number of a new object without a key. After the greatest one comes no other: a second use of it is refused as
-  /// a duplicate.
-  func number(after last: Int64, entity: Entity) -> Int64 {
-    (try? nodes.nextIntegerReference(after: last, entity: entity.index)) ?? .max
+  /// The number of a new object without a key; nil if all are used up.
+  func number(after last: Int64, entity: Entity) -> Int64? {
+    try? nodes.nextIntegerReference(after: last, entity: entity.index)
   }
+
+  /// What is wrong with a record that needs a number when all are used up.
+  static let usedUp =
+    "a new object needs a number after the greatest reference of the store, and there is none after \(Int64.max)"
 
   // MARK: Objects by an attribute
 
@@ -133,7 +142,7 @@ final class ExistingObjectTable {
         } catch {
           // It is a problem when the records are read.
           _ = reader.recover(from: error)
-          list.append(.integer(next(plan.entity)))
+          list.append(.integer(lastNumber))
           continue
         }
         let kind = record.fields[index].kind
@@ -146,7 +155,7 @@ final class ExistingObjectTable {
           mismatches[plan.source, default: [:]][list.count] = mismatch(
             name, value, text, several: others[value], plan, line: record.line)
         }
-        let reference = known[value] ?? .integer(next(plan.entity))
+        let reference = known[value] ?? newReference(plan, record: list.count, name)
         if !value.isNull { known[value] = reference }
         list.append(reference)
         if let key = Self.key(record, plan, reader.bytes, isText: job.textKeyRoots.contains(plan.entity.root.index)) {
@@ -180,9 +189,14 @@ final class ExistingObjectTable {
       message: "another record has the \(property) '\(text.prefix(60))' as well: \(file)line \(owner.line)")
   }
 
-  private func next(_ entity: Entity) -> Int64 {
-    lastNumber = number(after: lastNumber, entity: entity)
-    return lastNumber
+  /// The reference of a new object. If all numbers are used up, that is noted as wrong with the record.
+  private func newReference(_ plan: TablePlan, record: Int, _ property: String) -> ReferenceObject {
+    if let number = number(after: lastNumber, entity: plan.entity) {
+      lastNumber = number
+    } else {
+      mismatches[plan.source, default: [:]][record] = Mismatch(property: property, message: Self.usedUp)
+    }
+    return .integer(lastNumber)
   }
 
   private static func key(

@@ -201,8 +201,13 @@ final class ImportPass {
   ) throws -> ReferenceObject? {
     let root = plan.entity.root.index
     guard let column = plan.keyColumns.first else {
+      if let known = existing?.assignedReference(ofRecord: number, plan) { return known }
       let last = lastNumbers[root] ?? existing?.lastNumber ?? 0
-      let next = existing?.number(after: last, entity: plan.entity) ?? last + 1
+      let next: Int64? = if let existing { existing.number(after: last, entity: plan.entity) } else { last + 1 }
+      guard let next else {
+        try note(.key, ExistingObjectTable.usedUp + ": give the record a key", plan, number, nil, line: record.line)
+        return nil
+      }
       lastNumbers[root] = next
       return .integer(next)
     }

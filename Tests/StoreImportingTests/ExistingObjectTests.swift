@@ -175,4 +175,21 @@ import Testing
       #expect(error?.problems.contains { $0.file == "books.csv" && $0.property == "author" } ?? false)
     }
   }
+
+  @Test("a record that needs a number when all are used up is a problem that says so", arguments: [false, true])
+  func usedUp(byName: Bool) throws {
+    var importer = try StaffSample.importer()
+    importer.existing =
+      try importer.read(StaffSample.tables(["Skill": "id,name\n\(Int64.max),SQL\n"])).nodes
+    importer.existingObjects = byName ? .updateByProperty(["Skill": "name"]) : .refuse
+    let found = try problems(
+      importer, StaffSample.tables(["Skill": "name,emps\n" + (byName ? "SQL,1\n" : "") + "Ada,1\nOCaml,2\n"]))
+    let line = byName ? 3 : 2
+    #expect(found.map(\.line) == [line, line + 1], "\(found)")
+    #expect(found.allSatisfy { $0.message.contains("there is none after 9223372036854775807") && $0.kind == .key })
+    // Objects that exist need none.
+    guard byName else { return }
+    let nodes = try importer.read(StaffSample.tables(["Skill": "name,emps\nSQL,3\n"])).nodes
+    #expect(try nodes.references("Skill", .max, "emps") == [3])
+  }
 }
