@@ -154,7 +154,7 @@ struct Import: ParsableCommand {
         entity = String(argument[..<equals])
         path = String(argument[argument.index(after: equals)...])
       }
-      let input = try Input.path(for: path)
+      let input = try Input.path(for: path, mayBeEmpty: ImportSource.holdsJSONLines(path))
       var isDirectory = false
       if FileManager.default.fileExists(atPath: input, isDirectory: &isDirectory), isDirectory {
         guard entity == nil else {

@@ -112,7 +112,8 @@ final class ExistingObjectTable {
 
   /// Finds the objects of a table's records by an attribute, before any relationship is read.
   func prepare(_ plan: TablePlan, _ job: ImportJob) throws {
-    guard case .updateByProperty(let properties) = rule, let name = properties[plan.entity.name] else { return }
+    guard case .updateByProperty(let properties) = rule, let name = properties[plan.entity.name], !plan.isEmpty
+    else { return }
     guard let slot = plan.entity.slot(named: name), !plan.entity.slots[slot].isRelationship,
       let index = plan.columns.firstIndex(where: { $0.kind != .ignored && $0.slot == slot })
     else {

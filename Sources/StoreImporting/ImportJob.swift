@@ -29,14 +29,14 @@ struct ImportJob {
     self.joinTexts = joinTexts
     let given = importer.existing?.model ?? importer.model
     var headers: [[String]] = []
-    var objects: [(column: Int?, forms: ObjectForms?)] = []
+    var objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)] = []
     for (index, source) in sources.enumerated() {
       // A table of no entity is an error when all were read.
       let entity = given.flatMap { try? Self.entity(named: source.entityName, of: source, in: $0) }
       let forms = entity.map { ObjectForms($0, importer) }
       try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
         headers.append(reader.columns)
-        objects.append((reader.objectColumn, forms))
+        objects.append((reader.objectColumn, forms, reader.isEmpty))
       }
     }
     var formats: [[String: DateFormat]] = Array(repeating: [:], count: sources.count)
@@ -65,7 +65,8 @@ struct ImportJob {
 
   private static func plans(
     _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]],
-    _ objects: [(column: Int?, forms: ObjectForms?)], _ formats: [[String: DateFormat]], _ model: ManagedObjectModel,
+    _ objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)], _ formats: [[String: DateFormat]],
+    _ model: ManagedObjectModel,
     _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
@@ -73,6 +74,7 @@ struct ImportJob {
       let entity = try entity(named: names[index], of: source, in: model)
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index],
+        isEmpty: objects[index].isEmpty,
         objectColumn: objects[index].column, forms: objects[index].forms, formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
         ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)

@@ -46,7 +46,7 @@ final class ImportPass {
     for plan in job.plans { try existing?.prepare(plan, job) }
     for plan in job.plans {
       nodes.setMember(plan.name, entity: plan.entity.index)
-      if !plan.unfilled.isEmpty, !mayUpdate { try noteUnfilled(plan) }
+      if !plan.unfilled.isEmpty, !mayUpdate, !plan.isEmpty { try noteUnfilled(plan) }
       try SourceReading.withReader(job.texts[plan.source], job.importer.conventions, plan.name, plan.forms) { reader in
         try read(&reader, plan)
       }

@@ -26,6 +26,7 @@ struct JSONRecordReader: RecordReader {
   /// Those of ``forms`` by the names that the members have.
   private var knownForms: [ScalarString: ObjectForms.Member?] = [:]
   private(set) var objectColumn: Int?
+  private(set) var isEmpty = true
   var headerRange: Range<Int> { 0..<0 }
   let bytes: UnsafeBufferPointer<UInt8>
 
@@ -48,6 +49,7 @@ struct JSONRecordReader: RecordReader {
         // It will be found again.
         _ = recover(from: error)
       }
+      isEmpty = false
     }
     isCollecting = false
     lastRecords = Array(repeating: 0, count: columns.count)
@@ -64,6 +66,14 @@ struct JSONRecordReader: RecordReader {
     scanner.skipSpace()
     guard let first = scanner.peek else { return false }
     return first == UInt8(ascii: "[") || first == UInt8(ascii: "{")
+  }
+
+  /// Whether a text has nothing but spaces: JSON with one object on each line, of no objects.
+  static func isBlank(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    var scanner = JSONScanner(bytes)
+    scanner.skipMark()
+    scanner.skipSpace()
+    return scanner.peek == nil
   }
 
   mutating func next(_ record: inout ImportRecord) throws(PersistentStoreError) -> Bool {

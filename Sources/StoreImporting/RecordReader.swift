@@ -69,6 +69,8 @@ protocol RecordReader {
   var columns: [String] { get }
   /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
   var objectColumn: Int? { get }
+  /// Whether it has no records, so that its columns are not known: JSON has them in its records.
+  var isEmpty: Bool { get }
   /// The bytes that a file of rejected records begins with: the header line of a CSV file.
   var headerRange: Range<Int> { get }
   /// Reads the next record.
@@ -85,4 +87,5 @@ protocol RecordReader {
 
 extension RecordReader {
   var objectColumn: Int? { nil }
+  var isEmpty: Bool { false }
 }

@@ -24,6 +24,8 @@ struct TablePlan {
   let name: String
   let entity: Entity
   let columnNames: [String]
+  /// Whether the table has no records, and therefore no columns: see ``RecordReader/isEmpty``.
+  let isEmpty: Bool
   /// What may be an object in the form of `fetch --json`; nil without a model.
   let forms: ObjectForms?
   var columns: [Column] = []
@@ -45,13 +47,14 @@ struct TablePlan {
   /// - Throws: `.invalidOption` for a column or relationship that was named and does not exist, `.malformed` for two
   ///   columns of one property.
   init(
-    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String],
+    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String], isEmpty: Bool,
     objectColumn: Int? = nil, forms: ObjectForms? = nil, formats known: [String: DateFormat] = [:]
   ) throws(PersistentStoreError) {
     self.source = source
     self.name = name
     self.entity = entity
     columnNames = names
+    self.isEmpty = isEmpty
     self.forms = forms
     columns = Array(repeating: Column(), count: names.count)
     var slotOfColumn: [Int: Int] = [:]
@@ -95,6 +98,7 @@ struct TablePlan {
         throw PersistentStoreError(
           .invalidOption, "\(entity.name) has no relationship '\(named.relationshipName)'", at: place)
       }
+      if isEmpty { continue }
       slots[try index(ofColumn: named.column)] = slot
     }
   }
@@ -125,6 +129,7 @@ struct TablePlan {
   }
 
   private mutating func findKey(_ importer: StoreImporter, _ objectColumn: Int?) throws(PersistentStoreError) {
+    if isEmpty { return }
     if let named = importer.keyColumns[entity.name] {
       for column in named { keyColumns.append(try index(ofColumn: column)) }
       return
