@@ -8,7 +8,7 @@ struct ImportJob {
   let texts: [StoreBytes]
   let joinTexts: [StoreBytes]
   let model: ManagedObjectModel
-  let plans: [TablePlan]
+  private(set) var plans: [TablePlan]
   /// Hierarchies whose keys are texts, by root.
   var textKeyRoots: Set<Int> = []
   /// Hierarchies in whose keys leading zeros mean nothing, by root: the model's key is a number.
@@ -53,6 +53,7 @@ struct ImportJob {
     }
     plans = try Self.plans(importer, sources, headers, objects, formats, model, names)
     try checkEntities()
+    noteUnfilledRelationships()
     for plan in plans {
       let root = plan.entity.root.index
       if plan.keyColumns.count > 1 { textKeyRoots.insert(root) }
@@ -101,6 +102,21 @@ struct ImportJob {
       .invalidOption,
       "the file is named after no entity of the model: say ENTITY=\(source.name), with one of "
         + names.joined(separator: ", "), at: place)
+  }
+
+  /// Required to-ones of which no table has either end.
+  private mutating func noteUnfilledRelationships() {
+    let given = plans.map { $0.given(importer) }
+    for index in plans.indices {
+      for slot in plans[index].entity.slots where slot.isRelationship && !slot.isOptional && !slot.isToMany {
+        guard !given[index].contains(slot.index), let destination = slot.destination, let inverse = slot.inverseSlot
+        else { continue }
+        let isNamed = plans.indices.contains { other in
+          plans[other].entity.isKindOf(entity: model.entity(at: destination)) && given[other].contains(inverse)
+        }
+        if !isNamed { plans[index].unfilled.append(slot.name) }
+      }
+    }
   }
 
   /// Names that were given for entities which no table is of have no effect: they are refused.

@@ -90,17 +90,8 @@ final class ImportPass {
     return try nodes.finish()
   }
 
-  /// The relationships that a table or its join tables have.
-  private func given(_ plan: TablePlan) -> Set<Int> {
-    var given = Set(plan.columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
-    for join in plan.joins {
-      if let slot = plan.entity.slot(named: job.importer.joinTables[join].relationshipName) { given.insert(slot) }
-    }
-    return given
-  }
-
   private func markAbsent(_ plan: TablePlan) {
-    let given = given(plan)
+    let given = plan.given(job.importer)
     for slot in plan.entity.slots where slot.isRelationship && !given.contains(slot.index) {
       nodes.markAbsent(slot: slot.index, entity: plan.entity.index)
     }
@@ -111,7 +102,7 @@ final class ImportPass {
   private func read(_ reader: inout any RecordReader, _ plan: TablePlan) throws {
     diagnosis?.setHeader(reader.headerRange, table: plan.source)
     let left = skipping?.tables[plan.source].numbers ?? []
-    stated.begin(entity: plan.entity.index, slots: given(plan), at: nodes.count(of: plan.entity.index))
+    stated.begin(entity: plan.entity.index, slots: plan.given(job.importer), at: nodes.count(of: plan.entity.index))
     defer { stated.end(at: nodes.count(of: plan.entity.index)) }
     var record = ImportRecord()
     var number = -1

@@ -94,6 +94,13 @@ struct ImportRun {
   /// The graph of a pass. Of ends that contradict each other all are found.
   private func graph(_ pass: ImportPass, _ skipping: ImportDiagnosis?) throws -> NodeTable {
     if pass.needsReconciliation { return try pass.reconciled(pass.finish()) }
+    let nodes = try finished(pass, skipping)
+    let missing = RequiredRelationshipCheck(nodes, pass.stated, since: nil).problems()
+    guard missing.isEmpty else { throw ImportStop.graph(missing) }
+    return nodes
+  }
+
+  private func finished(_ pass: ImportPass, _ skipping: ImportDiagnosis?) throws -> NodeTable {
     do throws(PersistentStoreError) {
       return try pass.finish()
     } catch {

@@ -34,13 +34,13 @@ struct RequiredRelationshipCheck {
     return problems
   }
 
-  /// - Returns: nil where the store had no value either: that is not the tables' fault. Nil also for new objects, whose
-  ///   values are checked when their records are read, unless that leaves it to the other end.
+  /// - Returns: nil where the store had no value either: that is not the tables' fault. Nil also for a new object that
+  ///   is to have several others: they may follow.
   private func problem(of node: NodeHandle, _ slot: Slot) -> GraphProblem? {
     let object = nodes.objectReference(of: node)
     guard let (cause, property) = cause(of: node, slot, previousTargets(of: node, slot)) else {
       let isNew = old?.handle(for: object) == nil
-      guard isNew, !slot.isToMany, stated.isLacking(node, slot.index) else { return nil }
+      guard isNew, !slot.isToMany else { return nil }
       return GraphProblem(
         objects: [object], property: slot.name, value: "", message: "a value is needed", kind: .missing)
     }

@@ -51,8 +51,7 @@ struct StatedEnds {
     }
   }
 
-  /// Whether the record of an object lacks a relationship that its table has.
-  func isLacking(_ node: NodeHandle, _ slot: Int) -> Bool {
+  private func isLacking(_ node: NodeHandle, _ slot: Int) -> Bool {
     !lacking.isEmpty && (lacking[Column(entity: node.entity, slot: slot)]?.contains(node.row) ?? false)
   }
 }

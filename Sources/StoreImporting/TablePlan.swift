@@ -71,6 +71,15 @@ struct TablePlan {
     }
   }
 
+  /// The relationships that the table or its join tables have.
+  func given(_ importer: StoreImporter) -> Set<Int> {
+    var given = Set(columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
+    for join in joins {
+      if let slot = entity.slot(named: importer.joinTables[join].relationshipName) { given.insert(slot) }
+    }
+    return given
+  }
+
   /// The properties that have a column, and of which a record has no field.
   func lacking(_ record: ImportRecord) -> Set<Int> {
     guard record.mayLackFields else { return [] }

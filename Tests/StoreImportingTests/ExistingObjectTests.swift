@@ -114,7 +114,7 @@ import Testing
   func withoutValue() throws {
     var importer = try Self.library()
     importer.existingObjects = .updateByProperty(["Book": "price"])
-    let result = try importer.read([LibrarySample.source("title,price\nChéri,\nVérité,\n", "books.csv")])
+    let result = try importer.read([LibrarySample.source("title,price,author_id\nChéri,,1\nVérité,,2\n", "books.csv")])
     #expect(result.nodes.count("Book") == 12)
   }
 

@@ -35,6 +35,56 @@ import Testing
     #expect(try nodes.references("Emp", 1, "badge") == [3] && nodes.references("Dept", 2, "emps") == [2])
   }
 
+  @Test(
+    "a new object whose required relationship no table has is refused once for the table", arguments: [false, true])
+  func noTable(isFresh: Bool) throws {
+    var importer = try Self.importer(isFresh)
+    importer.existingObjects = .refuse
+    let found = try problems(importer, StaffSample.tables(["Emp": "id,name\n8,Nia\n9,Eve\n"]))
+    #expect(
+      found.map(\.description) == ["Emp.csv (Emp.dept): no column has values of 'dept', which the model requires"])
+  }
+
+  @Test("a new object whose required relationship neither end has is refused with its line", arguments: [false, true])
+  func neitherEnd(isFresh: Bool) throws {
+    let emps = "id,name\n8,Nia\n9,Eve\n"
+    let found = try problems(
+      Self.importer(isFresh), StaffSample.tables(["Dept": "id,name,emps\n7,C,9\n", "Emp": emps]))
+    #expect(found.map(\.description) == ["Emp.csv:2 (Emp/8.dept): a value is needed"])
+    let nodes = try Self.importer(isFresh).read(
+      StaffSample.tables(["Dept": "id,name,emps\n7,C,9 8\n", "Emp": emps])
+    ).nodes
+    #expect(try nodes.references("Emp", 8, "dept") == [7])
+  }
+
+  @Test(
+    "of new records only those are left out that have no value of a required relationship", arguments: [false, true])
+  func newRejection(isFresh: Bool) throws {
+    var importer = try Self.importer(isFresh)
+    importer.rejectsBadRecords = true
+    let result = try importer.read(
+      StaffSample.tables(["Dept": "id,name,emps\n7,C,9\n", "Emp": "id,name\n8,Nia\n9,Eve\n"]))
+    #expect(result.tables.map(\.rejectedCount) == [0, 1])
+    #expect(try result.nodes.references("Dept", 7, "emps") == [9])
+  }
+
+  @Test(
+    "a department of its own may have no employees yet, although the model requires some", arguments: [false, true])
+  func toMany(isFresh: Bool) throws {
+    let importer = try Self.importer(isFresh, required: "Dept.emps")
+    let nodes = try importer.read(StaffSample.tables(["Dept": "id,name\n7,C\n"])).nodes
+    #expect(try nodes.references("Dept", 7, "emps").isEmpty)
+  }
+
+  private static func importer(_ isFresh: Bool, required: String = "Emp.dept") throws -> StoreImporter {
+    var importer = try StaffSample.importer(required: [required])
+    if isFresh {
+      importer.model = try StaffSample.model(required: [required])
+      importer.existing = nil
+    }
+    return importer
+  }
+
   @Test("a record that would empty a required relationship is left out, and the others are imported")
   func rejection() throws {
     var importer = try StaffSample.importer(required: ["Emp.badge"])
