@@ -53,6 +53,7 @@ struct GraphUnion {
     }
     var ends = OneToOneEnds()
     for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, names, &ends) }
+    if case .refuse = decision.rule { return }
     guard decision.open.isEmpty else { return }
     let added = Set(pairs.filter(\.isNew).map(\.new))
     for cleared in try ends.clear(in: &nodes) {

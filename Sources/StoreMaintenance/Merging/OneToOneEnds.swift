@@ -1,9 +1,10 @@
 import AtomicStoreSPI
 
-/// Makes the two ends of one-to-one relationships agree where a conflict rule decided one of them.
+/// Makes the two ends of one-to-one relationships agree where a conflict rule decides.
 ///
-/// The rule decides about objects that both sides have and changed. The object at the other end may be in one store
-/// only, or changed by one side only: then it still has that side's value, although the other side won.
+/// Objects are merged one by one. The rule decides about an object that both sides changed. The object at the other end
+/// may be in one store only, changed by one side only, or deleted: then it still has that side's value, although the
+/// other side won.
 struct OneToOneEnds {
   private struct End: Hashable {
     let node: NodeHandle
@@ -25,22 +26,15 @@ struct OneToOneEnds {
     decided.insert(End(node: node, slot: slot.index))
   }
 
-  /// Clears what names an object that does not name it back because the rule decided so.
+  /// Clears what names an object that does not name it back, unless the rule decided that value itself. For merges with
+  /// a rule only: without one, neither side may lose anything.
   ///
   /// - Throws: `.inverseMismatch` where the model requires the value that would be cleared.
   func clear(in nodes: inout NodeTable) throws(PersistentStoreError) -> [Cleared] {
-    guard !decided.isEmpty else { return [] }
-    let slots = Set(decided.map(\.slot))
     var cleared: [Cleared] = []
     for pair in nodes.model.inversePairs where !pair.first.isToMany && !pair.second.isToMany {
-      for (end, other) in pair.isOwnInverse
-        ? [(pair.first, pair.second)]
-        : [
-          (pair.first, pair.second), (pair.second, pair.first),
-        ] where slots.contains(other.slot)
-      {
-        cleared += try clear(end, facing: other, in: &nodes)
-      }
+      cleared += try clear(pair.first, facing: pair.second, in: &nodes)
+      if !pair.isOwnInverse { cleared += try clear(pair.second, facing: pair.first, in: &nodes) }
     }
     return cleared
   }
@@ -53,7 +47,7 @@ struct OneToOneEnds {
       let slot = entity.slots[end.slot]
       for node in nodes.handles(of: entity.index) where !decided.contains(End(node: node, slot: end.slot)) {
         guard case .toOne(let partner) = nodes.value(slot: end.slot, of: node),
-          let there = nodes.handle(for: partner), decided.contains(End(node: there, slot: other.slot))
+          let there = nodes.handle(for: partner)
         else { continue }
         let back = nodes.value(slot: other.slot, of: there)
         let object = nodes.objectReference(of: node)
@@ -61,7 +55,7 @@ struct OneToOneEnds {
         guard slot.isOptional else {
           throw PersistentStoreError(
             .inverseMismatch,
-            "\(partner) is named here, but its '\(other.name)' is \(back.shownText) by the conflict rule, and the "
+            "\(partner) is named here, but its '\(other.name)' is \(back.shownText) after the merge, and the "
               + "model requires a value of '\(slot.name)'",
             at: StoreLocation(entity: entity.name, reference: object.reference.description, property: slot.name))
         }

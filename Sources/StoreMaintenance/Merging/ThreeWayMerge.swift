@@ -55,11 +55,12 @@ struct ThreeWayMerge {
   }
 
   private mutating func clearContradictingEnds() throws {
+    if case .refuse = decision.rule { return }
     for cleared in try ends.clear(in: &nodes) {
       let object = nodes.objectReference(of: cleared.node)
-      let mine = first.handle(for: object).map {
-        first.value(slot: cleared.slot.index, of: $0).renamed(namesOfFirst)
-      }
+      // By name: an object whose entity changed has other slots.
+      let mine = first.handle(for: object).flatMap { first.value(forKey: cleared.slot.name, of: $0) }?
+        .renamed(namesOfFirst)
       let isOfFirst = mine?.isIdentical(to: .toOne(cleared.partner)) ?? false
       decision.settle(cleared, of: object, isOfSecond: !isOfFirst)
     }
