@@ -34,7 +34,8 @@ struct Import: ParsableCommand {
       With --into the tables are added to a store, which is changed in place unless -o names another one; a database
       gets the changes in one save. What other programs save meanwhile is kept. A record
       whose key is the reference of an object is a problem; with --upsert key it updates that object, and with
-      --upsert ENTITY.PROPERTY objects are found by that property.
+      --upsert ENTITY.PROPERTY objects are found by that property. An object keeps what the record has no column for,
+      or what a JSON object has no member for. Objects without a record follow where a record names them.
       """)
   @Argument(help: "Tables: FILE, ENTITY=FILE, or a directory; - for standard input.") var tables: [String]
   @OptionGroup var result: ResultOptions
@@ -154,7 +155,7 @@ struct Import: ParsableCommand {
         entity = String(argument[..<equals])
         path = String(argument[argument.index(after: equals)...])
       }
-      let input = try Input.path(for: path)
+      let input = try Input.path(for: path, mayBeEmpty: ImportSource.holdsJSONLines(path))
       var isDirectory = false
       if FileManager.default.fileExists(atPath: input, isDirectory: &isDirectory), isDirectory {
         guard entity == nil else {

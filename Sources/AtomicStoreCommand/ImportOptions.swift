@@ -51,7 +51,8 @@ struct ImportColumnOptions: ParsableArguments {
       let file = String(value[..<colon])
       importer.joinTables.append(
         .init(
-          entityName: entity, relationshipName: name, source: try ImportSource(path: try Input.path(for: file)),
+          entityName: entity, relationshipName: name,
+          source: try ImportSource(path: try Input.path(for: file, mayBeEmpty: ImportSource.holdsJSONLines(file))),
           column: columns[0], destinationColumn: columns[1]))
     }
     for text in types.flatMap({ $0.split(separator: ",").map(String.init) }) {

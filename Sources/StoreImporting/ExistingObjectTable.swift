@@ -31,10 +31,10 @@ final class ExistingObjectTable {
     case failed(PersistentStoreError)
   }
 
-  /// Several objects, or two records, have the value that objects are found by.
+  /// Several objects, or two records, have the value that objects are found by; or there is no number for a new object.
   struct Mismatch {
     var property: String
-    var value: String
+    var value: String?
     var message: String
   }
 
@@ -42,18 +42,22 @@ final class ExistingObjectTable {
   func translated(_ key: ReferenceObject, root: Int) -> ReferenceObject { translations[root]?[key] ?? key }
 
   /// Begins the node of a record whose object exists, with the values that the record says nothing about.
+  ///
+  /// - Parameters:
+  ///   - joined: The relationships that the record has from join tables.
+  ///   - lacking: The properties that its table has columns for, and the record no field.
   func begin(
     _ key: inout ReferenceObject, _ number: Int, _ plan: TablePlan, _ builder: NodeTableBuilder, line: Int,
-    joined: [Int]
+    joined: [Int], lacking: Set<Int>
   ) -> Beginning {
     if let mismatch = mismatches[plan.source]?[number] { return .mismatched(mismatch) }
-    if let list = assigned[plan.source], number < list.count { key = list[number] }
+    if let reference = assignedReference(ofRecord: number, plan) { key = reference }
     guard let node = nodes.handle(for: key, entity: plan.entity.index) else { return .new }
     let name = nodes.model.entity(at: node.entity).name
     guard mayUpdate(plan.entity) else { return .taken("the store has \(name)/\(key) already") }
     guard node.entity == plan.entity.index else { return .taken("\(key) is a \(name) in the store") }
     guard updated.insert(node).inserted else { return .taken("another record is \(name)/\(key) as well") }
-    var given = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
+    var given = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot)).subtracting(lacking)
     given.formUnion(joined)
     do throws(PersistentStoreError) {
       try builder.beginNode(entity: node.entity, reference: key, line: line)
@@ -64,6 +68,12 @@ final class ExistingObjectTable {
       return .failed(error)
     }
     return .updated
+  }
+
+  /// The reference of a record's object where objects are found by an attribute; nil where they are found by key.
+  func assignedReference(ofRecord number: Int, _ plan: TablePlan) -> ReferenceObject? {
+    guard let list = assigned[plan.source], number < list.count else { return nil }
+    return list[number]
   }
 
   /// Whether records of an entity may be of objects that exist. Where objects of other entities are found by an
@@ -89,17 +99,21 @@ final class ExistingObjectTable {
     }
   }
 
-  /// The number of a new object without a key. After the greatest one comes no other: a second use of it is refused as
-  /// a duplicate.
-  func number(after last: Int64, entity: Entity) -> Int64 {
-    (try? nodes.nextIntegerReference(after: last, entity: entity.index)) ?? .max
+  /// The number of a new object without a key; nil if all are used up.
+  func number(after last: Int64, entity: Entity) -> Int64? {
+    try? nodes.nextIntegerReference(after: last, entity: entity.index)
   }
+
+  /// What is wrong with a record that needs a number when all are used up.
+  static let usedUp =
+    "a new object needs a number after the greatest reference of the store, and there is none after \(Int64.max)"
 
   // MARK: Objects by an attribute
 
   /// Finds the objects of a table's records by an attribute, before any relationship is read.
   func prepare(_ plan: TablePlan, _ job: ImportJob) throws {
-    guard case .updateByProperty(let properties) = rule, let name = properties[plan.entity.name] else { return }
+    guard case .updateByProperty(let properties) = rule, let name = properties[plan.entity.name], !plan.isEmpty
+    else { return }
     guard let slot = plan.entity.slot(named: name), !plan.entity.slots[slot].isRelationship,
       let index = plan.columns.firstIndex(where: { $0.kind != .ignored && $0.slot == slot })
     else {
@@ -129,19 +143,20 @@ final class ExistingObjectTable {
         } catch {
           // It is a problem when the records are read.
           _ = reader.recover(from: error)
-          list.append(.integer(next(plan.entity)))
+          list.append(.integer(lastNumber))
           continue
         }
         let kind = record.fields[index].kind
         let value = record.withText(of: index, reader.bytes) { text in
-          values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
+          values.isNull(text, kind, column.kind)
+            ? .null : values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
         }
         if !value.isNull {
           let text = record.withText(of: index, reader.bytes) { ValueReader.keyText($0, kind) }
           mismatches[plan.source, default: [:]][list.count] = mismatch(
             name, value, text, several: others[value], plan, line: record.line)
         }
-        let reference = known[value] ?? .integer(next(plan.entity))
+        let reference = known[value] ?? newReference(plan, record: list.count, name)
         if !value.isNull { known[value] = reference }
         list.append(reference)
         if let key = Self.key(record, plan, reader.bytes, isText: job.textKeyRoots.contains(plan.entity.root.index)) {
@@ -175,16 +190,22 @@ final class ExistingObjectTable {
       message: "another record has the \(property) '\(text.prefix(60))' as well: \(file)line \(owner.line)")
   }
 
-  private func next(_ entity: Entity) -> Int64 {
-    lastNumber = number(after: lastNumber, entity: entity)
-    return lastNumber
+  /// The reference of a new object. If all numbers are used up, that is noted as wrong with the record.
+  private func newReference(_ plan: TablePlan, record: Int, _ property: String) -> ReferenceObject {
+    if let number = number(after: lastNumber, entity: plan.entity) {
+      lastNumber = number
+    } else {
+      mismatches[plan.source, default: [:]][record] = Mismatch(property: property, message: Self.usedUp)
+    }
+    return .integer(lastNumber)
   }
 
   private static func key(
     _ record: ImportRecord, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>, isText: Bool
   ) -> ReferenceObject? {
-    guard plan.keyColumns.count == 1, record.fields[plan.keyColumns[0]].kind != .missing else { return nil }
+    guard plan.keyColumns.count == 1 else { return nil }
     let kind = record.fields[plan.keyColumns[0]].kind
+    if kind == .missing || kind == .absent { return nil }
     let text = record.withText(of: plan.keyColumns[0], bytes) { ValueReader.keyText($0, kind) }
     if text.isEmpty { return nil }
     return isText ? .string(text) : Int64(text).map { .integer($0) }

@@ -12,3 +12,16 @@ struct GraphProblem {
   /// What kind of problem of a record it is.
   var kind = ImportProblem.Kind.rule
 }
+
+extension GraphProblem {
+  /// An object that names another one, which does not name it back.
+  static func disagreement(
+    of object: ObjectReference, _ property: String, with other: ObjectReference, _ inverse: String
+  ) -> GraphProblem {
+    GraphProblem(
+      objects: [object], property: property, value: "\(other)",
+      message: "\(other) is named here, but its '\(inverse)' does not name \(object) back: correct one of the two, or "
+        + "leave one of the two columns out",
+      kind: .reference)
+  }
+}

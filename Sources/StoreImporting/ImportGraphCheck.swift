@@ -31,7 +31,7 @@ struct ImportGraphCheck {
   }
 
   /// A column of a derived attribute is passed over where it has the derived value, or the store's old one. Any other
-  /// value is a problem: it would be replaced.
+  /// value is a problem, also where the derived value stays as it was: it would be lost.
   private func checkDerived(_ derived: DerivedAttributes, _ plan: TablePlan, _ problems: inout [GraphProblem]) {
     let columns = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
     for derivation in derived.derivations(of: plan.entity.index) {
@@ -41,7 +41,6 @@ struct ImportGraphCheck {
         let value = nodes.value(slot: slot.index, of: node)
         let object = nodes.objectReference(of: node)
         let old = existingValue(slot.index, of: object)
-        if old?.isIdentical(to: value) ?? false { continue }
         if columns.contains(slot.index), !derivation.isTime,
           let text = given.handle(for: object).map({ given.value(slot: slot.index, of: $0) }), !text.isNull,
           !text.isIdentical(to: value), !(old?.isIdentical(to: text) ?? false)
@@ -52,6 +51,7 @@ struct ImportGraphCheck {
               message: "\(text.displayText) is given, but the attribute is derived: \(derivation.text) gives "
                 + value.displayText))
         }
+        if old?.isIdentical(to: value) ?? false { continue }
         for violation in rule?.violations(value) ?? [] {
           problems.append(
             GraphProblem(

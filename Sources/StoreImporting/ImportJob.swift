@@ -8,7 +8,7 @@ struct ImportJob {
   let texts: [StoreBytes]
   let joinTexts: [StoreBytes]
   let model: ManagedObjectModel
-  let plans: [TablePlan]
+  private(set) var plans: [TablePlan]
   /// Hierarchies whose keys are texts, by root.
   var textKeyRoots: Set<Int> = []
   /// Hierarchies in whose keys leading zeros mean nothing, by root: the model's key is a number.
@@ -29,14 +29,14 @@ struct ImportJob {
     self.joinTexts = joinTexts
     let given = importer.existing?.model ?? importer.model
     var headers: [[String]] = []
-    var objects: [(column: Int?, forms: ObjectForms?)] = []
+    var objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)] = []
     for (index, source) in sources.enumerated() {
       // A table of no entity is an error when all were read.
       let entity = given.flatMap { try? Self.entity(named: source.entityName, of: source, in: $0) }
       let forms = entity.map { ObjectForms($0, importer) }
       try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
         headers.append(reader.columns)
-        objects.append((reader.objectColumn, forms))
+        objects.append((reader.objectColumn, forms, reader.isEmpty))
       }
     }
     var formats: [[String: DateFormat]] = Array(repeating: [:], count: sources.count)
@@ -53,6 +53,7 @@ struct ImportJob {
     }
     plans = try Self.plans(importer, sources, headers, objects, formats, model, names)
     try checkEntities()
+    noteUnfilledRelationships()
     for plan in plans {
       let root = plan.entity.root.index
       if plan.keyColumns.count > 1 { textKeyRoots.insert(root) }
@@ -65,7 +66,8 @@ struct ImportJob {
 
   private static func plans(
     _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]],
-    _ objects: [(column: Int?, forms: ObjectForms?)], _ formats: [[String: DateFormat]], _ model: ManagedObjectModel,
+    _ objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)], _ formats: [[String: DateFormat]],
+    _ model: ManagedObjectModel,
     _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
@@ -73,6 +75,7 @@ struct ImportJob {
       let entity = try entity(named: names[index], of: source, in: model)
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index],
+        isEmpty: objects[index].isEmpty,
         objectColumn: objects[index].column, forms: objects[index].forms, formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
         ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)
@@ -99,6 +102,21 @@ struct ImportJob {
       .invalidOption,
       "the file is named after no entity of the model: say ENTITY=\(source.name), with one of "
         + names.joined(separator: ", "), at: place)
+  }
+
+  /// Required to-ones of which no table has either end.
+  private mutating func noteUnfilledRelationships() {
+    let given = plans.map { $0.given(importer) }
+    for index in plans.indices {
+      for slot in plans[index].entity.slots where slot.isRelationship && !slot.isOptional && !slot.isToMany {
+        guard !given[index].contains(slot.index), let destination = slot.destination, let inverse = slot.inverseSlot
+        else { continue }
+        let isNamed = plans.indices.contains { other in
+          plans[other].entity.isKindOf(entity: model.entity(at: destination)) && given[other].contains(inverse)
+        }
+        if !isNamed { plans[index].unfilled.append(slot.name) }
+      }
+    }
   }
 
   /// Names that were given for entities which no table is of have no effect: they are refused.

@@ -45,6 +45,7 @@ extension ImportPass {
     let join = job.importer.joinTables[index]
     let roots = (plan.entity.root.index, destination.root.index)
     var result = JoinedKeys(join: index, table: plan.source, slot: slot.index, destinationRoot: roots.1)
+    if reader.isEmpty { return result }
     let columns = reader.columns
     guard let from = columns.firstIndex(of: join.column), let to = columns.firstIndex(of: join.destinationColumn) else {
       let missing = columns.contains(join.column) ? join.destinationColumn : join.column

@@ -18,10 +18,10 @@ final class ImportPass {
   /// How many pairs each join table has that are not left out.
   var joinCounts: [Int]
   private(set) var existing: ExistingObjectTable?
-  /// The to-ones of records whose other end a table has, too.
-  var givenEnds: [GivenEnd] = []
-  /// The slots of each table whose values are among them.
-  private(set) var givenEndSlots: [Set<Int>] = []
+  /// The relationships that the records read so far have values of.
+  private(set) var stated = StatedEnds()
+  /// What was changed to agree with the records.
+  var reconciliationNotes: [SelectionNote] = []
   /// The last reference that was given to a record without a key, by root.
   private var lastNumbers: [Int: Int64] = [:]
 
@@ -42,12 +42,11 @@ final class ImportPass {
     if let table = job.importer.existing {
       existing = ExistingObjectTable(table, job.importer.existingObjects, after: job.importer.lastReference)
     }
-    givenEndSlots = job.plans.map { existing == nil ? [] : givenEndSlots(of: $0) }
     try readJoins()
     for plan in job.plans { try existing?.prepare(plan, job) }
     for plan in job.plans {
       nodes.setMember(plan.name, entity: plan.entity.index)
-      if !plan.unfilled.isEmpty, !mayUpdate { try noteUnfilled(plan) }
+      if !plan.unfilled.isEmpty, !mayUpdate, !plan.isEmpty { try noteUnfilled(plan) }
       try SourceReading.withReader(job.texts[plan.source], job.importer.conventions, plan.name, plan.forms) { reader in
         try read(&reader, plan)
       }
@@ -71,55 +70,30 @@ final class ImportPass {
     }
   }
 
-  /// Resolves references and derives the ends of relationships that no table has.
+  /// Whether the two ends of relationships are to be made to agree after ``finish(_:)``, row by row: the store has
+  /// values of both ends, of which the tables change some, or some records of a table have a value and others do not.
+  var needsReconciliation: Bool { existing != nil || stated.isAnyLacking }
+
+  /// Resolves references. Without a store that the records are added to, derives the ends of relationships that no
+  /// table has.
   ///
   /// - Parameter handling: `.derive` to leave ends that contradict each other as they are.
   func finish(_ handling: NodeTableBuilder.InverseHandling = .enforce) throws(PersistentStoreError) -> NodeTable {
-    var inverses = RelationshipRules()
-    if existing != nil { inverses.inverses = .fromToOne }
-    nodes.rules = inverses
-    nodes.inverseHandling = handling
-    for plan in job.plans { markAbsent(plan) }
+    nodes.rules = RelationshipRules()
+    if needsReconciliation {
+      nodes.inverseHandling = .none
+    } else {
+      nodes.inverseHandling = handling
+      for plan in job.plans { markAbsent(plan) }
+    }
     try existing?.copyRest(into: nodes)
-    let result = try nodes.finish()
-    for end in givenEnds { try check(end, in: result) }
-    return result
-  }
-
-  /// The relationships that a table or its join tables have.
-  func given(_ plan: TablePlan) -> Set<Int> {
-    var given = Set(plan.columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
-    for join in plan.joins {
-      if let slot = plan.entity.slot(named: job.importer.joinTables[join].relationshipName) { given.insert(slot) }
-    }
-    return given
-  }
-
-  func isGiven(_ name: String, of entity: Entity) -> Bool {
-    job.plans.contains { plan in
-      plan.entity.isKindOf(entity: entity) && plan.entity.slot(named: name).map { given(plan).contains($0) } ?? false
-    }
+    return try nodes.finish()
   }
 
   private func markAbsent(_ plan: TablePlan) {
-    let given = given(plan)
-    if existing == nil {
-      for slot in plan.entity.slots where slot.isRelationship && !given.contains(slot.index) {
-        nodes.markAbsent(slot: slot.index, entity: plan.entity.index)
-      }
-      return
-    }
-    // The store's own objects have both ends. Where the rule that to-ones are right does not say what follows, the
-    // other end is made anew.
-    for slot in given.map({ plan.entity.slots[$0] }) {
-      guard let number = slot.destination, let inverse = slot.inverseSlot else { continue }
-      let destination = job.model.entity(at: number)
-      let other = destination.slots[inverse]
-      guard slot.isToMany || !other.isToMany else { continue }
-      // Of two ends that the tables have, neither follows from the other; nor does that of a relationship which is its
-      // own inverse.
-      if slot.isToMany == other.isToMany, isGiven(other.name, of: destination) { continue }
-      for entity in destination.hierarchy { nodes.markAbsent(slot: inverse, entity: entity.index) }
+    let given = plan.given(job.importer)
+    for slot in plan.entity.slots where slot.isRelationship && !given.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: plan.entity.index)
     }
   }
 
@@ -128,6 +102,8 @@ final class ImportPass {
   private func read(_ reader: inout any RecordReader, _ plan: TablePlan) throws {
     diagnosis?.setHeader(reader.headerRange, table: plan.source)
     let left = skipping?.tables[plan.source].numbers ?? []
+    stated.begin(entity: plan.entity.index, slots: plan.given(job.importer), at: nodes.count(of: plan.entity.index))
+    defer { stated.end(at: nodes.count(of: plan.entity.index)) }
     var record = ImportRecord()
     var number = -1
     while true {
@@ -149,7 +125,11 @@ final class ImportPass {
       guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
       counts[plan.source] += 1
       for index in plan.columns.indices where plan.columns[index].kind != .ignored {
-        try set(index, record, number, plan, reader.bytes)
+        if record.fields[index].kind == .absent {
+          try setAbsent(index, record, number, plan, isNew: beginning == .inserted)
+        } else {
+          try set(index, record, number, plan, reader.bytes)
+        }
       }
       guard beginning == .inserted else { continue }
       if mayUpdate {
@@ -170,38 +150,14 @@ final class ImportPass {
   private func begin(
     _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
   ) throws -> Beginning? {
-    let root = plan.entity.root.index
-    var key: ReferenceObject
-    if plan.keyColumns.isEmpty {
-      let last = lastNumbers[root] ?? existing?.lastNumber ?? 0
-      let number = existing?.number(after: last, entity: plan.entity) ?? last + 1
-      lastNumbers[root] = number
-      key = .integer(number)
-    } else {
-      guard let found = try self.key(record, plan.keyColumns, root, bytes) else {
-        let field = record.fields[plan.keyColumns[0]]
-        try note(
-          .key, "the key has no value", plan, number, plan.columnNames[plan.keyColumns[0]], line: field.line,
-          column: field.column)
-        return nil
-      }
-      key = found
-      if let diagnosis,
-        let other = diagnosis.take(key, root: root, .init(table: plan.source, number: number, line: record.line))
-      {
-        let place = other.table == plan.source ? "" : job.plans[other.table].name + ", "
-        let field = record.fields[plan.keyColumns[0]]
-        try note(
-          .key, "another record has the key '\(key)': \(place)line \(other.line)", plan, number,
-          plan.columnNames[plan.keyColumns[0]], line: field.line, column: field.column)
-        return nil
-      }
-    }
+    guard var key = try uniqueKey(record, number, plan, bytes) else { return nil }
     let fileKey = key
     var beginning = Beginning.inserted
     let ownJoins = joins.isEmpty ? [] : joins.filter { $0.table == plan.source }
     if let existing {
-      switch existing.begin(&key, number, plan, nodes, line: record.line, joined: ownJoins.map(\.slot)) {
+      switch existing.begin(
+        &key, number, plan, nodes, line: record.line, joined: ownJoins.map(\.slot), lacking: plan.lacking(record))
+      {
       case .new: try nodes.beginNode(entity: plan.entity.index, reference: key, line: record.line)
       case .updated: beginning = .updated
       case .taken(let message):
@@ -227,6 +183,40 @@ final class ImportPass {
       }
     }
     return beginning
+  }
+
+  /// The key of a record, or the next number where its table has no keys. Nil, with the problem noted, where the key
+  /// has no value, or another record has it.
+  private func uniqueKey(
+    _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
+  ) throws -> ReferenceObject? {
+    let root = plan.entity.root.index
+    guard let column = plan.keyColumns.first else {
+      if let known = existing?.assignedReference(ofRecord: number, plan) { return known }
+      let last = lastNumbers[root] ?? existing?.lastNumber ?? 0
+      let next: Int64? = if let existing { existing.number(after: last, entity: plan.entity) } else { last + 1 }
+      guard let next else {
+        try note(.key, ExistingObjectTable.usedUp + ": give the record a key", plan, number, nil, line: record.line)
+        return nil
+      }
+      lastNumbers[root] = next
+      return .integer(next)
+    }
+    let field = record.fields[column]
+    guard let key = try key(record, plan.keyColumns, root, bytes) else {
+      try note(
+        .key, "the key has no value", plan, number, plan.columnNames[column], line: field.line, column: field.column)
+      return nil
+    }
+    let owner = ImportDiagnosis.Owner(table: plan.source, number: number, line: record.line)
+    if let other = diagnosis?.take(key, root: root, owner) {
+      let place = other.table == plan.source ? "" : job.plans[other.table].name + ", "
+      try note(
+        .key, "another record has the key '\(key)': \(place)line \(other.line)", plan, number,
+        plan.columnNames[column], line: field.line, column: field.column)
+      return nil
+    }
+    return key
   }
 
   /// The key in some columns; nil where a part of it is missing.
@@ -275,18 +265,15 @@ final class ImportPass {
       column.kind == .toOne ? values.isNoKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
     }
     if isNull {
-      noteEnd(nil, column, field, plan)
-      if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       guard column.isMandatory else { return }
+      if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       return try note(.missing, "a value is needed", plan, number, index, field)
     }
     switch column.kind {
     case .toOne:
       guard let key = try key(record, [index], column.root, bytes) else { return }
       link(key, column, index, field, number, plan)
-      let translated = existing?.translated(key, root: column.root) ?? key
-      noteEnd(translated, column, field, plan)
-      switch translated {
+      switch existing?.translated(key, root: column.root) ?? key {
       case .integer(let reference): try nodes.set(toOne: reference, slot: column.slot)
       case let reference: try nodes.set(toOne: reference, slot: column.slot)
       }
@@ -297,6 +284,24 @@ final class ImportPass {
       }
     default: try setAttribute(index, column, field, record, number, plan, bytes)
     }
+  }
+
+  /// A JSON object lacks a member that others of its table have: an object of the store keeps its value, a new one gets
+  /// the default value.
+  private func setAbsent(
+    _ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan, isNew: Bool
+  ) throws {
+    let column = plan.columns[index]
+    let slot = plan.entity.slots[column.slot]
+    if slot.isRelationship, !joins.contains(where: { $0.table == plan.source && $0.slot == column.slot }) {
+      stated.lack(
+        NodeHandle(entity: plan.entity.index, row: nodes.count(of: plan.entity.index) - 1), slot: column.slot)
+    }
+    guard isNew else { return }
+    if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
+    // The other end of a relationship may have a value: see `RequiredRelationshipCheck`.
+    guard column.isMandatory, slot.inverseSlot == nil else { return }
+    try note(.missing, "a value is needed", plan, number, index, record.fields[index])
   }
 
   private func setAttribute(

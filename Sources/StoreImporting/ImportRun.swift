@@ -93,6 +93,14 @@ struct ImportRun {
 
   /// The graph of a pass. Of ends that contradict each other all are found.
   private func graph(_ pass: ImportPass, _ skipping: ImportDiagnosis?) throws -> NodeTable {
+    if pass.needsReconciliation { return try pass.reconciled(pass.finish()) }
+    let nodes = try finished(pass, skipping)
+    let missing = RequiredRelationshipCheck(nodes, pass.stated, since: nil).problems()
+    guard missing.isEmpty else { throw ImportStop.graph(missing) }
+    return nodes
+  }
+
+  private func finished(_ pass: ImportPass, _ skipping: ImportDiagnosis?) throws -> NodeTable {
     do throws(PersistentStoreError) {
       return try pass.finish()
     } catch {
@@ -102,15 +110,11 @@ struct ImportRun {
       if let hint = error.message.firstRange(of: " (the option inverses=") {
         error.message = String(error.message[..<hint.lowerBound])
       }
-      guard job.importer.existing == nil else { throw error }
       let again = ImportPass(job, diagnosis: nil, skipping: skipping)
       try again.readAll()
       let problems = try again.finish(.derive).inverseDisagreements().map { disagreement in
-        GraphProblem(
-          objects: [disagreement.object], property: disagreement.property, value: "\(disagreement.other)",
-          message: "\(disagreement.other) is named here, but its '\(disagreement.inverse)' does not name "
-            + "\(disagreement.object) back: correct one of the two, or leave one of the two columns out",
-          kind: .reference)
+        GraphProblem.disagreement(
+          of: disagreement.object, disagreement.property, with: disagreement.other, disagreement.inverse)
       }
       guard !problems.isEmpty else { throw error }
       throw ImportStop.graph(problems)
@@ -136,6 +140,7 @@ struct ImportRun {
         keyColumns: [join.column, join.destinationColumn], ignoredColumns: [], rejectedCount: 0, rejected: [])
     }
     return StoreImporter.Result(
-      nodes: nodes, tables: tables, joinTables: joins, notes: job.inference + pass.nodes.notes, problems: problems)
+      nodes: nodes, tables: tables, joinTables: joins,
+      notes: job.inference + pass.nodes.notes + pass.reconciliationNotes, problems: problems)
   }
 }

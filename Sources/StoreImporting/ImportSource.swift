@@ -38,6 +38,11 @@ public struct ImportSource: Sendable {
     return String(last[..<dot])
   }
 
+  /// Whether a file of that name is JSON with one object on each line, which is empty if there is no object.
+  package static func holdsJSONLines(_ fileName: String) -> Bool {
+    [".ndjson", ".jsonl"].contains { fileName.lowercased().hasSuffix($0) }
+  }
+
   /// Whether a file of that name is read when a directory is imported: `.csv`, `.tsv`, `.json`, `.ndjson`, `.jsonl`.
   public static func isTable(_ fileName: String) -> Bool {
     guard !fileName.hasPrefix("."), let dot = fileName.lastIndex(of: ".") else { return false }

@@ -3,7 +3,7 @@ import AtomicStoreSPI
 /// Records of JSON: an array of objects, or objects one after the other, as a file has them with one on each line.
 ///
 /// A member is a column. Members of an object within it are columns `outer.inner`, unless ``ObjectForms`` has it. A
-/// member that an object lacks, like one that is `null`, has no value.
+/// member that is `null` has no value, and neither have the columns of its members; one that an object lacks is absent.
 struct JSONRecordReader: RecordReader {
   private var scanner: JSONScanner
   private let isArray: Bool
@@ -12,6 +12,8 @@ struct JSONRecordReader: RecordReader {
   private var isBroken = false
   private(set) var columns: [String] = []
   private var numbers: [ScalarString: Int] = [:]
+  /// The columns of the members of a column that is an object in some records.
+  private var innerColumns: [Int: [Int]] = [:]
   /// The number of the last record that has each column.
   private var lastRecords: [Int] = []
   private var recordNumber = 0
@@ -24,6 +26,7 @@ struct JSONRecordReader: RecordReader {
   /// Those of ``forms`` by the names that the members have.
   private var knownForms: [ScalarString: ObjectForms.Member?] = [:]
   private(set) var objectColumn: Int?
+  private(set) var isEmpty = true
   var headerRange: Range<Int> { 0..<0 }
   let bytes: UnsafeBufferPointer<UInt8>
 
@@ -46,9 +49,11 @@ struct JSONRecordReader: RecordReader {
         // It will be found again.
         _ = recover(from: error)
       }
+      isEmpty = false
     }
     isCollecting = false
     lastRecords = Array(repeating: 0, count: columns.count)
+    findInnerColumns()
     isFirst = true
     isBroken = false
     scanner.restart(at: start)
@@ -61,6 +66,14 @@ struct JSONRecordReader: RecordReader {
     scanner.skipSpace()
     guard let first = scanner.peek else { return false }
     return first == UInt8(ascii: "[") || first == UInt8(ascii: "{")
+  }
+
+  /// Whether a text has nothing but spaces: JSON with one object on each line, of no objects.
+  static func isBlank(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    var scanner = JSONScanner(bytes)
+    scanner.skipMark()
+    scanner.skipSpace()
+    return scanner.peek == nil
   }
 
   mutating func next(_ record: inout ImportRecord) throws(PersistentStoreError) -> Bool {
@@ -85,7 +98,9 @@ struct JSONRecordReader: RecordReader {
     isFirst = false
     record.line = scanner.line
     record.start = scanner.position
-    record.fields = Array(repeating: ImportField(line: scanner.line, column: scanner.column), count: columns.count)
+    record.fields = Array(
+      repeating: ImportField(kind: .absent, line: scanner.line, column: scanner.column), count: columns.count)
+    record.mayLackFields = true
     guard scanner.peek == UInt8(ascii: "{") else { throw scanner.failure("a record is a JSON object") }
     recordNumber += 1
     failure = nil
@@ -141,11 +156,26 @@ struct JSONRecordReader: RecordReader {
     if let number = known, number < record.fields.count {
       record.fields[number] = field
       if !isCollecting { noteUse(of: number, at: place) }
+      if field.kind == .missing {
+        for inner in innerColumns[number] ?? [] where record.fields[inner].kind == .absent {
+          record.fields[inner].kind = .missing
+        }
+      }
     } else if isCollecting, known == nil {
       numbers[ScalarString(name)] = columns.count
       columns.append(name)
       guard columns.count <= ModelDescription.maximumPropertyCount else {
         throw scanner.failure("there are more than \(ModelDescription.maximumPropertyCount) members")
+      }
+    }
+  }
+
+  private mutating func findInnerColumns() {
+    for (index, name) in columns.enumerated() {
+      var outer = name[...]
+      while let dot = outer.lastIndex(of: ".") {
+        outer = outer[..<dot]
+        if let number = numbers[ScalarString(String(outer))] { innerColumns[number, default: []].append(index) }
       }
     }
   }

@@ -152,7 +152,7 @@ struct ModelInference {
   /// `id`.
   private func foreignKeys(of table: Int, _ names: [String]) throws(PersistentStoreError) -> [ForeignKey] {
     var result: [ForeignKey] = []
-    for named in importer.relationshipColumns where named.entityName == names[table] {
+    for named in importer.relationshipColumns where named.entityName == names[table] && !headers[table].isEmpty {
       guard let column = headers[table].firstIndex(where: { ScalarString($0) == ScalarString(named.column) }) else {
         throw PersistentStoreError(
           .invalidOption, "there is no column '\(named.column)'; there are " + headers[table].joined(separator: ", "),

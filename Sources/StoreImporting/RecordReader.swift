@@ -5,6 +5,8 @@ struct ImportField {
   enum Kind: UInt8 {
     /// No value.
     case missing
+    /// The JSON object does not have this member, which others of the table have.
+    case absent
     /// Plain text, of which a number or a date may be read.
     case text
     /// Text that was in quotes in CSV: empty, it is an empty text, and no value of any other type.
@@ -38,6 +40,8 @@ struct ImportRecord {
   var start = 0
   var end = 0
   var line = 0
+  /// Whether fields may be ``ImportField/Kind/absent``.
+  var mayLackFields = false
 
   mutating func removeAll() {
     fields.removeAll(keepingCapacity: true)
@@ -65,6 +69,8 @@ protocol RecordReader {
   var columns: [String] { get }
   /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
   var objectColumn: Int? { get }
+  /// Whether it has no records, so that its columns are not known: JSON has them in its records.
+  var isEmpty: Bool { get }
   /// The bytes that a file of rejected records begins with: the header line of a CSV file.
   var headerRange: Range<Int> { get }
   /// Reads the next record.
@@ -81,4 +87,5 @@ protocol RecordReader {
 
 extension RecordReader {
   var objectColumn: Int? { nil }
+  var isEmpty: Bool { false }
 }

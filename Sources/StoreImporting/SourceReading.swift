@@ -13,7 +13,8 @@ enum SourceReading {
       return try text.withUnsafeBytes { raw in
         let bytes = raw.assumingMemoryBound(to: UInt8.self)
         try refuseOtherFiles(bytes)
-        let isJSON = JSONRecordReader.isJSON(bytes)
+        let isJSON =
+          JSONRecordReader.isJSON(bytes) || ImportSource.holdsJSONLines(name) && JSONRecordReader.isBlank(bytes)
         guard isJSON || bytes.isEmpty || ![".json", ".ndjson", ".jsonl"].contains(where: { name.hasSuffix($0) }) else {
           throw PersistentStoreError(.malformed, "this is neither an array of JSON objects nor objects on lines")
         }

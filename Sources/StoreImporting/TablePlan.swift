@@ -14,7 +14,8 @@ struct TablePlan {
     var isMandatory = false
     /// What its values must fulfil, as an index into ``TablePlan/rules``; nil for anything.
     var rule: Int?
-    /// The value where a field has none, as an index into ``TablePlan/defaults``.
+    /// The value where a field of a required property has none, or where a JSON object lacks the member, as an index
+    /// into ``TablePlan/defaults``.
     var defaultValue: Int?
     /// The pattern of its dates that was found out, as an index into ``TablePlan/formats``.
     var format: Int?
@@ -23,6 +24,8 @@ struct TablePlan {
   let name: String
   let entity: Entity
   let columnNames: [String]
+  /// Whether the table has no records, and therefore no columns: see ``RecordReader/isEmpty``.
+  let isEmpty: Bool
   /// What may be an object in the form of `fetch --json`; nil without a model.
   let forms: ObjectForms?
   var columns: [Column] = []
@@ -44,13 +47,14 @@ struct TablePlan {
   /// - Throws: `.invalidOption` for a column or relationship that was named and does not exist, `.malformed` for two
   ///   columns of one property.
   init(
-    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String],
+    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String], isEmpty: Bool,
     objectColumn: Int? = nil, forms: ObjectForms? = nil, formats known: [String: DateFormat] = [:]
   ) throws(PersistentStoreError) {
     self.source = source
     self.name = name
     self.entity = entity
     columnNames = names
+    self.isEmpty = isEmpty
     self.forms = forms
     columns = Array(repeating: Column(), count: names.count)
     var slotOfColumn: [Int: Int] = [:]
@@ -65,6 +69,24 @@ struct TablePlan {
     ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keyColumns.contains($0) }.map {
       names[$0].isEmpty ? "column \($0 + 1)" : names[$0]
     }
+  }
+
+  /// The relationships that the table or its join tables have.
+  func given(_ importer: StoreImporter) -> Set<Int> {
+    var given = Set(columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
+    for join in joins {
+      if let slot = entity.slot(named: importer.joinTables[join].relationshipName) { given.insert(slot) }
+    }
+    return given
+  }
+
+  /// The properties that have a column, and of which a record has no field.
+  func lacking(_ record: ImportRecord) -> Set<Int> {
+    guard record.mayLackFields else { return [] }
+    return Set(
+      columns.indices.lazy.filter { columns[$0].kind != .ignored && record.fields[$0].kind == .absent }.map {
+        columns[$0].slot
+      })
   }
 
   private var place: StoreLocation { StoreLocation(file: name, line: 1, entity: entity.name) }
@@ -85,6 +107,7 @@ struct TablePlan {
         throw PersistentStoreError(
           .invalidOption, "\(entity.name) has no relationship '\(named.relationshipName)'", at: place)
       }
+      if isEmpty { continue }
       slots[try index(ofColumn: named.column)] = slot
     }
   }
@@ -115,6 +138,7 @@ struct TablePlan {
   }
 
   private mutating func findKey(_ importer: StoreImporter, _ objectColumn: Int?) throws(PersistentStoreError) {
+    if isEmpty { return }
     if let named = importer.keyColumns[entity.name] {
       for column in named { keyColumns.append(try index(ofColumn: column)) }
       return
@@ -190,7 +214,7 @@ struct TablePlan {
     } else if let attribute = slot.attribute {
       let isDerived = attribute.derivationExpression != nil
       column.isMandatory = !slot.isOptional && !isDerived
-      if let value = attribute.defaultValue, column.isMandatory {
+      if let value = attribute.defaultValue {
         column.defaultValue = defaults.count
         defaults.append((slot.index, value))
       }

@@ -60,7 +60,8 @@ final class ValueReader {
 
   /// Whether a field stands for no value.
   func isNull(_ bytes: Span<UInt8>, _ kind: ImportField.Kind, _ target: Kind) -> Bool {
-    if kind == .missing || kind == .quoted && bytes.isEmpty && target != .text { return true }
+    if kind == .missing || kind == .absent { return true }
+    if kind == .quoted && bytes.isEmpty && target != .text { return true }
     guard kind == .text, !conventions.nullWords.isEmpty else { return false }
     return conventions.nullWords.contains(Self.text(bytes))
   }

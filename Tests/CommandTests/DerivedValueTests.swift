@@ -74,6 +74,26 @@ import Testing
     #expect(equal.code == 0, "\(equal.errors)")
   }
 
+  @Test("an update by a column of a derived attribute is refused with its line, also if nothing else changes")
+  func updatedColumn() throws {
+    let folder = try Self.folder()
+    let before = try Data(contentsOf: URL(filePath: folder("d.xml")))
+    func run(_ record: String, _ options: String...) throws -> Command.Result {
+      try Command.run(
+        arguments: ["import", "P=-", "--into", "d.xml", "--upsert", "key"] + options,
+        input: Data("id,name,search\n\(record)\n".utf8), in: folder.path)
+    }
+    let other = try run("1,Grace Hopper,zzz")
+    #expect(
+      other.code == 65 && other.errors.contains("standard input:2 (P/1.search): 'zzz' is given"), "\(other.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("d.xml"))) == before)
+    // The derived value, and the one that the store has of the old name, are what an exported table holds.
+    for record in ["1,Grace Hopper,grace hopper", "1,Grace,grace hopper", "1,Grace Hopper,"] {
+      let result = try run(record, "-o", "x.xml", "--force")
+      #expect(result.code == 0, "\(record): \(result.errors)")
+    }
+  }
+
   @Test("a patch computes derived attributes, and refuses other values of them")
   func patching() throws {
     let folder = try Self.folder()

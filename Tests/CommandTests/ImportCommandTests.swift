@@ -163,6 +163,25 @@ import Testing
       "\(diff.output)")
   }
 
+  @Test("what fetch prints of no objects changes nothing when it is imported; an empty CSV file is refused")
+  func noObjects() throws {
+    let folder = try Folder()
+    let store = folder("c.xml")
+    try FileManager.default.copyItem(atPath: Command.company, toPath: store)
+    for format in ["ndjson", "json"] {
+      let fetched = try Command.run("fetch", store, "--entity", "Project", "--limit", "0", "--format", format)
+      #expect(fetched.code == 0, "\(fetched.errors)")
+      try fetched.data.write(to: URL(filePath: folder("Project.\(format)")))
+      let options = ["import", folder("Project.\(format)"), "--into", store, "--upsert", "key", "--json"]
+      let imported = try Command.run(arguments: options)
+      #expect(imported.code == 0, "\(imported.errors)")
+      #expect(try Command.run("diff", folder("c.xml"), Command.company).output.isEmpty)
+    }
+    try Data().write(to: URL(filePath: folder("Project.csv")))
+    let refused = try Command.run("import", folder("Project.csv"), "--into", store)
+    #expect(refused.code == 65 && refused.errors.contains("the file is empty"), "\(refused.errors)")
+  }
+
   @Test(
     "keys find the objects of the store that is added to, with leading zeros where it has numbers, and as its texts")
   func paddedKeys() throws {

@@ -78,7 +78,7 @@ import Testing
   func otherObjects() throws {
     let result = try Self.read(
       #"[{"id":7,"name":"Zola","born":{"base64":"AA=="}}]"#,
-      #"{"id":2,"title":"Nana","author":{"entity":"Author","reference":7,"note":"x"}}"#)
+      #"{"id":2,"title":"Nana","author_id":7,"author":{"entity":"Author","reference":7,"note":"x"}}"#)
     #expect(result.tables[0].ignoredColumns == ["born.base64"])
     #expect(result.tables[1].ignoredColumns == ["author.entity", "author.reference", "author.note"])
   }
@@ -101,7 +101,7 @@ import Testing
   @Test("one object in its form is a to-many of one object, whatever its reference has in it")
   func oneObject() throws {
     let result = try Self.read(
-      #"[{"id":1,"name":"Zola","books":{"entity":"Book","reference":"a b"}}]"#,
+      #"[{"id":1,"name":"Zola","books":{"entity":"Book","reference":"a b"}},{"id":2,"name":"Eve","books":["a","b"]}]"#,
       #"{"id":"a b","title":"Nana"} {"id":"a","title":"Rome"} {"id":"b","title":"Paris"}"#)
     #expect(
       try result.nodes.value("Author", 1, "books")

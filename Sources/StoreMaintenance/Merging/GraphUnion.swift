@@ -51,12 +51,19 @@ struct GraphUnion {
         pairs.append((node, new, true))
       }
     }
-    for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, names) }
+    var ends = OneToOneEnds()
+    for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, names, &ends) }
+    if case .refuse = decision.rule { return }
+    guard decision.open.isEmpty else { return }
+    let added = Set(pairs.filter(\.isNew).map(\.new))
+    for cleared in try ends.clear(in: &nodes) {
+      decision.settle(cleared, of: nodes.objectReference(of: cleared.node), isOfSecond: added.contains(cleared.node))
+    }
   }
 
   private mutating func merge(
     _ node: NodeHandle, of graph: NodeTable, into target: NodeHandle, isNew: Bool,
-    _ names: ObjectNames
+    _ names: ObjectNames, _ ends: inout OneToOneEnds
   ) throws {
     for slot in nodes.model.entity(at: target.entity).slots {
       guard let other = graph.model.entity(at: node.entity).slot(named: slot.name) else { continue }
@@ -82,6 +89,7 @@ struct GraphUnion {
       let conflict = StoreMerge.Conflict(
         object: nodes.objectReference(of: target), property: slot.name, first: old.shownText,
         second: value.shownText)
+      ends.decide(target, slot)
       if decision.takesSecond(conflict, (nodes, target), (graph, node)) {
         try nodes.set(value, slot: slot.index, of: target)
       }

@@ -31,6 +31,17 @@ struct ConflictDecision {
     return takes
   }
 
+  /// Notes an object whose relationship was cleared because its partner was decided to have another one.
+  ///
+  /// - Parameter isOfSecond: Whether the second side had the value.
+  mutating func settle(_ cleared: OneToOneEnds.Cleared, of object: ObjectReference, isOfSecond: Bool) {
+    let (value, none) = (StoredValue.toOne(cleared.partner).shownText, StoredValue.null.shownText)
+    settled.append(
+      StoreMerge.Conflict(
+        object: object, property: cleared.slot.name, first: isOfSecond ? none : value,
+        second: isOfSecond ? value : none))
+  }
+
   private static func isNewer(
     _ property: String, _ one: (nodes: NodeTable, node: NodeHandle), _ other: (nodes: NodeTable, node: NodeHandle)
   ) -> Bool? {

@@ -25,6 +25,7 @@ struct ThreeWayMerge {
   /// the deletion.
   private var keptOfFirst = KeptObjects()
   private var keptOfSecond = KeptObjects()
+  private var ends = OneToOneEnds()
 
   init(
     _ base: NodeTable, _ first: NodeTable, _ second: NodeTable, _ rule: StoreMerge.ConflictRule, after last: Int64
@@ -46,10 +47,23 @@ struct ThreeWayMerge {
     try nodes.removeWithLinks(gone)
     try mergeValues()
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
+    try clearContradictingEnds()
     var merged = try nodes.withBothEnds().canonical()
     try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
     try merged.checkUniqueness(mergedFrom: [base, first, second])
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
+  }
+
+  private mutating func clearContradictingEnds() throws {
+    if case .refuse = decision.rule { return }
+    for cleared in try ends.clear(in: &nodes) {
+      let object = nodes.objectReference(of: cleared.node)
+      // By name: an object whose entity changed has other slots.
+      let mine = first.handle(for: object).flatMap { first.value(forKey: cleared.slot.name, of: $0) }?
+        .renamed(namesOfFirst)
+      let isOfFirst = mine?.isIdentical(to: .toOne(cleared.partner)) ?? false
+      decision.settle(cleared, of: object, isOfSecond: !isOfFirst)
+    }
   }
 
   /// Objects that only the second graph has, and the base does not; then the values of all that were added.
@@ -235,6 +249,7 @@ struct ThreeWayMerge {
     }
     let conflict = StoreMerge.Conflict(
       object: object, property: slot.name, first: one.shownText, second: other.shownText)
+    ends.decide(here, slot)
     guard decision.takesSecond(conflict, (first, mine), (second, theirs)) else { return }
     if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
     try setKnown(other, slot, here)

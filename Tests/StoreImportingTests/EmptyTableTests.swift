@@ -1,0 +1,59 @@
+import AtomicStoreSPI
+import StoreImporting
+import Testing
+
+@Suite("JSON tables without objects") struct EmptyTableTests {
+  @Test(
+    "JSON without objects is a table without records, with a store and without",
+    arguments: [("[]", "Dept.json"), (" [ ]\n", "Dept.ndjson"), ("", "Dept.ndjson"), ("\u{FEFF}\n\n", "Dept.jsonl")])
+  func empty(text: String, name: String) throws {
+    var importer = try StaffSample.importer()
+    // Columns that are named cannot be found in a table that has none.
+    importer.keyColumns = ["Dept": ["code"]]
+    importer.relationshipColumns = [.init(entityName: "Dept", relationshipName: "emps", column: "people")]
+    let table = LibrarySample.source(text, name, entity: "Dept")
+    for rule in [StoreImporter.ExistingObjects.refuse, .update, .updateByProperty(["Dept": "name"])] {
+      importer.existingObjects = rule
+      let result = try importer.read([table])
+      #expect(result.nodes.count("Dept") == 2 && result.tables.map(\.count) == [0])
+    }
+    importer.existing = nil
+    importer.existingObjects = .refuse
+    importer.model = try LibrarySample.model()
+    importer.keyColumns = ["Book": ["isbn"]]
+    importer.relationshipColumns = []
+    // The model requires a title of each book, and there is no book.
+    #expect(try importer.read([LibrarySample.source(text, name, entity: "Book")]).nodes.count == 0)
+    importer.model = nil
+    importer.keyColumns = [:]
+    #expect(
+      try importer.read([LibrarySample.source(text, name, entity: "Book")]).nodes.model.entities.map(\.name) == ["Book"]
+    )
+  }
+
+  @Test("a join table without objects has no pairs")
+  func join() throws {
+    var importer = try StaffSample.importer()
+    importer.joinTables = [
+      .init(
+        entityName: "Skill", relationshipName: "emps", source: LibrarySample.source("", "pairs.ndjson"), column: "s",
+        destinationColumn: "e")
+    ]
+    let result = try importer.read(StaffSample.tables(["Skill": "id\n2\n"]))
+    #expect(try result.nodes.references("Skill", 2, "emps").isEmpty && result.joinTables.map(\.count) == [0])
+  }
+
+  @Test("an object without members is a record, of which what the model requires is missing")
+  func emptyObject() throws {
+    let found = try problems(try LibrarySample.importer(), [LibrarySample.source("[{}]", "authors.json")])
+    #expect(found.map(\.property) == ["name"], "\(found)")
+  }
+
+  @Test("an empty file of another kind is not a table", arguments: ["Dept.csv", "Dept.json", "standard input"])
+  func others(name: String) throws {
+    let error = #expect(throws: PersistentStoreError.self) {
+      try StaffSample.importer().read([LibrarySample.source("", name, entity: "Dept")])
+    }
+    #expect(error?.message == "the file is empty")
+  }
+}
