@@ -12,6 +12,8 @@ struct CellWriter {
   var defusesFormulas = false
   var hasDecimalComma = false
   var hasSheetDates = false
+  /// Whether most references are probably strings: they are looked for first.
+  var hasTexts = false
 
   init(_ writer: ByteWriter, dialect: CSVDialect) {
     self.writer = writer
@@ -146,6 +148,7 @@ struct CellWriter {
   }
 
   private func append(_ node: NodeHandle, _ references: NodeReferences) {
+    if hasTexts, let text = references.text(of: node) { return ReferenceText.append(text, to: writer) }
     if let number = references.integer(of: node) { return writer.append(integer: number) }
     if let text = references.text(of: node) { ReferenceText.append(text, to: writer) }
   }

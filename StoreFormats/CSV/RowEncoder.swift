@@ -65,14 +65,16 @@ struct RowEncoder: Sendable {
   ) throws(PersistentStoreError) -> Int {
     var cells = CellWriter(writer, dialect: dialect)
     cells.use(style)
+    let hasTexts = references.hasTexts
+    cells.hasTexts = hasTexts
     let toOnes = references.exceedCaches ? columns.filter { $0.kind == .toOne }.map(\.slot) : []
     for row in rows {
       for slot in toOnes { prefetch(slot, row, before: rows.upperBound) }
       if writer.byteCount >= limit { return row }
-      if let number = reader.integerReference(row: row) {
-        writer.append(integer: number)
-      } else if let text = reader.textReference(row: row) {
+      if hasTexts, let text = reader.textReference(row: row) {
         cells.append(reference: text)
+      } else if let number = reader.integerReference(row: row) {
+        writer.append(integer: number)
       }
       for column in columns {
         writer.append(byte: dialect.delimiter)

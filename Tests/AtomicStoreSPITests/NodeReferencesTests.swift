@@ -14,6 +14,7 @@ import Testing
     }
     var table = try builder.finish()
     let references = table.references
+    #expect(references.hasTexts == (kind > 0) && !references.exceedCaches)
     // What is changed later is changed in a copy.
     _ = try table.addCacheNode(entity: 0, reference: .string("later"))
     for entity in 0..<2 {
@@ -21,6 +22,8 @@ import Testing
         let node = NodeHandle(entity: entity, row: row)
         let number = row * 2 + entity
         let isText = kind == 1 || kind == 2 && number % 3 == 0 || kind == 3 && number > 150
+        references.prefetchPlace(of: node)
+        references.prefetchText(of: node)
         #expect(references.integer(of: node) == (isText ? nil : Int64(number)))
         var text: String?
         if let bytes = references.text(of: node) {

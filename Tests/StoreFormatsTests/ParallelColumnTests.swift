@@ -165,4 +165,31 @@ import Testing
       }
     }
   }
+
+  @Test("rows with string references that exceed the caches are written like others")
+  func largeReferences() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "Node", properties: [.toOne("next", "Node")])]))
+    let slot = try #require(model.entities[0].slot(named: "next"))
+    let texts = (0..<40).map { "\($0) " + String(repeating: "k", count: $0 % 4 == 0 ? 700_000 : $0) }
+    let builder = NodeTableBuilder(model: model)
+    for (row, text) in texts.enumerated() {
+      try builder.beginNode(entity: 0, reference: row == 7 ? .integer(7) : .string(text))
+      // Some rows have no object, some one with an integer.
+      if row % 5 > 0 {
+        let other = row * 17 % 40
+        try builder.set(toOne: other == 7 ? .integer(7) : .string(texts[other]), slot: slot)
+      }
+    }
+    let nodes = try builder.finish()
+    #expect(nodes.references.exceedCaches && nodes.references.hasTexts)
+    let encoder = RowEncoder(
+      reader: nodes.reader(of: 0), columns: [CSVStore.column(model.entities[0].slots[slot])],
+      references: nodes.references, dialect: .comma, style: SheetStyle())
+    let writer = ByteWriter()
+    try encoder.write(to: writer)
+    func cell(_ row: Int) -> String { row == 7 ? "7" : "s:" + texts[row].replacing(" ", with: "%20") }
+    let right = (0..<40).map { "\(cell($0)),\($0 % 5 > 0 ? cell($0 * 17 % 40) : "")\n" }.joined()
+    #expect(writer.takeBytes() == Array(right.utf8))
+  }
 }

@@ -62,6 +62,9 @@ public struct NodeReferences: Sendable {
     return _overrideLifetime(Span(_unsafeElements: texts.pointee.bytes(node.row)), borrowing: self)
   }
 
+  /// Whether any node has a string reference. A format that writes many asks for ``text(of:)`` first then.
+  public var hasTexts: Bool { content.rows.contains { $0.texts != nil } }
+
   /// Whether the string references take more memory than a processor's caches usually hold, a few megabytes. Those of
   /// other rows are worth reading ahead then, see ``prefetchPlace(of:)``; otherwise that takes longer than it gains.
   public var exceedCaches: Bool {

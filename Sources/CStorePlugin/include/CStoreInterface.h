@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "5ef8ce1dd9bde3d83d718ca9abe8a7e629796d02a162370554d0d141a3c74156"
+#define ASP_INTERFACE "8d128a8371fc0de16ce6aa33cd3baa79ffb71a713fd29b2233fe9eff32fccd9f"

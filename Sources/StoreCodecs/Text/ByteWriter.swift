@@ -79,13 +79,12 @@ public final class ByteWriter {
 
   /// Appends the UTF-8 of a literal.
   @inlinable public func append(_ text: StaticString) {
-    UnsafeMutableRawPointer(room(text.utf8CodeUnitCount)).copyMemory(
-      from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
-    advance(text.utf8CodeUnitCount)
+    text.withUTF8Buffer { append(UnsafeRawBufferPointer($0)) }
   }
 
   /// Appends the UTF-8 of a string.
-  public func append(_ text: String) {
+  // A literal is appended without making a string of it.
+  @_disfavoredOverload public func append(_ text: String) {
     var text = text
     text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
   }
