@@ -50,11 +50,13 @@ int csf_waiting(int end) {
 /* Closes what the program has open from a descriptor on: not all of it is closed at exec. Foundation's own socket, for one, which tells that a process has
    ended once all who have it have closed it: a worker, which lives as long as the program, would have the program wait for it, and so for itself. */
 static void close_from(posix_spawn_file_actions_t *actions, int first) {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 34)
   posix_spawn_file_actions_addclosefrom_np(actions, first);
-#else
-  for (int descriptor = first; descriptor < 1024; descriptor++) posix_spawn_file_actions_addclose(actions, descriptor);
+  return;
 #endif
+#endif
+  for (int descriptor = first; descriptor < 1024; descriptor++) posix_spawn_file_actions_addclose(actions, descriptor);
 }
 
 pid_t csf_spawn(const char *path, char *const *arguments, char *const *environment, int control) {

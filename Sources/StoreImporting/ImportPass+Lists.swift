@@ -17,11 +17,12 @@ extension ImportPass {
       }
     }
     var result: [ReferenceObject] = []
+    var known: Set<ReferenceObject> = []
     for part in parts {
       var list = ImportRecord()
       list.decoded = Array(part.text.utf8)
       list.fields = [ImportField(kind: part.kind, isDecoded: true, start: 0, end: list.decoded.count)]
-      if let key = try key(list, [0], root, bytes), !result.contains(key) { result.append(key) }
+      if let key = try key(list, [0], root, bytes), known.insert(key).inserted { result.append(key) }
     }
     return result
   }

@@ -170,8 +170,12 @@ struct JSONRecordReader: RecordReader {
     }
   }
 
+  /// The greatest number of dots in the name of a column that is looked for in others: each makes a name to look for.
+  private static let greatestDepth = 64
+
   private mutating func findInnerColumns() {
-    for (index, name) in columns.enumerated() {
+    for (index, name) in columns.enumerated()
+    where name.utf8.count(where: { $0 == UInt8(ascii: ".") }) <= Self.greatestDepth {
       var outer = name[...]
       while let dot = outer.lastIndex(of: ".") {
         outer = outer[..<dot]

@@ -214,7 +214,8 @@ struct TablePlan {
     } else if let attribute = slot.attribute {
       let isDerived = attribute.derivationExpression != nil
       column.isMandatory = !slot.isOptional && !isDerived
-      if let value = attribute.defaultValue {
+      // What is derived is calculated, also where a record lacks it.
+      if let value = attribute.defaultValue, !isDerived {
         column.defaultValue = defaults.count
         defaults.append((slot.index, value))
       }

@@ -128,4 +128,29 @@ import Testing
     #expect(nodes.count("Skill") == 4)
     #expect(try nodes.references("Skill", 2, "emps") == [1])
   }
+
+  @Test("a derived attribute that a record lacks is calculated, whatever its default value", arguments: [false, true])
+  func derived(hasDefault: Bool) throws {
+    let low = AttributeDescription(
+      name: "low", type: .string, defaultValue: hasDefault ? .string("zz") : nil,
+      derivationExpression: "lowercase:(name)")
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Author", properties: [.attribute("name", .string), .attribute(low)])
+      ]))
+    let records =
+      #"[{"id": 1, "name": "Ann", "low": "ann"}, {"id": 2, "name": "BOB"}, {"id": 3, "name": "C", "low": null}]"#
+    let nodes = Self.checked(try importer.read([Self.json("Author", records)]).nodes)
+    #expect(try (1...3).map { try nodes.value("Author", $0, "low") } == [.string("ann"), .string("bob"), .string("c")])
+  }
+
+  @Test("names of members with thousands of dots are read in time that grows with their length")
+  func dots() throws {
+    let name = String(repeating: "a.", count: 400_000)
+    var importer = try StaffSample.importer()
+    importer.existing = nil
+    let nodes = try importer.read([Self.json("Emp", "{\"id\": 1, \"name\": \"a\", \"\(name)\": 1}")]).nodes
+    #expect(try nodes.value("Emp", 1, "name") == .string("a"))
+  }
 }

@@ -71,6 +71,21 @@ import Testing
     try Self.expect(result.nodes, search: takesFirst ? "ada" : "eve", total: takesFirst ? 101 : 102, changed: 20)
   }
 
+  @Test(
+    "the newer object wins in all properties, also in those after the one that says which is newer",
+    arguments: [false, true])
+  func newest(isFirst: Bool) throws {
+    let (old, new) = (
+      try Self.people("Ada", salary: 100, bonus: 1, changed: 10),
+      try Self.people("Eve", salary: 90, bonus: 2, changed: 20)
+    )
+    var merge = StoreMerge()
+    merge.conflictRule = .newest("bonus")
+    let result = try merge.merge(isFirst ? [new, old] : [old, new])
+    #expect(result.settled.count == 3)
+    try Self.expect(result.nodes, search: "eve", total: 92, changed: 20)
+  }
+
   @Test("what nobody changed stays as it is, although it is not what the derivation gives")
   func untouched() throws {
     let base = try Self.people("Ada", salary: 1, bonus: 1, changed: 10, search: "other")

@@ -52,7 +52,9 @@ struct GraphUnion {
       }
     }
     var ends = OneToOneEnds()
-    for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, names, &ends) }
+    // Which object is newer is asked of the graph as it was: the property that says it may be taken from the other one.
+    let before = nodes
+    for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, before, names, &ends) }
     if case .refuse = decision.rule { return }
     guard decision.open.isEmpty else { return }
     let added = Set(pairs.filter(\.isNew).map(\.new))
@@ -63,7 +65,7 @@ struct GraphUnion {
 
   private mutating func merge(
     _ node: NodeHandle, of graph: NodeTable, into target: NodeHandle, isNew: Bool,
-    _ names: ObjectNames, _ ends: inout OneToOneEnds
+    _ before: NodeTable, _ names: ObjectNames, _ ends: inout OneToOneEnds
   ) throws {
     for slot in nodes.model.entity(at: target.entity).slots {
       guard let other = graph.model.entity(at: node.entity).slot(named: slot.name) else { continue }
@@ -90,7 +92,7 @@ struct GraphUnion {
         object: nodes.objectReference(of: target), property: slot.name, first: old.shownText,
         second: value.shownText)
       ends.decide(target, slot)
-      if decision.takesSecond(conflict, (nodes, target), (graph, node)) {
+      if decision.takesSecond(conflict, (before, target), (graph, node)) {
         try nodes.set(value, slot: slot.index, of: target)
       }
     }
