@@ -31,7 +31,7 @@ final class ExistingObjectTable {
     case failed(PersistentStoreError)
   }
 
-  /// Several objects, or two records, have the value that objects are found by; or there is no number for a new object.
+  /// Several objects or two records have the same key, or all numbers for new objects are used.
   struct Mismatch {
     var property: String
     var value: String?

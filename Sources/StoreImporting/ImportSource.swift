@@ -38,7 +38,7 @@ public struct ImportSource: Sendable {
     return String(last[..<dot])
   }
 
-  /// Whether a file of that name is JSON with one object on each line, which is empty if there is no object.
+  /// Whether a file of that name contains one JSON object per line. Such a file is empty if it does not contain any.
   package static func holdsJSONLines(_ fileName: String) -> Bool {
     [".ndjson", ".jsonl"].contains { fileName.lowercased().hasSuffix($0) }
   }

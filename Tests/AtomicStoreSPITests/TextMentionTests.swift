@@ -52,7 +52,7 @@ import Testing
       #expect(isNew)
     }
     let areUnique = whole.resolve(jobs: 1 + seed % 3)
-    #expect(areUnique)
+    #expect(areUnique == true)
     #expect(all.indices.allSatisfy { whole.node(of: $0) == nodes[all[$0]] })
   }
 
@@ -68,11 +68,11 @@ import Testing
     let isOther = mentions.define(1, as: NodeHandle(entity: 0, row: 1))
     #expect(isNew && !isNewAgain && isOther)
     let areUnique = mentions.resolve(jobs: 2)
-    #expect(!areUnique)
+    #expect(areUnique == false)
     mentions.removeNodes()
     _ = mentions.define(0, as: first)
     let areUniqueNow = mentions.resolve(jobs: 2)
-    #expect(areUniqueNow && (0..<3).allSatisfy { mentions.node(of: $0) == first })
+    #expect(areUniqueNow == true && (0..<3).allSatisfy { mentions.node(of: $0) == first })
   }
 
   @Test("long texts are equal only if their bytes are, whatever their hashes are")
@@ -82,7 +82,7 @@ import Testing
     for text in texts { _ = Self.add(text, &mentions) }
     for row in 0..<250 { _ = mentions.define(row, as: NodeHandle(entity: 0, row: row)) }
     let areUnique = mentions.resolve(jobs: 1)
-    #expect(areUnique && (250..<500).allSatisfy { mentions.node(of: $0)?.row == $0 - 250 })
+    #expect(areUnique == true && (250..<500).allSatisfy { mentions.node(of: $0)?.row == $0 - 250 })
   }
 
   @Test("nothing is found where no node is noted")
@@ -91,7 +91,7 @@ import Testing
     let isEmpty = mentions.resolve(jobs: 1)
     _ = Self.add("a", &mentions)
     let isResolved = mentions.resolve(jobs: 1)
-    #expect(isEmpty && isResolved && mentions.node(of: 0) == nil)
+    #expect(isEmpty == true && isResolved == true && mentions.node(of: 0) == nil)
     var other = TextMentions()
     let isAppended = mentions.append(&other)
     #expect(isAppended)

@@ -22,7 +22,7 @@ import Testing
     importer.model = try LibrarySample.model()
     importer.keyColumns = ["Book": ["isbn"]]
     importer.relationshipColumns = []
-    // The model requires a title of each book, and there is no book.
+    // The model requires a title, but the table does not contain a book that could lack it.
     #expect(try importer.read([LibrarySample.source(text, name, entity: "Book")]).nodes.count == 0)
     importer.model = nil
     importer.keyColumns = [:]

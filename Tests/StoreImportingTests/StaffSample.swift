@@ -37,7 +37,7 @@ enum StaffSample {
   }
 
   /// An importer that updates a store by key: departments 1 (employees 2, 1) and 2 (3), badges 1 to 3 of the employees
-  /// of the same number and 4 of nobody, buddies 1 and 2, and skills 1 (employees 1, 2) and 2 (2).
+  /// with the same number, badge 4 without an employee, buddies 1 and 2, and skills 1 (employees 1, 2) and 2 (2).
   static func importer(required: Set<String> = []) throws -> StoreImporter {
     var importer = StoreImporter()
     importer.model = try model()

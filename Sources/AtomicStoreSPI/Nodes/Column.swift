@@ -24,10 +24,12 @@ final class Column: @unchecked Sendable {
   private static let withoutRows = CellLayout.allCases.map { Column($0) }
   /// A shared column without rows. It is never written to, since it always has more than one owner.
   static func none(_ layout: CellLayout) -> Column { withoutRows[Int(layout.rawValue)] }
-  /// Creates a column of cells of fixed width that stay where they are, all of them values.
-  convenience init(_ layout: CellLayout, cells: Range<Int>, of bytes: StoreBytes) {
+  /// Creates a column of cells of fixed width that stay where they are, all of them values. Nil if the system does not
+  /// have enough memory.
+  convenience init?(_ layout: CellLayout, cells: Range<Int>, of bytes: StoreBytes) {
     self.init(layout)
-    header.pointee.borrow(cells: bytes.memory + cells.lowerBound, rows: cells.count / layout.width)
+    let start = bytes.memory + cells.lowerBound
+    guard header.pointee.borrow(cells: start, rows: cells.count / layout.width) else { return nil }
     lender = bytes
   }
   /// Lets the bytes of all values stay where they are.

@@ -115,16 +115,18 @@ struct ColumnHeader {
     wasted += other.pointee.wasted
   }
 
-  /// Takes cells of fixed width from elsewhere, all of which have a value.
-  mutating func borrow(cells other: UnsafeRawPointer, rows: Int) {
+  /// Takes cells of fixed width from elsewhere, all of which have a value. False, with nothing changed, if the system
+  /// does not have enough memory.
+  mutating func borrow(cells other: UnsafeRawPointer, rows: Int) -> Bool {
+    let words = (rows + 63) / 64
+    guard let memory = Self.resized(presence, words * 8) else { return false }
     if !borrowsCells { Self.free(cells) }
     cells = UnsafeMutableRawPointer(mutating: other)
     borrowsCells = true
-    let words = (rows + 63) / 64
-    guard let memory = Self.resized(presence, words * 8) else { PagedMemory.endProgram(words * 8) }
     presence = memory.bindMemory(to: UInt64.self, capacity: words)
     capacity = rows
     setPresence(nil, rows)
+    return true
   }
 
   /// Takes the bytes of values from elsewhere.

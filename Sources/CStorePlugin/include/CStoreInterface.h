@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8d128a8371fc0de16ce6aa33cd3baa79ffb71a713fd29b2233fe9eff32fccd9f"
+#define ASP_INTERFACE "acc823751b26653c7ca399426fa16d8d4a5a2a2e3b767e50c226ac7d949a1415"

@@ -22,11 +22,12 @@ package enum PagedMemory {
   /// As ``resized(_:to:)`` for code that cannot throw.
   ///
   /// Ends the program if there is not enough memory, as Swift's own allocation does: the contents would be lost
-  /// otherwise. No size in a file leads here: the bytes of files, the columns of a load and the texts of references are
-  /// allocated by ``resized(_:to:)``, and a load without memory for them throws. What is left are copies of arrays that
-  /// are in memory already, edits of objects, and two things of a load: the columns that parts are joined to, and the
-  /// tables that find references. For each of the two it asks ``hasRoom(for:)`` for all of it before the first block,
-  /// and if there is none, loads on one thread, or throws.
+  /// otherwise. A load does not come here with a size from a file: its bytes, columns, references and what finds them
+  /// are allocated by ``resized(_:to:)``, and a load without memory for them throws. What is left are:
+  /// - blocks of sixteen bytes,
+  /// - copies of Swift arrays and of columns that are in memory already (`StoreBytes.init(_:)`, tables that are edited,
+  ///   put in order or saved), of the same size or half as much again, where Swift would end the program, too,
+  /// - edits of objects, whose values are in memory.
   package static func required(_ block: UnsafeMutableRawPointer?, to bytes: Int) -> UnsafeMutableRawPointer {
     guard let memory = resized(block, to: bytes) else { endProgram(bytes) }
     return memory

@@ -53,8 +53,10 @@ struct ColumnJoin: @unchecked Sendable {
   }
 
   /// Copies or moves all pieces, and releases the memory of each as soon as that is done.
-  func run() {
-    target.pointee.grow(to: total, willSetCells: isComplete)
+  ///
+  /// - Returns: False if the system does not have enough memory. The target then has some of the rows, or none.
+  func run() -> Bool {
+    guard target.pointee.tryToGrow(to: total, willSetCells: isComplete) else { return false }
     if let adopted, !numbers[adopted.part].isSame { renumber(adopted) }
     let layout = target.pointee.layout
     let units = pieces.reduce(target.pointee.heapCount) { $0 + $1.header.pointee.heapCount }
@@ -62,7 +64,11 @@ struct ColumnJoin: @unchecked Sendable {
     let spare =
       pieces.contains { $0.header.pointee.heapCount * layout.heapUnit >= PagedMemory.leastMoved }
       ? PagedMemory.spare / layout.heapUnit : 0
-    if layout.hasHeap, units + spare > target.pointee.heapCapacity { target.pointee.reallocateHeap(units + spare) }
+    if layout.hasHeap, units + spare > target.pointee.heapCapacity,
+      !target.pointee.tryToReallocateHeap(units + spare)
+    {
+      return false
+    }
     for piece in pieces {
       switch target.pointee.layout {
       case .bytes, .toMany: appendHeap(piece)
@@ -72,7 +78,9 @@ struct ColumnJoin: @unchecked Sendable {
       piece.header.pointee.deallocate()
       piece.header.initialize(to: ColumnHeader(layout))
     }
-    if spare > 0 { target.pointee.reallocateHeap(units) }
+    // Without memory for a smaller block, the spare room stays.
+    if spare > 0 { _ = target.pointee.tryToReallocateHeap(units) }
+    return true
   }
 
   /// Whether each row after those that the target has room for is in one of the pieces.

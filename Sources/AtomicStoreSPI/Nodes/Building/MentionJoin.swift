@@ -37,12 +37,16 @@ final class MentionJoin: @unchecked Sendable {
   /// The table of a part with that many mentions fits in the second-level cache.
   private static let partCount = 1 << 14
 
+  /// Nil if the system does not have enough memory.
+  ///
   /// - Parameters:
   ///   - nodes: By mention: the node that has the text as its reference, or null for a mention in a relationship.
-  init(
+  init?(
     _ keys: UnsafePointer<MentionKey>, long: UnsafeRawPointer, nodes: UnsafeMutablePointer<UInt64>, count: Int,
     jobs: Int
   ) {
+    guard let room = PagedMemory.resized(nil, to: max(count, 1) * MemoryLayout<Entry>.stride) else { return nil }
+    entries = room
     self.keys = keys
     self.long = long
     self.nodes = nodes
@@ -55,8 +59,6 @@ final class MentionJoin: @unchecked Sendable {
     places.initialize(repeating: 0, count: pieces << bits)
     starts = .allocate(capacity: 1 << bits + 1)
     starts.initialize(repeating: 0, count: 1 << bits + 1)
-    let room = max(count, 1) * MemoryLayout<Entry>.stride
-    entries = PagedMemory.required(nil, to: room)
   }
 
   deinit {

@@ -39,7 +39,9 @@ extension NodeTableBuilder {
     }
     try checkRows(entity, rows: rows, adding: rows)
     try take((rows + 63) / 64 * 8)
-    let column = Column(.integer64, cells: references, of: bytes)
+    guard let column = Column(.integer64, cells: references, of: bytes) else {
+      throw Self.outOfMemory("\(rows) references", at: StoreLocation(file: members[entity] ?? file))
+    }
     tables[entity].referenceNumbers = column
     building[entity].headers[building[entity].slotCount] = column.header
     building[entity].capacity = rows
@@ -81,7 +83,10 @@ extension NodeTableBuilder {
     guard rows > 0, Self.canStay(cells, of: bytes, width: layout.width) else {
       return try fillFixed(entity: entity, slot: slot, cells: span, presence: presence)
     }
-    let column = Column(layout, cells: cells, of: bytes)
+    guard let column = Column(layout, cells: cells, of: bytes) else {
+      throw Self.outOfMemory(
+        "a column of \(rows) rows", at: StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+    }
     column.header.pointee.setPresence(presence, rows)
     guard presence == nil || column.header.pointee.hasZeroNulls(rows) else {
       return try fillFixed(entity: entity, slot: slot, cells: span, presence: presence)

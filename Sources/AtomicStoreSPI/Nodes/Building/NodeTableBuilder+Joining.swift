@@ -33,11 +33,20 @@ extension NodeTableBuilder {
     }
     for part in parts { absent.formUnion(part.nodes.absent) }
     let all = joins
-    ParallelWork.forEach(all.count, jobs: jobs) { all[$0].run() }
+    let areJoined = ParallelWork.allSatisfy(all.count, jobs: jobs) { all[$0].run() }
     for join in all { room -= join.growth }
+    if !areJoined { noteLackOfRows() }
     state.pointee.entity = -1
     state.pointee.row = -1
     return true
+  }
+
+  /// Without memory for a column of the whole, the parts cannot be loaded again: some of their columns were moved. The
+  /// load fails at the next column that grows, or in ``finish()``: each row after these grows them first.
+  private func noteLackOfRows() {
+    isOutOfMemory = true
+    room = -1
+    for index in tables.indices { building[index].capacity = 0 }
   }
 
   // MARK: Limits

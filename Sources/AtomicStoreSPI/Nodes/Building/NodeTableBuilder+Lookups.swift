@@ -93,6 +93,8 @@ extension NodeTableBuilder {
     }
     try requireMemory(mentions.count * MentionJoin.bytesPerMention, at: StoreLocation(file: file))
     mentions.removeNodes()
+    // Another thread may have taken the memory since.
+    guard mentions.reserveNodes() else { throw Self.outOfMemory("references", at: StoreLocation(file: file)) }
     for index in members {
       let textRows = textRows[index]
       for (place, entry) in textRows.enumerated() {
@@ -103,7 +105,10 @@ extension NodeTableBuilder {
         guard mentions.define(Int(entry.number), as: node) else { return false }
       }
     }
-    return mentions.resolve(jobs: jobs)
+    guard let areUnique = mentions.resolve(jobs: jobs) else {
+      throw Self.outOfMemory("references", at: StoreLocation(file: file))
+    }
+    return areUnique
   }
 
   /// Leaves out an object whose reference another one has, if damaged objects are left out.

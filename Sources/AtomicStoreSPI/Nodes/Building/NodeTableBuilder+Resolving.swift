@@ -5,7 +5,7 @@ extension NodeTableBuilder {
   /// - Throws: `.duplicateReference`, or `.danglingReference` with the row and property.
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)
-    if isOutOfMemory { throw Self.outOfMemory("references", at: StoreLocation(file: file)) }
+    if isOutOfMemory { throw Self.outOfMemory("objects and references", at: StoreLocation(file: file)) }
     if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
     for index in tables.indices {
       try seal(index)

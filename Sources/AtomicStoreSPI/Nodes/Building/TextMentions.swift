@@ -67,7 +67,8 @@ package struct TextMentions: @unchecked Sendable {
   /// A mention as a string.
   package subscript(mention: Int) -> String { withBytes(of: mention) { String(decoding: $0, as: UTF8.self) } }
 
-  /// Notes which node has a mention as its reference. False if another one has this mention.
+  /// Notes which node has a mention as its reference. False if another one has this mention, or without memory for
+  /// nodes (``reserveNodes()``).
   package func define(_ mention: Int, as node: NodeHandle) -> Bool {
     header?.pointee.define(mention, node.bits) ?? false
   }
@@ -77,8 +78,12 @@ package struct TextMentions: @unchecked Sendable {
 
   /// Finds the node of each mention whose text a node has as its reference.
   ///
-  /// - Returns: False if two nodes have equal texts. What is found is then incomplete.
-  package func resolve(jobs: Int) -> Bool { header?.pointee.resolve(jobs: jobs) ?? true }
+  /// - Returns: False if two nodes have equal texts. What is found is then incomplete. Nil if the system does not have
+  ///   enough memory.
+  package func resolve(jobs: Int) -> Bool? { header.map { $0.pointee.resolve(jobs: jobs) } ?? true }
+
+  /// Reserves memory for the nodes of all mentions. False if the system does not have enough.
+  package func reserveNodes() -> Bool { header?.pointee.reserveNodes() ?? true }
 
   /// The node that was found for a mention; nil if there is none, or nothing was resolved.
   @inline(__always) package func node(of mention: Int) -> NodeHandle? {
@@ -185,17 +190,18 @@ extension MentionMemory.Header {
   }
 
   mutating func define(_ mention: Int, _ node: UInt64) -> Bool {
-    let nodes = nodes ?? makeNodes()
-    guard nodes[mention] == NodeHandle.nullBits else { return false }
+    guard reserveNodes(), let nodes, nodes[mention] == NodeHandle.nullBits else { return false }
     nodes[mention] = node
     return true
   }
 
-  private mutating func makeNodes() -> UnsafeMutablePointer<UInt64> {
-    let made = Self.resized(nil, max(count, 1) * 8).assumingMemoryBound(to: UInt64.self)
+  mutating func reserveNodes() -> Bool {
+    if nodes != nil { return true }
+    guard let memory = PagedMemory.resized(nil, to: max(count, 1) * 8) else { return false }
+    let made = memory.assumingMemoryBound(to: UInt64.self)
     made.initialize(repeating: NodeHandle.nullBits, count: count)
     nodes = made
-    return made
+    return true
   }
 
   mutating func removeNodes() {
@@ -203,9 +209,9 @@ extension MentionMemory.Header {
     nodes = nil
   }
 
-  func resolve(jobs: Int) -> Bool {
+  func resolve(jobs: Int) -> Bool? {
     // Without nodes, nothing can be found.
     guard let nodes else { return true }
-    return MentionJoin(keys, long: long, nodes: nodes, count: count, jobs: jobs).run(jobs: jobs)
+    return MentionJoin(keys, long: long, nodes: nodes, count: count, jobs: jobs)?.run(jobs: jobs)
   }
 }
