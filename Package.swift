@@ -67,7 +67,7 @@ let package = Package(
     .trait(
       name: "Command",
       description:
-        "The command atomicstore, which parses its arguments with swift-argument-parser and serves with FlyingFox."
+        "The command atomicstore, which parses its arguments with swift-argument-parser and serves over FlyingFox's sockets."
     ),
     // Formats that need a library of the system: without the trait, neither is linked.
     .trait(name: "SQLite", description: "The stores CoreDataSQLite and SQLiteGraph, which need libsqlite3."),
@@ -302,7 +302,6 @@ let package = Package(
       name: "AtomicStoreBrowseCommand",
       dependencies: [
         "AtomicStoreCommand", "CommandSupport", "StoreBrowsing", "StoreReports", "StoreJSON", "AtomicStoreSPI",
-        .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Command"])),
         .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["Command"])), argumentParser,
       ],
       swiftSettings: strict),

@@ -1,6 +1,6 @@
-import FlyingFox
 import FlyingSocks
 import FoundationEssentials
+import Glibc
 import StoreBrowsing
 import StoreJSON
 
@@ -20,90 +20,120 @@ struct BrowseServer: Sendable {
     }.joined()
   }
 
+  /// Seconds that a client may take to send a request, the store to answer it, and the client to receive the answer.
+  private static let patience = Duration.seconds(60)
+
   /// Serves until the task is cancelled.
   ///
   /// - Parameters:
   ///   - port: The port on 127.0.0.1; 0 for one that is free.
   ///   - ready: Called with the address of the page when it can be asked for.
   func run(port: UInt16, ready: @escaping @Sendable (String) throws -> Void) async throws {
-    var known: UInt16?
-    while true {
-      do {
-        try await serve(known ?? port) { actual in
-          guard known == nil else { return }
-          try ready("http://127.0.0.1:\(actual)/\(token)/")
-          known = actual
+    let pool = SocketPool.make()
+    try await pool.prepare()
+    let socket = try Socket(domain: AF_INET)
+    try socket.setValue(true, for: .localAddressReuse)
+    try socket.bind(to: .inet(ip4: "127.0.0.1", port: port))
+    try socket.listen()
+    guard case .ip4(_, port: let actual) = try socket.sockname() else { return }
+    let listener = try AsyncSocket(socket: socket, pool: pool)
+    try await withThrowingDiscardingTaskGroup { group in
+      group.addTask { try await pool.run() }
+      try ready("http://127.0.0.1:\(actual)/\(token)/")
+      while !Task.isCancelled {
+        do {
+          let connection = try await listener.accept()
+          group.addTask { await serve(connection, port: actual) }
+        } catch {
+          // As with too many connections at once: it continues when some have ended.
+          try await Task.sleep(for: .milliseconds(200))
         }
-      } catch {
-        // Later on, the server ends where it cannot accept a connection, as with too many at once: it begins again.
-        guard known != nil, !Task.isCancelled else { throw error }
-      }
-      try await Task.sleep(for: .milliseconds(200))
-    }
-  }
-
-  /// Serves until a connection cannot be accepted.
-  private func serve(_ port: UInt16, _ isListening: (UInt16) throws -> Void) async throws {
-    let server = HTTPServer(
-      address: try .inet(ip4: "127.0.0.1", port: port), timeout: 60, logger: .disabled,
-      handler: Handler(server: self))
-    try await withThrowingTaskGroup(of: UInt16?.self) { group in
-      group.addTask {
-        try await server.run()
-        return nil
-      }
-      group.addTask {
-        try await server.waitUntilListening()
-        guard case .ip4(_, port: let actual)? = await server.listeningAddress else { return nil }
-        return actual
-      }
-      for try await actual in group {
-        if let actual { try isListening(actual) }
       }
     }
   }
 
-  private struct Handler: HTTPHandler {
-    let server: BrowseServer
-    func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse { await server.answer(request) }
-  }
-
-  /// What is sent with every answer: nothing may be kept, embedded in another page, or taken for something else.
-  private static let headers: HTTPHeaders = [
-    HTTPHeader("Cache-Control"): "no-store", HTTPHeader("X-Content-Type-Options"): "nosniff",
-    HTTPHeader("X-Frame-Options"): "DENY", HTTPHeader("Referrer-Policy"): "no-referrer",
-    HTTPHeader("Cross-Origin-Resource-Policy"): "same-origin", HTTPHeader("Cross-Origin-Opener-Policy"): "same-origin",
-  ]
-
-  func answer(_ request: HTTPRequest) async -> HTTPResponse {
-    guard request.method == .GET else { return Self.refusal(.methodNotAllowed, "only GET is answered") }
-    guard Self.isFromHere(request) else { return Self.refusal(.forbidden, "the request comes from another origin") }
-    let parts = request.target.path().split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 3, parts[0].isEmpty, Self.isEqual(String(parts[1]), token) else {
-      return Self.refusal(.notFound, "there is nothing at this address; atomicstore browse prints the right one")
-    }
-    guard !parts[2].isEmpty else {
-      return Self.response(.ok, "text/html; charset=utf-8", browser.page)
-    }
-    do throws(BrowserQuestion.Problem) {
-      let values = try BrowserQuestion.values(inQuery: request.target.query())
-      let question = try BrowserQuestion(String(parts[2]), values)
-      return Self.response(.ok, "application/json", try await browser.answer(question).line)
+  /// Answers one request; each has a connection of its own, since a page asks a few questions in a minute.
+  private func serve(_ connection: AsyncSocket, port: UInt16) async {
+    defer { try? connection.close() }
+    do {
+      var refused = false
+      let answer: BrowseAnswer
+      do {
+        let head = try await Self.within(Self.patience) { try await Self.head(connection) }
+        guard let head else { return }
+        answer = try await Self.within(Self.patience) { await self.answer(head, port: port) }
+      } catch let refusal as RequestHead.Refusal {
+        answer = BrowseAnswer(refusal)
+        refused = true
+      }
+      try await Self.within(Self.patience) { try await connection.write(answer.bytes) }
+      if refused { try await Self.within(.seconds(5)) { try await Self.drain(connection) } }
     } catch {
-      return Self.problem(error.text)
+      // The client is gone, or too slow.
+    }
+  }
+
+  /// Receives a request up to the end of its head; nil if the client closes the connection before.
+  private static func head(_ connection: AsyncSocket) async throws -> RequestHead? {
+    var buffer = RequestBuffer()
+    while true {
+      if let head = try buffer.append(try await connection.read(atMost: 4096)) { return head }
+    }
+  }
+
+  /// Discards what the client is still sending, up to 8 MB: if the connection were closed at once, the client would see
+  /// an error instead of the refusal.
+  private static func drain(_ connection: AsyncSocket) async throws {
+    shutdown(connection.socket.file.rawValue, Int32(SHUT_WR))
+    for _ in 0..<2048 { _ = try await connection.read(atMost: 4096) }
+  }
+
+  /// Runs an operation that is cancelled when the time is over.
+  private static func within<Result: Sendable>(
+    _ time: Duration, _ operation: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result {
+    try await withThrowingTaskGroup { group in
+      group.addTask { try await operation() }
+      group.addTask {
+        try await Task.sleep(for: time)
+        throw CancellationError()
+      }
+      defer { group.cancelAll() }
+      guard let result = try await group.next() else { throw CancellationError() }
+      return result
+    }
+  }
+
+  /// The answer to a request, whose head alone is known.
+  ///
+  /// - Parameter port: The server's own.
+  func answer(_ request: RequestHead, port: UInt16) async -> BrowseAnswer {
+    guard request.method == "GET" else { return BrowseAnswer(405, "only GET is answered") }
+    guard Self.isFromHere(request, port: port) else {
+      return BrowseAnswer(403, "the request comes from another origin")
+    }
+    let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[0].isEmpty, Self.isEqual(String(parts[1]), token) else {
+      return BrowseAnswer(404, "there is nothing at this address; atomicstore browse prints the right one")
+    }
+    guard !parts[2].isEmpty else { return BrowseAnswer(200, "text/html; charset=utf-8", body: browser.page) }
+    do throws(BrowserQuestion.Problem) {
+      let values = try BrowserQuestion.values(inQuery: request.query)
+      let question = try BrowserQuestion(String(parts[2]), values)
+      return BrowseAnswer(200, "application/json", body: try await browser.answer(question).line)
+    } catch {
+      // What is wrong with a question is shown on the page.
+      return BrowseAnswer(400, "application/json", body: JSONValue.object([("problem", .string(error.text))]).line)
     }
   }
 
   /// Whether a request names this server as browsers do that were led here by its own page or by its user: a name that
   /// another site gave this machine (DNS rebinding), and pages of other origins, do not pass.
-  static func isFromHere(_ request: HTTPRequest) -> Bool {
-    guard let host = request.headers[HTTPHeader("Host")] else { return false }
-    let parts = host.split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0] == "127.0.0.1" || parts[0] == "localhost", UInt16(parts[1]) != nil else {
-      return false
-    }
-    if let origin = request.headers[HTTPHeader("Origin")], origin != "http://\(host)" { return false }
-    switch request.headers[HTTPHeader("Sec-Fetch-Site")] {
+  static func isFromHere(_ request: RequestHead, port: UInt16) -> Bool {
+    let host = request.headers["host"]
+    guard host == "127.0.0.1:\(port)" || host == "localhost:\(port)" else { return false }
+    if let origin = request.headers["origin"], origin != "http://\(host ?? "")" { return false }
+    switch request.headers["sec-fetch-site"] {
     case nil, "same-origin", "none": return true
     default: return false
     }
@@ -114,20 +144,5 @@ struct BrowseServer: Sendable {
     let (a, b) = (Array(one.utf8), Array(other.utf8))
     guard a.count == b.count else { return false }
     return zip(a, b).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-  }
-
-  private static func response(_ status: HTTPStatusCode, _ type: String, _ text: String) -> HTTPResponse {
-    var headers = headers
-    headers[HTTPHeader("Content-Type")] = type
-    return HTTPResponse(statusCode: status, headers: headers, body: Data(text.utf8))
-  }
-
-  private static func refusal(_ status: HTTPStatusCode, _ text: String) -> HTTPResponse {
-    response(status, "text/plain; charset=utf-8", text + "\n")
-  }
-
-  /// What is wrong with a question is for the reader of the page.
-  private static func problem(_ text: String) -> HTTPResponse {
-    response(.badRequest, "application/json", JSONValue.object([("problem", .string(text))]).line)
   }
 }

@@ -26,7 +26,8 @@ struct StoreTables {
 
   // MARK: Z_PRIMARYKEY
 
-  /// - Throws: `.malformed` for a number or name that is there twice.
+  /// - Throws: `.malformed` for a number or name that occurs twice, and for a number below 1: 0 is how Z_SUPER says
+  ///   "none", so an entity with that number would be its own super-entity.
   func entityRows() throws(PersistentStoreError) -> [EntityRow] {
     let place = place("Z_PRIMARYKEY")
     let rows = try database.prepare("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY", place)
@@ -36,6 +37,10 @@ struct StoreTables {
     while try rows.step() {
       guard rows.kind(0) == .integer, let name = rows.string(1) else {
         throw PersistentStoreError(.malformed, "a row has no entity number or no name", at: place)
+      }
+      guard rows.integer(0) > 0 else {
+        throw PersistentStoreError(
+          .malformed, "the entity number of \(name) is \(rows.integer(0)); numbers start at 1", at: place)
       }
       guard numbers.insert(rows.integer(0)).inserted, names.insert(ScalarString(name)).inserted else {
         throw PersistentStoreError(

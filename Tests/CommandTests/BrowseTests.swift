@@ -52,9 +52,15 @@ private final class BrowsedStore {
 
   /// - Parameter host: The header `Host`; by default the server's own.
   func ask(_ target: String, method: String = "GET", host: String? = nil, _ headers: String...) throws -> Answer {
+    let lines =
+      ["\(method) \(target) HTTP/1.1", "Host: \(host ?? "127.0.0.1:\(port)")"] + headers + ["Connection: close"]
+    return try send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
+  }
+
+  /// A connection, on which bytes were sent.
+  func connection(sending request: [UInt8]) throws -> Int32 {
     let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     #expect(connection >= 0)
-    defer { close(connection) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -65,10 +71,14 @@ private final class BrowsedStore {
       }
     }
     #expect(isConnected)
-    let lines =
-      ["\(method) \(target) HTTP/1.1", "Host: \(host ?? "127.0.0.1:\(port)")"] + headers + ["Connection: close"]
-    let request = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
-    #expect(send(connection, request, request.count, Int32(MSG_NOSIGNAL)) == request.count)
+    #expect(Glibc.send(connection, request, request.count, Int32(MSG_NOSIGNAL)) == request.count)
+    return connection
+  }
+
+  /// The answer to bytes of any kind.
+  func send(_ request: [UInt8]) throws -> Answer {
+    let connection = try connection(sending: request)
+    defer { close(connection) }
     var data = Data()
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
@@ -167,6 +177,7 @@ private final class BrowsedStore {
     #expect(try browsed.ask(browsed.path + "../").status == 404)
     #expect(try browsed.ask(browsed.path, host: "attacker.example:\(port)").status == 403)
     #expect(try browsed.ask(browsed.path, host: "127.0.0.1.attacker.example:\(port)").status == 403)
+    #expect(try browsed.ask(browsed.path, host: "127.0.0.1:\(port ^ 1)").status == 403)
     #expect(try browsed.ask(browsed.path, "Origin: http://attacker.example").status == 403)
     #expect(try browsed.ask(browsed.path, "Sec-Fetch-Site: cross-site").status == 403)
     #expect(try browsed.ask(browsed.path, "Sec-Fetch-Site: same-site").status == 403)
@@ -180,6 +191,33 @@ private final class BrowsedStore {
       #expect(own.head.contains(header), "\(own.head)")
     }
     #expect(!own.head.contains("Access-Control-Allow"))
+  }
+
+  @Test(
+    "a request is bounded before it is read: long addresses and headers, bodies, and what is not HTTP are refused",
+    arguments: [
+      ("GET /\(String(repeating: "a", count: 8 * 1024)) HTTP/1.1\r\n\r\n", 414),
+      ("GET /\(String(repeating: "a", count: 1 << 20))", 414),
+      ("GET / HTTP/1.1\r\nX: \(String(repeating: "a", count: 1 << 20))", 431),
+      ("GET / HTTP/1.1\r\n" + String(repeating: "X: 1\r\n", count: 100_000) + "\r\n", 431),
+      ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+      ("GET http://127.0.0.1/ HTTP/1.1\r\n\r\n", 400), ("GET  / HTTP/1.1\r\n\r\n", 400), ("\r\n\r\n", 400),
+      ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 413),
+      ("GET / HTTP/1.1\r\nContent-Length: 9\r\n\r\n", 413), ("GET / HTTP/1.1\nHost: x\n\n", 403),
+    ])
+  func bounded(request: String, status: Int) throws {
+    let browsed = try BrowsedStore(Command.company)
+    #expect(try browsed.send(Array(request.utf8)).status == status)
+    #expect(try browsed.ask(browsed.path).status == 200)
+  }
+
+  @Test("requests that stop half-way keep nobody waiting")
+  func unfinished() throws {
+    let browsed = try BrowsedStore(Command.company)
+    var connections: [Int32] = []
+    defer { for connection in connections { close(connection) } }
+    for _ in 0..<100 { connections.append(try browsed.connection(sending: Array("GET /\(browsed.path)".utf8))) }
+    #expect(try browsed.ask(browsed.path).status == 200)
   }
 
   @Test("a port that is in use is an error that names address and port", arguments: [false, true])
