@@ -9,6 +9,9 @@ extension Convert {
     guard let output, let to else {
       throw CommandFailure("--files-from needs -o, the directory for the results, and --to, their type", exitCode: 64)
     }
+    guard renumberMap == nil else {
+      throw CommandFailure("--renumber-map is for one store, not for --files-from", exitCode: 64)
+    }
     guard output != "-" else {
       throw CommandFailure("the results of --files-from are written to a directory, not to -", exitCode: 64)
     }

@@ -24,6 +24,12 @@ struct Convert: ParsableCommand {
 
         atomicstore convert Company.xml Entwicklung.xml --entity Employee --where "department.name == 'Entwicklung'" --related closure
 
+      Some types need a number for each object that no other object of the store has. --renumber gives other references to
+      objects that have none, and lists them with --renumber-map. 'diff --renumber-map' compares the stores by that list.
+
+        atomicstore convert notes.sqlite notes.binary --renumber --renumber-map map.json
+        atomicstore diff notes.sqlite notes.binary --renumber-map map.json
+
       With --files-from, each store of a list is converted to the type of --to, below the directory of -o, with its path kept
       (a leading / is removed) and the extension of the type. Each is a line of JSON.
 
@@ -68,6 +74,14 @@ struct Convert: ParsableCommand {
   @Flag(name: .customLong("dry-run"), help: "Do everything except writing the result.") var dryRun = false
   @Flag(name: .customLong("allow-loss"), help: "Convert even if the target cannot store everything.")
   var allowLoss = false
+  @Flag(
+    help: "Give objects other references where two have the same number, or where a reference is not a positive number."
+  )
+  var renumber = false
+  @Option(
+    name: .customLong("renumber-map"),
+    help: "With --renumber: the file to write with the old and new references of the objects, as JSON.")
+  var renumberMap: String?
   @Flag(name: .customLong("new-uuid"), help: "Give the copy a new UUID.") var newUUID = false
   @Flag(
     help:
@@ -114,6 +128,9 @@ struct Convert: ParsableCommand {
       guard output == nil else {
         throw CommandFailure("-o is for --files-from: the second argument is the store to create", exitCode: 64)
       }
+      guard renumber || renumberMap == nil else {
+        throw CommandFailure("--renumber-map requires --renumber", exitCode: 64)
+      }
       isSound = try convert(source, to: targetPath)
     }
     if !isSound { throw ExitCode(1) }
@@ -130,6 +147,7 @@ struct Convert: ParsableCommand {
     converter.replacesTarget = force
     converter.allowsLoss = allowLoss
     converter.makesNewIdentifier = newUUID
+    converter.renumbers = renumber
     converter.isDryRun = dryRun
     converter.limitsPermissions = !defaultPermissions
     converter.subset = try subset()
@@ -150,6 +168,7 @@ struct Convert: ParsableCommand {
     let input = try Input.path(for: source)
     defer { Input.discard() }
     if target != "-", dryRun { try ResultPlace.check(target) }
+    if let renumberMap { try RenumberingFile.check(renumberMap, besides: [source, target], replaces: force) }
 
     var findings: StoreCheck.Report?
     let report: StoreConverter.Report
@@ -164,6 +183,9 @@ struct Convert: ParsableCommand {
       throw error
     }
     bar.clear()
+    if let renumberMap, let renumbering = report.renumbering, !dryRun {
+      try RenumberingFile.write(renumbering, to: renumberMap, madeOf: [source], replaces: force)
+    }
     try tell(report, findings, source, target)
     return findings?.isSound ?? true
   }
@@ -267,6 +289,7 @@ struct Convert: ParsableCommand {
         ("source", .string(Input.shown(source))), ("sourceType", .string(report.sourceType)),
         ("target", .string(Input.shown(target))),
       ]
-        + report.jsonFields + (check.map { [("check", $0.json)] } ?? []))
+        + report.jsonFields + (report.renumbering.map { [("renumbered", $0.json)] } ?? [])
+        + (check.map { [("check", $0.json)] } ?? []))
   }
 }

@@ -28,6 +28,11 @@ struct Diff: ParsableCommand {
 
         atomicstore diff old.csvstore new.csvstore --key isbn --key Author=name --ignore-uuid
 
+      --renumber-map names the list of renumbered objects that 'convert --renumber' wrote: the objects of the first store
+      are compared with those that have their new references in the second.
+
+        atomicstore diff notes.sqlite notes.binary --renumber-map map.json
+
       --patch prints what 'atomicstore patch' applies to a copy of the first store.
       """)
   @Argument(help: "One store; - for standard input, for one of the two.") var first: String
@@ -56,6 +61,10 @@ struct Diff: ParsableCommand {
     name: .customLong("key"),
     help: "Match objects by this attribute instead of the reference: PROPERTY or ENTITY=PROPERTY,… May be repeated.")
   var keys: [String] = []
+  @Option(
+    name: .customLong("renumber-map"),
+    help: "The file with the new references of the first store's objects, which 'convert --renumber-map' wrote.")
+  var renumberMap: String?
   @Flag(help: "Print a patch: JSON with the old and new values, for 'atomicstore patch'.") var patch = false
   @Flag(help: "Print how many objects of each entity differ, rather than each difference.") var summary = false
   @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
@@ -70,6 +79,7 @@ struct Diff: ParsableCommand {
       defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
       var one = StoreSnapshot(nodes: try left.nodesWithDeferredValues(), metadata: left.metadata)
       let other = StoreSnapshot(nodes: try right.nodesWithDeferredValues(), metadata: right.metadata)
+      if let renumberMap { one.nodes = try RenumberingFile.read(renumberMap).applied(to: one.nodes) }
       let asked = try request([left.model, right.model])
       var models: ModelsBeside?
       var remarks: [ModelsBeside.Remark] = []
@@ -100,7 +110,10 @@ struct Diff: ParsableCommand {
       throw CommandFailure("only one of the two can be standard input", exitCode: 64)
     }
     guard patch else { return }
-    for (isGiven, name) in [(!keys.isEmpty, "--key"), (ignoreModel, "--ignore-model"), (summary, "--summary")]
+    for (isGiven, name) in [
+      (!keys.isEmpty, "--key"), (ignoreModel, "--ignore-model"), (summary, "--summary"),
+      (renumberMap != nil, "--renumber-map"),
+    ]
     where isGiven {
       throw CommandFailure("--patch and \(name) exclude each other: a patch is by reference", exitCode: 64)
     }

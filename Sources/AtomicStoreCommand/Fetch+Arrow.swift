@@ -25,7 +25,7 @@ extension Fetch {
       }
     }
     var count = 0
-    try FileOutput.refuse(output, toReplaceModel: source.model)
+    for model in source.models { try FileOutput.refuse(output, toReplaceModel: model) }
     try FileOutput.write(to: output, madeOf: path.map { [$0] } ?? [], replaces: force) { file in
       count = try arrow.write(output.hasSuffix(".arrows") ? .stream : .file) { (bytes) throws(PersistentStoreError) in
         try file.write(bytes)

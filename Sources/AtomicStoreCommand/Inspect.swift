@@ -43,7 +43,7 @@ struct Inspect: ParsableCommand {
       if let size { text += ", " + Diagnostics.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
       text +=
-        "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
+        "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.models.isEmpty ? "the store's own" : source.models.joined(separator: ", "))\n"
       let width = nodes.model.entities.map(\.name.count).max() ?? 0
       for entity in nodes.model.entities {
         let count = nodes.count(of: entity.index)
@@ -82,7 +82,7 @@ struct Inspect: ParsableCommand {
     let name = store.utf8.allSatisfy { Self.isPlain($0) } ? store : "'" + store.replacingBytes("'", with: "'\\''") + "'"
     // What is worked out from the data of a store with hashes has a model somewhere.
     guard opened.model.description.isInferred, VersionHashes(metadata: opened.metadata.entries) != nil,
-      source.model == nil
+      source.models.isEmpty
     else { return "atomicstore dump \(name)" }
     return "atomicstore inspect \(name) --model DIRECTORY (of the application or its sources: its model is found there)"
   }

@@ -34,7 +34,7 @@ struct Report: ParsableCommand {
       defer { withExtendedLifetime(coordinator) {} }
       var report = read
       report.maximumRowCount = rows
-      try file.refuseToReplace(model: source.model)
+      for model in source.models { try file.refuseToReplace(model: model) }
       if file.output != nil || !common.json { try file.write(madeOf: [store]) { try report.write(to: $0) } }
       try tell(report)
     }

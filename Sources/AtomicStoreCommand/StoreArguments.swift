@@ -8,10 +8,11 @@ import StoreMaintenance
 /// A store to read, as specified on the command line.
 package struct SourceOptions: ParsableArguments {
   @Option(
+    name: .customLong("model"),
     help:
-      "The model: a model file of any kind, or a directory, application bundle or source tree that is searched for the model with the store's version hashes. A self-describing store needs none."
+      "The model: a model file of any kind, or a directory, application bundle or source tree that is searched for the model with the store's version hashes, or the models that have them together. A self-describing store needs none. May be repeated, for a store of several merged models."
   )
-  var model: String?
+  var models: [String] = []
   @Option(help: "The type, if it should not be detected from the content.", completion: Completions.types) var from:
     String?
   @Option(
@@ -35,7 +36,7 @@ package struct SourceOptions: ParsableArguments {
 
   /// The model that `--model` specifies; nil without the option. See ``ModelChoice``.
   func loadModel(for store: String) throws -> ManagedObjectModel? {
-    try model.map { try ModelChoice($0).model(for: store, type: from, options: options()) }
+    try ModelChoice(models)?.model(for: store, type: from, options: options())
   }
 
   /// The model for a list of stores, which is read once; nil without the option, and if it is chosen for each store.
@@ -44,7 +45,7 @@ package struct SourceOptions: ParsableArguments {
   func loadCommonModel() throws -> ManagedObjectModel? {
     _ = try options()
     if let from { _ = try InstalledFormats.registry.storeType(named: from) }
-    return try model.flatMap { try ModelChoice($0).modelForAnyStore() }
+    return try ModelChoice(models)?.modelForAnyStore()
   }
 
   /// A check as the options for reading specify it.

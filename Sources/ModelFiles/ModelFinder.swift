@@ -37,6 +37,19 @@ public struct ModelFinder: Sendable {
   public init(
     searching path: String, carried: (String) -> ModelDescription? = { _ in nil }
   ) throws(PersistentStoreError) {
+    try self.init(searching: [path], carried: carried)
+  }
+
+  /// Searches everything below several paths: see ``init(searching:carried:)``.
+  public init(
+    searching paths: [String], carried: (String) -> ModelDescription? = { _ in nil }
+  ) throws(PersistentStoreError) {
+    for path in paths { try search(path, carried) }
+  }
+
+  private mutating func search(
+    _ path: String, _ carried: (String) -> ModelDescription?
+  ) throws(PersistentStoreError) {
     var folders: [(path: String, depth: Int)] = [(path, 0)]
     var files: [String] = []
     while let (folder, depth) = folders.popLast() {
@@ -108,6 +121,34 @@ public struct ModelFinder: Sendable {
     found.first { $0.model.versionHashDifferences(from: hashes).isEmpty }
   }
 
+  /// The models whose entities together are those of a store, merged, as of a store that was opened with
+  /// `mergedModelFromBundles:`; nil if a store has an entity that no model describes with its hash.
+  ///
+  /// Only a model that has no other entities is a part of it. Of models with the same entities, the first is taken.
+  public func mergedModel(for hashes: VersionHashes) -> (model: ModelDescription, parts: [Found])? {
+    func names(_ candidate: Found) -> Set<ScalarString> {
+      Set(candidate.hashes.entries.map { ScalarString($0.entityName) })
+    }
+    var covered: Set<ScalarString> = []
+    var parts: [Found] = []
+    // The sort is stable. The largest first, so that a model is not added for entities that a later one has, too.
+    let candidates = found.filter { candidate in
+      candidate.hashes.entries.allSatisfy { hashes[$0.entityName] == $0.hash }
+    }
+    for candidate in candidates.sorted(by: { $0.hashes.entries.count > $1.hashes.entries.count })
+    where !names(candidate).isSubset(of: covered) {
+      var part = candidate
+      // What another part describes, too, with the same hash: classes and the like may differ.
+      part.description.entities.removeAll { $0.namesInHierarchy.isSubset(of: covered) }
+      covered.formUnion(names(candidate))
+      parts.append(part)
+    }
+    guard covered.count == hashes.entries.count, let merged = try? ModelDescription(merging: parts.map(\.description)),
+      let model = try? ManagedObjectModel(merged), model.versionHashDifferences(from: hashes).isEmpty
+    else { return nil }
+    return (merged, parts)
+  }
+
   /// The models closest to the version hashes of a store, those with the fewest differing entities first, with the
   /// differences.
   public func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(
@@ -121,5 +162,12 @@ public struct ModelFinder: Sendable {
     // The sort is stable: of equally near models, the first path comes first.
     near.sort { $0.differences.count < $1.differences.count }
     return Array(near.prefix(limit))
+  }
+}
+
+extension EntityDescription {
+  /// The names of the entity and all its sub-entities.
+  fileprivate var namesInHierarchy: Set<ScalarString> {
+    subentities.reduce(into: [ScalarString(name)]) { $0.formUnion($1.namesInHierarchy) }
   }
 }

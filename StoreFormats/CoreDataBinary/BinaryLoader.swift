@@ -6,18 +6,14 @@ import StoreCodecs
 struct BinaryLoader {
   private struct Plan {
     let entity: Entity
-    let attributes: [Slot]
-    let relationshipCount: Int
+    let layout: ValueLayout
   }
   private let nodes: NodeTableBuilder
-  /// Whether the model is the raw view, which knows attributes by position only and no relationships without a value.
-  private let isRaw: Bool
   /// The model that the store carries, which can name what the given one lacks.
   private let ownModel: ModelDescription?
 
-  init(_ nodes: NodeTableBuilder, isRaw: Bool, ownModel: ModelDescription?) {
+  init(_ nodes: NodeTableBuilder, ownModel: ModelDescription?) {
     self.nodes = nodes
-    self.isRaw = isRaw
     self.ownModel = ownModel
   }
 
@@ -29,14 +25,13 @@ struct BinaryLoader {
       let plan: Plan
       if let known = plans[name] { plan = known } else { plan = try makePlan(node) }
       plans[name] = plan
-      guard !isRaw else { continue }
-      let expected = plan.attributes.count + plan.relationshipCount
-      guard node.values.count == expected else {
-        throw PersistentStoreError(
-          .modelMismatch,
-          "the object has \(node.values.count) values, and \(node.entityName) has \(expected) in the model: \(plan.attributes.count) attributes and \(plan.relationshipCount) relationships\(difference(plan.entity))",
-          at: place(node))
-      }
+      guard let expected = plan.layout.count, node.values.count != expected else { continue }
+      let (attributes, relationships) = (plan.layout.slots.count, expected - plan.layout.slots.count)
+      throw PersistentStoreError(
+        .modelMismatch,
+        "the object has \(node.values.count) values, and \(node.entityName) has \(expected) in the model"
+          + (plan.layout.isCarried ? "" : ": \(attributes) attributes and \(relationships) relationships")
+          + difference(plan.entity), at: place(node))
     }
     for error in map.damage { try nodes.skipPart(because: error) }
     for node in map.nodes {
@@ -47,9 +42,17 @@ struct BinaryLoader {
   }
 
   private func load(_ node: BinaryMap.Node, _ plan: Plan) throws(PersistentStoreError) {
-    for (slot, value) in zip(plan.attributes, node.values) where !value.isNull { try set(value, slot) }
-    for value in node.values.dropFirst(plan.attributes.count) where !value.isNull {
-      throw PersistentStoreError(.malformed, "a relationship's position holds a value", at: place(node))
+    for (index, value) in node.values.enumerated() where !value.isNull {
+      if index < plan.layout.slots.count, let slot = plan.layout.slots[index] {
+        try set(value, slot)
+      } else if plan.layout.isCarried {
+        throw PersistentStoreError(
+          .modelMismatch,
+          "position \(index + 1) holds a value, but the inferred model has no attribute there: read the store with the application's model",
+          at: place(node))
+      } else {
+        throw PersistentStoreError(.malformed, "a relationship's position holds a value", at: place(node))
+      }
     }
     for (name, keys, _) in node.related { try relate(name, keys, plan.entity) }
   }
@@ -60,8 +63,7 @@ struct BinaryLoader {
         .modelMismatch, "the store holds objects of \(node.entityName), which the model does not have",
         at: StoreLocation(entity: node.entityName))
     }
-    let attributes = isRaw ? entity.slots.filter { !$0.isRelationship } : BinaryMap.attributeSlots(of: entity)
-    return Plan(entity: entity, attributes: attributes, relationshipCount: entity.slots.count(where: \.isRelationship))
+    return Plan(entity: entity, layout: try ValueLayout(of: entity))
   }
 
   /// What the store's own model has of an entity and the given one does not, and the other way round.

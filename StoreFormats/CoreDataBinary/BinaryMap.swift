@@ -75,19 +75,4 @@ struct BinaryMap {
     }
     return Node(key: key, entityName: name, values: values, related: related, object: object)
   }
-
-  /// The slots in the order of an object's values: from the root entity down, each entity's own attributes by name. One
-  /// nil for each relationship follows.
-  static func attributeSlots(of entity: Entity) -> [Slot] {
-    var chain: [Entity] = []
-    var next: Entity? = entity
-    while let current = next {
-      chain.insert(current, at: 0)
-      next = current.superentity
-    }
-    return chain.flatMap { entity in
-      entity.slots[(entity.superentity?.slots.count ?? 0)...].filter { !$0.isRelationship }
-        .sorted { ScalarString($0.name) < ScalarString($1.name) }
-    }
-  }
 }

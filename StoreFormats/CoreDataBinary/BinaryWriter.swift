@@ -8,17 +8,44 @@ struct BinaryWriter {
   private let metadata: StoreMetadata
   private let path: String
 
-  init(_ snapshot: StoreSnapshot, path: String) {
+  private let layouts: [ValueLayout]
+
+  init(_ snapshot: StoreSnapshot, path: String) throws(PersistentStoreError) {
     nodes = snapshot.nodes
     metadata = snapshot.metadata
     self.path = path
+    layouts = try Self.layouts(of: snapshot.nodes, path)
+  }
+
+  /// - Throws: `.unsupportedByFormat` for objects whose values would change their positions.
+  private static func layouts(of nodes: NodeTable, _ path: String) throws(PersistentStoreError) -> [ValueLayout] {
+    let model = nodes.model.description
+    let isOurs = model.isInferred && model.inferredFrom == StoreKeys.storeType
+    var layouts: [ValueLayout] = []
+    for entity in nodes.model.entities {
+      let layout: ValueLayout
+      do throws(PersistentStoreError) { layout = try ValueLayout(of: entity) } catch {
+        throw error.located(StoreLocation(file: path))
+      }
+      if nodes.count(of: entity.index) > 0, layout.count == nil || isOurs && !layout.isCarried {
+        throw PersistentStoreError(
+          .unsupportedByFormat,
+          "without the application's model the positions of the values are not known, because "
+            + (layout.count == nil
+              ? "objects of the entity have different numbers of values"
+              : "the inferred model does not carry them") + ": specify the model",
+          at: StoreLocation(file: path, entity: entity.name))
+      }
+      layouts.append(layout)
+    }
+    return layouts
   }
 
   func write(to file: StagedFile) throws(PersistentStoreError) {
     try checkKeys()
     try checkTypes()
     let map = try PropertyList.encodeBinary(mapArchive())
-    let info = try PropertyList.encodeBinary(try metadataArchive())
+    let info = try PropertyList.encodeBinary(try metadataArchive(of: map))
     let start = BinaryHeader.size
     let header = BinaryHeader(
       metadata: start + map.count..<start + map.count + info.count, map: start..<start + map.count,
@@ -37,13 +64,15 @@ struct BinaryWriter {
       for row in 0..<reader.count {
         let place = StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description)
         guard let key = reader.integerReference(row: row) else {
-          throw PersistentStoreError(.unsupportedByFormat, "a key of a binary store is a number", at: place)
+          throw PersistentStoreError(
+            .unsupportedByFormat, "a key of a binary store is a number: 'convert --renumber' gives objects such keys",
+            at: place)
         }
         let node = NodeHandle(entity: entity.index, row: row)
         guard let other = owners.updateValue(node, forKey: key) else { continue }
         throw PersistentStoreError(
           .unsupportedByFormat,
-          "\(nodes.objectReference(of: other)) has the same key, and the keys of a binary store are unique in all of it; a store of the type CoreDataSQLite can hold both",
+          "\(nodes.objectReference(of: other)) has the same key, and the keys of a binary store are unique in all of it: 'convert --renumber' gives objects other keys",
           at: place)
       }
     }
@@ -56,8 +85,13 @@ struct BinaryWriter {
       let reader = nodes.reader(of: entity.index)
       for slot in entity.slots where slot.attributeType == .transformable || slot.attributeType == .undefined {
         for row in 0..<reader.count where !reader.isNull(slot: slot.index, row: row) {
+          if let attribute = slot.attribute,
+            CoreDataBinaryStore.traits.keepsValue?(reader.value(slot: slot.index, row: row), attribute) == true
+          {
+            continue
+          }
           throw PersistentStoreError(
-            .unsupportedByFormat, "a binary store is not written with values of type \(slot.kindDescription)",
+            .unsupportedByFormat, "a binary store is not written with this value of type \(slot.kindDescription)",
             at: StoreLocation(
               file: path, entity: entity.name, reference: reader.reference(row: row).description, property: slot.name))
         }
@@ -72,14 +106,14 @@ struct BinaryWriter {
     var entries: [(key: Int64, value: PropertyListValue)] = []
     for entity in nodes.model.entities {
       let reader = nodes.reader(of: entity.index)
-      let attributes = BinaryMap.attributeSlots(of: entity)
+      let layout = layouts[entity.index]
       let relationships = entity.slots.filter(\.isRelationship)
       let name = archive.add(.string(entity.name))
       let names = relationships.map { archive.add(.string($0.name)) }
       for row in 0..<reader.count {
         guard let key = reader.integerReference(row: row) else { continue }
-        var values = attributes.map { value($0, reader, row, &archive) }
-        values += relationships.map { _ in archive.null }
+        var values = layout.slots.map { slot in slot.map { value($0, reader, row, &archive) } ?? archive.null }
+        while values.count < layout.count ?? 0 { values.append(archive.null) }
         var fields: PropertyListDictionary = [
           "NSPrimaryKey64": .integer(Int128(key)), "NSEntityName": name, "NSAttributeValues": archive.array(values),
         ]
@@ -131,7 +165,14 @@ struct BinaryWriter {
     case .decimal(let number): archive.decimal(number)
     case .date(let date):
       archive.object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
-    case .data(let data): slot.attributeType == .binaryData ? archive.add(.data(data)) : archive.null
+    case .data(let data):
+      if slot.attributeType == .binaryData {
+        archive.add(.data(data))
+      } else if let attribute = slot.attribute, let object = ArchivedObject(.data(data), of: attribute) {
+        archive.add(object)
+      } else {
+        archive.null
+      }
     case .uuid(let uuid):
       archive.object(
         ["NS.uuidbytes": .data(withUnsafeBytes(of: uuid.uuid) { Data($0) })], class: ["NSUUID", "NSObject"])
@@ -152,7 +193,19 @@ struct BinaryWriter {
     }
   }
 
-  private func metadataArchive() throws(PersistentStoreError) -> PropertyListValue {
+  /// The model to write; nil for one that a reader infers from the objects, so that nothing is added to a file that an
+  /// application wrote.
+  private func modelToWrite(_ map: [UInt8]) throws(PersistentStoreError) -> ModelDescription? {
+    let model = metadata.model ?? nodes.model.description
+    guard model.isInferred, model.inferredFrom == StoreKeys.storeType else { return model }
+    let bytes = try StoreSource(bytes: map, name: path).bytes()
+    let inferred = try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
+      BinaryRawView(try BinaryMap(try KeyedArchive(raw, file: path))).model()
+    }
+    return inferred == model ? nil : model
+  }
+
+  private func metadataArchive(of map: [UInt8]) throws(PersistentStoreError) -> PropertyListValue {
     var archive = ArchiveBuilder()
     var entries = metadata.entries
     for entry in entries where Self.holdsReference(entry.value) {
@@ -162,95 +215,10 @@ struct BinaryWriter {
     }
     entries["NSStoreType"] = "Binary"
     entries["NSStoreUUID"] = .string(metadata.uuid.uuidString)
-    let model = (metadata.model ?? nodes.model.description).propertyList
-    entries[StoreKeys.model] = .data(Data(try PropertyList.encodeBinary(model)))
+    if let model = try modelToWrite(map) {
+      entries[StoreKeys.model] = .data(Data(try PropertyList.encodeBinary(model.propertyList)))
+    }
     let top = archive.tree(.dictionary(entries))
     return archive.finish(["metadata": top])
-  }
-}
-
-/// Builds a keyed archive as a property list.
-struct ArchiveBuilder {
-  private var objects: [PropertyListValue] = [.string("$null")]
-  private var classes: [String: PropertyListValue] = [:]
-  private var nullObject: PropertyListValue?
-
-  /// NSNull, which is an object, unlike nil.
-  var null: PropertyListValue {
-    mutating get {
-      if let nullObject { return nullObject }
-      let made = object([:], class: ["NSNull", "NSObject"])
-      nullObject = made
-      return made
-    }
-  }
-
-  /// Adds a plain value and gives the reference to it.
-  mutating func add(_ value: PropertyListValue) -> PropertyListValue {
-    objects.append(value)
-    return .uid(UInt64(objects.count - 1))
-  }
-
-  mutating func object(_ fields: PropertyListDictionary, class names: [String]) -> PropertyListValue {
-    var fields = fields
-    let key = names.joined(separator: " ")
-    if let known = classes[key] {
-      fields["$class"] = known
-    } else {
-      let made = add(["$classname": .string(names.first ?? ""), "$classes": .array(names.map { .string($0) })])
-      classes[key] = made
-      fields["$class"] = made
-    }
-    return add(.dictionary(fields))
-  }
-
-  mutating func array(_ elements: [PropertyListValue], isMutable: Bool = false) -> PropertyListValue {
-    object(["NS.objects": .array(elements)], class: (isMutable ? ["NSMutableArray"] : []) + ["NSArray", "NSObject"])
-  }
-
-  mutating func dictionary(keys: [PropertyListValue], values: [PropertyListValue], isMutable: Bool = false)
-    -> PropertyListValue
-  {
-    object(
-      ["NS.keys": .array(keys), "NS.objects": .array(values)],
-      class: (isMutable ? ["NSMutableDictionary"] : []) + ["NSDictionary", "NSObject"])
-  }
-
-  /// A string. As a plain value one of them would be nil.
-  mutating func text(_ text: String) -> PropertyListValue {
-    text == "$null" ? object(["NS.string": .string(text)], class: ["NSString", "NSObject"]) : add(.string(text))
-  }
-
-  /// As NSDecimalNumber archives itself: words of 16 bits, the first of least weight.
-  mutating func decimal(_ number: DecimalNumber) -> PropertyListValue {
-    var words: [UInt8] = []
-    for word in 0..<8 {
-      let value = UInt16(truncatingIfNeeded: number.mantissa >> (UInt128(word) * 16))
-      words += [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
-    }
-    let length = number.isNaN ? 0 : (16 - words.reversed().prefix { $0 == 0 }.count + 1) / 2
-    return object(
-      [
-        "NS.mantissa": .data(Data(words)), "NS.mantissa.bo": 1, "NS.length": .integer(Int128(length)),
-        "NS.exponent": .integer(Int128(number.exponent)), "NS.negative": .boolean(number.isNaN || number.isNegative),
-        "NS.compact": true,
-      ], class: ["NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject"])
-  }
-
-  /// A property list, with objects for its arrays, dictionaries and dates.
-  mutating func tree(_ value: PropertyListValue) -> PropertyListValue {
-    switch value {
-    case .array(let elements): array(elements.map { tree($0) })
-    case .dictionary(let entries):
-      dictionary(keys: entries.map { text($0.key) }, values: entries.map { tree($0.value) })
-    case .date(let date):
-      object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
-    case .string(let string): text(string)
-    default: add(value)
-    }
-  }
-
-  consuming func finish(_ top: PropertyListDictionary) -> PropertyListValue {
-    ["$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": .dictionary(top), "$objects": .array(objects)]
   }
 }

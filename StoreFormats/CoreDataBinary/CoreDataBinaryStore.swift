@@ -9,13 +9,15 @@ public struct CoreDataBinaryStore: AtomicStore {
   public static let storeType = StoreKeys.storeType
   public static let traits = StoreTraits(
     summary: "Core Data's binary store (NSBinaryStoreType); what is written is not verified with Core Data",
-    fileExtensions: ["binary"], references: .integersOnly, unsupportedTypes: ["Undefined", "Transformable"])
+    fileExtensions: ["binary"], references: .integersOnly, trustedHashes: .ofInferredLayouts,
+    unsupportedTypes: ["Undefined", "Transformable"],
+    keepsValue: { value, attribute in attribute.type == .transformable && ArchivedObject(value, of: attribute) != nil })
 
   private let depth: Int
   private let skipsDamagedObjects: Bool
   private let path: String
-  /// The raw view, where it was asked for: then positions are all that is known of attributes.
-  private var rawModel: ModelDescription?
+  /// Whether the model was inferred from the store.
+  private var isInferred = false
   /// What the metadata say, for the load that follows.
   private var ownModel: ModelDescription?
 
@@ -43,13 +45,13 @@ public struct CoreDataBinaryStore: AtomicStore {
     let model = try Self.read(source) { (bytes, header) throws(PersistentStoreError) in
       BinaryRawView(try BinaryMap(try Self.archive(bytes, header.map, source), skippingDamage: skipsDamage)).model()
     }
-    rawModel = model
+    isInferred = true
     return model
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let loader = BinaryLoader(nodes, isRaw: rawModel == nodes.model.description, ownModel: ownModel)
-    if rawModel != nil {
+    let loader = BinaryLoader(nodes, ownModel: ownModel)
+    if isInferred {
       source.report(
         LoadNote(
           subject: "model",

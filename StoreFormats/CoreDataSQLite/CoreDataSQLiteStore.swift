@@ -11,7 +11,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
   public static let traits = StoreTraits(
     summary: "Core Data's SQLite store (NSSQLiteStoreType); written anew only, and not verified with Core Data",
     fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false,
-    keepsDecimals: false,
+    keepsDecimals: false, trustedHashes: .ofKnownModels,
     unsupportedTypes: ["Undefined"],
     readOptions: [
       StoreOption(

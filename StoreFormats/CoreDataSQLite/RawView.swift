@@ -51,7 +51,7 @@ struct RawView {
         .malformed, "entities are each other's super-entities",
         at: StoreLocation(file: database.file, entity: "Z_PRIMARYKEY"))
     }
-    return ModelDescription(entities: roots, isInferred: true)
+    return ModelDescription(entities: roots, isInferred: true, inferredFrom: StoreKeys.storeType)
   }
 
   private static func count(_ entity: EntityDescription) -> Int { entity.subentities.reduce(1) { $0 + count($1) } }

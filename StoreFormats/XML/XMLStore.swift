@@ -11,6 +11,7 @@ public struct XMLStore: AtomicStore {
 
   public static let traits = StoreTraits(
     summary: "Core Data's XML store, in one file", fileExtensions: ["xml", "storedata"],
+    trustedHashes: .ofInferredLayouts,
     readOptions: [
       StoreOption(
         name: parserOption,

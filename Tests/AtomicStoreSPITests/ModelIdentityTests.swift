@@ -117,6 +117,7 @@ import Testing
       [
         { $0.versionIdentifiers = [] }, { $0.entities = [] }, { $0.composites = [] }, { $0.configurations = [] },
         { $0.fetchRequestTemplates = [] }, { $0.extras = extra }, { $0.isInferred = true },
+        { $0.inferredFrom = "XML" },
       ]),
   ]
 

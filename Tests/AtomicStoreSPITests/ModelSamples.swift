@@ -60,7 +60,7 @@ func fullDescription() -> ModelDescription {
         name: "Place", attributes: [AttributeDescription(name: "x", type: .double)], extras: extras)
     ],
     configurations: [ConfigurationDescription(name: "Local", entityNames: ["Person", "Child"], extras: extras)],
-    fetchRequestTemplates: [request], extras: extras, isInferred: true)
+    fetchRequestTemplates: [request], extras: extras, isInferred: true, inferredFrom: "XML")
 }
 
 /// Person with an Integer 16 `age`, its sub-entity Employee, and Department, which know of each other.

@@ -58,6 +58,35 @@ struct ModelFinderTests {
     }
   }
 
+  @Test("models are merged whose entities together have the hashes of a store, also if they share an entity")
+  func merged() throws {
+    func entity(_ name: String, _ attributes: String = "") -> String {
+      "<entity name=\"\(name)\" \(attributes)><attribute name=\"a\" optional=\"YES\" attributeType=\"String\"/></entity>"
+    }
+    try ModelFileSupport.withFolder { folder in
+      func put(_ entities: String, _ name: String) throws {
+        try ModelFileSupport.put(Array("<model>\(entities)</model>".utf8), at: "\(folder)/\(name)")
+      }
+      try put(entity("A") + entity("B", "representedClassName=\"One\""), "1.xml")
+      try put(entity("B", "representedClassName=\"Other\"") + entity("C"), "2.xml")
+      // Each has an entity that the store does not have, or has with another hash.
+      try put(entity("C") + entity("D"), "3.xml")
+      try put(entity("C", "isAbstract=\"YES\""), "4.xml")
+      let finder = try ModelFinder(searching: folder)
+      let hashes = try ManagedObjectModel(
+        ModelDescription(
+          entities: ["A", "B", "C"].map { EntityDescription(name: $0, properties: [.attribute("a", .string)]) })
+      ).versionHashes
+      #expect(finder.model(for: hashes) == nil)
+      let merged = try #require(finder.mergedModel(for: hashes))
+      #expect(merged.parts.map(\.path) == ["\(folder)/1.xml", "\(folder)/2.xml"])
+      #expect(try ManagedObjectModel(merged.model).versionHashes == hashes)
+      // An entity that no model has.
+      #expect(
+        finder.mergedModel(for: VersionHashes(hashes.entries + [.init(entityName: "X", hash: Data(count: 32))])) == nil)
+    }
+  }
+
   @Test("a file that is not a model is searched for the model that it carries")
   func carried() throws {
     try Self.withTree { folder in

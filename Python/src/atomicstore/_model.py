@@ -15,7 +15,7 @@ _COMMON_KEYS = {"name", "required", "transient", "indexed", "renaming", "hashMod
 #: The keys that the kit writes; others are of a newer version.
 _MODEL_KEYS = {
     "formatVersion", "versionIdentifiers", "entities", "composites", "configurations", "fetchRequests", "inferred",
-    "extras",
+    "inferredFrom", "extras",
 }
 _ENTITY_KEYS = {
     "name", "abstract", "class", "properties", "subentities", "uniqueness", "compoundIndexes", "fetchIndexes",

@@ -27,7 +27,8 @@ extension ManagedObjectModel {
     guard !kept.contains(where: { if case .fetchedProperty = $0 { true } else { false } }) else { return nil }
     var part = ModelDescription(
       entities: description.entities.map { $0.part(withPropertiesNamed: names) }, composites: description.composites,
-      configurations: description.configurations, isInferred: description.isInferred)
+      configurations: description.configurations, isInferred: description.isInferred,
+      inferredFrom: description.inferredFrom)
     part.versionIdentifiers = description.versionIdentifiers
     return try? ManagedObjectModel(part)
   }

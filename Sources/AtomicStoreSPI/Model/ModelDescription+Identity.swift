@@ -4,7 +4,8 @@ extension ModelDescription {
   /// Whether both models say the same in the same order, to the bit and the Unicode scalar: then their property lists
   /// are the same. It compares them without making property lists, and without looking into parts that they share.
   package func isIdentical(to other: ModelDescription) -> Bool {
-    isInferred == other.isInferred && versionIdentifiers.isIdentical(to: other.versionIdentifiers)
+    isInferred == other.isInferred && inferredFrom.isIdentical(to: other.inferredFrom)
+      && versionIdentifiers.isIdentical(to: other.versionIdentifiers)
       && entities.isIdentical(to: other.entities) { $0.isIdentical(to: $1) }
       && composites.isIdentical(to: other.composites) { $0.isIdentical(to: $1) }
       && configurations.isIdentical(to: other.configurations) { $0.isIdentical(to: $1) }

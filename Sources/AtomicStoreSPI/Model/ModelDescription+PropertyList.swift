@@ -30,6 +30,7 @@ extension ModelDescription {
       })
     list.put("fetchRequests", fetchRequestTemplates.map { Self.encode($0) })
     list.put("inferred", isInferred)
+    list.put("inferredFrom", inferredFrom)
     list.put(extras: extras)
     return list.value
   }
@@ -72,7 +73,8 @@ extension ModelDescription {
       fetchRequestTemplates: try reader.map("fetchRequests") { value, path throws(PersistentStoreError) in
         try Self.decodeFetchRequest(value, path)
       },
-      extras: try reader.extras(), isInferred: try reader.boolean("inferred") ?? false)
+      extras: try reader.extras(), isInferred: try reader.boolean("inferred") ?? false,
+      inferredFrom: try reader.string("inferredFrom"))
     try reader.finish()
   }
 

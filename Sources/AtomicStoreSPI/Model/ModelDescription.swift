@@ -18,12 +18,18 @@ public struct ModelDescription: Sendable, Equatable {
   /// Whether a format inferred the model from data instead of reading it. A store is not refused because its model
   /// differs from an inferred one.
   public var isInferred: Bool
+  /// For an inferred model, the type of the store whose layout it describes: the format that inferred it sets this to
+  /// its ``AtomicStore/storeType``. Nil if it is unknown.
+  ///
+  /// A store of this type can be written with the model so that what did not change stays where it was, and keeps its
+  /// version hashes. A store of another type would only seem to have the layout that the hashes stand for.
+  public var inferredFrom: String?
 
   /// Creates a description without checking it: ``ManagedObjectModel/init(_:)`` does that.
   public init(
     versionIdentifiers: [String] = [], entities: [EntityDescription] = [], composites: [CompositeDescription] = [],
     configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestDescription] = [],
-    extras: [ModelExtra] = [], isInferred: Bool = false
+    extras: [ModelExtra] = [], isInferred: Bool = false, inferredFrom: String? = nil
   ) {
     self.versionIdentifiers = versionIdentifiers
     self.entities = entities
@@ -32,28 +38,8 @@ public struct ModelDescription: Sendable, Equatable {
     self.fetchRequestTemplates = fetchRequestTemplates
     self.extras = extras
     self.isInferred = isInferred
+    self.inferredFrom = inferredFrom
   }
-}
-
-/// An entry of `userInfo`, in the file's order.
-public struct UserInfoEntry: Sendable, Hashable {
-  /// The key. Keys are not checked for uniqueness.
-  public var key: String
-  /// The text stored under the key.
-  public var value: String
-  /// Creates an entry.
-  public init(key: String, value: String) {
-    self.key = key
-    self.value = value
-  }
-}
-
-/// Uninterpreted content of a model file, which is preserved when the file is written.
-public enum ModelExtra: Sendable, Hashable {
-  /// An XML attribute of the described element.
-  case attribute(name: String, value: String)
-  /// A whole XML element below the described one, as text.
-  case element(String)
 }
 
 /// The description of an entity.

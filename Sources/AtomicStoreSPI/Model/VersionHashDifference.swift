@@ -15,6 +15,8 @@ public struct VersionHashDifference: Sendable, Hashable, CustomStringConvertible
   public static let onlyInModel = "only in the model"
   /// The change of an entity or property that is only in the store or the other model.
   public static let onlyInStore = "only in the store"
+  /// The change of an entity of which only the hashes are known.
+  public static let unexplained = "the hash differs"
 
   public init(entityName: String, propertyName: String? = nil, change: String, isUnverified: Bool = false) {
     self.entityName = entityName
@@ -61,7 +63,7 @@ extension ManagedObjectModel {
       // The stored model explains a hash only if it has that hash.
       guard let input = versionHashInput(ofEntityNamed: name), stored[name] == storedModel?.versionHashes[name],
         let other = storedModel?.versionHashInput(ofEntityNamed: name)
-      else { return difference("the hash differs") }
+      else { return difference(VersionHashDifference.unexplained) }
       let changes = input.changes(from: other)
       return changes.map {
         VersionHashDifference(
@@ -86,7 +88,8 @@ extension VersionHashes {
       guard mine != theirs else { return nil }
       let change =
         mine == nil
-        ? VersionHashDifference.onlyInStore : theirs == nil ? VersionHashDifference.onlyInModel : "the hash differs"
+        ? VersionHashDifference.onlyInStore
+        : theirs == nil ? VersionHashDifference.onlyInModel : VersionHashDifference.unexplained
       return VersionHashDifference(entityName: name, change: change)
     }
   }

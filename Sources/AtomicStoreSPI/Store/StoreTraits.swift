@@ -21,6 +21,19 @@ public struct StoreTraits: Sendable {
     case all
   }
 
+  /// Whether Core Data opens stores of a format, and so trusts the version hashes in their metadata to describe the
+  /// layout of the data.
+  public enum TrustedHashes: String, Sendable, CaseIterable {
+    /// It does not. Version hashes are metadata entries like others.
+    case no
+    /// It does. A store whose model is inferred is written without hashes: the model is a guess, and the layout that
+    /// follows from it is not the one that the hashes stand for.
+    case ofKnownModels
+    /// As ``ofKnownModels``, but a model that the format itself inferred describes the layout of the store completely.
+    /// A store that is written again with this model keeps its hashes.
+    case ofInferredLayouts
+  }
+
   /// One line for people.
   public var summary: String
   /// File name extensions, without the leading dot, the preferred one first.
@@ -47,6 +60,8 @@ public struct StoreTraits: Sendable {
   public var keepsDecimals: Bool
   /// Whether all metadata entries survive a save.
   public var keepsMetadata: Bool
+  /// Whether Core Data trusts the version hashes in the metadata. Defaults to no.
+  public var trustedHashes: TrustedHashes
   /// Whether the file specifies its entities and types, so that no model is needed.
   public var isSelfDescribing: Bool
   /// The maximum number of entities with objects in one store; nil for no limit.
@@ -61,6 +76,9 @@ public struct StoreTraits: Sendable {
   public var leavesOutProperties: Bool
   /// Attribute types (names as in model files) that the format cannot store.
   public var unsupportedTypes: [String]
+  /// Returns whether the format keeps this value, although the attribute's type is one of ``unsupportedTypes``. Nil,
+  /// the default, if it keeps none.
+  public var keepsValue: (@Sendable (StoredValue, AttributeDescription) -> Bool)?
   /// The options for reading. Another option is refused if a store is only read.
   public var readOptions: [StoreOption]
   /// The options for writing. Another option is refused if a store is only written; an option in both lists is valid
@@ -72,8 +90,10 @@ public struct StoreTraits: Sendable {
     summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
     writes: Writes? = nil, references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
     keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
+    trustedHashes: TrustedHashes = .no,
     isSelfDescribing: Bool = true,
-    maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],
+    maximumEntities: Int? = nil, unsupportedTypes: [String] = [],
+    keepsValue: (@Sendable (StoredValue, AttributeDescription) -> Bool)? = nil, readOptions: [StoreOption] = [],
     writeOptions: [StoreOption] = [], isInProcess: Bool = false, leavesOutProperties: Bool = false
   ) {
     self.summary = summary
@@ -86,9 +106,11 @@ public struct StoreTraits: Sendable {
     self.keepsSpecialFloats = keepsSpecialFloats
     self.keepsDecimals = keepsDecimals
     self.keepsMetadata = keepsMetadata
+    self.trustedHashes = trustedHashes
     self.isSelfDescribing = isSelfDescribing
     self.maximumEntities = maximumEntities
     self.unsupportedTypes = unsupportedTypes
+    self.keepsValue = keepsValue
     self.readOptions = readOptions
     self.writeOptions = writeOptions
     self.isInProcess = isInProcess

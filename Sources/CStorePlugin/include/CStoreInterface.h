@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "acc823751b26653c7ca399426fa16d8d4a5a2a2e3b767e50c226ac7d949a1415"
+#define ASP_INTERFACE "f13ee1d6d935429371794e9ae65122fa1cc11ed4c1a10655687e699601e5dbf2"

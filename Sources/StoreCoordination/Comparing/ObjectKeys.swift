@@ -107,7 +107,7 @@ public struct ObjectKeys: Sendable {
     }
     let found = counts.sorted { $0.key < $1.key }.map { (model.entity(at: $0.key).name, $0.value) }
     return NamedGraph(
-      nodes: try Self.renamed(nodes, names),
+      nodes: try nodes.renaming(names),
       repeated: found.filter { $0.1.repeated > 0 }.map { ($0.0, $0.1.repeated) },
       keyless: found.filter { $0.1.keyless > 0 }.map { ($0.0, $0.1.keyless) })
   }
@@ -165,29 +165,5 @@ public struct ObjectKeys: Sendable {
     case .decimal(let number): number.normalized.description
     default: GraphComparison.fullText(value)
     }
-  }
-
-  private static func renamed(
-    _ nodes: NodeTable, _ names: [ObjectReference: ReferenceObject]
-  ) throws(PersistentStoreError) -> NodeTable {
-    func renamed(_ reference: ObjectReference) -> ObjectReference {
-      ObjectReference(entityName: reference.entityName, reference: names[reference] ?? reference.reference)
-    }
-    let builder = NodeTableBuilder(model: nodes.model)
-    for entity in nodes.model.entities {
-      for node in nodes.handles(of: entity.index) {
-        try builder.beginNode(entity: entity.index, reference: renamed(nodes.objectReference(of: node)).reference)
-        for slot in entity.slots {
-          switch nodes.value(slot: slot.index, of: node) {
-          case .null: continue
-          case .toOne(let reference): try builder.set(.toOne(renamed(reference)), slot: slot.index)
-          case .toMany(let list):
-            if !list.isEmpty { try builder.set(.toMany(list.map { renamed($0) }), slot: slot.index) }
-          case let value: try builder.set(value, slot: slot.index)
-          }
-        }
-      }
-    }
-    return try builder.finish()
   }
 }

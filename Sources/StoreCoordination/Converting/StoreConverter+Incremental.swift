@@ -52,7 +52,7 @@ extension StoreConverter {
     metadata.storeType = type.storeType
     metadata.model = model.description
     if makesNewIdentifier { metadata.uuid = UUID() }
-    metadata.setVersionHashes(of: model, configuration: source.configurationName)
+    metadata.setVersionHashes(of: model, configuration: source.configurationName, for: type.traits)
     metadata.lastReference = max(metadata.lastReference, source.nodes.greatestIntegerReference)
     let snapshot = StoreSnapshot(nodes: try source.nodes.canonical(), metadata: metadata)
     try UniquenessGroup.refuse(in: snapshot.nodes)
@@ -65,7 +65,7 @@ extension StoreConverter {
         return count > 0 ? (entity.name, count) : nil
       },
       identifier: metadata.uuid, losses: losses, selections: source.notes, bytesWritten: 0,
-      notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
+      notes: source.loadNotes.filter { !$0.isLoss }, renumbering: source.renumbering, isDryRun: isDryRun)
     if !isDryRun || address.isFile {
       try place { path in
         try replaceAll(with: snapshot, losses, at: path, shownAs: address.shown, type)

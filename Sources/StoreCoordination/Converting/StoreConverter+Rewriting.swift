@@ -121,7 +121,7 @@ extension StoreConverter {
     let model = changed.nodes.model
     metadata.storeType = type.storeType
     metadata.model = model.description
-    metadata.setVersionHashes(of: model, configuration: nil)
+    metadata.setVersionHashes(of: model, configuration: nil, for: type.traits)
     metadata.lastReference = max(metadata.lastReference, found.lastReference, changed.nodes.greatestIntegerReference)
     let snapshot = StoreSnapshot(nodes: try changed.nodes.canonical(), metadata: metadata)
     try UniquenessGroup.refuse(in: snapshot.nodes)

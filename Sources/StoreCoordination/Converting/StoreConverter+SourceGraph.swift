@@ -39,6 +39,8 @@ extension StoreConverter {
     var replaced: FileIdentity?
     /// For such a graph, the format as it read the store: it knows the store's delimiter, columns and the like.
     var format: (any AtomicStore)?
+    /// The objects that got other references.
+    var renumbering: Renumbering?
     /// What such a store was opened with.
     var readOptions: StoreOptions = [:]
 

@@ -6,7 +6,7 @@ import Glibc
 extension StoreConverter {
   /// Converts a store row by row; nil if that is not possible, or something is asked for that needs all objects.
   func streamed(from source: String, to target: String) throws -> Report? {
-    guard subset == nil, model == nil, readOptions.isEmpty, writeOptions.isEmpty, !isDryRun,
+    guard subset == nil, model == nil, readOptions.isEmpty, writeOptions.isEmpty, !renumbers, !isDryRun,
       let from = try registry.incrementalType(sourceType, at: source), let to = try incrementalTarget(target),
       from.traits.keepsEverything, to.traits.keepsEverything
     else { return nil }
@@ -33,7 +33,7 @@ extension StoreConverter {
     metadata.storeType = type.storeType
     metadata.model = source.model.description
     if makesNewIdentifier { metadata.uuid = UUID() }
-    metadata.setVersionHashes(of: source.model, configuration: nil)
+    metadata.setVersionHashes(of: source.model, configuration: nil, for: type.traits)
     var counts: [Int: Int]?
     do {
       try place(graph, at: address, type) { path in

@@ -1,5 +1,5 @@
 public import AtomicStoreSPI
-public import FoundationEssentials
+import FoundationEssentials
 import Synchronization
 
 /// Converts a store to another type, with everything it contains, and verifies the result.
@@ -29,6 +29,9 @@ public struct StoreConverter: Sendable {
   package var keepsContradictions = false
   /// Whether the result gets a new UUID.
   public var makesNewIdentifier = false
+  /// Whether objects get other references where two have the same one, as in most SQLite stores, or where it is not a
+  /// positive integer. Others keep theirs. ``Report/renumbering`` lists the changes.
+  public var renumbers = false
   /// Whether to do everything except writing the result.
   public var isDryRun = false
   /// Whether a new file or directory grants other users at most the permissions that the source grants them. Otherwise
@@ -43,49 +46,9 @@ public struct StoreConverter: Sendable {
   /// Called now and then with the current stage.
   public var progress: (@Sendable (Stage) -> Void)?
 
-  /// The stages of a conversion, in order.
-  public enum Stage: Sendable, Equatable {
-    /// Reading the source.
-    case loading
-    /// Counting what the target cannot store.
-    case forecasting
-    /// Writing the result beside the target.
-    case writing
-    /// Reading the result back and comparing it with the source.
-    case verifying
-    /// Renaming the result to its final name.
-    case publishing
-  }
-
   /// Creates a converter that detects types by content and file extension, refuses losses, and does not replace
   /// existing files.
   public init(registry: StoreRegistry) { self.registry = registry }
-
-  /// The result of a conversion or a dry run.
-  public struct Report: Sendable {
-    /// The type of the source.
-    public var sourceType: String
-    /// The type of the result.
-    public var targetType: String
-    /// The number of objects by entity, in entity order, without entities that have none.
-    public var counts: [(entity: String, count: Int)]
-    /// The UUID of the result.
-    public var identifier: UUID
-    /// The losses that were allowed.
-    public var losses: [Loss]
-    /// What was omitted on request, such as objects outside a subset, other entities of a one-entity file, or
-    /// references to objects outside.
-    public var selections: [StoreSelection.Note]
-    /// The size of the result in bytes; 0 for a dry run.
-    public var bytesWritten: Int
-    /// What the source's format reported when it was loaded, apart from losses.
-    public var notes: [LoadNote] = []
-    /// Whether the result was read back and compared. Only a database to which another process saved at the same time
-    /// cannot be.
-    public var isVerified = true
-    /// Whether nothing was written because ``StoreConverter/isDryRun`` was set.
-    public var isDryRun: Bool
-  }
 
   /// Converts the store at `source` to one at `target`.
   ///
@@ -205,9 +168,15 @@ public struct StoreConverter: Sendable {
 
   /// A store's objects, or the part that is asked for, with deferred values supplied.
   func graph(of store: PersistentStore) throws -> SourceGraph {
-    if let connection = store.connection { return try graph(of: store, connection) }
-    let (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
-    return SourceGraph(store, try store.supplyingDeferredValues(of: nodes), leftOut: left)
+    var graph: SourceGraph
+    if let connection = store.connection {
+      graph = try self.graph(of: store, connection)
+    } else {
+      let (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
+      graph = SourceGraph(store, try store.supplyingDeferredValues(of: nodes), leftOut: left)
+    }
+    if renumbers { try graph.renumber() }
+    return graph
   }
 
   /// Where a result goes.
@@ -289,7 +258,7 @@ public struct StoreConverter: Sendable {
     metadata.storeType = formatType.storeType
     if makesNewIdentifier { metadata.uuid = UUID() }
     metadata.setVersionHashes(
-      of: nodes.model, configuration: source.configurationName, isKept: format.traits.keepsMetadata)
+      of: nodes.model, configuration: source.configurationName, for: format.traits)
     let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
     let selection = try format.selection(from: whole)
     if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
@@ -312,7 +281,7 @@ public struct StoreConverter: Sendable {
       },
       identifier: metadata.uuid, losses: newLosses, selections: source.notes + (selection?.notes ?? []),
       bytesWritten: 0,
-      notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
+      notes: source.loadNotes.filter { !$0.isLoss }, renumbering: source.renumbering, isDryRun: isDryRun)
 
     progress?(.writing)
     let staged = try makeStaged(source, destination, format.layout)

@@ -60,7 +60,11 @@ extension StoreTraits {
       ]
     }
     if let type = slot.attributeType, unsupportedTypes.contains(type.modelName) {
-      return count(.typeUnsupported) { !reader.isNull(slot: slot.index, row: $0) }
+      return count(.typeUnsupported) { row in
+        guard !reader.isNull(slot: slot.index, row: row) else { return false }
+        guard let keepsValue, let attribute = slot.attribute else { return true }
+        return !keepsValue(reader.value(slot: slot.index, row: row), attribute)
+      }
     }
     switch slot.kind {
     case .attribute(.double) where !keepsSpecialFloats, .attribute(.date) where !keepsSpecialFloats:
@@ -114,7 +118,8 @@ extension StoreTraits {
         for node in nodes.handles(of: entity.index) {
           let value = nodes.value(slot: slot.index, of: node)
           guard value != .null else { continue }
-          let kept = isUnsupported ? .null : kept(value)
+          let isLost = isUnsupported && !(slot.attribute.map { keepsValue?(value, $0) ?? false } ?? false)
+          let kept = isLost ? .null : kept(value)
           if let kept { try result.set(kept, slot: slot.index, of: node) }
         }
       }

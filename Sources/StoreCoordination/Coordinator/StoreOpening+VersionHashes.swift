@@ -37,24 +37,36 @@ extension StoreOpening {
     throw PersistentStoreError(
       .modelMismatch,
       "the version hashes in the store are those of another model: \(shown)\(more); the option "
-        + "\(Self.ignoreVersionHashesOption.name)=yes reads it anyway", at: StoreLocation(file: path))
+        + "\(Self.ignoreVersionHashesOption.name)=yes reads it anyway"
+        + Self.explanation(of: differences), at: StoreLocation(file: path))
+  }
+
+  /// How to find out more, if hashes alone do not say what differs.
+  private static func explanation(of differences: [VersionHashDifference]) -> String {
+    if differences.allSatisfy({ $0.change == VersionHashDifference.onlyInStore }) {
+      return "; the store may be one of several merged models, all of which must be specified"
+    }
+    guard differences.contains(where: { $0.change == VersionHashDifference.unexplained }) else { return "" }
+    return
+      "; 'atomicstore model diff' compares two versions of a model, and --model with a directory finds the version of the store"
   }
 }
 
 extension StoreMetadata {
   /// Writes the version hashes of the model, which Core Data checks when it opens a store.
   ///
-  /// Only those of a specified or carried model: an inferred model is a guess, and a store with such a model keeps its
-  /// hashes. Digest and checksum, which not all versions of Core Data write, are updated if present.
+  /// Only those of a specified or carried model. An inferred model is a guess: entries that the application wrote about
+  /// its model are kept if the store still has the layout that they describe, or if no program trusts them in a store
+  /// of this type. Digest and checksum, which not all versions of Core Data write, are updated if present.
   ///
-  /// - Parameter isKept: False for a format that does not store metadata: what is derived from the model is then
-  ///   omitted, which is not a loss.
-  mutating func setVersionHashes(of model: ManagedObjectModel, configuration: String?, isKept: Bool = true) {
-    guard !model.description.isInferred else { return }
-    guard isKept else {
-      for key in VersionHashes.derivedMetadataKeys { entries[key] = nil }
+  /// - Parameter traits: Those of the format that writes the metadata, whose type is ``storeType``. For a format that
+  ///   does not store metadata, what is derived from the model is omitted, which is not a loss.
+  mutating func setVersionHashes(of model: ManagedObjectModel, configuration: String?, for traits: StoreTraits) {
+    if model.description.isInferred {
+      if !traits.keepsInferredHashes(of: model.description, in: storeType) { removeVersionHashes() }
       return
     }
+    guard traits.keepsMetadata else { return removeVersionHashes() }
     let old = VersionHashes(metadata: entries)
     var hashes = model.versionHashes(forConfiguration: configuration) ?? model.versionHashes
     // A store of a configuration remains one if it is copied or converted without specifying a configuration.
@@ -74,6 +86,21 @@ extension StoreMetadata {
     }
     if entries[VersionHashes.checksumMetadataKey] != nil {
       entries[VersionHashes.checksumMetadataKey] = .string(hashes.checksum)
+    }
+  }
+
+  private mutating func removeVersionHashes() {
+    for key in VersionHashes.derivedMetadataKeys { entries[key] = nil }
+  }
+}
+
+extension StoreTraits {
+  /// Whether a store of an inferred model keeps the entries about the application's model.
+  fileprivate func keepsInferredHashes(of model: ModelDescription, in storeType: String) -> Bool {
+    switch trustedHashes {
+    case .no: true
+    case .ofKnownModels: false
+    case .ofInferredLayouts: model.inferredFrom.map { $0.hasSameScalars(as: storeType) } ?? false
     }
   }
 }

@@ -62,7 +62,7 @@ final class PendingSave {
       try supplyDeferred(&nodes, &format, open, store)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       if format.traits.keepsMetadata {
-        metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName)
+        metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName, for: format.traits)
       }
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       if let shared = open.shared {

@@ -64,7 +64,7 @@ extension StoreOpening {
     guard let model else { throw PersistentStoreError(.modelNeeded, "a new store needs a model") }
     guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
     var metadata = StoreMetadata(storeType: type.storeType, model: model.description)
-    metadata.setVersionHashes(of: model, configuration: configurationName)
+    metadata.setVersionHashes(of: model, configuration: configurationName, for: type.traits)
     return SharedContent.Saved(version: NodeVersion(NodeTable(model: model)), metadata: metadata)
   }
 

@@ -100,7 +100,7 @@ extension StoreOpening {
     guard mayCreate else { throw PersistentStoreError(.notFound, "the store does not exist") }
     guard let model else { throw PersistentStoreError(.modelNeeded, "a new store needs a model") }
     var metadata = StoreMetadata(storeType: type.storeType, model: model.description)
-    metadata.setVersionHashes(of: model, configuration: configurationName)
+    metadata.setVersionHashes(of: model, configuration: configurationName, for: type.traits)
     do throws(PersistentStoreError) {
       try store.create(metadata, for: model)
     } catch {

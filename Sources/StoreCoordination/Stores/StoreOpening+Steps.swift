@@ -66,7 +66,9 @@ extension StoreOpening {
       builder.rules = rules
       builder.inverseHandling = checksInverses ? .enforce : .derive
       if let similarNodes { builder.share(similarNodes) }
-      try format.load(source, into: builder)
+      do throws(PersistentStoreError) { try format.load(source, into: builder) } catch {
+        throw naming(entitiesOf: &format, source, in: error)
+      }
       let nodes = try builder.finish()
       try checkDamage(builder.damage)
       metadata.entries.keep(danglingReferences: builder.keptReferences)

@@ -22,7 +22,8 @@ extension StoreFacts {
     var tree = EntityTree(self)
     try tree.arrange()
     try tree.distribute()
-    return ModelDescription(entities: tree.roots.map { tree.description(of: $0) }, isInferred: true)
+    return ModelDescription(
+      entities: tree.roots.map { tree.description(of: $0) }, isInferred: true, inferredFrom: XMLStore.storeType)
   }
 }
 

@@ -1,0 +1,58 @@
+import AtomicStoreKit
+import CommandSupport
+import StoreCodecs
+
+/// The file with the old and new references of a renumbering: `convert` writes it, `diff` reads it.
+///
+///     {"renumbered": [{"entity": "Book", "old": 1, "new": 17}]}
+enum RenumberingFile {
+  /// Refuses a place where the file cannot be written, before the store is.
+  static func check(_ path: String, besides stores: [String], replaces: Bool) throws {
+    guard path != "-" else { throw CommandFailure("--renumber-map needs a file, not -", exitCode: 64) }
+    let places = try stores.filter { $0 != "-" && !Input.isURL($0) }.map { try StorePath.inspect($0) }
+    try FileOutput.checkIsNone(of: places, path)
+    try FileOutput.refuseDirectory(path)
+    guard try replaces || StorePath.inspect(path).kind == .nothing else {
+      throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73)
+    }
+  }
+
+  static func write(
+    _ renumbering: Renumbering, to path: String, madeOf sources: [String], replaces: Bool
+  ) throws {
+    try FileOutput.write(to: path, madeOf: sources, replaces: replaces) { file in
+      let writer = ByteWriter { bytes throws(PersistentStoreError) in try file.write(bytes) }
+      writer.append(JSONValue.object([("renumbered", renumbering.json)]).text + "\n")
+      try writer.finish()
+    }
+  }
+
+  static func read(_ path: String) throws -> Renumbering {
+    let bytes = try StoreSource(opening: try StorePath.inspect(path)).bytes().withUnsafeBytes { Array($0) }
+    guard case .array(let list)? = try JSONReader.read(bytes, name: path)["renumbered"] else {
+      throw CommandFailure(
+        "\(path): this is not a list of renumbered objects, as 'convert --renumber-map' writes it", exitCode: 65)
+    }
+    return Renumbering(
+      try list.enumerated().map { index, item in
+        guard case .string(let entity)? = item["entity"], let old = ReferenceObject(json: item["old"]),
+          let new = ReferenceObject(json: item["new"])
+        else {
+          throw CommandFailure("\(path): element \(index + 1) does not have 'entity', 'old' and 'new'", exitCode: 65)
+        }
+        return Renumbering.Change(object: ObjectReference(entityName: entity, reference: old), reference: new)
+      })
+  }
+}
+
+extension Renumbering {
+  /// As `--json` prints it.
+  var json: JSONValue {
+    .array(
+      changes.map {
+        .object([
+          ("entity", .string($0.object.entityName)), ("old", $0.object.reference.json), ("new", $0.reference.json),
+        ])
+      })
+  }
+}
