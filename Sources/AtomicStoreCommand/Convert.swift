@@ -131,6 +131,7 @@ struct Convert: ParsableCommand {
       guard renumber || renumberMap == nil else {
         throw CommandFailure("--renumber-map requires --renumber", exitCode: 64)
       }
+      guard !targetPath.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
       isSound = try convert(source, to: targetPath)
     }
     if !isSound { throw ExitCode(1) }

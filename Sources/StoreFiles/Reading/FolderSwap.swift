@@ -72,7 +72,7 @@ struct FolderSwap {
       return nil
     }
     let path = folder + "/" + name + "/" + manifestName
-    let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT || errno == ENOTDIR || errno == ELOOP { return nil }
       throw SystemCall.error(errno, "read the list of an unfinished commit", path)

@@ -11,7 +11,14 @@ enum StaleItems {
   ///
   /// - Parameter now: The current time in seconds since 1970.
   static func remove(in folder: String, now: Int = time(nil)) {
-    for name in hiddenNames(in: folder) {
+    let names = hiddenNames(in: folder)
+    // First what was published half-way: to restore what it replaced, that must still be there.
+    for name in names {
+      if let owner = HiddenName.owner(ofRecord: name), isStale(folder + "/" + name, name, owner, now) {
+        PublicationRecord.undo(folder + "/" + name)
+      }
+    }
+    for name in names {
       let path = folder + "/" + name
       if name.hasSuffix(StoreLock.suffix) {
         StoreLock.removeIfAbandoned(path, now: now)
@@ -61,7 +68,7 @@ enum StaleItems {
 
   /// Returns 0 if it is not locked.
   private static func lockError(_ path: String) -> Int32 {
-    let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return errno }
     // Closing the descriptor releases the lock.
     defer { DatabaseFileHold.close(descriptor) }

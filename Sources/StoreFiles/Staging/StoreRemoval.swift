@@ -48,7 +48,7 @@ package enum StoreRemoval {
     // Files that were created meanwhile belong to other programs.
     let listing = try? FolderListing(aside)
     guard let listing, listing.others.isEmpty, let now = try? FileIdentity.of(aside), now == expected else {
-      guard asf_rename_exclusive(aside, path) == 0 else {
+      guard renameExclusively(aside, path) == 0 else {
         // Under a name that no later save removes.
         let kept = HiddenName.kept(beside: path)
         throw PersistentStoreError(

@@ -80,7 +80,7 @@ enum UnrelatedFiles {
   static func rescue(from old: String, to new: String) {
     for name in (try? names(in: old)) ?? [] {
       // Do not replace another file, and skip those already moved.
-      _ = asf_rename_exclusive(old + "/" + name, new + "/" + name)
+      _ = renameExclusively(old + "/" + name, new + "/" + name)
     }
   }
 }

@@ -28,11 +28,9 @@ package enum SystemCall {
   package static func open(_ path: String, _ flags: Int32, mode: mode_t = 0, doing: String) throws(PersistentStoreError)
     -> Int32
   {
-    while true {
-      let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
-      if descriptor >= 0 { return descriptor }
-      if errno != EINTR { throw error(errno, doing, path) }
-    }
+    let descriptor = openFile(path, flags | O_CLOEXEC, mode)
+    guard descriptor >= 0 else { throw error(errno, doing, path) }
+    return descriptor
   }
 
   /// Reads up to `count` bytes; 0 at the end.
@@ -97,7 +95,7 @@ package enum SystemCall {
 
   /// - Parameter store: The name for errors, since the directory of a store that is being written is temporary.
   static func syncFolder(_ path: String, of store: String) throws(PersistentStoreError) {
-    let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw error(errno, "open the folder", store) }
     defer { close(descriptor) }
     // Some file systems cannot sync a directory and return EINVAL.
