@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "acc823751b26653c7ca399426fa16d8d4a5a2a2e3b767e50c226ac7d949a1415"
+#define ASP_INTERFACE "3daa98f7ac898c9c15f14585c20c658570a294d1ffffe51ff70affe617fa094b"
