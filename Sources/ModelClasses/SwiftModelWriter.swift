@@ -163,8 +163,7 @@ package struct SwiftModelWriter {
     switch property {
     case .attribute(let attribute):
       let name = Self.typeName(attribute.type)
-      // The wrapper reads stored values; a transient value may be anything.
-      return (name, name != "Any" && name != "[String: Any]" && !attribute.isTransient)
+      return (name, name != "Any" && name != "[String: Any]")
     case .relationship(let relationship):
       let destination = className(relationship.destinationEntityName)
       if !relationship.isToMany { return (destination, true) }

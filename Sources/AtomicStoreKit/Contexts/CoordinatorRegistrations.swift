@@ -24,9 +24,10 @@ final class CoordinatorRegistrations: Sendable {
 extension PersistentStoreCoordinator {
   var registrations: CoordinatorRegistrations { attachment { CoordinatorRegistrations() } }
 
-  /// Registers the class to use for objects of an entity, for contexts created from now on. Without a registered class,
-  /// objects are of class `ManagedObject`. The class of a sub-entity may inherit from the class of its super-entity.
-  /// Nil removes the registration.
+  /// Registers the class to use for objects of an entity, for contexts created from now on. Objects of an entity
+  /// without a registered class are of the class of its nearest super-entity that has one, or else of class
+  /// `ManagedObject`. The class of a sub-entity may inherit from the class of its super-entity. Nil removes the
+  /// registration.
   public func setManagedObjectClass(_ type: ManagedObject.Type?, forEntityName name: String) {
     registrations.setClass(type, of: name)
   }

@@ -105,8 +105,8 @@ extension ManagedObjectContext {
     for p in survivor.plan.attributes {
       if survivor.plan.properties[p].slot >= 0 {
         try survivor.setStoredValue(p, winner.storedValue(p))
-      } else if case .transient(let value)? = winner.layered(p) {
-        try survivor.setValue(value, at: p)
+      } else if survivor.plan.properties[p].attribute?.derivationExpression == nil, winner.layered(p) != nil {
+        try survivor.setValue(try winner.value(at: p), at: p)
       }
     }
   }
@@ -226,6 +226,7 @@ extension ManagedObjectContext {
     guard undoManager?.holds(object) ?? false else { return object.abandon(reason) }
     object.cache?.unregister(object)
     object.context = nil
+    object.held = nil
     object.flags = []
     object.needExtras().gone = reason
   }

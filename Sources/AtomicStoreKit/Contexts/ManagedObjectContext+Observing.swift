@@ -37,6 +37,11 @@ extension ManagedObjectContext {
     return stream
   }
 
+  /// Has the next notification report an object as refreshed. Without observers the object is not kept alive for that.
+  func noteRefreshed(_ object: ManagedObject) {
+    if !observers.isEmpty || !streams.isEmpty { notice.refreshed.append(object) }
+  }
+
   func post(_ event: ContextEvent) {
     if case .didSave(let changes) = event { deliver(changes) }
     if !streams.isEmpty {

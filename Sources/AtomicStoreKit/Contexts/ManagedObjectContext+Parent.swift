@@ -50,7 +50,7 @@ extension ManagedObjectContext {
     case .attribute:
       if case .transient(let value)? = parentObject.layered(p) { return .transient(value) }
       let value = parentObject.storedValue(p)
-      return value.isNull ? nil : .stored(value)
+      return value.isIdentical(to: parentObject.plan.properties[p].unsetValue) ? nil : .stored(value)
     case .toOne: return parentObject.toOneObject(p).map { .object(child(of: $0)) }
     case .toMany:
       let others = parentObject.toManyObjects(p)

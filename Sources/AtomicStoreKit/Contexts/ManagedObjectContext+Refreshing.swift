@@ -9,13 +9,14 @@ extension ManagedObjectContext {
   ///   - object: An object of this context. One that was inserted or deleted here keeps its state.
   ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are discarded,
   ///     transient values included, and the object turns into a fault; its changes to relationships are undone at both
-  ///     ends.
+  ///     ends. In both cases it releases the objects that were read through it.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
     guard object.context === self, !object.flags.contains(.inserted) else { return }
+    object.held = nil
     if mergeChanges { return mergeNewer(into: [object]) }
     takeBackRelationships(of: object)
     turnIntoFault(object)
-    notice.refreshed.append(object)
+    noteRefreshed(object)
   }
 
   /// Applies the objects' changes to the newer values of their stores. If a relationship was changed on both sides, the
@@ -40,7 +41,7 @@ extension ManagedObjectContext {
       }
       object.extras?.fetched = [:]
       object.extras?.accessError = nil
-      notice.refreshed.append(object)
+      noteRefreshed(object)
     }
     if found.isEmpty, deletedBefore.isEmpty { return }
     // First the deletions since the last event: they release what was related to the objects by changes made here.
@@ -73,10 +74,13 @@ extension ManagedObjectContext {
     object.extras?.fetched[p] = nil
   }
 
-  /// Refreshes every object and keeps its changes; objects without changes turn into faults.
+  /// Refreshes every object and keeps its changes; objects without changes turn into faults. None holds the objects
+  /// that were read through it any longer, which ends their cycles.
   public func refreshAllObjects() {
     let objects = registeredObjects
-    for object in objects where !object.hasChanges { refresh(object, mergeChanges: false) }
+    for object in objects {
+      if object.hasChanges { object.held = nil } else { refresh(object, mergeChanges: false) }
+    }
     mergeNewer(into: objects.filter { $0.hasChanges })
   }
 
@@ -102,6 +106,7 @@ extension ManagedObjectContext {
     object.flags.remove([.updated, .realized])
     object.edits = nil
     object.overlay = nil
+    object.held = nil
     object.base = nil
     object.extras?.fetched = [:]
     object.extras?.transformed = [:]
@@ -114,11 +119,9 @@ extension ManagedObjectContext {
     guard object.edits != nil else { return }
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
-    for p in object.plan.relationships {
-      guard let edits = object.edits, let edit = edits[p] else { continue }
+    for p in object.plan.relationships where object.edits?[p] != nil {
       let property = object.plan.properties[p]
       let now = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
-      _ = edit
       object.setEdit(p, nil)
       let before = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
       guard property.inverse >= 0 else { continue }

@@ -11,7 +11,7 @@ extension ManagedObjectContext {
       point.states.append(
         RestorePoint.State(
           object: object, cache: object.cache, base: object.base, node: object.node, flags: object.flags,
-          edits: copy(object.edits), overlay: copy(object.overlay), lastID: object.extras?.lastID))
+          edits: copy(object.edits), overlay: copy(object.overlay), held: object.held, lastID: object.extras?.lastID))
     }
     point.undo = undoManager?.contents
     restorePoint = point
@@ -35,6 +35,7 @@ extension ManagedObjectContext {
       object.flags.subtract([.updated, .deleted, .propagated, .realized])
       object.edits = nil
       object.overlay = nil
+      object.held = nil
       object.base = nil
     }
     for cache in caches { cache.settledVersion = nil }
@@ -52,6 +53,7 @@ extension ManagedObjectContext {
       object.node = state.node
       object.edits = state.edits
       object.overlay = state.overlay
+      object.held = state.held
       object.extras?.gone = nil
       object.extras?.lastID = state.lastID
       object.extras?.transformed = [:]

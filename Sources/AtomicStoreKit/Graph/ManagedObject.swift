@@ -11,6 +11,10 @@ import Observation
 /// It is a *fault* until a property is read, and then reads the values that its store holds at that moment. It needs
 /// about a hundred bytes until it is changed, since values stay in the store's columns.
 ///
+/// It holds the objects that were read through its relationships, so that reading again gives the same instances: until
+/// it is refreshed, turns into a fault or leaves its context. Objects may hold each other in a cycle; a context that
+/// lives long ends cycles by ``ManagedObjectContext/refreshAllObjects()`` or ``ManagedObjectContext/reset()``.
+///
 /// **You may customise** the hooks: ``awakeFromInsert()``, ``awakeFromFetch()``, ``willSave()``, ``didSave()``,
 /// ``prepareForDeletion()``, ``willTurnIntoFault()``, ``didTurnIntoFault()``, ``validate(_:forKey:)``,
 /// ``validateForInsert()``, ``validateForUpdate()``, ``validateForDelete()``.
@@ -37,12 +41,15 @@ open class ManagedObject {
   final var flags: Flags = []
   /// Its index in the context's list of changed objects.
   final var position: Int32 = -1
-  // A read of a property looks at the next two: checking that each such access is exclusive would cost more than the
+  // A read of a property looks at the next three: checking that each such access is exclusive would cost more than the
   // read. No code runs while one of them is being changed.
   /// The values changed since the last save, by property.
   @exclusivity(unchecked) final var edits: ContiguousArray<PropertyValue?>?
   /// Values that override the store's without being changes to save.
   @exclusivity(unchecked) final var overlay: ContiguousArray<PropertyValue?>?
+  /// The objects of the stored relationships that the program read, by their numbers; nil if it read none. See
+  /// ``HeldObjects``.
+  @exclusivity(unchecked) final var held: ContiguousArray<HeldObjects?>?
   final var extras: ObjectExtras?
 
   struct Flags: OptionSet {
@@ -97,7 +104,7 @@ open class ManagedObject {
   /// If the class is registered for several entities, the object is of the first of them; if it is registered for none,
   /// of the first entity with the class's name. If there is no such entity either, the object is in no context, and the
   /// context's next save fails with an error that names the class and the remedy.
-  public convenience init(context: ManagedObjectContext) {
+  public required convenience init(context: ManagedObjectContext) {
     if let entity = context.entity(for: Self.self) {
       self.init(entity: entity, insertInto: context)
     } else {
@@ -115,7 +122,7 @@ open class ManagedObject {
 
   deinit {
     if let context { context.forget(self) }
-    guard edits != nil || overlay != nil || extras?.fetched.isEmpty == false else { return }
+    guard edits != nil || overlay != nil || held != nil || extras?.fetched.isEmpty == false else { return }
     // A chain of objects that only keep each other alive is released here iteratively, link by link: otherwise
     // deinitializers would nest, and a long chain would overflow the stack.
     var rest: [ManagedObject] = []
@@ -141,6 +148,10 @@ open class ManagedObject {
     }
     edits = nil
     overlay = nil
+    if let held {
+      for case let related? in held { list += related.objects }
+      self.held = nil
+    }
     guard let extras, !extras.fetched.isEmpty else { return }
     for found in extras.fetched.values { list += found }
     extras.fetched = [:]

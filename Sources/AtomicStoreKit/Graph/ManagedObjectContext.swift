@@ -7,7 +7,8 @@ import StorePredicates
 /// and saves all of them or none.
 ///
 /// A context has at most one `ManagedObject` for each object of a store. It keeps an object alive only while the object
-/// has changes. It is a plain class without synchronization: use it where it was created, and pass IDs and
+/// has changes; objects also hold the objects that were read through their relationships, until the context ends, is
+/// reset, or refreshes them. It is a plain class without synchronization: use it where it was created, and pass IDs and
 /// ``ObjectIDChanges`` to other threads.
 public final class ManagedObjectContext {
   /// The coordinator of its stores; it never changes. For a child context, that of the topmost parent.
@@ -272,14 +273,6 @@ public final class ManagedObjectContext {
     if !cache.isIncremental { cache.pinned = options.generation?.version(of: store.identifier) }
     caches.append(cache)
     return cache
-  }
-
-  /// Creates an object in no context, of the class registered for its entity.
-  func make(_ plan: EntityPlan) -> ManagedObject {
-    guard !classes.isEmpty, let type = classes[ScalarString(plan.name)] else {
-      return ManagedObject(entity: plan.entity, insertInto: nil)
-    }
-    return type.init(entity: plan.entity, insertInto: nil)
   }
 
   /// Registers an object that is in a store with the context.

@@ -11,6 +11,7 @@ struct RestorePoint {
     let flags: ManagedObject.Flags
     let edits: ContiguousArray<PropertyValue?>?
     let overlay: ContiguousArray<PropertyValue?>?
+    let held: ContiguousArray<HeldObjects?>?
     let lastID: ManagedObjectID?
   }
   var states: [State] = []

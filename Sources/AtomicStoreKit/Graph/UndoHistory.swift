@@ -264,13 +264,8 @@ public final class UndoHistory {
       return .attribute(object, p, now)
     case .transient(let object, let p, let value):
       guard isChangeable(object) else { return nil }
-      var now: Any?
-      if case .transient(let before)? = object.layered(p) { now = before }
-      if value == nil, object.overlayIsEmpty(at: p) {
-        object.setEdit(p, nil)
-      } else {
-        object.setEdit(p, .transient(value))
-      }
+      let now = (try? object.content(p))?.anyValue
+      object.applyTransient(p, value)
       note(object, context)
       return .transient(object, p, now)
     case .toOne(let object, let p, let value):

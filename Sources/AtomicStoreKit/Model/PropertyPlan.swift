@@ -35,6 +35,10 @@ final class PropertyPlan: Sendable {
   /// For a composite: the numbers of its parts, at any depth, follow its own.
   let parts: Range<Int>
   let isTransient: Bool
+  /// Whether it is a transient attribute without a type, or transformable: it keeps whatever it is set to.
+  let holdsAnyValue: Bool
+  /// The value of a transient attribute that was not set: the model's default. Null for all others.
+  let unsetValue: StoredValue
   let isRelationship: Bool
   let isToMany: Bool
   let deleteRule: DeleteRule
@@ -56,6 +60,13 @@ final class PropertyPlan: Sendable {
     inverse = draft.inverse
     parts = draft.parts
     isTransient = draft.attribute?.isTransient ?? draft.relationship?.isTransient ?? false
+    holdsAnyValue =
+      switch draft.kind {
+      case .attribute(.undefined), .attribute(.transformable):
+        isTransient && draft.attribute?.derivationExpression == nil
+      default: false
+      }
+    unsetValue = isTransient && draft.kind != .composite ? draft.attribute?.defaultValue ?? .null : .null
     isRelationship = draft.relationship != nil
     isToMany = draft.kind == .toMany || draft.kind == .orderedToMany
     deleteRule = draft.relationship?.deleteRule ?? .nullify

@@ -16,10 +16,15 @@ struct ReadTable: @unchecked Sendable {
   }
   struct Cell: Sendable {
     let slot: Int32
+    /// The number of a stored relationship among those of the entity: see ``HeldObjects``. 0 for other properties.
+    let holder: UInt16
     let form: Form
+    @inline(__always) var index: Int { Int(slot) }
   }
   private let cells: UnsafePointer<Cell>
   private let count: Int
+  /// The number of stored relationships.
+  let holderCount: Int
   /// An address in the low 48 bits, the property's number plus one in the others; 0 for an empty entry. Entries are
   /// independent of each other: any thread may replace one at any time.
   private let first: UnsafeMutablePointer<Atomic<UInt64>>
@@ -37,8 +42,13 @@ struct ReadTable: @unchecked Sendable {
 
     init(_ properties: [PropertyPlan]) {
       cells = .allocate(capacity: max(properties.count, 1))
+      var holders = 0
       for (index, property) in properties.enumerated() {
-        let cell = Cell(slot: Int32(truncatingIfNeeded: property.slot), form: Form(property))
+        let isHolder = property.isRelationship && property.slot >= 0
+        // A model has fewer relationships than this; further ones would share a number.
+        let holder = UInt16(isHolder ? min(holders, Int(UInt16.max)) : 0)
+        if isHolder { holders += 1 }
+        let cell = Cell(slot: Int32(truncatingIfNeeded: property.slot), holder: holder, form: Form(property))
         (cells + index).initialize(to: cell)
       }
       var bits: UInt64 = 3
@@ -46,7 +56,8 @@ struct ReadTable: @unchecked Sendable {
       entryCount = 1 << Int(bits)
       entries = .allocate(capacity: entryCount)
       for index in 0..<entryCount { (entries + index).initialize(to: Atomic(0)) }
-      table = ReadTable(cells: cells, count: properties.count, first: entries, shift: 64 - bits)
+      table = ReadTable(
+        cells: cells, count: properties.count, holderCount: holders, first: entries, shift: 64 - bits)
     }
 
     deinit {

@@ -5,8 +5,8 @@ public import FoundationEssentials
 
 extension String: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> String? {
-    if let (cells, slot) = object.cell(key, .text) { return cells.text(slot, of: object.node) }
-    return object.storedValue(key).flatMap { String(atomicStoreValue: $0) }
+    if let (cells, cell) = object.cell(key, .text) { return cells.text(cell.index, of: object.node) }
+    return object.attributeValue(key)
   }
   public init?(atomicStoreValue stored: StoredValue) {
     switch stored {
@@ -19,8 +19,8 @@ extension String: AttributeValue {
 }
 extension Bool: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Bool? {
-    if let (cells, slot) = object.cell(key, .boolean) { return cells.boolean(slot, of: object.node) }
-    return object.storedValue(key).flatMap { Bool(atomicStoreValue: $0) }
+    if let (cells, cell) = object.cell(key, .boolean) { return cells.boolean(cell.index, of: object.node) }
+    return object.attributeValue(key)
   }
   public init?(atomicStoreValue stored: StoredValue) {
     guard case .boolean(let flag) = stored else { return nil }
@@ -44,9 +44,8 @@ extension AttributeValue where Self: FixedWidthInteger {
 extension Int64 {
   /// The value of an integer property of any width.
   @usableFromInline static func atomicStoreReadInteger(_ object: ManagedObject, _ key: ManagedKey) -> Int64? {
-    if let (cells, slot) = object.cell(key, .integer) { return cells.integer(slot, of: object.node) }
-    guard case .integer(let number)? = object.storedValue(key) else { return nil }
-    return number
+    if let (cells, cell) = object.cell(key, .integer) { return cells.integer(cell.index, of: object.node) }
+    return object.attributeValue(key)
   }
 }
 extension Int: AttributeValue {}
@@ -55,8 +54,8 @@ extension Int32: AttributeValue {}
 extension Int64: AttributeValue {}
 extension Double: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Double? {
-    if let (cells, slot) = object.cell(key, .double) { return cells.double(slot, of: object.node) }
-    return object.storedValue(key).flatMap { Double(atomicStoreValue: $0) }
+    if let (cells, cell) = object.cell(key, .double) { return cells.double(cell.index, of: object.node) }
+    return object.attributeValue(key)
   }
   public init?(atomicStoreValue stored: StoredValue) {
     switch stored {
@@ -70,8 +69,8 @@ extension Double: AttributeValue {
 }
 extension Float: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Float? {
-    if let (cells, slot) = object.cell(key, .float) { return cells.float(slot, of: object.node) }
-    return object.storedValue(key).flatMap { Float(atomicStoreValue: $0) }
+    if let (cells, cell) = object.cell(key, .float) { return cells.float(cell.index, of: object.node) }
+    return object.attributeValue(key)
   }
   public init?(atomicStoreValue stored: StoredValue) {
     guard case .float(let number) = stored else { return nil }
@@ -90,10 +89,10 @@ extension DecimalNumber: AttributeValue {
 }
 extension Date: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Date? {
-    if let (cells, slot) = object.cell(key, .date) {
-      return cells.double(slot, of: object.node).map { Date(timeIntervalSinceReferenceDate: $0) }
+    if let (cells, cell) = object.cell(key, .date) {
+      return cells.double(cell.index, of: object.node).map { Date(timeIntervalSinceReferenceDate: $0) }
     }
-    return object.storedValue(key).flatMap { Date(atomicStoreValue: $0) }
+    return object.attributeValue(key)
   }
   public init?(atomicStoreValue stored: StoredValue) {
     guard case .date(let date) = stored else { return nil }

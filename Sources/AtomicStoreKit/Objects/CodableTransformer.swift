@@ -45,9 +45,9 @@ public protocol CodableAttributeValue: Codable, OptionalManagedPropertyValue {}
 
 extension CodableAttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    guard let p = key.property(of: object), object.isReadable(p), case .data(let data) = object.storedValue(p) else {
-      return nil
-    }
+    guard let p = key.property(of: object), object.isReadable(p) else { return nil }
+    if case .other(let value)? = try? object.content(p), let value = value as? Self { return value }
+    guard case .data(let data) = object.storedValue(p) else { return nil }
     do { return try CodableTransformer<Self>.decode(data) } catch {
       object.record(
         ManagedObjectError(
@@ -58,14 +58,8 @@ extension CodableAttributeValue {
   }
   public static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
-    let stored: StoredValue
-    do { stored = try value.map { .data(try CodableTransformer<Self>.encode($0)) } ?? .null } catch {
-      object.refuse(
-        ManagedObjectError(
-          .invalidValue, "\(object.plan.name).\(key.text): the value cannot be encoded", objectID: object.objectID,
-          entityName: object.plan.name, key: key.text, underlying: error))
-      return
-    }
-    do throws(ManagedObjectError) { try object.setValue(stored, at: p) } catch { object.refuse(error) }
+    do throws(ManagedObjectError) { try object.setValue(value, at: p) } catch { object.refuse(error) }
   }
+
+  func encoded() throws -> Data { try CodableTransformer<Self>.encode(self) }
 }

@@ -30,9 +30,12 @@ struct KeyPathWalk {
   /// The rest of the path from each key on.
   private let rests: [String]
   private let budget: StepBudget
+  /// Whether the objects on the way hold what was read: see ``HeldObjects``.
+  private let holds: Bool
 
-  private init(_ root: ManagedObject, _ path: String) {
+  private init(_ root: ManagedObject, _ path: String, holds: Bool) {
     self.root = root
+    self.holds = holds
     keys = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     var rest = ""
     var rests: [String] = []
@@ -45,15 +48,15 @@ struct KeyPathWalk {
   }
 
   /// - Throws: as `value(forKeyPath:)`.
-  static func value(of root: ManagedObject, _ path: String) throws(ManagedObjectError) -> Any? {
+  static func value(of root: ManagedObject, _ path: String, holds: Bool) throws(ManagedObjectError) -> Any? {
     let count = path.utf8.reduce(1) { $1 == UInt8(ascii: ".") ? $0 + 1 : $0 }
     guard count <= FetchExpression.maximumPathLength else {
       throw ManagedObjectError(
         .undefinedKey, "\(root.plan.name): \(FetchExpression.pathTooLong(count))", objectID: root.objectID,
         entityName: root.plan.name)
     }
-    if let found = try plainValue(of: root, path) { return found.value }
-    let walk = KeyPathWalk(root, path)
+    if let found = try plainValue(of: root, path, holds) { return found.value }
+    let walk = KeyPathWalk(root, path, holds: holds)
     guard walk.keys.count > 2, let name = walk.keys.last, FetchExpression.endOperators.contains(name) else {
       return try walk.value()
     }
@@ -63,7 +66,7 @@ struct KeyPathWalk {
   /// The value of a path over to-one relationships to an attribute or object, which is what most paths are; nil if it
   /// may be something else.
   private static func plainValue(
-    of root: ManagedObject, _ path: String
+    of root: ManagedObject, _ path: String, _ holds: Bool
   ) throws(ManagedObjectError) -> Found? {
     var object = root
     var rest = path[...]
@@ -75,7 +78,7 @@ struct KeyPathWalk {
       try root.context?.stepBudget?.spend()
       object.noteAccess(p)
       try object.realize()
-      guard let next = object.toOneObject(p) else { return Found(value: nil) }
+      guard let next = holds ? object.readToOne(p) : object.toOneObject(p) else { return Found(value: nil) }
       object = next
       rest = rest[rest.utf8.index(after: dot)...]
     }
@@ -86,11 +89,11 @@ struct KeyPathWalk {
     }
     try root.context?.stepBudget?.spend()
     object.noteAccess(p)
-    return Found(value: try object.value(at: p))
+    return Found(value: try object.value(at: p, holds: holds))
   }
 
   private func aggregate(_ name: String, of path: String) throws(ManagedObjectError) -> Any? {
-    guard let value = StoredValue.unwrapped(try KeyPathWalk(root, path).value()) else { return nil }
+    guard let value = StoredValue.unwrapped(try KeyPathWalk(root, path, holds: holds).value()) else { return nil }
     guard let values = value as? [Any] else {
       // Objects cannot be summed, but an empty list has a sum.
       if let objects = value as? Set<ManagedObject> { return try apply(name, Array(objects), at: keys.count - 1) }
@@ -143,7 +146,9 @@ struct KeyPathWalk {
       return .end(try object.value(forKey: rests[place]))
     }
     let next = place + 1
-    let raw = try object.value(forKey: key)
+    let p = try object.number(of: key)
+    object.noteAccess(p)
+    let raw = try object.value(at: p, holds: holds)
     guard next < keys.count, let value = StoredValue.unwrapped(raw) else { return .end(raw) }
     if let object = value as? ManagedObject { return .object(object, next: next) }
     let isOperator = FetchExpression.isOperator(keys[next])

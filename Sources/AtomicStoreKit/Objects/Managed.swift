@@ -58,6 +58,26 @@ public struct Managed<Value: ManagedPropertyValue> {
   }
 }
 
+extension ManagedObject {
+  /// The property that ``Managed`` would access, for classes in which its name cannot be used:
+  /// `@Managed("cars") var cars` also declares `_cars`, as every property wrapper does.
+  ///
+  /// ```swift
+  /// private var _cars: [Car] = []
+  /// var cars: Set<Car> {
+  ///   get { self[managed: "cars"] }
+  ///   set { self[managed: "cars"] = newValue }
+  /// }
+  /// ```
+  ///
+  /// It reads and writes in the same way. Only `#Predicate` does not find out which property such a computed one is:
+  /// use a ``FetchKey``.
+  public final subscript<Value: ManagedPropertyValue>(managed key: StaticString) -> Value {
+    get { Value.atomicStoreRead(self, ManagedKey(key: key.utf8Start, count: key.utf8CodeUnitCount)) }
+    set { Value.atomicStoreWrite(newValue, self, ManagedKey(key: key.utf8Start, count: key.utf8CodeUnitCount)) }
+  }
+}
+
 /// The name of a property, as ``Managed`` stores it.
 @frozen
 public struct ManagedKey {
@@ -108,26 +128,26 @@ public protocol OptionalManagedPropertyValue {
 ///   static var atomicStoreValueForNull: Level { .low }
 /// }
 /// ```
-public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyValue {
+///
+/// Its values can also be passed to `setValue(_:forKey:)`, to batches, and as arguments of predicates.
+public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyValue, StoredValueRepresentable {
   /// Creates a value from what a store has; nil if that is not a value of this type.
   init?(atomicStoreValue stored: StoredValue)
-  /// The value as stores hold it.
-  var atomicStoreValue: StoredValue { get }
   /// What a property that is not optional returns for null.
   static var atomicStoreValueForNull: Self { get }
 }
 
 extension AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    object.storedValue(key).flatMap { Self(atomicStoreValue: $0) }
+    object.attributeValue(key)
   }
   public static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
     do throws(ManagedObjectError) {
       let property = object.plan.properties[p]
       let stored = value?.atomicStoreValue ?? .null
-      // Read the slot directly if no conversion is needed.
-      if case .attribute(let type) = property.kind, property.slot >= 0, type.accepts(stored) {
+      // Set the value directly if no conversion is needed.
+      if case .attribute(let type) = property.kind, !property.holdsAnyValue, type.accepts(stored) {
         try object.setStoredValue(p, stored)
       } else {
         try object.setValue(stored.anyValue, at: p)
@@ -167,13 +187,14 @@ extension Optional: ManagedPropertyValue where Wrapped: OptionalManagedPropertyV
 
 extension ManagedObject: OptionalManagedPropertyValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    if let (cells, slot) = object.cell(key, .toOne), let known = object.knownToOne(slot, cells) {
+    if let (cells, cell) = object.cell(key, .toOne), let known = object.knownToOne(cell.index, cells) {
+      object.hold(known, at: Int(cell.holder))
       return known as? Self
     }
     guard let p = key.property(of: object), object.isReadable(p), object.plan.properties[p].kind == .toOne else {
       return nil
     }
-    return object.toOneObject(p) as? Self
+    return object.readToOne(p) as? Self
   }
   public static func atomicStoreWriteOptional(_ value: ManagedObject?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
@@ -203,7 +224,7 @@ extension Array: ManagedPropertyValue where Element: ManagedObject {
   public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> [Element] {
     guard let p = key.property(of: object), object.isReadable(p) else { return [] }
     switch object.plan.properties[p].kind {
-    case .toMany, .orderedToMany: return object.toManyObjects(p).compactMap { $0 as? Element }
+    case .toMany, .orderedToMany: return object.readToMany(p).compactMap { $0 as? Element }
     case .fetched:
       do throws(ManagedObjectError) { return try object.fetchedObjects(p).compactMap { $0 as? Element } } catch {
         object.record(error)

@@ -17,8 +17,16 @@ extension ManagedObject {
   ///   than 300 keys; `.stepLimitExceeded` if a path through several to-many relationships multiplies its values beyond
   ///   the limit of a fetch.
   public final func value(forKeyPath path: String) throws(ManagedObjectError) -> Any? {
-    if plan.property(named: path) != nil { return try value(forKey: path) }
-    return try KeyPathWalk.value(of: self, path)
+    try value(forKeyPath: path, holds: true)
+  }
+
+  /// - Parameter holds: Whether the objects on the way keep what was read alive from now on: see ``HeldObjects``.
+  final func value(forKeyPath path: String, holds: Bool) throws(ManagedObjectError) -> Any? {
+    if let p = plan.property(named: path) {
+      noteAccess(p)
+      return try value(at: p, holds: holds)
+    }
+    return try KeyPathWalk.value(of: self, path, holds: holds)
   }
 
   /// Sets the property at the end of a path through to-one relationships. Has no effect if one of them is nil.

@@ -21,6 +21,7 @@ extension ManagedObject {
     base = nil
     edits = nil
     overlay = nil
+    held = nil
     flags = []
     position = -1
     extras.gone = reason

@@ -6,16 +6,16 @@ import FoundationEssentials
 /// The direct way takes a few nanoseconds: it retains nothing, looks up no name, and copies no description. It serves
 /// attributes of objects whose values are those of a store's version; everything else takes the general way.
 extension ManagedObject {
-  /// The columns and the slot in which a property's value is; nil if the value has to be read in the general way. The
+  /// The columns and the cell in which a property's value is; nil if the value has to be read in the general way. The
   /// access is noted if it is not nil.
-  @inline(__always) final func cell(_ key: ManagedKey, _ form: ReadTable.Form) -> (NodeCells, Int)? {
+  @inline(__always) final func cell(_ key: ManagedKey, _ form: ReadTable.Form) -> (NodeCells, ReadTable.Cell)? {
     guard flags.contains(.realized), edits == nil, overlay == nil, let p = plan.reads.property(key.key),
       let cells = base?.cells
     else { return nil }
     let cell = plan.reads[p]
     guard cell.form == form else { return nil }
     noteAccess(p)
-    return (cells, Int(cell.slot))
+    return (cells, cell)
   }
 
   /// The object at a to-one's other end, if it is known already; nil if it has to be found in the general way.
@@ -40,9 +40,19 @@ extension ManagedObject {
     }
   }
 
-  /// The value of an attribute; nil if it cannot be read, which is recorded as an error.
-  final func storedValue(_ key: ManagedKey) -> StoredValue? {
-    guard let p = key.property(of: self), isReadable(p) else { return nil }
-    return storedValue(p)
+  /// The value of an attribute, as access by key reads it, in another type; nil if it is not a value of that type, and
+  /// if it cannot be read, which is recorded as an error.
+  final func attributeValue<Value: AttributeValue>(_ key: ManagedKey) -> Value? {
+    guard let p = key.property(of: self), isReadable(p), case .attribute = plan.properties[p].kind else { return nil }
+    do throws(ManagedObjectError) {
+      switch try content(p) {
+      case .stored(let stored): return Value(atomicStoreValue: stored)
+      case .other(let value):
+        return value as? Value ?? StoredValue(guessing: value).flatMap { Value(atomicStoreValue: $0) }
+      }
+    } catch {
+      record(error)
+      return nil
+    }
   }
 }

@@ -28,12 +28,20 @@ extension ManagedObject {
   /// Returns the objects of a to-many, an ordered to-many or a fetched property as a list; of a to-one, an empty list
   /// or one object. If the relationship is not ordered, saved objects come first, by reference.
   public final func objects(forRelationshipNamed key: String) throws(ManagedObjectError) -> [ManagedObject] {
+    try objects(forRelationshipNamed: key, holds: true)
+  }
+
+  /// - Parameter holds: Whether the object keeps the objects alive from now on. Code that passes over many objects once
+  ///   does without: see ``HeldObjects``.
+  package final func objects(
+    forRelationshipNamed key: String, holds: Bool
+  ) throws(ManagedObjectError) -> [ManagedObject] {
     let p = try number(of: key)
     noteAccess(p)
     try realize()
     switch plan.properties[p].kind {
-    case .toOne: return toOneObject(p).map { [$0] } ?? []
-    case .toMany, .orderedToMany: return toManyObjects(p)
+    case .toOne: return (holds ? readToOne(p) : toOneObject(p)).map { [$0] } ?? []
+    case .toMany, .orderedToMany: return holds ? readToMany(p) : toManyObjects(p)
     case .fetched: return try fetchedObjects(p)
     default: throw noRelationship(key)
     }
@@ -90,7 +98,7 @@ extension ManagedObject {
       guard let base, slot >= 0, let other = base.toOne(slot: slot, of: node), let cache else { return false }
       return cache.object(root: cache.plan.entities[other.entity].root, base.reference(of: other))?.isFault ?? true
     }
-    return layered(p) == nil && base != nil && !flags.contains(.inserted)
+    return layered(p) == nil && base != nil && !flags.contains(.inserted) && !isHeld(p)
   }
 
   private final func noRelationship(_ key: String) -> ManagedObjectError {

@@ -59,7 +59,12 @@ extension ManagedObject {
     for p in edits.indices {
       guard let edit = edits[p] else { continue }
       // What was saved is no news to those who observe the object.
-      if plan.properties[p].slot < 0 { setOverlay(p, edit) } else if overlay != nil { overlay?[p] = nil }
+      if plan.properties[p].slot < 0 {
+        setOverlay(p, edit)
+      } else {
+        if overlay != nil { overlay?[p] = nil }
+        if held != nil { holdSaved(p, edit) }
+      }
     }
     self.edits = nil
     if let overlay, !overlay.contains(where: { $0 != nil }) { self.overlay = nil }

@@ -110,7 +110,7 @@ extension ManagedObject {
   /// The value in the version that the object reads.
   final func committedStoredValue(_ p: Int) -> StoredValue {
     let property = plan.properties[p]
-    guard let base, property.slot >= 0, case .attribute(let type) = property.kind else { return .null }
+    guard let base, property.slot >= 0, case .attribute(let type) = property.kind else { return property.unsetValue }
     if base.isDeferred(slot: property.slot, of: node) {
       do throws(PersistentStoreError) {
         return try cache?.suppliedValue(slot: property.slot, object: self) ?? .null
@@ -145,8 +145,12 @@ extension ManagedObject {
   /// The part of a change that undo performs as well.
   final func applyStoredValue(_ p: Int, _ value: StoredValue) {
     let isBack: Bool
-    if isOverParent {
-      if case .stored(let under)? = overlay?[p] { isBack = under.isIdentical(to: value) } else { isBack = value.isNull }
+    if isOverParent || plan.properties[p].isTransient && !flags.contains(.inserted) {
+      if case .stored(let under)? = overlay?[p] {
+        isBack = under.isIdentical(to: value)
+      } else {
+        isBack = value.isIdentical(to: plan.properties[p].unsetValue)
+      }
     } else {
       isBack =
         base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p)

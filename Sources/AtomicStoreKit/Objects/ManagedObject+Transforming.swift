@@ -24,11 +24,25 @@ extension ManagedObject {
     return TransformerCall(transformer: context?.transformers[name])
   }
 
-  /// The value of a transformable attribute: what the transformer creates from the bytes, created once.
-  final func transformed(_ stored: StoredValue, _ property: PropertyPlan) throws(ManagedObjectError) -> Any? {
-    guard case .data(let data) = stored else { return stored.anyValue }
+  /// The bytes that a transformable attribute stores for a value: what its transformer makes of it or, without one,
+  /// what a ``CodableAttributeValue`` is encoded as.
+  final func bytes(of value: Any, _ property: PropertyPlan) throws(ManagedObjectError) -> Data {
+    let call = transformer(of: property)
+    guard call.transformer == nil, let value = value as? any CodableAttributeValue else {
+      return try call.reverse(value, property, self)
+    }
+    do { return try value.encoded() } catch {
+      var refused = refusal(value, property, "a value that can be encoded")
+      refused.underlying = error
+      throw refused
+    }
+  }
+
+  /// The value of a transformable attribute: what the transformer creates from the bytes, created once; nil if no
+  /// transformer is registered.
+  final func transformed(_ data: Data, _ property: PropertyPlan) throws(ManagedObjectError) -> Any? {
     if let made = extras?.transformed[property.index] { return made }
-    guard let transformer = transformer(of: property).transformer else { return data }
+    guard let transformer = transformer(of: property).transformer else { return nil }
     do {
       let value = try transformer.value(from: data)
       needExtras().transformed[property.index] = value

@@ -1,6 +1,20 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
+/// The value of an attribute.
+enum AttributeContent {
+  case stored(StoredValue)
+  /// What a transformer created, or a value of any type that a transient attribute was set to.
+  case other(Any)
+
+  var anyValue: Any? {
+    switch self {
+    case .stored(let value): value.anyValue
+    case .other(let value): value
+    }
+  }
+}
+
 /// Access by key, for any entity, with or without a class.
 extension ManagedObject {
   /// Returns the value of a property: an attribute's (`Int` for integers of every width, `String`, `Double`, `Date`, …;
@@ -11,7 +25,7 @@ extension ManagedObject {
   public final func value(forKey key: String) throws(ManagedObjectError) -> Any? {
     let p = try number(of: key)
     noteAccess(p)
-    return try value(at: p)
+    return try value(at: p, holds: true)
   }
 
   /// Sets the value of a property; for a relationship, the other end is updated immediately.
@@ -43,7 +57,7 @@ extension ManagedObject {
     let p = try number(of: key)
     guard flags.contains(.realized) else { return nil }
     if plan.properties[p].kind == .fetched { return extras?.fetched[p] }
-    return try value(at: p)
+    return try value(at: p, holds: true)
   }
 
   /// Sets a value without marking the object as changed, without updating the inverse and without undo: in
@@ -58,8 +72,11 @@ extension ManagedObject {
     let property = plan.properties[p]
     switch property.kind {
     case .attribute(let type):
-      if property.isTransient, property.attribute?.derivationExpression == nil {
-        setOverlay(p, .transient(StoredValue.unwrapped(value)))
+      if property.isTransient {
+        let value: PropertyValue =
+          property.holdsAnyValue
+          ? .transient(StoredValue.unwrapped(value)) : .stored(try converted(value, property, type))
+        setOverlay(p, value)
         setEdit(p, nil)
         return
       }
@@ -99,16 +116,13 @@ extension ManagedObject {
       objectID: objectID, entityName: plan.name, key: key)
   }
 
-  final func value(at p: Int) throws(ManagedObjectError) -> Any? {
+  /// - Parameter holds: Whether the object holds the objects of a relationship from now on: see ``HeldObjects``.
+  final func value(at p: Int, holds: Bool = false) throws(ManagedObjectError) -> Any? {
     try realize()
     if let value = cellValue(p) { return value.anyValue }
     let property = plan.properties[p]
     switch property.kind {
-    case .attribute(let type):
-      if case .transient(let value)? = layered(p) { return value }
-      let stored = storedValue(p)
-      if case .transformable = type { return try transformed(stored, property) }
-      return stored.anyValue
+    case .attribute: return try content(p).anyValue
     case .composite:
       var parts: [String: Any] = [:]
       let prefix = property.name.utf8.count + 1
@@ -118,11 +132,24 @@ extension ManagedObject {
         }
       }
       return parts.isEmpty ? nil : parts
-    case .toOne: return toOneObject(p)
-    case .toMany: return Set(toManyObjects(p))
-    case .orderedToMany: return toManyObjects(p)
+    case .toOne: return holds ? readToOne(p) : toOneObject(p)
+    case .toMany: return Set(holds ? readToMany(p) : toManyObjects(p))
+    case .orderedToMany: return holds ? readToMany(p) : toManyObjects(p)
     case .fetched: return try fetchedObjects(p)
     }
+  }
+
+  /// The value of an attribute, which access by key and typed access both read here. The object must be realized.
+  final func content(_ p: Int) throws(ManagedObjectError) -> AttributeContent {
+    let property = plan.properties[p]
+    if property.holdsAnyValue, case .transient(let value)? = layered(p) {
+      return value.map { .other($0) } ?? .stored(.null)
+    }
+    let stored = storedValue(p)
+    guard case .attribute(.transformable) = property.kind, case .data(let data) = stored,
+      let value = try transformed(data, property)
+    else { return .stored(stored) }
+    return .other(value)
   }
 
   final func setValue(_ value: Any?, at p: Int) throws(ManagedObjectError) {
@@ -130,12 +157,12 @@ extension ManagedObject {
     let property = plan.properties[p]
     switch property.kind {
     case .attribute(let type):
-      if property.isTransient, property.attribute?.derivationExpression == nil {
-        return try setTransient(p, StoredValue.unwrapped(value))
-      }
+      if property.holdsAnyValue { return try setTransient(p, StoredValue.unwrapped(value)) }
       let stored = try converted(value, property, type)
       try setStoredValue(p, stored)
-      if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data) {
+      if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data),
+        !(value is StoredValue), transformer(of: property).transformer != nil
+      {
         needExtras().transformed[p] = value
       }
     case .composite:
@@ -162,13 +189,18 @@ extension ManagedObject {
   private final func setTransient(_ p: Int, _ value: Any?) throws(ManagedObjectError) {
     if flags.contains(.awakening) { return setOverlay(p, .transient(value)) }
     try checkChangeable(p)
-    var old: Any?
-    if case .transient(let before)? = layered(p) { old = before }
+    let old = try content(p).anyValue
     if let old, let value, AnyValue.areEqual(old, value) == true { return }
     if old == nil, value == nil { return }
     context?.undoManager?.log(.transient(self, p, old))
-    setEdit(p, .transient(value))
+    applyTransient(p, value)
     context?.noteChange(of: self)
+  }
+
+  /// The part of a change that undo performs as well.
+  final func applyTransient(_ p: Int, _ value: Any?) {
+    let isUnset = value == nil && overlayIsEmpty(at: p) && plan.properties[p].unsetValue.isNull
+    setEdit(p, isUnset ? nil : .transient(value))
   }
 
   final func overlayValue(_ p: Int, _ objects: [ManagedObject]) -> PropertyValue {
@@ -194,10 +226,13 @@ extension ManagedObject {
     _ value: Any?, _ property: PropertyPlan, _ type: AttributeType
   ) throws(ManagedObjectError) -> StoredValue {
     if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data), !(value is StoredValue) {
-      return .data(try transformer(of: property).reverse(value, property, self))
+      return .data(try bytes(of: value, property))
     }
-    guard let stored = StoredValue(any: value, type: type) else { throw refusal(value, property, type.modelName) }
-    return stored
+    if let stored = StoredValue(any: value, type: type) { return stored }
+    if case .binaryData = type, let value = StoredValue.unwrapped(value) as? any CodableAttributeValue {
+      return .data(try bytes(of: value, property))
+    }
+    throw refusal(value, property, type.modelName)
   }
 
   final func refusal(_ value: Any?, _ property: PropertyPlan, _ wanted: String) -> ManagedObjectError {

@@ -35,7 +35,7 @@ extension ManagedObject: PredicateSubject {
     if property.kind != .composite, property.slot < 0 || !isPeekable() { try realize() }
     switch property.kind {
     case .attribute:
-      if property.isTransient, case .transient(let value)? = layered(p) {
+      if property.holdsAnyValue, case .transient(let value)? = layered(p) {
         guard let value else { return .null }
         return StoredValue(guessing: value).map { .value($0) } ?? .null
       }

@@ -131,7 +131,7 @@ struct FetchedResultsOrder<Result: ManagedObject> {
   }
 
   private func sectionName(of object: Result, _ path: String) throws(ManagedObjectError) -> String {
-    guard let value = try object.value(forKeyPath: path) else { return "" }
+    guard let value = try object.value(forKeyPath: path, holds: false) else { return "" }
     switch value {
     case let text as String: return text
     case let flag as Bool: return flag ? "1" : "0"

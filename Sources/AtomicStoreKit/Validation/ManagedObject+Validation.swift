@@ -18,7 +18,7 @@ extension ManagedObject {
     let property = plan.properties[p]
     switch property.kind {
     case .attribute(let type):
-      if property.isTransient {
+      if property.holdsAnyValue {
         let isMissing = StoredValue.unwrapped(value) == nil && property.attribute?.isOptional == false
         return isMissing ? [failure(p, .validationMissingMandatoryProperty, "a value is needed", "nil")] : []
       }
@@ -81,7 +81,7 @@ extension ManagedObject {
       if let rule = plan.properties[p].rule {
         switch property.kind {
         case .attribute:
-          if property.isTransient {
+          if property.holdsAnyValue {
             if try value(at: p) == nil { found = try modelErrors(p, nil) }
           } else {
             found = rule.violations(storedValue(p)).map { failure(p, $0.code, $0.rule, storedValue(p).displayText) }
@@ -111,7 +111,7 @@ extension ManagedObject {
   private final func takeValidated(_ p: Int, _ before: Any?, _ after: Any?) throws {
     let property = plan.properties[p]
     if before == nil, after == nil { return }
-    if case .attribute(let type) = property.kind, !property.isTransient {
+    if case .attribute(let type) = property.kind, !property.holdsAnyValue {
       // Almost always nothing changed: common types are compared directly.
       switch storedValue(p) {
       case .string(let text):

@@ -1,5 +1,14 @@
 import FoundationEssentials
 
+/// A type whose values stand for values of a store. `AttributeValue` of AtomicStoreKit refines it.
+///
+/// Its values can be used wherever a value is expected: in `setValue(_:forKey:)`, in batches, and as arguments of
+/// predicates. So can those of any enumeration with a raw value.
+public protocol StoredValueRepresentable {
+  /// The value as stores hold it.
+  var atomicStoreValue: StoredValue { get }
+}
+
 extension StoredValue {
   /// The value as `value(forKey:)` returns it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
   /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text if Foundation would change it.
@@ -36,6 +45,16 @@ extension StoredValue {
       self = stored
       return
     }
+    if let converted = Self(value, as: type) {
+      self = converted
+    } else if let represented = Self.represented(value) {
+      self.init(any: represented, type: type)
+    } else {
+      return nil
+    }
+  }
+
+  private init?(_ value: Any, as type: AttributeType) {
     switch type {
     case .integer16, .integer32, .integer64:
       guard !(value is Bool), let number = Self.integer(value) else { return nil }
@@ -84,8 +103,29 @@ extension StoredValue {
   package init?(guessing value: Any) {
     if let usual = StoredValue(usual: value) {
       self = usual
-      return
+    } else if let plain = StoredValue(plain: value) {
+      self = plain
+    } else if let represented = Self.represented(value) {
+      self.init(guessing: represented)
+    } else {
+      return nil
     }
+  }
+
+  /// The value that a value of another type is stored as: an enumeration's raw value, or what a
+  /// ``StoredValueRepresentable`` says. Nil if it is not represented by another value.
+  private static func represented(_ value: Any) -> Any? {
+    guard StoredValue(plain: value) == nil else { return nil }
+    if type(of: value) == AnyHashable.self, let boxed = value as? AnyHashable { return represented(boxed.base) }
+    if let value = value as? any StoredValueRepresentable { return value.atomicStoreValue.anyValue }
+    guard let value = value as? any RawRepresentable, let raw = rawValue(of: value), type(of: raw) != type(of: value)
+    else { return nil }
+    return raw
+  }
+
+  private static func rawValue(of value: some RawRepresentable) -> Any? { unwrapped(value.rawValue) }
+
+  private init?(plain value: Any) {
     switch value {
     case let flag as Bool: self = .boolean(flag)
     case let number as Double: self = .double(number)

@@ -52,7 +52,7 @@ struct ObjectJSONWriter {
       var reached: [ManagedObject] = []
       for owner in next {
         for slot in owner.entity.slots where slot.isRelationship {
-          for other in try owner.objects(forRelationshipNamed: slot.name) {
+          for other in try owner.objects(forRelationshipNamed: slot.name, holds: false) {
             let id = ObjectIdentifier(other)
             guard !listed.contains(id), written.insert(id).inserted else { continue }
             places[id] = Place(owner: ObjectIdentifier(owner), slot: slot.index)
@@ -80,10 +80,10 @@ struct ObjectJSONWriter {
         else { continue }
         members.append((slot.name, value.json(isDeclared: type != .undefined)))
       case .toOne:
-        let other = try object.objects(forRelationshipNamed: slot.name).first
+        let other = try object.objects(forRelationshipNamed: slot.name, holds: false).first
         members.append((slot.name, try other.map { try related($0, object, slot, depth) } ?? .null))
       case .toMany:
-        let others = try object.objects(forRelationshipNamed: slot.name)
+        let others = try object.objects(forRelationshipNamed: slot.name, holds: false)
         members.append((slot.name, .array(try others.map { try related($0, object, slot, depth) })))
       }
     }

@@ -75,7 +75,7 @@ package struct ValidationRule: Sendable {
       broken.append(Violation(kind: isDate ? .dateTooLate : .numberTooLarge, rule: "at most \(maximum.displayText)"))
     }
     switch value {
-    case .string(let text), .uri(let text):
+    case .string(let text) where mayNameObjects, .uri(let text) where mayNameObjects:
       if text.utf8.starts(with: "x-coredata:///".utf8), ManagedObjectID(uriRepresentation: text)?.isTemporaryID == true
       {
         broken.append(
