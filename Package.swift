@@ -346,12 +346,15 @@ let package = Package(
       ],
       path: "Benchmarks/GrowthGuard/Command", swiftSettings: strict),
 
-    // Several contexts that change one store at random: for a test, and as a program for the long run.
+    // Several contexts that change one store at random, and one context compared with plain values: for tests, and as
+    // programs for the long run.
     .target(
       name: "ContextScripts", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
       path: "Tests/ContextScripts", swiftSettings: strict),
     .executableTarget(
       name: "random-contexts", dependencies: ["ContextScripts"], path: "Tests/RandomContexts", swiftSettings: strict),
+    .executableTarget(
+      name: "random-walk", dependencies: ["ContextScripts"], path: "Tests/RandomWalk", swiftSettings: strict),
 
     // What the tests of several targets need. The C part runs tasks on more threads, for tests that wait.
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),

@@ -30,6 +30,9 @@ public struct ContextScript: Sendable {
     public var hasUndo: Bool
     /// Contexts without this take over each save at once.
     public var isMergedByHand: Bool
+    /// All contexts read everything after each step. A context on a database reads later than one on a store that is
+    /// loaded, so that without this they may see different saves.
+    public var readsEverything = false
   }
 
   public var setup: Setup
@@ -91,27 +94,50 @@ public struct ContextScript: Sendable {
     }
   }
 
-  /// The shortest script found that fails: steps are dropped, many at once and then fewer, as long as it goes on
-  /// failing.
-  public func shortened() -> ContextScript {
-    var best = self
-    var size = max(1, steps.count / 2)
-    while true {
-      var start = 0
-      var isShorter = false
-      while start < best.steps.count {
-        var fewer = best
-        fewer.steps.removeSubrange(start..<min(start + size, best.steps.count))
-        if fewer.failure() != nil {
-          best = fewer
-          isShorter = true
-        } else {
-          start += size
-        }
-      }
-      if size == 1, !isShorter { return best }
-      size = max(1, size / 2)
+  /// The types of stores that are to answer a script alike.
+  public static let types = ["BinaryPropertyList", "XML", "CSV", "InMemory", "SQLiteGraph"]
+
+  /// Where stores of two types answer the script differently; nil if all answer alike.
+  public func disagreement() -> String? {
+    var first: [String] = []
+    for type in Self.types {
+      var script = self
+      script.setup.type = type
+      script.setup.readsEverything = true
+      let found = script.outcome()
+      if type == Self.types[0] { first = found }
+      guard
+        let place = zip(first, found).enumerated().first(where: { $1.0 != $1.1 })?.offset
+          ?? (first.count == found.count ? nil : min(first.count, found.count))
+      else { continue }
+      func line(_ lines: [String]) -> String { place < lines.count ? lines[place] : "nothing" }
+      return "\(Self.types[0]): \(line(first))\n\(type): \(line(found))\n"
+        + found.prefix { !$0.hasPrefix("state: ") }.joined(separator: "\n")
     }
+    return nil
+  }
+
+  /// What was done, including what was refused, and what the store held after each save.
+  private func outcome() -> [String] {
+    do {
+      let run = try ScriptRun(self)
+      var end: [String] = []
+      do { try run.carryOut() } catch { end = ["\(error)"] }
+      return run.log + end + run.states.map { "state: " + $0 }
+    } catch {
+      return ["\(error)"]
+    }
+  }
+
+  /// The shortest script found that fails.
+  public func shortened(_ failure: (ContextScript) -> String? = { $0.failure() }) -> ContextScript {
+    var best = self
+    best.steps = shortest(steps) { steps in
+      var fewer = self
+      fewer.steps = steps
+      return failure(fewer) != nil
+    }
+    return best
   }
 }
 

@@ -30,11 +30,47 @@ extension ScriptRun {
     return nodes
   }
 
+  /// All objects and values by the names of the script, the same for equal graphs of stores of all types.
+  func text(of nodes: NodeTable) -> String {
+    var lines: [String] = []
+    for entity in ScriptModel.model.entities where !entity.isAbstract {
+      for node in nodes.handles(of: entity.index) {
+        var line = "\(name(of: nodes.objectReference(of: node))) n=\(nodes.value(forKey: "n", of: node) ?? .null)"
+        for relationship in relationships(of: entity.name) {
+          var names = Self.references(nodes.value(forKey: relationship.name, of: node)).map { self.name(of: $0) }
+          if !relationship.isOrdered { names.sort() }
+          if !names.isEmpty { line += " \(relationship.name)=\(names.joined(separator: ","))" }
+        }
+        lines.append(line)
+      }
+    }
+    return lines.sorted().joined(separator: "; ")
+  }
+
   static func references(_ value: StoredValue?) -> [ObjectReference] {
     switch value {
     case .toOne(let reference)?: [reference]
     case .toMany(let references)?: references
     default: []
+    }
+  }
+
+  /// Compares both ends of everything that a context has read. Faults stay faults.
+  func checkContext(_ context: ManagedObjectContext) throws {
+    context.processPendingChanges()
+    func isRead(_ object: ManagedObject) -> Bool {
+      object.managedObjectContext === context && !object.isFault && !object.isDeleted
+    }
+    for object in context.registeredObjects where isRead(object) {
+      for relationship in relationships(of: object.entity.name) {
+        guard let inverse = relationship.inverseName else { continue }
+        for other in try object.objects(forRelationshipNamed: relationship.name) where isRead(other) {
+          guard try !other.objects(forRelationshipNamed: inverse).contains(object) else { continue }
+          throw Wrong(
+            description: "in context \(context.name ?? "") \(name(of: object.objectID)).\(relationship.name) has "
+              + "\(name(of: other.objectID)), whose \(inverse) does not have it")
+        }
+      }
     }
   }
 

@@ -24,6 +24,8 @@ final class ScriptRun {
   private var coordinators: [PersistentStoreCoordinator] = []
   private(set) var scenes: [Scene] = []
   private(set) var log: [String] = []
+  /// What the store held after each save.
+  private(set) var states: [String] = []
   /// The objects by the numbers that the script knows them by.
   private var ids: [(name: String, id: ManagedObjectID, entity: String)] = []
   /// New objects without a permanent ID, by their places in ``ids``.
@@ -33,11 +35,10 @@ final class ScriptRun {
   init(_ script: ContextScript) throws {
     self.script = script
     folder = try ScriptFolder()
-    let extensions = ["XML": ".xml", "CSV": ".csvstore", "SQLiteGraph": ".sqlgraph"]
     if let server = script.setup.server?.split(separator: "?").first {
       path = "\(server)?schema=script_\(getpid())"
     } else {
-      path = folder.path + "/store" + (extensions[script.setup.type] ?? ".plist")
+      path = folder.storePath(script.setup.type)
     }
     let main = PersistentStoreCoordinator(managedObjectModel: ScriptModel.model, registry: .builtIn)
     // A schema is used by one script after another.
@@ -133,6 +134,9 @@ final class ScriptRun {
     return false
   }
 
+  func name(of reference: ObjectReference) -> String {
+    ids.first { $0.id.reference == reference.reference && $0.entity == reference.entityName }?.name ?? "?"
+  }
   func name(of id: ManagedObjectID?) -> String {
     guard let id else { return "nil" }
     return ids.first { $0.id == id }?.name ?? "?"
@@ -141,12 +145,31 @@ final class ScriptRun {
   // MARK: Steps
 
   func carryOut() throws {
+    readEverything()
     for step in script.steps {
       let scene = scenes[step.context % scenes.count]
       try take(step, scene)
       if !script.setup.isMergedByHand { for scene in scenes { try merge(scene, isLogged: false) } }
+      for scene in scenes where isCurrent(scene) { try checkContext(scene.context) }
+      readEverything()
     }
-    for (index, scene) in scenes.enumerated().reversed() { try save(scene, index) }
+    for (index, scene) in scenes.enumerated().reversed() {
+      try save(scene, index)
+      if isCurrent(scene) { try checkContext(scene.context) }
+    }
+  }
+
+  /// Has all contexts read everything, if the script demands it.
+  private func readEverything() {
+    guard script.setup.readsEverything else { return }
+    for scene in scenes {
+      for entry in ids {
+        guard let object = try? scene.context.existingObject(with: entry.id) else { continue }
+        for relationship in relationships(of: entry.entity) {
+          _ = try? object.objects(forRelationshipNamed: relationship.name)
+        }
+      }
+    }
   }
 
   /// The object of a number in a context, if it can be had there and changed.
@@ -270,6 +293,11 @@ final class ScriptRun {
     }
   }
 
+  /// Whether a context has taken over all that others saved.
+  private func isCurrent(_ scene: Scene) -> Bool {
+    !script.setup.hasForeigner && !scene.isChild && scene.unseen.isEmpty
+  }
+
   private func merge(_ scene: Scene, isLogged: Bool) throws {
     guard !scene.unseen.isEmpty else { return }
     if isLogged { log.append("\(scene.context.name ?? ""): mergeChanges") }
@@ -295,12 +323,13 @@ final class ScriptRun {
         log.append("\(index): rollback()")
         scene.context.rollback()
       }
-      try checkFile()
+      states.append(text(of: try checkFile()))
       return
     }
     for (place, object) in unnamed where object.managedObjectContext != nil { ids[place].id = object.objectID }
     guard !scene.context.hasChanges else { throw Wrong(description: "changes are left after a save") }
     let nodes = try checkFile()
+    states.append(text(of: nodes))
     try promise?.check(nodes, name)
   }
 
@@ -324,4 +353,11 @@ final class ScriptFolder {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
   deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// Where a store of that type is in this folder.
+  func storePath(_ type: String) -> String {
+    if type == "InMemory" { return "memory:" + path }
+    let extensions = ["XML": ".xml", "CSV": ".csvstore", "SQLiteGraph": ".sqlgraph"]
+    return path + "/store" + (extensions[type] ?? ".plist")
+  }
 }

@@ -3,7 +3,8 @@ import Foundation
 
 // Carries out scripts of several contexts on one store, and prints the shortest ones that leave a file in disagreement
 // or break what a merge policy promises: random-contexts [COUNT] [SEED] [TYPE], with
-// ATOMICSTORE_POSTGRES_URL for the type PostgreSQL.
+// ATOMICSTORE_POSTGRES_URL for the type PostgreSQL. With "all" for the type, each script is carried out on stores of all
+// types, which must answer alike.
 let arguments = CommandLine.arguments.dropFirst().map { $0 }
 let count = arguments.first.flatMap { Int($0) } ?? 1000
 let seed = arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1
@@ -14,16 +15,17 @@ if type == "PostgreSQL", server == nil {
   exit(64)
 }
 
+let failure: (ContextScript) -> String? = type == "all" ? { $0.disagreement() } : { $0.failure() }
 var failures = 0
 for index in 0..<count {
   let script = ContextScript(seed: seed &+ UInt64(index), type: type, server: server)
-  if let first = script.failure() {
+  if let first = failure(script) {
     failures += 1
-    let short = script.shortened()
+    let short = script.shortened(failure)
     // Shown at once: a long run may be stopped before it ends.
     FileHandle.standardOutput.write(
       Data(
-        "seed \(seed &+ UInt64(index)), \(short.setup)\n\(short.failure() ?? "it fails no more; before: " + first)\n\n"
+        "seed \(seed &+ UInt64(index)), \(short.setup)\n\(failure(short) ?? "it fails no more; before: " + first)\n\n"
           .utf8))
     if failures >= 10 { break }
   }

@@ -204,7 +204,7 @@ extension ManagedObjectContext {
     object.flags.insert(.deleted)
     object.flags.remove([.propagated, .prepared])
     unpropagated.append(object)
-    noteDeleted(object)
+    notice.deleted.append(object)
   }
 
   /// Reverts the deletion of the object alone: changes to related objects are undone by their own operations.
@@ -341,10 +341,11 @@ extension ManagedObjectContext {
 
   func noteChange(of object: ManagedObject) {
     object.flags.remove(.prepared)
-    if object.flags.isDisjoint(with: .changed) {
+    let hasEdits = object.edits.map { $0.contains { $0 != nil } } ?? false
+    if object.flags.isDisjoint(with: .changed), hasEdits {
       object.flags.insert(.updated)
       updated.append(object)
-    } else if object.flags.contains(.updated), object.edits.map({ !$0.contains { $0 != nil } }) ?? true {
+    } else if object.flags.contains(.updated), !hasEdits {
       // All values were set back: there is nothing to save.
       object.edits = nil
       object.flags.remove(.updated)
@@ -360,7 +361,6 @@ extension ManagedObjectContext {
     object.flags.remove(.prepared)
     notice.inserted.append(object)
   }
-  private func noteDeleted(_ object: ManagedObject) { notice.deleted.append(object) }
 
   // MARK: Processing
 

@@ -68,15 +68,19 @@ extension ManagedObjectContext {
   /// Reads the parent's values again and reapplies this object's changes to them.
   func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
     guard parentObject.isReachable else { return }
-    // Changes to sets are kept as added and removed objects, not as whole sets.
+    // Changes to sets are kept as added and removed objects, not as whole sets; lists are merged.
+    var lists: [(p: Int, list: OrderedObjectList, before: [ManagedObject])] = []
     var kept: [(p: Int, added: [ManagedObject], removed: [ManagedObject])] = []
     for p in object.plan.relationships {
+      if case .ordered(let list)? = object.edits?[p] { lists.append((p, list, overlayMembers(of: object, p).elements)) }
       guard let edits = object.edits, case .changes(let changes)? = edits[p] else { continue }
-      var before = ObjectList()
-      if let overlay = object.overlay, case .changes(let under)? = overlay[p] { before = under.added }
+      let before = overlayMembers(of: object, p)
       kept.append((p, changes.added.filter { !before.contains($0) }, before.filter { !changes.added.contains($0) }))
     }
     takeValues(object, parentObject)
+    for (p, list, before) in lists {
+      object.putOrdered(p, list.merged(over: overlayMembers(of: object, p).elements, from: before))
+    }
     for (p, added, removed) in kept {
       object.setEdit(p, nil)
       for other in removed { object.applyRemove(p, other) }
@@ -116,7 +120,10 @@ extension ManagedObjectContext {
         parent.remember(made, as: name)
       }
     }
+    // Merged before anything is handed over: each end that changes in the parent changes the other one, too.
+    let orders = (changes.inserted + changes.updated).flatMap(mergedOrders)
     for object in changes.deleted + changes.inserted + changes.updated { handOver(object, to: parent) }
+    for order in orders { handOver(order, to: parent) }
     for object in changes.deleted {
       if let parentObject = object.extras?.parentObject, !parentObject.flags.contains(.deleted) {
         parent.delete(parentObject)
@@ -151,8 +158,7 @@ extension ManagedObjectContext {
       switch edits[p] {
       case .object(let other?): others = [other]
       case .changes(let changes):
-        var before = ObjectList()
-        if let overlay = object.overlay, case .changes(let under)? = overlay[p] { before = under.added }
+        let before = overlayMembers(of: object, p)
         others = changes.added.filter { !before.contains($0) }
       case .ordered(let list): others = list.elements
       default: continue
@@ -171,11 +177,46 @@ extension ManagedObjectContext {
     }
   }
 
+  /// The order that a list of the parent gets: its members follow from what is handed over.
+  private struct MergedOrder {
+    let target: ManagedObject
+    let p: Int
+    let members: [ManagedObject]
+  }
+
+  /// Merges each changed list of an object with the one that the parent has.
+  private func mergedOrders(of object: ManagedObject) -> [MergedOrder] {
+    guard let target = object.extras?.parentObject, let edits = object.edits else { return [] }
+    return object.plan.relationships.compactMap { p in
+      guard case .ordered(let list)? = edits[p] else { return nil }
+      func above(_ list: [ManagedObject]) -> [ManagedObject] { list.compactMap { $0.extras?.parentObject } }
+      let mine = OrderedObjectList(above(list.elements))
+      let merged = mine.merged(over: target.toManyObjects(p), from: above(overlayMembers(of: object, p).elements))
+      return MergedOrder(target: target, p: p, members: merged.elements)
+    }
+  }
+
+  private func handOver(_ order: MergedOrder, to parent: ManagedObjectContext) {
+    guard !order.target.flags.contains(.deleted) else { return }
+    let present = order.target.toManyObjects(order.p)
+    let merged = ObjectList(order.members)
+    let members = order.members.filter(ObjectList(present).contains) + present.filter { !merged.contains($0) }
+    do throws(ManagedObjectError) { try order.target.setToMany(order.p, members) } catch { parent.record(error) }
+  }
+
+  /// The members that the parent had when this context read a to-many.
+  private func overlayMembers(of object: ManagedObject, _ p: Int) -> ObjectList {
+    switch object.overlay?[p] {
+    case .changes(let under)?: under.added
+    case .ordered(let under)?: ObjectList(under.elements)
+    default: ObjectList()
+    }
+  }
+
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
     guard let target = object.extras?.parentObject, !target.flags.contains(.deleted), let edits = object.edits else {
       return
     }
-    func above(_ other: ManagedObject) -> ManagedObject? { other.extras?.parentObject }
     for p in edits.indices {
       guard let edit = edits[p] else { continue }
       // For a deleted object, only what could forbid the deletion matters.
@@ -185,25 +226,27 @@ extension ManagedObjectContext {
         switch edit {
         case .stored(let value): try target.setStoredValue(p, value)
         case .transient(let value): try target.setValue(value, at: p)
-        case .object(let other): try target.setToOne(p, other.flatMap(above))
-        case .ordered(let list):
-          var before: [ManagedObject] = []
-          if case .ordered(let under)? = object.overlay?[p] { before = under.elements }
-          let mine = OrderedObjectList(list.elements.compactMap(above))
-          try target.setToMany(p, mine.merged(over: target.toManyObjects(p), from: before.compactMap(above)).elements)
-        case .changes(let changes):
-          var before = ObjectList()
-          if let overlay = object.overlay, case .changes(let under)? = overlay[p] { before = under.added }
-          for other in before where !changes.added.contains(other) {
-            if let other = above(other) { try target.removeObject(p, other) }
-          }
-          for other in changes.added where !before.contains(other) {
-            if let other = above(other) { try target.addObject(p, other, at: nil) }
-          }
+        case .object(let other): try target.setToOne(p, other?.extras?.parentObject)
+        case .ordered(let list): try handOver(list.elements, of: object, p, to: target)
+        case .changes(let changes): try handOver(changes.added.elements, of: object, p, to: target)
         }
       } catch {
         parent.record(error)
       }
+    }
+  }
+
+  /// Removes from a to-many of the parent what was removed here, and adds what was added.
+  private func handOver(
+    _ members: [ManagedObject], of object: ManagedObject, _ p: Int, to target: ManagedObject
+  ) throws(ManagedObjectError) {
+    let before = overlayMembers(of: object, p)
+    let now = ObjectList(members)
+    for other in before where !now.contains(other) {
+      if let other = other.extras?.parentObject { try target.removeObject(p, other) }
+    }
+    for other in now where !before.contains(other) {
+      if let other = other.extras?.parentObject { try target.addObject(p, other, at: nil) }
     }
   }
 }

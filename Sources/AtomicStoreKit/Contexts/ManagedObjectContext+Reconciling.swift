@@ -23,20 +23,22 @@ extension ManagedObjectContext {
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
     let work = RelationshipReconciliation(self, cache, version, decided)
-    work.collect()
-    work.settleToOnes()
-    work.settlePartners()
-    work.settleSets()
+    work.run()
     return work.hasChanged
   }
 }
 
-/// One pass of ``ManagedObjectContext/reconcileRelationships(in:_:_:)``.
+/// One pass of ``ManagedObjectContext/reconcileRelationships(in:_:_:)`` or ``ManagedObjectContext/agreeEnds(of:)``.
 final class RelationshipReconciliation {
-  private let context: ManagedObjectContext
+  let context: ManagedObjectContext
   private let cache: StoreCache
   private let version: NodeVersion
-  private let decided: DecidedEnds
+  let decided: DecidedEnds
+  /// Whether this is for what the context reads, not for a save.
+  let isForReading: Bool
+  /// Objects that were given newer values, and whose other ends have yet to follow.
+  private var moved: [MovedObject]
+  private let movedObjects: Set<ObjectIdentifier>
   private(set) var hasChanged = false
 
   /// To-ones whose inverse is a to-many, in the order they were found.
@@ -45,23 +47,41 @@ final class RelationshipReconciliation {
   /// For each such to-one, the owners whose to-many its object was added to or removed from.
   private var claims: [RelationshipEnd: [ManagedObject]] = [:]
   private var releases: [RelationshipEnd: [ManagedObject]] = [:]
+  /// For a reader: owners that a to-one of an older version had.
+  private var formerOwners: [RelationshipEnd: [ManagedObject]] = [:]
   /// To-ones whose inverse is a to-one.
-  private var partners: [(object: ManagedObject, p: Int)] = []
+  private(set) var partners: [(object: ManagedObject, p: Int)] = []
   private var knownPartners: Set<RelationshipEnd> = []
   /// Edges between two to-manys.
   private var added: [(object: ManagedObject, p: Int, member: ManagedObject)] = []
   private var removed: [(object: ManagedObject, p: Int, member: ManagedObject)] = []
 
-  init(_ context: ManagedObjectContext, _ cache: StoreCache, _ version: NodeVersion, _ decided: DecidedEnds) {
+  init(
+    _ context: ManagedObjectContext, _ cache: StoreCache, _ version: NodeVersion, _ decided: DecidedEnds,
+    moved: [MovedObject]? = nil
+  ) {
     self.context = context
     self.cache = cache
     self.version = version
     self.decided = decided
+    isForReading = moved != nil
+    self.moved = moved ?? []
+    movedObjects = Set((moved ?? []).lazy.map { ObjectIdentifier($0.object) })
+  }
+
+  func run() {
+    collect()
+    repeat {
+      followMoved()
+      settleToOnes()
+      settlePartners()
+      settleSets()
+    } while !moved.isEmpty
   }
 
   // MARK: What was changed
 
-  func collect() {
+  private func collect() {
     for object in context.inserted.elements + context.updated.elements where object.cache === cache {
       guard let edits = object.edits else { continue }
       for p in object.plan.relationships where edits[p] != nil {
@@ -72,7 +92,7 @@ final class RelationshipReconciliation {
   }
 
   /// The inverse of a stored relationship, if it has a stored one.
-  private func inverse(_ plan: EntityPlan, _ p: Int) -> Int? {
+  func inverse(_ plan: EntityPlan, _ p: Int) -> Int? {
     let property = plan.properties[p]
     guard property.slot >= 0, property.inverse >= 0,
       cache.plan.entities[property.destination].properties[property.inverse].slot >= 0
@@ -94,13 +114,13 @@ final class RelationshipReconciliation {
         claims[RelationshipEnd(member, q), default: []].append(object)
         note(toOne: member, q)
       }
-      for member in removedEnds(of: object, p) {
+      for member in context.removedEnds(of: object, p) {
         releases[RelationshipEnd(member, q), default: []].append(object)
         note(toOne: member, q)
       }
     case (true, true):
       for member in context.addedEnds(of: object, p) { added.append((object, p, member)) }
-      for member in removedEnds(of: object, p) { removed.append((object, p, member)) }
+      for member in context.removedEnds(of: object, p) { removed.append((object, p, member)) }
     }
   }
 
@@ -112,6 +132,8 @@ final class RelationshipReconciliation {
       let rule = object.plan.properties[p].deleteRule
       guard rule != .noAction, rule != .deny, let q = inverse(object.plan, p) else { continue }
       for member in stored(object.plan, p, node) where !member.flags.contains(.deleted) {
+        // A reader keeps what it read of objects that did not change now.
+        if isForReading, !isMoved(object), !isMoved(member) { continue }
         switch (object.plan.properties[p].isToMany, isToMany(object.plan, inverseOf: p)) {
         case (true, false): note(toOne: member, q)
         case (false, false): note(partner: member, q)
@@ -121,100 +143,140 @@ final class RelationshipReconciliation {
     }
   }
 
+  private func isMoved(_ object: ManagedObject) -> Bool { movedObjects.contains(ObjectIdentifier(object)) }
+
   private func note(toOne object: ManagedObject, _ p: Int) {
     if knownToOnes.insert(RelationshipEnd(object, p)).inserted { toOnes.append((object, p)) }
   }
-  private func note(partner object: ManagedObject, _ p: Int) {
+  func note(partner object: ManagedObject, _ p: Int) {
     if knownPartners.insert(RelationshipEnd(object, p)).inserted { partners.append((object, p)) }
   }
 
-  private func removedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
-    switch object.edits?[p] {
-    case .changes(let changes):
-      return changes.removed.sorted { $0.key < $1.key }.map(\.value)
-    case .ordered(let list):
-      guard let node = object.flags.contains(.inserted) ? nil : context.node(of: object, in: version) else { return [] }
-      return stored(object.plan, p, node).filter { !list.contains($0) }
-    default: return []
+  /// Collects the relationships in which the objects' newer values differ from the older ones.
+  private func followMoved() {
+    while let item = moved.popLast() {
+      let object = item.object
+      guard object.context === context, let node = context.node(of: object, in: version) else { continue }
+      for p in object.plan.relationships {
+        guard let q = inverse(object.plan, p) else { continue }
+        let changed = context.changedEnds(of: item, p, version, node)
+        if !changed.isEmpty { follow(object, p, q, changed) }
+      }
+    }
+  }
+
+  private func follow(_ object: ManagedObject, _ p: Int, _ q: Int, _ changed: [ManagedObject]) {
+    switch (object.plan.properties[p].isToMany, isToMany(object.plan, inverseOf: p)) {
+    case (false, true):
+      formerOwners[RelationshipEnd(object, p), default: []] += changed
+      note(toOne: object, p)
+    case (false, false):
+      note(partner: object, p)
+      for other in changed { note(partner: other, q) }
+    case (true, false): for member in changed { note(toOne: member, q) }
+    case (true, true):
+      for member in changed where member.flags.contains(.realized) && stays(member) {
+        if shows(object, p, member) { add(member, q, object) } else { remove(member, q, object) }
+      }
     }
   }
 
   // MARK: What the store holds
 
   private func stored(_ plan: EntityPlan, _ p: Int, _ node: NodeHandle) -> [ManagedObject] {
-    let slot = plan.properties[p].slot
-    guard plan.properties[p].isToMany else {
-      return version.toOne(slot: slot, of: node).map { [context.object(at: $0, in: version, of: cache)] } ?? []
-    }
-    return version.withToMany(slot: slot, of: node) { handles in
-      handles.map { context.object(at: NodeHandle(rawBits: $0), in: version, of: cache) }
-    }
+    context.storedEnds(plan, p, node, version, cache)
   }
 
-  private func storedOne(_ object: ManagedObject, _ p: Int) -> ManagedObject? {
+  func storedOne(_ object: ManagedObject, _ p: Int) -> ManagedObject? {
     guard !object.flags.contains(.inserted), let node = context.node(of: object, in: version) else { return nil }
     return stored(object.plan, p, node).first
   }
 
-  /// Whether the object will be in the store after the save.
-  private func stays(_ object: ManagedObject) -> Bool {
+  /// Whether the object will be in the store after the save. A reader does not know yet: that an object is gone is a
+  /// conflict to be found by the save.
+  func stays(_ object: ManagedObject) -> Bool {
     guard object.context === context, !object.flags.contains(.deleted) else { return false }
-    return object.flags.contains(.inserted) || context.node(of: object, in: version) != nil
+    if object.flags.contains(.inserted) || isForReading && object.flags.contains(.realized) { return true }
+    return context.node(of: object, in: version) != nil
   }
 
-  private func isRevived(_ object: ManagedObject?) -> Bool {
+  func isRevived(_ object: ManagedObject?) -> Bool {
     guard let object, !decided.revived.isEmpty else { return false }
     return decided.revived.contains(ObjectIdentifier(object))
   }
 
   // MARK: Changing
 
-  /// Makes an object read the current version, so that it can be changed.
+  /// Makes an object read the current version, so that it can be changed. For a reader, only one without changes.
   private func bring(_ object: ManagedObject) {
     if object.flags.contains(.inserted) || object.base === version && object.flags.contains(.realized) { return }
-    context.keepRestorePoint()
+    if !isForReading { context.keepRestorePoint() }
+    let (base, node) = (object.base, object.node)
+    let wasRealized = object.flags.contains(.realized)
     guard object.isReachable, object.base !== version else { return }
-    context.rebase(object, to: version)
+    if isForReading, !object.flags.isDisjoint(with: .changed) { return }
+    guard context.rebase(object, to: version) else { return }
+    if wasRealized, let base {
+      let item = MovedObject(object: object, base: base, node: node)
+      if isForReading { moved.append(item) } else { cache.moved.append(item) }
+    }
     context.notice.refreshed.append(object)
   }
 
-  private func willChange() {
-    context.keepRestorePoint()
+  private func change(_ object: ManagedObject, _ body: () -> Void) {
+    if isForReading {
+      // An object that the store no longer has keeps what was read of it.
+      if !object.flags.contains(.inserted), context.node(of: object, in: version) == nil { return }
+    } else {
+      context.keepRestorePoint()
+    }
     hasChanged = true
+    body()
+    context.noteChange(of: object)
   }
 
-  private func set(_ object: ManagedObject, _ p: Int, _ target: ManagedObject?) {
+  /// Whether a relationship of an object leads to another one. A fault stays a fault.
+  private func shows(_ object: ManagedObject, _ p: Int, _ member: ManagedObject) -> Bool {
+    if isForReading, !object.flags.contains(.realized), let node = context.node(of: object, in: version) {
+      return stored(object.plan, p, node).contains { $0 === member }
+    }
+    return context.isEnd(object, p, member)
+  }
+
+  func shown(_ object: ManagedObject, _ p: Int) -> ManagedObject? {
+    if isForReading, !object.flags.contains(.realized) { return storedOne(object, p) }
+    return object.toOneObject(p)
+  }
+
+  /// For a save, each object is to read the current version, even if its end need not be changed.
+  private func needsChange(_ object: ManagedObject, _ isRight: () -> Bool) -> Bool {
+    if isForReading, isRight() { return false }
     bring(object)
-    if object.toOneObject(p) === target { return }
-    willChange()
-    object.applyToOne(p, target)
-    context.noteChange(of: object)
+    return !isRight()
+  }
+
+  func set(_ object: ManagedObject, _ p: Int, _ target: ManagedObject?) {
+    guard needsChange(object, { shown(object, p) === target }) else { return }
+    change(object) { object.applyToOne(p, target) }
   }
 
   private func add(_ object: ManagedObject, _ p: Int, _ member: ManagedObject) {
-    bring(object)
-    if object.toManyContains(p, member) { return }
-    willChange()
-    object.applyAdd(p, member, at: nil)
-    context.noteChange(of: object)
+    guard needsChange(object, { shows(object, p, member) }) else { return }
+    change(object) { object.applyAdd(p, member, at: nil) }
   }
 
   private func remove(_ object: ManagedObject, _ p: Int, _ member: ManagedObject) {
-    guard object.context === context else { return }
-    bring(object)
-    guard object.toManyContains(p, member) else { return }
-    willChange()
-    object.applyRemove(p, member)
-    context.noteChange(of: object)
+    guard object.context === context, needsChange(object, { !shows(object, p, member) }) else { return }
+    change(object) { object.applyRemove(p, member) }
   }
 
   // MARK: One to many
 
-  func settleToOnes() {
+  private func settleToOnes() {
     for (object, p) in toOnes {
       guard let q = inverse(object.plan, p) else { continue }
       let end = RelationshipEnd(object, p)
-      let owners = claims[end] ?? []
+      var owners = claims[end] ?? []
       guard stays(object) else {
         for owner in owners { remove(owner, q, object) }
         continue
@@ -222,6 +284,7 @@ final class RelationshipReconciliation {
       let before = storedOne(object, p)
       let after = owner(of: object, p, before, owners)
       if let after, after.flags.contains(.deleted) { continue }
+      if isForReading { owners += (formerOwners[end] ?? []) + [shown(object, p)].compactMap { $0 } }
       set(object, p, after)
       if let before, before !== after { remove(before, q, object) }
       if let after { add(after, q, object) }
@@ -253,87 +316,9 @@ final class RelationshipReconciliation {
     return found === before && found.plan.properties[q].deleteRule == .noAction ? found : nil
   }
 
-  // MARK: One to one
-
-  func settlePartners() {
-    guard !partners.isEmpty else { return }
-    var dropped: Set<RelationshipEnd> = []
-    findDropped(&dropped)
-    var pairs: [RelationshipEnd: ManagedObject] = [:]
-    /// The destination that an end's own change demands; nil for no change, or for one that is dropped.
-    func wish(_ object: ManagedObject, _ p: Int) -> ManagedObject?? {
-      guard stays(object), !dropped.contains(RelationshipEnd(object, p)), case .object(let wanted)? = object.edits?[p]
-      else { return nil }
-      return .some(wanted.flatMap { stays($0) ? $0 : nil })
-    }
-    for needsBoth in [true, false] {
-      for (object, p) in partners {
-        guard let wanted = wish(object, p) ?? nil, let q = inverse(object.plan, p) else { continue }
-        let (end, other) = (RelationshipEnd(object, p), RelationshipEnd(wanted, q))
-        guard pairs[end] == nil, pairs[other] == nil, !needsBoth || (wish(wanted, q) ?? nil) === object else {
-          continue
-        }
-        pairs[end] = wanted
-        pairs[other] = object
-        note(partner: wanted, q)
-      }
-    }
-    // Objects that lose a partner are appended to the list during the iteration.
-    var next = 0
-    while next < partners.count {
-      let (object, p) = partners[next]
-      next += 1
-      guard let q = inverse(object.plan, p), stays(object) else { continue }
-      let before = storedOne(object, p)
-      let end = RelationshipEnd(object, p)
-      var after = before
-      if let partner = pairs[end] {
-        after = partner
-      } else if !dropped.contains(end), !decided.contains(object, p) {
-        if wish(object, p) != nil { after = nil }
-        if let before {
-          let isElsewhere = pairs[RelationshipEnd(before, q)].map { $0 !== object } ?? (wish(before, q) != nil)
-          if isElsewhere { after = nil }
-        }
-      }
-      if let found = after, found.flags.contains(.deleted) {
-        if found === before, found.plan.properties[q].deleteRule == .noAction { continue }
-        after = nil
-      }
-      set(object, p, after)
-      if let before, before !== after { note(partner: before, q) }
-    }
-  }
-
-  /// Finds the changes that contradict a decision of the merge policy or lead to removed objects. A dropped change
-  /// leaves the partner that the store has, whose own change is dropped as well.
-  private func findDropped(_ dropped: inout Set<RelationshipEnd>) {
-    func isFixed(_ object: ManagedObject, _ q: Int) -> Bool {
-      decided.contains(object, q) || dropped.contains(RelationshipEnd(object, q))
-    }
-    var isComplete = false
-    while !isComplete {
-      isComplete = true
-      for (object, p) in partners where stays(object) && !dropped.contains(RelationshipEnd(object, p)) {
-        guard case .object(let wanted)? = object.edits?[p], let q = inverse(object.plan, p) else { continue }
-        let before = storedOne(object, p)
-        if wanted === before { continue }
-        var drops =
-          decided.contains(object, p) || wanted == nil && isRevived(before)
-          || before.map { stays($0) && isFixed($0, q) } ?? false
-        if let wanted, !drops {
-          drops = !wanted.flags.contains(.deleted) && !stays(wanted) || stays(wanted) && isFixed(wanted, q)
-        }
-        guard drops else { continue }
-        dropped.insert(RelationshipEnd(object, p))
-        isComplete = false
-      }
-    }
-  }
-
   // MARK: Many to many
 
-  func settleSets() {
+  private func settleSets() {
     for (object, p, member) in added {
       guard let q = inverse(object.plan, p) else { continue }
       if !stays(member) || decided.objects.contains(ObjectIdentifier(member)) {

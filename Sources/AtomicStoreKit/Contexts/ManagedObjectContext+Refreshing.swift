@@ -5,6 +5,9 @@ import StoreCoordination
 extension ManagedObjectContext {
   /// Reads the object's values from its store again.
   ///
+  /// Where a relationship has changed in the store, objects at its other end that have no changes are refreshed as well,
+  /// so that both ends agree.
+  ///
   /// - Parameters:
   ///   - object: An object of this context. One that was inserted or deleted here keeps its state.
   ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are discarded,
@@ -14,7 +17,14 @@ extension ManagedObjectContext {
     guard object.context === self, !object.flags.contains(.inserted) else { return }
     object.held = nil
     if mergeChanges { return mergeNewer(into: [object]) }
-    takeBackRelationships(of: object)
+    // First with its changes: what is taken back then are its changes to what the store has now.
+    if object.flags.contains(.realized) { mergeNewer(into: [object]) }
+    let others = takeBackRelationships(of: object)
+    discardValues(of: object)
+    mergeNewer(into: others.filter { !$0.hasChanges })
+  }
+
+  private func discardValues(of object: ManagedObject) {
     turnIntoFault(object)
     noteRefreshed(object)
   }
@@ -22,19 +32,22 @@ extension ManagedObjectContext {
   /// Applies the objects' changes to the newer values of their stores. If a relationship was changed on both sides, the
   /// change made here is kept, at both ends.
   func mergeNewer(into objects: [ManagedObject]) {
-    var found: [(object: ManagedObject, conflict: MergeConflict)] = []
-    var deletedBefore: [(object: ManagedObject, changedInStore: [Int])] = []
+    var moved: [MovedObject] = []
+    var changedInStore: [(object: ManagedObject, relationships: [Int])] = []
+    var deletedBefore: [(object: ManagedObject, relationships: [Int])] = []
     renewWindows(for: objects)
     for object in objects where object.context === self && !object.flags.contains(.inserted) {
       let conflict = object.hasChanges ? difference(of: object) : nil
+      let (base, node) = (object.base, object.node)
       if object.flags.contains(.realized), rebase(object) {
         if object.flags.contains(.updated) {
           object.dropIdleEdits()
           noteChange(of: object)
-          if let conflict { found.append((object, conflict)) }
+          if let conflict { changedInStore.append((object, Self.relationships(of: object, changedInStore: conflict))) }
         } else if object.flags.contains(.deleted), let conflict {
           deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
         }
+        if let base, base !== object.base { moved.append(MovedObject(object: object, base: base, node: node)) }
       } else if object.flags.contains([.deleted, .propagated]), !object.flags.contains(.realized) {
         // Its values were released after its deletion.
         deletedBefore.append((object, []))
@@ -43,22 +56,20 @@ extension ManagedObjectContext {
       object.extras?.accessError = nil
       noteRefreshed(object)
     }
-    if found.isEmpty, deletedBefore.isEmpty { return }
+    if moved.isEmpty, deletedBefore.isEmpty { return }
     // First the deletions since the last event: they release what was related to the objects by changes made here.
     propagateDeletes()
-    for (object, conflict) in found where object.flags.contains(.deleted) {
-      deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
-    }
+    deletedBefore += changedInStore.filter { $0.object.flags.contains(.deleted) }
     undoManager?.disableUndoRegistration()
-    for (object, changedInStore) in deletedBefore {
+    for (object, relationships) in deletedBefore {
       // Its delete rules also apply to its current destinations in the store.
-      for p in changedInStore { object.setEdit(p, nil) }
+      for p in relationships { object.setEdit(p, nil) }
       object.flags.remove(.propagated)
     }
     unpropagated += deletedBefore.map(\.object)
     propagateDeletes()
-    mendInverses(found)
     undoManager?.enableUndoRegistration()
+    agreeEnds(of: moved)
   }
 
   private static func relationships(of object: ManagedObject, changedInStore conflict: MergeConflict) -> [Int] {
@@ -79,7 +90,7 @@ extension ManagedObjectContext {
   public func refreshAllObjects() {
     let objects = registeredObjects
     for object in objects {
-      if object.hasChanges { object.held = nil } else { refresh(object, mergeChanges: false) }
+      if object.hasChanges { object.held = nil } else { discardValues(of: object) }
     }
     mergeNewer(into: objects.filter { $0.hasChanges })
   }
@@ -115,21 +126,29 @@ extension ManagedObjectContext {
   }
 
   /// Undoes an object's changes to relationships at both ends, including those that other objects made to it.
-  private func takeBackRelationships(of object: ManagedObject) {
-    guard object.edits != nil else { return }
+  ///
+  /// - Returns: The objects at the other ends.
+  private func takeBackRelationships(of object: ManagedObject) -> [ManagedObject] {
+    guard object.edits != nil else { return [] }
+    var others = ObjectList()
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
-    for p in object.plan.relationships where object.edits?[p] != nil {
+    for p in object.plan.relationships {
+      guard let edits = object.edits, edits[p] != nil else { continue }
       let property = object.plan.properties[p]
-      let now = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+      let now = ends(object, p)
       object.setEdit(p, nil)
-      let before = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+      let before = ends(object, p)
       guard property.inverse >= 0 else { continue }
       let was = ObjectList(before)
       let isNow = ObjectList(now)
-      for other in now where !was.contains(other) && other !== object { other.unlink(property.inverse, object) }
+      for other in now where !was.contains(other) && other !== object {
+        other.unlink(property.inverse, object)
+        others.append(other)
+      }
       for other in before where !isNow.contains(other) && other !== object && other.isReachable && !other.isDeleted {
         let q = property.inverse
+        others.append(other)
         if other.plan.properties[q].isToMany {
           if !other.toManyContains(q, object) {
             other.applyAdd(q, object, at: nil)
@@ -143,6 +162,7 @@ extension ManagedObjectContext {
         }
       }
     }
+    return others.elements
   }
 
   /// Applies an object's changes to the current version of its store. False if the store no longer has it.
@@ -261,139 +281,5 @@ extension ManagedObjectContext {
     discardAccessErrors()
     notice.isAllInvalidated = true
     processPendingChanges()
-  }
-
-  /// Applies what another context of the same stores saved: changed objects are refreshed, keeping this context's
-  /// changes; new ones are registered; deleted ones are deleted here, so that relationships to them are updated. None
-  /// of this can be undone.
-  public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
-    advanceQueryGeneration()
-    var changes = changes.isComplete ? changes : completed(changes)
-    changes.updated += clearedIDs(by: changes)
-    for id in changes.inserted {
-      let object = object(with: id)
-      if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
-    }
-    // Rows of a database that were read before would make deleted objects look like restored ones.
-    if caches.contains(where: \.isIncremental) {
-      forgetRows(of: changes.inserted + changes.updated + changes.deleted)
-      // A database clears what leads to deleted rows, which no save reports.
-      renewWindows(
-        for: (changes.updated + changes.deleted).compactMap { registeredObject(for: $0) } + deleted.elements
-          + (changes.deleted.isEmpty ? [] : updated.elements))
-    }
-    let returned = returnedObjects(among: changes.deleted)
-    // Objects deleted here may have further destinations now, which must be released.
-    let behind = deleted.filter { $0.base !== $0.cache?.currentVersion() }
-    mergeNewer(
-      into: ObjectList(
-        changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind + returned
-      ).elements)
-    // Results may contain from now on what this context has not read so far.
-    if options.hasLiveResults {
-      notice.refreshed += changes.updated.filter { registeredObject(for: $0) == nil }.map { object(with: $0) }
-    }
-    let stays = ObjectList(returned)
-    propagateDeletes()
-    undoManager?.disableUndoRegistration()
-    for id in changes.deleted {
-      guard let object = registeredObject(for: id), !object.flags.contains(.deleted), !stays.contains(object) else {
-        continue
-      }
-      if object.isFault {
-        if object.isReachable { delete(object) } else { notice.deleted.append(object) }
-      } else {
-        delete(object)
-      }
-    }
-    propagateDeletes()
-    undoManager?.enableUndoRegistration()
-    processPendingChanges()
-  }
-
-  /// Objects without changes here that lead to deleted ones by relationships without an inverse, which a database
-  /// clears without a word of the context that saved.
-  private func clearedIDs(by changes: ObjectIDChanges) -> [ManagedObjectID] {
-    guard !changes.deleted.isEmpty else { return [] }
-    let known = Set(changes.inserted + changes.updated + changes.deleted)
-    return caches.filter(\.isIncremental).flatMap { cache -> [ManagedObjectID] in
-      let gone = changes.deleted.compactMap { id in
-        id.storeIdentifier == cache.identifier
-          ? id.reference.map { ObjectReference(entityName: id.entityName, reference: $0) } : nil
-      }
-      return (cache.heldWindow?.rowsLeading(to: gone) ?? []).map { cache.store.objectID(for: $0) }.filter { id in
-        !known.contains(id) && !(registeredObject(for: id)?.hasChanges ?? false)
-      }
-    }
-  }
-
-  /// Lists all objects of databases that this context has: those that are gone as deleted, the others as updated.
-  private func completed(_ changes: ObjectIDChanges) -> ObjectIDChanges {
-    var changes = changes
-    let known = Set(changes.inserted + changes.updated + changes.deleted)
-    for cache in caches where cache.isIncremental {
-      let objects = cache.registeredObjects.filter {
-        $0.context === self && !$0.flags.contains(.inserted) && $0.reference != nil && !known.contains($0.objectID)
-      }
-      for (root, list) in Dictionary(grouping: objects, by: { $0.plan.root }) {
-        do throws(PersistentStoreError) {
-          let there = Set(try cache.rows(list.compactMap(\.reference), root: root).map(\.reference))
-          for object in list {
-            if let reference = object.reference, there.contains(reference) {
-              changes.updated.append(object.objectID)
-            } else {
-              changes.deleted.append(object.objectID)
-            }
-          }
-        } catch {
-          couldNotRead(error)
-        }
-      }
-    }
-    return changes
-  }
-
-  /// Objects that one save deleted and a later one restored before this context merged the first: the store contains
-  /// them. If the store contains one only because another process deleted it, the file is read again first.
-  private func returnedObjects(among deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
-    guard parent == nil else { return [] }
-    var readAgain: Set<ObjectIdentifier> = []
-    return deletedIDs.compactMap { id in
-      guard let object = registeredObject(for: id), let cache = object.cache, let version = cache.currentVersion(),
-        node(of: object, in: version) != nil
-      else { return nil }
-      // If the file cannot be read now, the present version stays, and the next save reports the error.
-      if readAgain.insert(ObjectIdentifier(cache)).inserted {
-        try? persistentStoreCoordinator.reloadIfChanged(cache.store)
-      }
-      guard let version = cache.currentVersion(), node(of: object, in: version) != nil else { return nil }
-      return object
-    }
-  }
-
-  /// Objects with changes here whose relationships to the deleted objects the store itself cut, because they have no
-  /// inverse: no save reports them as updated.
-  private func cutOff(by deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
-    guard !deletedIDs.isEmpty else { return [] }
-    let gone = Set(deletedIDs)
-    return (updated.elements + deleted.elements).filter { object in
-      guard let conflict = difference(of: object), let after = conflict.persistedSnapshot, let cache = object.cache
-      else {
-        return false
-      }
-      func isGone(_ reference: ObjectReference) -> Bool { gone.contains(cache.store.objectID(for: reference)) }
-      return conflict.keysChangedInStore.allSatisfy { name in
-        switch (conflict.cachedSnapshot[name], after[name]) {
-        case (.toOne(let old), .null): isGone(old)
-        case (.toMany(let old), .toMany(let new)): old.filter { !isGone($0) } == new
-        default: false
-        }
-      }
-    }
-  }
-
-  /// As ``mergeChanges(fromDidSave:)``, for several contexts.
-  public static func mergeChanges(fromDidSave changes: ObjectIDChanges, into contexts: [ManagedObjectContext]) {
-    for context in contexts { context.mergeChanges(fromDidSave: changes) }
   }
 }

@@ -128,7 +128,7 @@ extension ManagedObjectContext {
     let turns = persistentStoreCoordinator.turns
     defer {
       // Objects that are no longer used are to be released.
-      for cache in caches { cache.renewed = ObjectList() }
+      for cache in caches { (cache.renewed, cache.moved) = (ObjectList(), []) }
       if holdsTurn {
         holdsTurn = false
         turns.release()
@@ -137,9 +137,11 @@ extension ManagedObjectContext {
     // Another process may write a file between the check for conflicts and the replacement of the files, repeatedly.
     var triesLeft = 100
     var mustReconcile = false
+    var lastTokens: [HistoryToken?] = []
     while triesLeft > 0 {
       if !holdsTurn { turns.pass() }
       let versions = try presentVersions()
+      noteStaleObjects(versions)
       // What loses an object may have been read, or read again, since it was changed.
       try settle(versions, mustReconcile || versions.contains(where: \.cache.hasStoredEnds))
       // Hooks may have changed objects of another store meanwhile.
@@ -161,7 +163,10 @@ extension ManagedObjectContext {
         // Another save came first. Within this process that cannot happen twice; an incremental store may have been
         // changed by others.
         for object in fresh { object.reference = nil }
-        if versions.contains(where: \.cache.isIncremental) { triesLeft -= 1 }
+        if versions.contains(where: \.cache.isIncremental) {
+          triesLeft -= 1
+          lastTokens = try overtakenTokens(versions, last: lastTokens)
+        }
         if !holdsTurn { holdsTurn = turns.take(self) }
       } catch {
         let code = (error.underlying as? PersistentStoreError)?.code
@@ -178,6 +183,30 @@ extension ManagedObjectContext {
     throw ManagedObjectError(
       .persistentStoreSave,
       "the save failed, nothing was changed: other processes saved the same stores a hundred times meanwhile")
+  }
+
+  /// The last transactions of databases in which a save was overtaken. The next attempt compares everything.
+  ///
+  /// - Throws: A conflict if nobody has saved since the last attempt, so that the next one would be refused as well.
+  private func overtakenTokens(
+    _ versions: [(cache: StoreCache, version: NodeVersion)], last: [HistoryToken?]
+  ) throws(ManagedObjectError) -> [HistoryToken?] {
+    var tokens: [HistoryToken?] = []
+    for (cache, _) in versions {
+      guard let connection = cache.store.connection else { continue }
+      cache.noteChangedRows()
+      tokens.append(try? connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken() })
+    }
+    guard tokens == last, tokens.contains(where: { $0 != nil }) else { return tokens }
+    let concerned = versions.filter(\.cache.isIncremental).flatMap { entry in
+      let (changed, ends) = concernedObjects(in: entry.cache)
+      return changed + ends
+    }
+    throw ManagedObjectError(
+      .managedObjectMerge,
+      "the store does not have these objects as the context has read them: refresh them, and save again: "
+        + concerned.prefix(5).map(\.rowName).joined(separator: ", ") + (concerned.count > 5 ? "…" : ""),
+      objectID: concerned.first?.objectID, entityName: concerned.first?.plan.name)
   }
 
   /// What the derived values depend on, for each store; nil if another program has changed some of it, or of what loses
@@ -346,104 +375,5 @@ extension ManagedObjectContext {
     completeChanges(&changes, for: cache, version)
     complete(&changes, for: cache, base)
     return changes
-  }
-
-  /// Updates the objects to their state in the stores after the save.
-  private func publish(_ versions: [(cache: StoreCache, before: NodeVersion, now: NodeVersion)]) {
-    var changes = pendingChanges()
-    changes.deletedIDs = changes.deleted.map(\.objectID)
-    let savedAll = changes.inserted + changes.updated
-    noteNowhere(changes.deleted)
-    inserted.removeAll()
-    updated.removeAll()
-    deleted.removeAll()
-    // While all of them can still be found: undo restores them as new objects with the same partners.
-    for object in changes.deleted where undoManager?.holds(object) ?? false { object.detachFromBase() }
-    for object in changes.deleted {
-      leave(object, object.flags.contains(.merged) ? .merged : .deletedHere)
-      retained[ObjectIdentifier(object)] = nil
-    }
-    for object in savedAll {
-      object.flags.remove([.inserted, .updated, .permanent])
-      object.keepTransients()
-    }
-    for (cache, before, now) in versions {
-      if cache.isIncremental { cache.replaceWindow(by: now) }
-      for object in changes.inserted where object.cache === cache {
-        if let reference = object.reference, let node = now.knownHandle(for: reference, root: object.plan.root) {
-          object.base = now
-          object.node = node
-        }
-        if !object.flags.contains(.registered) { cache.registerNew(object) }
-        if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
-      }
-      for object in changes.updated where object.cache === cache && object.base === before {
-        guard let reference = object.reference, let node = now.knownHandle(for: reference, root: object.plan.root)
-        else {
-          continue
-        }
-        move(object, to: now, node, isSaved: true)
-      }
-      advance(cache, from: before, to: now)
-    }
-    for object in savedAll where type(of: object) != ManagedObject.self && object.context === self {
-      callout { object.didSave() }
-    }
-    for object in changes.deleted where type(of: object) != ManagedObject.self { callout { object.didSave() } }
-    post(.didSave(changes))
-    processPendingChanges()
-  }
-
-  /// Lets objects read the new version if their values in it are the same as before.
-  private func advance(_ cache: StoreCache, from before: NodeVersion, to now: NodeVersion) {
-    var isUniform = true
-    for object in cache.registeredObjects {
-      guard let base = object.base, base !== now, let reference = object.reference else { continue }
-      guard object.flags.contains(.realized) else {
-        object.base = nil
-        continue
-      }
-      // An older version is released only if its values are the same: changes by others are not taken over silently.
-      guard let node = now.knownHandle(for: reference, root: object.plan.root), node.entity == object.plan.index,
-        base === before
-          || !object.plan.entity.slots.contains(where: { base.differs(slot: $0, of: object.node, from: now, node) })
-      else {
-        isUniform = false
-        continue
-      }
-      move(object, to: now, node)
-    }
-    if isUniform { cache.unify(now) }
-  }
-
-  /// Objects that still reference a deleted one, because no inverse or rule updated them, lead to a fault without a row
-  /// until they are refreshed. In the store, the reference is removed.
-  private func noteNowhere(_ gone: [ManagedObject]) {
-    guard !gone.isEmpty else { return }
-    for cache in caches {
-      let plans = Set(gone.lazy.filter { $0.cache === cache }.map(\.plan.index)).map { cache.plan.entities[$0] }
-      // For each entity, its relationships that may lead there.
-      let ways = cache.plan.entities.map { holder in
-        holder.relationships.filter { p in plans.contains { leads(holder.properties[p], to: $0) } }
-      }
-      guard ways.contains(where: { !$0.isEmpty }) else { continue }
-      for holder in cache.registeredObjects where holder.flags.contains(.realized) && !holder.flags.contains(.deleted) {
-        for p in ways[holder.plan.index] {
-          guard let object = holder.toOneObject(p), object.flags.contains(.deleted), object.cache === cache,
-            leads(holder.plan.properties[p], to: object.plan)
-          else { continue }
-          holder.setOverlay(p, .object(object))
-        }
-      }
-    }
-  }
-
-  /// Whether a to-one may still lead to an object after its deletion was propagated.
-  private func leads(_ property: PropertyPlan, to destination: EntityPlan) -> Bool {
-    guard property.kind == .toOne, property.slot >= 0, destination.isKind(of: property.destination) else {
-      return false
-    }
-    guard property.inverse >= 0 else { return true }
-    return destination.properties[property.inverse].deleteRule == .noAction
   }
 }

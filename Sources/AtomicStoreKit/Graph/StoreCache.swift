@@ -15,7 +15,8 @@ final class StoreCache {
   /// The last version known to match the values of all objects without changes.
   weak var settledVersion: NodeVersion?
   private let coordinator: PersistentStoreCoordinator
-  /// Whether objects of the context may read different versions of the store, because more than one has been used.
+  /// Whether objects of the context may read different versions of the store, because more than one has been used, or
+  /// because rows of a database were read again and had changed.
   private(set) var isMixed = false
   /// The version to read while the context is pinned to a query generation.
   var pinned: NodeVersion?
@@ -43,6 +44,8 @@ final class StoreCache {
   var failureCount = 0
   /// What the present attempt to save has read again.
   var renewed = ObjectList()
+  /// The objects that the present save gave newer values.
+  var moved: [MovedObject] = []
   /// Whether something loses objects by that save.
   var hasStoredEnds = false
   /// How many requests for rows came before the present attempt to save.
@@ -123,6 +126,9 @@ final class StoreCache {
     isMixed = false
   }
 
+  /// Records that rows of a database were read again which had changed meanwhile, or were gone: others may be older.
+  func noteChangedRows() { isMixed = true }
+
   func object(root: Int, _ number: Int64) -> ManagedObject? { identities[root][number] }
   func object(root: Int, _ reference: ReferenceObject) -> ManagedObject? {
     switch reference {
@@ -165,4 +171,11 @@ final class StoreCache {
     else { return .null }
     return try store.value(slot: slot, of: node)
   }
+}
+
+/// An object that was given newer values, and what it read before.
+struct MovedObject {
+  let object: ManagedObject
+  let base: NodeVersion
+  let node: NodeHandle
 }

@@ -228,6 +228,7 @@ public final class UndoHistory {
       if let back = reverse(step, in: context) { opposite.steps.append(back) }
     }
     for object in returned { context.joinOtherEnds(of: object) }
+    context.agreeEndsOfChanges()
     return opposite
   }
 

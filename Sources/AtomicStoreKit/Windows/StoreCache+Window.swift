@@ -19,7 +19,29 @@ extension StoreCache: NodeWindowSource {
       return rows
     }
     let connection = try openConnection()
-    return try connection.use { store throws(PersistentStoreError) in try store.rows(references, root: root) }
+    let rows = try connection.use { store throws(PersistentStoreError) in try store.rows(references, root: root) }
+    compare(rows, with: references, root: root)
+    return rows
+  }
+
+  /// Finds out whether what the store has now differs from what was read before.
+  private func compare(_ rows: [StoreRow], with references: [ReferenceObject], root: Int) {
+    compare(rows)
+    guard !isMixed, rows.count < references.count, let window = heldWindow else { return }
+    let found = Set(rows.lazy.map(\.reference))
+    if references.contains(where: { !found.contains($0) && window.knownHandle(for: $0, root: root) != nil }) {
+      noteChangedRows()
+    }
+  }
+
+  private func compare(_ rows: [StoreRow]) {
+    guard !isMixed, let window = heldWindow else { return }
+    let hasNewer = rows.contains { row in
+      guard let node = window.knownHandle(for: row.reference, root: roots[row.entity]) else { return false }
+      let before = window.rowVersion(of: node) ?? 0
+      return before != 0 && before != row.version
+    }
+    if hasNewer { noteChangedRows() }
   }
 
   func related(
@@ -141,6 +163,7 @@ extension StoreCache: NodeWindowSource {
   /// Takes over rows of a fetch. Objects that were read keep the values that they have.
   func take(_ rows: [StoreRow]) -> [NodeHandle] {
     guard let window = currentVersion() else { return [] }
+    compare(rows)
     return window.take(rows) { node in
       let root = plan.entities[node.entity].root
       return object(root: root, window.reference(of: node))?.flags.contains(.realized) ?? false
@@ -280,7 +303,7 @@ extension ManagedObjectContext {
   }
 
   /// The destinations that a changed to-many has lost since the version that its object reads.
-  private func removedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
+  func removedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
     switch object.edits?[p] {
     case .changes(let changes): return changes.removed.sorted { $0.key < $1.key }.map(\.value)
     case .ordered(let list):
