@@ -37,6 +37,13 @@ extension ManagedObjectContext {
     return stream
   }
 
+  /// A save without changes is reported as one, although nothing is prepared or written.
+  func postEmptySave() {
+    post(.willSave(ObjectChanges()))
+    post(.didSave(ObjectChanges()))
+    runDeferredBlocks()
+  }
+
   func post(_ event: ContextEvent) {
     if case .didSave(let changes) = event { deliver(changes) }
     if !streams.isEmpty {
