@@ -100,6 +100,8 @@ public final class PersistentContainer: Sendable {
 
   /// Opens all described stores, in order. Directories that do not exist are created.
   ///
+  /// In an `async` function Swift chooses the asynchronous one: `try await container.loadPersistentStores()`.
+  ///
   /// - Throws: The error of the first store that cannot be opened. Stores that were opened before it stay open.
   public func loadPersistentStores() throws {
     for description in persistentStoreDescriptions { try load(description) }

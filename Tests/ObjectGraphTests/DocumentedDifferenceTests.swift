@@ -44,4 +44,27 @@ import Testing
     let later = ManagedObjectContext(stack.coordinator)
     #expect(try later.insertNewObject(forEntityName: "Person") is Late)
   }
+
+  @Test("a refresh without merging leaves a new object as it is", arguments: ["InMemory", "SQLiteGraph"])
+  func refreshOfNewObject(_ type: String) throws {
+    let stack = try Stack(type)
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    stack.context.refresh(ada, mergeChanges: false)
+    #expect(!ada.isFault && ada.isInserted && ada["name"] as? String == "Ada")
+  }
+
+  @Test(
+    "a text is not equal to a number, in columns, in changed objects and in databases",
+    arguments: ["name IN {9, 10}", "name == 9", "name BETWEEN {8, 10}"], ["InMemory", "SQLiteGraph"])
+  func textsAndNumbers(_ text: String, _ type: String) throws {
+    let stack = try Stack(type)
+    _ = try stack.insert("Person", ["name": "9"])
+    let request = FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: text))
+    #expect(try stack.context.fetch(request).isEmpty)
+    try stack.context.save()
+    #expect(try stack.context.fetch(request).isEmpty)
+    #expect(try ManagedObjectContext(stack.coordinator).count(for: request) == 0)
+    let person = try #require(stack.store.model.entity(named: "Person"))
+    #expect(throws: PredicateFormatError.self) { try request.predicate?.check(against: person) }
+  }
 }

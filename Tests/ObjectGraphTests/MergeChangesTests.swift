@@ -306,7 +306,7 @@ import Testing
     #expect(
       received == [
         ObjectIDChanges(inserted: [ids.0]), ObjectIDChanges(refreshed: [ids.1]),
-        ObjectIDChanges(isAllInvalidated: true),
+        ObjectIDChanges(invalidated: [ids.1], isAllInvalidated: true),
       ])
   }
 

@@ -137,6 +137,26 @@ import Testing
           + #"<fetchIndex name="i"><fetchIndexElement property="x" type="Binary" order="ascending"/></fetchIndex>"#),
       subjects: ["A.x"]),
     Case(
+      rule: "untraced-derivation",
+      wrong: entity(
+        "A",
+        one("b", "B", "as") + #"<relationship name="c" maxCount="1" destinationEntity="B"/>"#
+          + attribute("x", "Double", #"derived="YES" derivationExpression="c.x + 1" "#)
+          + attribute("y", "Double", #"derived="YES" derivationExpression="FUNCTION(b, 'mine')" "#)
+          + attribute("z", "Double", #"derived="YES" derivationExpression="TERNARY(c.x &gt; 1, 1, 2)" "#))
+        + entity("B", many("as", "A", "b") + attribute("x", "Double")),
+      right: entity(
+        "A",
+        one("b", "B", "as")
+          + attribute("x", "Double", #"derived="YES" derivationExpression="b.x + FUNCTION(b.x, 'length')" "#)
+          + attribute("z", "Double", #"derived="YES" derivationExpression="TERNARY(b.x &gt; 1, 1, 2)" "#))
+        + entity(
+          "B",
+          many("as", "A", "b") + attribute("x", "Double")
+            + attribute(
+              "n", "Integer 64", #"derived="YES" derivationExpression="SUBQUERY(as, $a, $a.z &gt; 1).@count" "#)),
+      subjects: ["A.x", "A.y", "A.z"]),
+    Case(
       rule: "unused-abstract-entity", wrong: #"<entity name="A" isAbstract="YES"/>"#,
       right: #"<entity name="A" isAbstract="YES"/><entity name="B" parentEntity="A"/>"#, subjects: ["A"]),
   ]

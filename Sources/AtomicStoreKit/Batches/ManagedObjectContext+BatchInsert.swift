@@ -138,7 +138,7 @@ extension ManagedObjectContext {
       let values = try row.complete(count)
       let found = try context.objects(withUniqueValuesOf: plan.entity, in: request.affectedStore) { name in
         plan.property(named: name).flatMap {
-          plan.properties[$0].attribute == nil ? nil : values[plan.properties[$0].slot]
+          plan.properties[$0].attribute == nil ? nil : values[plan.properties[$0].slot].map { .constant($0) }
         }
       }
       if !found.isEmpty, request.constraintRule == .skip {

@@ -92,7 +92,8 @@ struct RowTestCompiler {
     if let whole = entity.property(named: path.joined(separator: ".")), entity.properties[whole].kind == .composite {
       return comparison.modifier == .direct ? composite(entity.properties[whole], comparison, entity) : nil
     }
-    guard let p = entity.property(named: key), entity.properties[p].slot >= 0 else { return nil }
+    guard let p = entity.property(named: key) else { return nothing(at: path, comparison, entity) }
+    guard entity.properties[p].slot >= 0 else { return nil }
     let property = entity.properties[p]
     let rest = path.dropFirst()
     if rest.isEmpty {
@@ -135,17 +136,37 @@ struct RowTestCompiler {
       }
       tests[entity.index] = test
     }
-    let null: Bool
+    return (tests, Self.holdsForNull(comparison))
+  }
+
+  /// What a comparison with a constant says of a path that ends early.
+  private static func holdsForNull(_ comparison: FetchPredicate.Comparison) -> Bool {
     switch (comparison.comparator, comparison.right) {
-    case _ where comparison.modifier != .direct: null = comparison.modifier == .all
-    case (.equal, .constant(let value)): null = value.isNull
-    case (.notEqual, .constant(let value)): null = !value.isNull
-    case (.notEqual, .objectID): null = true
-    case (.equal, .objectID): null = false
-    case (.isIn, .aggregate(let list)): null = list.contains(.constant(.null))
-    default: null = false
+    case _ where comparison.modifier != .direct: comparison.modifier == .all
+    case (.equal, .constant(let value)): value.isNull
+    case (.notEqual, .constant(let value)): !value.isNull
+    case (.notEqual, .objectID): true
+    case (.equal, .objectID): false
+    case (.isIn, .aggregate(let list)): list.contains(.constant(.null))
+    default: false
     }
-    return (tests, null)
+  }
+
+  /// A comparison of a key that the entity does not have, but another one of its hierarchy: its objects have nothing
+  /// there.
+  private func nothing(
+    at path: ArraySlice<String>, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan
+  ) -> RowTest? {
+    guard let key = path.first, !path.contains(where: FetchExpression.isOperator),
+      entity.entity.root.hierarchy.contains(where: { plan.entities[$0.index].property(named: key) != nil })
+    else { return nil }
+    switch comparison.right {
+    case .constant, .objectID: return .constant(Self.holdsForNull(comparison))
+    case .aggregate(let list):
+      let areConstant = list.allSatisfy { if case .constant = $0 { true } else { false } }
+      return areConstant ? .constant(Self.holdsForNull(comparison)) : nil
+    default: return nil
+    }
   }
 
   /// A composite is nil if all its parts are.

@@ -35,7 +35,7 @@ extension ManagedObjectContext {
 
   /// Passes a save to the other contexts that merge automatically.
   func deliver(_ changes: ObjectChanges) {
-    guard parent == nil else { return }
+    guard parent == nil, !changes.isEmpty else { return }
     let inboxes = persistentStoreCoordinator.registrations.deliveries.inboxes.filter { $0 !== options.inbox }
     guard !inboxes.isEmpty else { return }
     let ids = savedIDs(of: changes)

@@ -222,7 +222,7 @@ extension ManagedObjectContext {
         object.extras?.temporaryName = nil
       } else if object.reference != nil {
         object.flags.insert(.permanent)
-        object.cache?.registerNew(object)
+        object.cache?.registerUnsaved(object)
       }
       knowTemporaryID(of: object)
       inserted.append(object)

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 /// An object from whose values a derived attribute of another one is computed.
 struct DerivationInput {
@@ -86,7 +87,7 @@ extension ManagedObjectContext {
       let all =
         paths[ObjectIdentifier(plan)]
         ?? plan.derived.flatMap {
-          DerivationExpression(plan.properties[$0].attribute?.derivationExpression ?? "").paths
+          DerivationPaths(plan.properties[$0].attribute?.derivationExpression ?? "").paths
         }
       paths[ObjectIdentifier(plan)] = all
       for path in all { collect(owner, path, of: owner, isFirst: true) }

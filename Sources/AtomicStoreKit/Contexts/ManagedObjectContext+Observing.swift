@@ -42,6 +42,13 @@ extension ManagedObjectContext {
     if !observers.isEmpty || !streams.isEmpty { notice.refreshed.append(object) }
   }
 
+  /// A save without changes is reported as one, although nothing is prepared or written.
+  func postEmptySave() {
+    post(.willSave(ObjectChanges()))
+    post(.didSave(ObjectChanges()))
+    runDeferredBlocks()
+  }
+
   func post(_ event: ContextEvent) {
     if case .didSave(let changes) = event { deliver(changes) }
     if !streams.isEmpty {

@@ -36,9 +36,10 @@ extension ManagedObjectContext {
   private func registerPermanentID(of object: ManagedObject) {
     object.flags.insert(.permanent)
     if parent == nil {
-      object.cache?.registerNew(object)
+      object.cache?.registerUnsaved(object)
     } else {
       options.newWithPermanentIDs[object.objectID] = WeakObject(object: object)
+      object.cache?.watchReference(of: object)
     }
   }
 
@@ -52,9 +53,11 @@ extension ManagedObjectContext {
   ///
   /// - Parameter made: The object that was inserted here for it.
   func takePermanentID(of object: ManagedObject, for made: ManagedObject) {
-    guard object.flags.contains(.permanent), let reference = object.reference, made.cache != nil else { return }
+    guard object.flags.contains(.permanent), let reference = object.reference, let cache = made.cache else { return }
     object.context?.options.newWithPermanentIDs[object.objectID] = nil
     object.flags.remove(.permanent)
+    // Another process may have saved an object with it since.
+    guard !topmost.isTaken(reference, made, cache) else { return }
     made.reference = reference
     registerPermanentID(of: made)
   }

@@ -9,7 +9,8 @@ extension ManagedObjectContext {
   /// so that both ends agree.
   ///
   /// - Parameters:
-  ///   - object: An object of this context. One that was inserted or deleted here keeps its state.
+  ///   - object: An object of this context. One that was inserted here keeps its state and its values, which are
+  ///     nowhere else; one that was deleted here keeps its state.
   ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are discarded,
   ///     transient values included, and the object turns into a fault; its changes to relationships are undone at both
   ///     ends. In both cases it releases the objects that were read through it.
@@ -272,7 +273,10 @@ extension ManagedObjectContext {
     options.prefetched = []
     options.newWithPermanentIDs = [:]
     byParent = [:]
-    for object in objects where object.context === self { object.abandon(.contextReset) }
+    for object in objects where object.context === self {
+      object.abandon(.contextReset)
+      notice.invalidated.append(object)
+    }
     forgetTemporaries()
     advanceQueryGeneration()
     caches = []

@@ -25,7 +25,7 @@ extension ManagedObjectContext {
         .managedObjectValidation, "\(refusedAssignments.count) assignments were refused since the last save",
         detailedErrors: refusedAssignments)
     }
-    guard hasChanges else { return }
+    guard hasChanges else { return postEmptySave() }
     failuresBeforeSave = readFailureCount
     isSaving = true
     savingDate = Date()

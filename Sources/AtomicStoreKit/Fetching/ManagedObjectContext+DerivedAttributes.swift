@@ -20,6 +20,16 @@ extension ManagedObjectContext {
   @discardableResult
   func computeDerived(_ object: ManagedObject) throws(ManagedObjectError) -> Bool {
     var isChanged = false
+    // One may be computed from others, which come later. A circle ends after as many rounds as there are.
+    for _ in object.plan.derived {
+      guard try computeDerivedOnce(object) else { break }
+      isChanged = true
+    }
+    return isChanged
+  }
+
+  private func computeDerivedOnce(_ object: ManagedObject) throws(ManagedObjectError) -> Bool {
+    var isChanged = false
     for p in object.plan.derived {
       let property = object.plan.properties[p]
       guard case .attribute(let type) = property.kind, let text = property.attribute?.derivationExpression else {

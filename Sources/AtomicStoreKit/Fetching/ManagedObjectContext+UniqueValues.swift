@@ -7,27 +7,36 @@ extension ManagedObjectContext {
   /// - Parameters:
   ///   - entity: The entity whose constraints count. Objects of others that inherit a constraint are found as well.
   ///   - store: The store to search; nil for all.
-  ///   - value: The value of a property by name. Null, and nil for a property that is not an attribute, is equal to
-  ///     nothing.
+  ///   - constraint: The index of the constraint that counts; nil for all.
+  ///   - value: The value of a property by name: a constant, or the ID of an object. Null and nil are equal to nothing.
   package func objects(
-    withUniqueValuesOf entity: Entity, in store: PersistentStore? = nil, _ value: (String) -> StoredValue?
+    withUniqueValuesOf entity: Entity, in store: PersistentStore? = nil, constraint only: Int? = nil,
+    _ value: (String) -> FetchExpression?
   ) throws -> [ManagedObject] {
     var found = ObjectList()
-    for (index, constraint) in entity.uniquenessConstraints.enumerated() {
+    for (index, constraint) in entity.uniquenessConstraints.enumerated() where only == nil || only == index {
       var parts: [FetchPredicate] = []
       for name in constraint {
-        guard let value = value(name), !value.isNull else { break }
+        guard let value = value(name), value != .constant(.null) else { break }
         let path = name.split(separator: ".").map(String.init)
-        parts.append(.comparison(FetchPredicate.Comparison(.keyPath(path), .equal, .constant(value))))
+        parts.append(.comparison(FetchPredicate.Comparison(.keyPath(path), .equal, value)))
       }
       guard parts.count == constraint.count else { continue }
-      // A constraint holds for all entities below the one that declares it. Inherited ones come first.
-      var holder = entity
-      while let above = holder.superentity, above.uniquenessConstraints.count > index { holder = above }
+      let holder = entity.declaringEntity(ofConstraint: index)
       var request = FetchRequest<ManagedObject>(entityName: holder.name, predicate: .and(parts))
       request.affectedStores = store.map { [$0] }
       for object in try fetch(request) where !found.contains(object) { found.append(object) }
     }
     return found.elements
+  }
+}
+
+extension Entity {
+  /// The entity that declares a uniqueness constraint, which holds for all entities below it. Inherited constraints
+  /// come first.
+  package func declaringEntity(ofConstraint index: Int) -> Entity {
+    var holder = self
+    while let above = holder.superentity, above.uniquenessConstraints.count > index { holder = above }
+    return holder
   }
 }

@@ -196,7 +196,8 @@ public final class ManagedObjectContext {
         return parent.registeredObject(for: id).flatMap { byParent[ObjectIdentifier($0)]?.takeUnretainedValue() }
       }
       guard let cache = cache(identifier: store), let entity = cache.store.model.entity(named: id.entityName) else {
-        return nil
+        let present = persistentStoreCoordinator.currentID(of: id)
+        return present == id ? nil : registeredObject(for: present)
       }
       return cache.object(root: entity.root.index, reference)
     }
@@ -208,6 +209,7 @@ public final class ManagedObjectContext {
   public func object(with id: ManagedObjectID) -> ManagedObject {
     if let object = registeredObject(for: id) { return object }
     if let parent { return child(of: parent.object(with: id)) }
+    let id = persistentStoreCoordinator.currentID(of: id)
     if case .permanent(let store, let reference) = id.form, let cache = cache(identifier: store),
       let entity = cache.store.model.entity(named: id.entityName)
     {
@@ -266,7 +268,13 @@ public final class ManagedObjectContext {
   }
 
   func cache(of store: PersistentStore) -> StoreCache {
-    if let cache = caches.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) {
+    let identifier = store.identifier
+    if let cache = caches.first(where: { $0.identifier == identifier && $0.store.model === store.model }) {
+      return cache
+    }
+    // A store that was never saved may have become the one that another process saved.
+    if let cache = caches.first(where: { $0.store === store }) {
+      _ = cache.presentVersion()
       return cache
     }
     let cache = StoreCache(store, persistentStoreCoordinator, owner: self)

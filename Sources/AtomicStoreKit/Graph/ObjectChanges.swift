@@ -6,7 +6,7 @@ public enum ContextEvent {
   case objectsDidChange(ObjectChanges)
   /// A save begins; it has these changes so far.
   case willSave(ObjectChanges)
-  /// A save succeeded.
+  /// A save succeeded. If there was nothing to save, it has no changes.
   case didSave(ObjectChanges)
 }
 
@@ -22,7 +22,7 @@ public struct ObjectChanges {
   public var refreshed: [ManagedObject] = []
   /// Objects that can no longer be used.
   public var invalidated: [ManagedObject] = []
-  /// Whether the context was reset: all of its objects are invalid.
+  /// Whether the context was reset: all of its objects are invalid. They are listed in ``invalidated``.
   public var isAllInvalidated = false
   /// The IDs of deleted and invalid objects, recorded while they were valid.
   var deletedIDs: [ManagedObjectID]?

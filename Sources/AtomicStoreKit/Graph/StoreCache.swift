@@ -4,7 +4,10 @@ import StoreCoordination
 
 /// A store as one context sees it, with the context's objects of that store.
 final class StoreCache {
-  let identifier: UUID
+  /// Replaced when the store, which was never saved, becomes one that another process saved.
+  private(set) var identifier: UUID
+  /// New objects that were given references before they are saved.
+  private var newWithReferences: [WeakObject] = []
   /// Replaced when the store is moved by Save As.
   private(set) var store: PersistentStore
   /// One map for each entity hierarchy, by the number of its root entity.
@@ -72,8 +75,12 @@ final class StoreCache {
 
   /// The store's current version, even if the context is pinned to an older one; nil if the store is no longer open.
   func presentVersion() -> NodeVersion? {
-    let (version, isOpen) = store.versionIfOpen
-    if isOpen { return noted(isIncremental ? openWindow() : version) }
+    let (version, isOpen, identity) = store.versionIfOpen
+    if isOpen {
+      if isIncremental { return noted(openWindow()) }
+      takeIdentity(identity, version)
+      return noted(version)
+    }
     // Moved by Save As, or removed and added again: it is the same store if it has the same identity and model.
     guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else {
       return nil
@@ -81,7 +88,7 @@ final class StoreCache {
     let isBack = again === leftStore
     (leftStore, leftWindow, heldWindow) = (isBack ? nil : store, heldWindow, isBack ? leftWindow : nil)
     store = again
-    let (moved, isMovedOpen) = again.versionIfOpen
+    let (moved, isMovedOpen, _) = again.versionIfOpen
     guard isMovedOpen else { return nil }
     // Objects keep the values that they have read of the store that was left; whether they still hold is found when
     // they are saved.
@@ -103,6 +110,49 @@ final class StoreCache {
       } else {
         object.base = nil
       }
+    }
+  }
+
+  /// Takes over what another process saved to a store of which this one only had new objects: its identity, and other
+  /// references for objects whose own are taken.
+  private func takeIdentity(_ present: UUID, _ version: NodeVersion) {
+    let isOther = present != identifier
+    guard isOther || !newWithReferences.isEmpty && serial != version.serial else { return }
+    newWithReferences.removeAll { weak in weak.object.map { !isNew($0) } ?? true }
+    let new = ObjectList(newWithReferences.compactMap(\.object)).elements
+    let former = new.map(\.objectID)
+    identifier = present
+    if isOther {
+      // Nothing is known of faults by IDs of the former identity.
+      for object in registeredObjects where !object.flags.contains(.inserted) {
+        object.context?.notice.invalidated.append(object)
+        object.abandon(.notInStore)
+      }
+    }
+    let taken = new.filter { object in
+      object.reference.map { version.handle(for: $0, root: object.plan.root) != nil } ?? false
+    }
+    if !taken.isEmpty { replaceReferences(of: taken) }
+    for (object, id) in zip(new, former) where object.objectID != id {
+      store.noteNewID(object.objectID, insteadOf: id)
+      if let known = object.context?.options.newWithPermanentIDs[id] {
+        object.context?.options.newWithPermanentIDs[object.objectID] = known
+      }
+    }
+  }
+
+  private func isNew(_ object: ManagedObject) -> Bool {
+    object.cache === self && object.flags.contains([.inserted, .permanent]) && object.base == nil
+  }
+
+  private func replaceReferences(of objects: [ManagedObject]) {
+    let registered = objects.map { $0.flags.contains(.registered) }
+    for object in objects { unregister(object) }
+    let references = try? store.newReferences(count: objects.count) { objects[$0].attributeSnapshot() }
+    for (place, object) in objects.enumerated() {
+      object.reference = references?[place]
+      // Without one, it gets one when it is saved.
+      if references == nil { object.flags.remove(.permanent) } else if registered[place] { register(object) }
     }
   }
 
@@ -151,6 +201,25 @@ final class StoreCache {
       other.abandon(.notInStore)
     }
     register(object)
+  }
+
+  /// Registers a new object under the reference that it was given before it is saved.
+  func registerUnsaved(_ object: ManagedObject) {
+    if !isIncremental, let reference = object.reference,
+      currentVersion()?.handle(for: reference, root: object.plan.root) != nil
+    {
+      // While its insertion was undone, another process saved an object with it.
+      object.reference = nil
+      object.flags.remove(.permanent)
+      return
+    }
+    registerNew(object)
+    watchReference(of: object)
+  }
+
+  /// Gives a new object another reference when another process saves an object with its own.
+  func watchReference(of object: ManagedObject) {
+    if !isIncremental { newWithReferences.append(WeakObject(object: object)) }
   }
 
   func unregister(_ object: ManagedObject) {

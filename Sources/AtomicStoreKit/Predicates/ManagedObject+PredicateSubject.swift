@@ -4,6 +4,7 @@ package import StorePredicates
 /// Predicates are evaluated on an object with its unsaved changes.
 extension ManagedObject: PredicateSubject {
   package final var predicateEntityName: String { plan.name }
+  package final var predicateEntity: Entity? { plan.entity }
   package final var predicatePropertyNames: [String] { plan.properties.map(\.name) }
   package final var stepBudget: StepBudget? { context?.stepBudget }
   package final var customFunctions: CustomFunctions? { context?.customFunctions }

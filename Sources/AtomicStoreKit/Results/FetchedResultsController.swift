@@ -124,6 +124,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
 
   private func follow(_ event: ContextEvent) {
     switch event {
+    case .objectsDidChange(let changes) where changes.isAllInvalidated: forgetResults()
     case .objectsDidChange(let changes): update(changes)
     case .didSave(let changes):
       if !fetchRequest.includesPendingChanges { update(changes) }
@@ -133,12 +134,22 @@ public final class FetchedResultsController<Result: ManagedObject> {
     }
   }
 
+  /// The context was reset, and the results with it: as before ``performFetch()``.
+  private func forgetResults() {
+    observation = nil
+    // An empty list has no values that could not be sorted.
+    try? order.reset(to: [])
+    list = order.list
+    regroupedIndex = nil
+    error = nil
+  }
+
   private func update(_ changes: ObjectChanges) {
     let updated = changes.updated + changes.refreshed
     var touch: FetchedResultsTouch<Result>?
     do {
       // After an error nobody knows which changes were missed.
-      if error != nil || changes.isAllInvalidated || needsWholeFetch {
+      if error != nil || needsWholeFetch {
         try order.reset(to: try managedObjectContext.fetch(fetchRequest))
       } else {
         let touched = changes.inserted + updated

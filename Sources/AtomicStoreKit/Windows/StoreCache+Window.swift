@@ -70,7 +70,7 @@ extension StoreCache: NodeWindowSource {
   /// What is read instead of a database that a Save As has left for a file: nil for a database.
   private func versionInstead() -> NodeVersion? {
     if !store.isOpen { _ = presentVersion() }
-    let (version, isOpen) = store.versionIfOpen
+    let (version, isOpen, _) = store.versionIfOpen
     return isIncremental || !isOpen ? nil : version
   }
 

@@ -118,7 +118,9 @@ extension PersistentStoreCoordinator {
     let result = saving.withLock { _ -> Result<(old: NodeVersion, new: NodeVersion), PersistentStoreError> in
       let old = store.version
       do throws(PersistentStoreError) {
-        try store.reloadIfChanged()
+        try store.reloadIfChanged { uuid in
+          persistentStores.contains { $0 !== store && $0.identifier == uuid }
+        }
         return .success((old, store.version))
       } catch {
         return .failure(error)

@@ -87,8 +87,16 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   /// Returns the ID for a URI, if its store is open and its model has the entity; whether the store contains the object
   /// is known when its fault fires. Nil for temporary IDs, which are meaningless here.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
-    guard let id = ManagedObjectID(uriRepresentation: uri), let identifier = id.storeIdentifier else { return nil }
+    guard let given = ManagedObjectID(uriRepresentation: uri) else { return nil }
+    let id = currentID(of: given)
+    guard let identifier = id.storeIdentifier else { return nil }
     return persistentStore(identifier: identifier)?.model.entity(named: id.entityName) == nil ? nil : id
+  }
+
+  /// The ID that an object has now which was given this one before its store took over another identity.
+  package func currentID(of id: ManagedObjectID) -> ManagedObjectID {
+    guard let identifier = id.storeIdentifier, persistentStore(identifier: identifier) == nil else { return id }
+    return persistentStores.lazy.compactMap { store in store.formerIDs.withLock { $0[id] } }.first ?? id
   }
 
   /// Returns what a higher layer stores with the coordinator: one value for each type, created on the first call.

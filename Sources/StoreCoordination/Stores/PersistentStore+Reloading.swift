@@ -1,14 +1,21 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import Synchronization
 
 extension PersistentStore {
   /// Loads the file again if it is not the one that was last read or written.
   ///
+  /// A store that was never saved becomes the one that another process saved to its path first, with its identity and
+  /// metadata.
+  ///
+  /// - Parameter isOther: Whether an identity is that of another open store.
   /// - Throws: `.changedOnDisk` if it was removed or is another store now. A store that was never saved cannot have
   ///   been removed.
-  func reloadIfChanged() throws(PersistentStoreError) {
+  func reloadIfChanged(_ isOther: (UUID) -> Bool) throws(PersistentStoreError) {
     if isInProcess { return try reloadShared() }
-    let (opening, known, uuid) = state.withLock { ($0.opening, $0.fileIdentity, $0.metadata.uuid) }
+    let (opening, known, uuid, isNew) = state.withLock {
+      ($0.opening, $0.fileIdentity, $0.metadata.uuid, $0.wasNeverSaved)
+    }
     let place = try opening.inspect()
     guard place.identity != known else { return }
     guard place.holdsContent else {
@@ -21,11 +28,13 @@ extension PersistentStore {
         at: StoreLocation(file: path))
     }
     var opened = try opening.open(place)
-    guard opened.metadata.uuid == uuid else {
+    let isSame = ScalarString(opened.metadata.storeType) == ScalarString(type) && !isOther(opened.metadata.uuid)
+    guard opened.metadata.uuid == uuid || isNew && isSame else {
       opened.close(from: nil)
       throw PersistentStoreError(
-        .changedOnDisk, "there is now another store at this path, with the UUID \(opened.metadata.uuid)",
-        at: StoreLocation(file: path))
+        .changedOnDisk,
+        "there is now another store at this path, of type \(opened.metadata.storeType) with the UUID "
+          + "\(opened.metadata.uuid)", at: StoreLocation(file: path))
     }
     guard model.hasSameColumns(as: opened.version.model) else {
       opened.close(from: nil)
@@ -39,6 +48,7 @@ extension PersistentStore {
       open.storedLastReference = fresh.storedLastReference
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
+      open.reservation = nil
       open.bystanders = fresh.bystanders
       open.readNotes = fresh.readNotes
       open.notes = fresh.notes

@@ -15,8 +15,9 @@ public final class PersistentStore: Sendable {
   public let configurationName: String?
   /// Whether the store was opened read-only: a save that would change it fails.
   public let isReadOnly: Bool
-  /// The store's identity, kept in saves, Save As and conversions.
-  public let identifier: UUID
+  /// The store's identity, kept in saves, Save As and conversions. A store that was never saved takes over the identity
+  /// of what another process saves to its path first.
+  public var identifier: UUID { state.withLock { $0.metadata.uuid } }
   /// The model of its nodes: the coordinator's, or the one that the store carries or that was inferred from its data.
   public let model: ManagedObjectModel
 
@@ -33,6 +34,8 @@ public final class PersistentStore: Sendable {
   let state: Mutex<OpenStore>
   /// The store that replaced this one by Save As.
   let successor = Mutex<PersistentStore?>(nil)
+  /// The IDs that objects were given before the store took over another identity, with those that they have now.
+  let formerIDs = Mutex<[ManagedObjectID: ManagedObjectID]>([:])
   /// Why the last change by another process could not be read.
   let lastRemoteFailure = Mutex<String?>(nil)
 
@@ -48,7 +51,6 @@ public final class PersistentStore: Sendable {
     connection: IncrementalConnection?
   ) {
     type = open.metadata.storeType
-    identifier = open.metadata.uuid
     model = open.nodes.model
     self.path = path
     self.connection = connection
@@ -69,7 +71,18 @@ public final class PersistentStore: Sendable {
   package var version: NodeVersion { state.withLock { $0.version } }
 
   /// The version, and whether the store is still open.
-  package var versionIfOpen: (NodeVersion, Bool) { state.withLock { ($0.version, $0.isOpen) } }
+  package var versionIfOpen: (version: NodeVersion, isOpen: Bool, identifier: UUID) {
+    state.withLock { ($0.version, $0.isOpen, $0.metadata.uuid) }
+  }
+
+  /// Remembers that an object which was never saved has another ID from now on.
+  package func noteNewID(_ new: ManagedObjectID, insteadOf old: ManagedObjectID) {
+    formerIDs.withLock { known in
+      for (former, id) in known where id == old { known[former] = new }
+      // An ID of the present identity may be another object's by now.
+      if old.storeIdentifier != identifier { known[old] = new }
+    }
+  }
 
   /// Whether the store accepts objects of the entity, by its configuration.
   package func takes(_ entity: Entity) -> Bool { entity.model === model && takenEntities.contains(entity.index) }

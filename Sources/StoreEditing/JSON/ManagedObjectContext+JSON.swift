@@ -25,8 +25,10 @@ extension ManagedObjectContext {
   /// Finds or creates the objects of a JSON object or array, and sets their values. They are not saved.
   ///
   /// An object with the values of a uniqueness constraint that an object of the context or its stores has is that
-  /// object; all others are new. A property that is missing keeps its value. Related objects inside are found or
-  /// created in the same way.
+  /// object; all others are new. The constraint may contain to-one relationships, whose objects are found or created
+  /// first; an object inside a list has the list's owner there. If the JSON lacks a value of the constraint, the
+  /// model's default counts. A property that is missing keeps its value. Related objects inside are found or created in
+  /// the same way.
   ///
   /// - Parameters:
   ///   - data: The JSON.
@@ -34,7 +36,8 @@ extension ManagedObjectContext {
   ///   - ignoresUnknownKeys: Whether keys that are not stored properties are ignored rather than refused.
   /// - Returns: The objects of the outermost array, in order.
   /// - Throws: `PersistentStoreError` with line and column for text that is not JSON, or with item, entity and property
-  ///   for values that do not fit. Objects before it stay changed: roll back.
+  ///   for values that do not fit: no object is changed then. After other errors, such as a reference to an object that
+  ///   does not exist, some objects may be changed: roll back.
   @discardableResult
   public func importJSON(
     _ data: Data, entityName: String, ignoresUnknownKeys: Bool = false

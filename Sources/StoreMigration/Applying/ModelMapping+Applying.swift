@@ -11,52 +11,8 @@ extension ModelMapping {
   ///   - nodes: Objects of the ``source``.
   ///   - file: The mapping file: what it drops is not listed.
   public func losses(of nodes: NodeTable, file: MappingFile? = nil) -> [Loss] {
-    var losses: [Loss] = []
-    for name in removedEntities where !(file?.drop.contains(name) ?? false) {
-      guard let entity = source.entity(named: name) else { continue }
-      let count = nodes.count(of: entity.index)
-      if count > 0 {
-        losses.append(
-          Loss(
-            kind: .entityDropped, subject: name, count: count,
-            example: nodes.handles(of: entity.index).first.map {
-              nodes.objectReference(of: $0).description
-            }))
-      }
-    }
-    for mapping in entities {
-      guard let sourceName = mapping.sourceName, let entity = source.entity(named: sourceName) else { continue }
-      let dropped = destination.entity(named: mapping.name).flatMap { file?.rules(for: $0)?.drop } ?? []
-      for name in mapping.removedProperties where !dropped.contains(name) {
-        guard let slot = entity.slot(named: name) else { continue }
-        let reader = nodes.reader(of: entity.index)
-        var count = 0
-        var first: Int?
-        for row in 0..<reader.count where !reader.isDeleted(row: row) && !reader.isNull(slot: slot, row: row) {
-          count += 1
-          if first == nil { first = row }
-        }
-        // What the other end of a relationship keeps is not lost.
-        let isKeptAtOtherEnd =
-          keepsInverse(of: entity.slots[slot])
-        guard count > 0, !isKeptAtOtherEnd else { continue }
-        losses.append(
-          Loss(
-            kind: entity.slots[slot].isRelationship ? .relationshipDropped : .attributeDropped,
-            subject: "\(sourceName).\(name)", count: count,
-            example: first.map { nodes.objectReference(of: NodeHandle(entity: entity.index, row: $0)).description }))
-      }
-    }
-    return losses
-  }
-
-  private func keepsInverse(of slot: Slot) -> Bool {
-    guard let destination = slot.destination, let inverse = slot.inverseSlot else { return false }
-    let other = source.entity(at: destination)
-    let name = other.slots[inverse].name
-    return entities.contains { mapping in
-      mapping.sourceName == other.name && mapping.properties.contains { $0.origin == .kept(name) }
-    }
+    var account = LossAccount(of: nodes)
+    return account.take(self, file: file)
   }
 
   /// Makes objects of the destination of those of the source.

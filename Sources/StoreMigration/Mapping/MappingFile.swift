@@ -66,9 +66,7 @@ public struct MappingFile: Sendable, Equatable {
     }
     /// Names in expressions, which are properties of the source that are not lost.
     var usedNames: [String] {
-      properties.values.flatMap { property in
-        (property.expression ?? "").split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
-      }
+      properties.values.flatMap { MappingFile.names(in: $0.expression ?? "") }
     }
   }
 
@@ -132,6 +130,11 @@ public struct MappingFile: Sendable, Equatable {
       above = level.superentity
     }
     return result
+  }
+
+  /// The words in an expression, which may be names of properties.
+  static func names(in expression: String) -> [String] {
+    expression.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
   }
 
   // MARK: The file's form

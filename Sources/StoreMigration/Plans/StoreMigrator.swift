@@ -25,7 +25,8 @@ public struct StoreMigrator: Sendable {
     public var name: String?
     /// How objects were mapped.
     public var mapping: ModelMapping
-    /// What was lost, as it was allowed.
+    /// What of the source was lost, as it was allowed, with the source's names. A value that an earlier step added,
+    /// such as a default, is not a loss.
     public var losses: [Loss]
   }
 
@@ -48,14 +49,15 @@ public struct StoreMigrator: Sendable {
     do {
       return try run(stages, nodes, store)
     } catch let error as MigrationError {
-      guard plan.mayBeCut, !error.obstacles.isEmpty, stages.count > 1, let last = stages.last else { throw error }
+      guard plan.mayBeCut, stages.count > 1, let last = stages.last else { throw error }
       do { return try run([last], nodes, store) } catch is MigrationError { throw error }
     }
   }
 
   private func run(_ stages: [MigrationPlan.Stage], _ nodes: NodeTable, _ store: UUID) throws -> Result {
     var result = Result(nodes: try nodes.canonical(), steps: [])
-    for stage in stages { try run(stage, &result, store) }
+    var account = LossAccount(of: result.nodes)
+    for stage in stages { try run(stage, &result, &account, store) }
     return result
   }
 
@@ -82,13 +84,16 @@ public struct StoreMigrator: Sendable {
     throw MigrationError(obstacles: obstacles, losses: [], step: step)
   }
 
-  private func run(_ stage: MigrationPlan.Stage, _ result: inout Result, _ store: UUID) throws {
+  private func run(
+    _ stage: MigrationPlan.Stage, _ result: inout Result, _ account: inout LossAccount, _ store: UUID
+  ) throws {
     let old = result.nodes
     let mapping = ModelMapping(from: old.model, to: stage.model, options: stage.options)
     guard mapping.obstacles.isEmpty else {
       throw MigrationError(obstacles: mapping.counted(mapping.obstacles, old), losses: [], step: stage.name)
     }
-    let losses = stage.handler == nil ? mapping.losses(of: old, file: stage.options.file) : []
+    var losses = account.take(mapping, file: stage.options.file)
+    if stage.handler != nil { losses = [] }
     guard losses.isEmpty || plan.allowsLoss else {
       throw MigrationError(obstacles: [], losses: losses, step: stage.name)
     }
@@ -101,6 +106,7 @@ public struct StoreMigrator: Sendable {
       try handler(old, &new)
       try Self.refuseGaps(mapping, new, stage.name)
       new = try new.canonical()
+      account.takeHandled(new)
     }
     try RelationshipDemands(mapping, old, new).refuse(stage.name)
     // New derivations, other ones than before, and those of converted values.

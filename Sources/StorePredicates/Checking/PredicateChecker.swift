@@ -319,8 +319,10 @@ struct PredicateChecker {
     return whole(kind)
   }
 
-  /// Reports a key that only sub-entities have.
+  /// The type of a key that only sub-entities have, which the strict check refuses. Other objects have nothing there,
+  /// so whether the key is accepted must not depend on which objects there are.
   private func below(_ key: String, _ entity: Entity, _ column: Int) throws(PredicateFormatError) -> Kind {
+    var found: (owner: Entity, kind: Kind)?
     for owner in entity.hierarchy {
       guard let kind = Kind(ofProperty: key, of: owner) else { continue }
       guard !isStrict else {
@@ -328,9 +330,19 @@ struct PredicateChecker {
           column, "\(entity.name) has no property '\(key)', but its sub-entity \(owner.name) does",
           "fetch \(owner.name)")
       }
-      return kind
+      guard let known = found else {
+        found = (owner, kind)
+        continue
+      }
+      guard let common = known.kind.common(with: kind) else {
+        throw error(
+          column, "'\(key)' is \(known.kind.title) of \(known.owner.name), but \(kind.title) of \(owner.name)",
+          "fetch one of them")
+      }
+      found = (known.owner, common)
     }
-    throw unknown(key, entity, column, Kind.propertyNames(of: entity))
+    guard let found else { throw unknown(key, entity, column, Kind.propertyNames(of: entity)) }
+    return found.kind
   }
 
   private func unknown(_ key: String, _ entity: Entity, _ column: Int, _ names: [String]) -> PredicateFormatError {

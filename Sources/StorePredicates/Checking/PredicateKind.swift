@@ -101,6 +101,22 @@ extension PredicateKind {
     }
   }
 
+  /// What a key is that several entities of a hierarchy declare separately; nil if one expression cannot treat their
+  /// values alike.
+  func common(with other: Self) -> Self? {
+    switch (self, other) {
+    case (.unknown, _), (_, .unknown): return .unknown
+    case (.list(let one), .list(let two)): return one.common(with: two).map { .list($0) }
+    case (.object(let one), .object(let two)):
+      var ancestor = Optional(one)
+      while let found = ancestor, !two.isKindOf(entity: found) { ancestor = found.superentity }
+      return ancestor.map { .object($0) }
+    case (.composite(let one), .composite(let two)): return one.allPartNames == two.allPartNames ? self : nil
+    case (.list, _), (_, .list), (.object, _), (_, .object), (.composite, _), (_, .composite): return nil
+    default: return self
+    }
+  }
+
   func isComparable(with other: Self) -> Bool {
     switch (group, other.group) {
     case (.unknown, _), (_, .unknown): true

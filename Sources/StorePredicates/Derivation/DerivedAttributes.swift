@@ -40,7 +40,7 @@ package struct DerivedAttributes {
     let derivations = model.entities.map { $0.slots.compactMap { Derivation($0) } }
     let names = Set(derivations.joined().map { ScalarString($0.slot.name) })
     let readsDerived = derivations.joined().contains { derivation in
-      DerivationExpression(derivation.text).paths.contains { $0.contains { names.contains(ScalarString($0)) } }
+      DerivationPaths(derivation.text).paths.contains { $0.contains { names.contains(ScalarString($0)) } }
     }
     self.derivations = derivations
     passCount = readsDerived ? names.count + 1 : 1

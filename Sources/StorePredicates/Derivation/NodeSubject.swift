@@ -19,6 +19,7 @@ package final class NodeSubject: PredicateSubject {
   }
 
   package var predicateEntityName: String { entity.name }
+  package var predicateEntity: Entity? { entity }
   package var objectID: ManagedObjectID {
     ManagedObjectID(storeIdentifier: store, entityName: entity.name, reference: nodes.reference(of: node))
   }

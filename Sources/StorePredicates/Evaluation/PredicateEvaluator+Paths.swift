@@ -143,6 +143,7 @@ extension PredicateEvaluator {
     case "self", "SELF", "objectID": return (.object(object), next)
     case "entity": return (.value(.string(object.predicateEntityName)), next)
     default:
+      if let nothing = Self.nothing(at: key, for: object) { return (nothing, next) }
       if let operation = FetchExpression.unknownOperator(key) {
         let names = FetchExpression.operators + object.predicatePropertyNames
         throw failure(operation + Suggestion.text(for: key, among: names), key: key)
@@ -151,6 +152,17 @@ extension PredicateEvaluator {
         "\(object.predicateEntityName) has no property '\(key)'\(Suggestion.text(for: key, among: object.predicatePropertyNames))",
         key: key)
     }
+  }
+
+  /// The value of a key that an object does not have, but another entity of its hierarchy: null, or no objects.
+  private static func nothing(at key: String, for object: any PredicateSubject) -> PredicateValue? {
+    guard let root = object.predicateEntity?.root else { return nil }
+    for entity in root.hierarchy {
+      guard let kind = PredicateKind(ofProperty: key, of: entity) else { continue }
+      if case .list = kind { return .list([]) }
+      return .null
+    }
+    return nil
   }
 
   private func aggregate(

@@ -6,6 +6,8 @@ package import AtomicStoreSPI
 package protocol PredicateSubject: AnyObject {
   /// The name of the entity, for the key `entity` and for errors.
   var predicateEntityName: String { get }
+  /// The entity, whose hierarchy says which other keys a predicate may use; nil for a subject without a model.
+  var predicateEntity: Entity? { get }
   /// The ID by which the subject is compared with other subjects and with constants.
   var objectID: ManagedObjectID { get }
   /// Whether an ID is one that the subject had before its current one.
@@ -24,6 +26,10 @@ package protocol PredicateSubject: AnyObject {
   var stepBudget: StepBudget? { get }
   /// The functions that predicates may call.
   var customFunctions: CustomFunctions? { get }
+}
+
+extension PredicateSubject {
+  package var predicateEntity: Entity? { nil }
 }
 
 /// A property of a subject, looked up by name once and then used to read values.

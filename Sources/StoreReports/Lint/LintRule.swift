@@ -95,6 +95,10 @@ public struct LintRule: Sendable, Hashable {
     LintRule(
       name: "unknown-index-property", level: .warning, summary: "An index is of a property that does not exist."),
     LintRule(
+      name: "untraced-derivation", level: .warning,
+      summary:
+        "A derived attribute reads what leads back to no object: it shows an old value until its own object is saved."),
+    LintRule(
       name: "unused-abstract-entity", level: .note,
       summary: "An abstract entity without sub-entities can have no objects."),
   ]

@@ -31,6 +31,7 @@ public struct ModelLint: Sendable {
       AttributeLint(compiled).run(&list)
       DeleteRuleLint(compiled).run(&list)
       FetchLint(compiled).run(&list)
+      DerivationLint(compiled).run(&list)
     }
     return chosen(list, model)
   }

@@ -143,8 +143,15 @@ import Testing
     observation.cancel()
     stack.context.mergeChanges(fromDidSave: try #require(saved))
     #expect(names(controller) == ["Ada", "Ben"])
+    // After a reset it reports nothing until it fetches again.
+    var reports = 0
+    controller.didChangeContent = { _ in reports += 1 }
     stack.context.reset()
-    #expect(names(controller) == ["Ada", "Ben"])
+    try stack.insert("Person").setValue("Cyd", forKey: "name")
+    stack.context.processPendingChanges()
+    #expect(reports == 0 && controller.fetchedObjects == nil && controller.sections == nil && controller.count == 0)
+    try controller.performFetch()
+    #expect(names(controller) == ["Ada", "Ben", "Cyd"])
     #expect(controller.fetchedObjects?.allSatisfy { $0.managedObjectContext === stack.context } == true)
   }
 

@@ -1,0 +1,54 @@
+import AtomicStoreSPI
+import StorePredicates
+
+/// Derived attributes that a save cannot always compute: if what they read changes, nothing leads back to their
+/// objects.
+struct DerivationLint {
+  private let model: ManagedObjectModel
+
+  init(_ model: ManagedObjectModel) { self.model = model }
+
+  func run(_ list: inout LintList) {
+    for entity in model.entities {
+      for case .attribute(let attribute) in entity.declaration.properties {
+        guard let text = attribute.derivationExpression else { continue }
+        let derivation = DerivationPaths(text)
+        var reasons = derivation.customFunctions.filter { !Self.knownFunctions.contains($0) }.map {
+          "it calls the function '\($0)', and what that reads is not known"
+        }
+        reasons += derivation.paths.compactMap { reason($0, from: entity) }
+        guard let first = reasons.first else { continue }
+        list.add(
+          "untraced-derivation", entity.name, attribute.name,
+          first + ": it may show an old value until its object is saved with another change")
+      }
+    }
+  }
+
+  /// Functions that read nothing but their arguments.
+  private static let knownFunctions: Set<String> = [
+    "length", "uppercaseString", "uppercase", "lowercaseString", "lowercase", "self",
+  ]
+
+  /// Where a path leads over something that does not lead back, before its end.
+  private func reason(_ path: [String], from start: Entity) -> String? {
+    var entity = start
+    let keys = path.filter { !FetchExpression.isOperator($0) }
+    for (place, key) in keys.enumerated() {
+      let owner = entity.hierarchy.first { $0.property(named: key) != nil } ?? entity
+      let isLast = place + 1 == keys.count
+      switch owner.property(named: key) {
+      case .fetchedProperty: return "\(owner.name).\(key) is a fetched property"
+      case .relationship(let relationship):
+        if isLast { return nil }
+        guard let slot = owner.slot(named: key).map({ owner.slots[$0] }), slot.inverseSlot != nil else {
+          return "\(owner.name).\(key) has no inverse"
+        }
+        guard let destination = model.entity(named: relationship.destinationEntityName) else { return nil }
+        entity = destination
+      case .attribute, nil: return nil
+      }
+    }
+    return nil
+  }
+}
