@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "acc823751b26653c7ca399426fa16d8d4a5a2a2e3b767e50c226ac7d949a1415"
+#define ASP_INTERFACE "43566e8fe63e9fa4c4a9bc42cf765a95aeaa9873ab230eb8ba64a30b576b23cd"
