@@ -101,7 +101,7 @@ struct Check: ParsableCommand {
       converter.keepsContradictions = true
       written = try Self.mended(converter, input, target)
     }
-    for loss in written.losses { Diagnostics.say("lost: \(loss)") }
+    for loss in written.losses { Diagnostics.say(loss.reportLine) }
     for note in written.selections { Diagnostics.say("mended: \(note)") }
     let report: StoreCheck.Report
     if result.dryRun {

@@ -266,7 +266,7 @@ struct Convert: ParsableCommand {
       if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return
     }
-    for loss in report.losses { Diagnostics.say("lost: \(loss)") }
+    for loss in report.losses { Diagnostics.say(loss.reportLine) }
     for selection in report.selections { Diagnostics.say("as asked: \(selection)") }
     for note in report.notes { Diagnostics.say("note: \(note)") }
     for finding in check?.findings ?? [] { Diagnostics.say("found: \(finding)") }

@@ -15,6 +15,13 @@ private enum EditArguments {
     }
   }
 
+  /// Which objects are changed has to be said: all of them are not the default.
+  static func checkChoice(_ predicate: String?, all: Bool) throws {
+    guard all == (predicate == nil) else {
+      throw CommandFailure("give either --where PREDICATE, or --all for every object", exitCode: 64)
+    }
+  }
+
   static func predicate(_ text: String?, _ entity: String, _ context: ManagedObjectContext) throws -> FetchPredicate? {
     guard let text else { return nil }
     let model = context.persistentStoreCoordinator.persistentStores.first?.model
@@ -27,6 +34,8 @@ struct SetCommand: ParsableCommand {
     commandName: "set",
     abstract: "Change a store in place: set properties of the objects that fulfil a predicate.",
     discussion: """
+      --where chooses the objects, --all takes every object of the entity; one of the two is required.
+
       A value is an expression of the predicate language over the object, as it was before; now() is one instant for
       all objects, and a Date takes '2020-01-31', as a comparison does. PROPERTY:=TEXT takes the text as it is. An
       object is ENTITY/REFERENCE, nothing is null. Delete rules and validation apply; the store is saved once, all or
@@ -38,13 +47,15 @@ struct SetCommand: ParsableCommand {
   @Argument(help: "The store; - for standard input, with -o.") var store: String
   @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String]
   @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
-  @Option(name: .customLong("where"), help: "The predicate; all objects without it.") var predicate: String?
+  @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
+  @Flag(help: "Change all objects of the entity: without --where.") var all = false
   @OptionGroup var source: SourceOptions
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
+      try EditArguments.checkChoice(predicate, all: all)
       let assignments = try EditArguments.assignments(values)
       try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "set") {
         try $0.setValues(
@@ -74,9 +85,7 @@ struct DeleteCommand: ParsableCommand {
 
   func run() throws {
     try guarded(common) {
-      guard all == (predicate == nil) else {
-        throw CommandFailure("--where chooses objects, --all takes all: one of both", exitCode: 64)
-      }
+      try EditArguments.checkChoice(predicate, all: all)
       try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "delete") {
         try $0.deleteObjects(
           entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))

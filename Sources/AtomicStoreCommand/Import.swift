@@ -3,6 +3,7 @@ import AtomicStoreKit
 import CommandSupport
 import FoundationEssentials
 import ModelFiles
+import StoreCoordination
 import StoreImporting
 
 struct Import: ParsableCommand {
@@ -26,6 +27,12 @@ struct Import: ParsableCommand {
 
       All problems are found in one pass and printed with file, line and column; then nothing is written, and the
       exit code is 65. --reject leaves the bad records out, and those that refer to them, and goes on.
+
+      --dangling says what happens to a record with a key of a record that does not exist or is left out. refuse: it is
+      a problem, and nothing is written, even with --reject. reject, which needs --reject and is its default: the record
+      is left out. nullify: it is imported without that key, which is noted. keep-as-text: the same, and the key is kept
+      in the store's metadata, as --read-option dangling=keep-as-text does. Where the model requires the relationship,
+      a record without it is a problem, or left out with --reject.
 
       Derived attributes are computed. A column of one is passed over where it has that value, or the old one of the
       store, and a problem otherwise. --write-model, --report and --reject write their files with the store; with
@@ -59,6 +66,7 @@ struct Import: ParsableCommand {
       importer.conventions = try texts.conventions()
       importer.maximumProblemCount = problems.maximum
       importer.rejectsBadRecords = problems.reject != nil
+      importer.danglingKeys = try problems.danglingKeys()
       defer { Input.discard() }
       guard importer.types.isEmpty || model == nil && into == nil && !append && upsert.isEmpty else {
         throw CommandFailure("--types is for a model that is inferred, not with --model or --into", exitCode: 64)
@@ -67,16 +75,9 @@ struct Import: ParsableCommand {
         throw CommandFailure(
           "--write-model is not possible with --into: 'model convert' writes a store's model", exitCode: 64)
       }
-      // As with the other commands that change a store in place: what other programs save meanwhile is kept, and the
-      // tables are added to that. Each failure means that another save succeeded.
+      // What other programs save meanwhile is kept, and the tables are added to that.
       var told: Set<String> = []
-      for attempt in 1... {
-        do {
-          return try run(importer, &told)
-        } catch let error as PersistentStoreError where [.changedOnDisk, .retry].contains(error.code) {
-          guard isOfExisting, attempt < 100 else { throw error }
-        }
-      }
+      try RepeatedSave.changing(isInPlace: isOfExisting) { try run(importer, &told) }
     }
   }
 
@@ -208,6 +209,7 @@ struct Import: ParsableCommand {
   ) throws -> StoreConverter.Report {
     var metadata = store?.metadata ?? StoreMetadata(storeType: result.to ?? "")
     metadata.model = imported.nodes.model.description
+    metadata.entries.keep(danglingReferences: imported.danglingReferences)
     metadata.lastReference = max(metadata.lastReference, imported.nodes.greatestIntegerReference)
     let snapshot = StoreSnapshot(nodes: imported.nodes, metadata: metadata)
     var result = result

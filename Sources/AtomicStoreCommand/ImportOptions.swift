@@ -168,7 +168,24 @@ struct ImportProblemOptions: ParsableArguments {
       "Leave bad records out, and write them to this file as they are. Of several tables: to a directory, each in a file of its name."
   )
   var reject: String?
+  @Option(
+    help: "What happens to records with keys that lead nowhere: refuse, reject, nullify or keep-as-text.",
+    transform: { try Self.dangling($0) })
+  var dangling: StoreImporter.DanglingKeys?
   @Option(name: .customLong("max-errors"), help: "Stop after so many problems.") var maximum: Int?
+
+  private static func dangling(_ text: String) throws -> StoreImporter.DanglingKeys {
+    if let choice = StoreImporter.DanglingKeys(rawValue: text) { return choice }
+    throw ValidationError(
+      "'\(text)' is not one of " + StoreImporter.DanglingKeys.allCases.map(\.rawValue).joined(separator: ", "))
+  }
+
+  func danglingKeys() throws -> StoreImporter.DanglingKeys {
+    guard dangling != .reject || reject != nil else {
+      throw CommandFailure("--dangling reject needs --reject FILE, which the records are written to", exitCode: 64)
+    }
+    return dangling ?? .reject
+  }
 
   /// - Parameter isDryRun: Whether the report was not written.
   func failure(_ error: ImportError, isDryRun: Bool) -> CommandFailure {

@@ -2,9 +2,13 @@ import AtomicStoreKit
 import CommandSupport
 
 extension Loss {
+  /// As a command reports it after the result was written.
+  var reportLine: String { (kind.lossClass == .spelling ? "respelled: " : "lost: ") + "\(self)" }
+
   var json: JSONValue {
     var fields: [(String, JSONValue)] = [
-      ("kind", .string(kind.rawValue)), ("subject", .string(subject)), ("count", .integer(count)),
+      ("kind", .string(kind.rawValue)), ("class", .string(kind.lossClass.rawValue)), ("subject", .string(subject)),
+      ("count", .integer(count)),
     ]
     if let example { fields.append(("example", .string(example))) }
     return .object(fields)

@@ -1,6 +1,7 @@
 package import AtomicStoreKit
 import AtomicStoreSPI
 package import CommandSupport
+import StoreCoordination
 
 // The errors of the kit, with their exit codes.
 
@@ -39,6 +40,13 @@ extension ManagedObjectError: CommandError {
       details: .object(fields))
   }
 
+  /// Whether another program saved the store, or changed the same objects, since they were read.
+  var isOfAnotherSave: Bool {
+    if code == .managedObjectMerge { return true }
+    guard [.persistentStoreSave, .persistentStoreOperation].contains(code) else { return false }
+    return underlying.map { RepeatedSave.isConflict($0) } ?? (code == .persistentStoreSave)
+  }
+
   private var exitCode: Int32 {
     // Why a store could not be written or asked is what the store's error says.
     if [.persistentStoreSave, .persistentStoreOperation].contains(code),
@@ -46,12 +54,19 @@ extension ManagedObjectError: CommandError {
     {
       return CommandFailure.exitCode(error.code)
     }
-    // Another program changed the same objects meanwhile, or saved again and again: as where a store is replaced whole.
-    if code == .managedObjectMerge || code == .persistentStoreSave && underlying == nil {
-      return CommandFailure.exitCode(.changedOnDisk)
-    }
+    // As where a store is replaced whole.
+    if isOfAnotherSave { return CommandFailure.exitCode(.changedOnDisk) }
     // The request is invalid for this entity or key.
     return [.invalidFetch, .undefinedKey].contains(code) ? 64 : 65
+  }
+}
+
+extension RepeatedSave {
+  /// Calls a body that changes a store in place; again where another program saved in between.
+  ///
+  /// - Parameter isInPlace: False for a body that makes another store, which is called once.
+  static func changing<Result>(isInPlace: Bool = true, _ body: () throws -> Result) throws -> Result {
+    try run(where: { isInPlace && (isConflict($0) || ($0 as? ManagedObjectError)?.isOfAnotherSave ?? false) }, body)
   }
 }
 

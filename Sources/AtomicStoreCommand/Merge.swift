@@ -3,6 +3,7 @@ import AtomicStoreKit
 package import CommandSupport
 import FoundationEssentials
 import ModelFiles
+import StoreCoordination
 package import StoreMaintenance
 import StoreMigration
 
@@ -16,7 +17,8 @@ struct Merge: ParsableCommand {
       uniqueness constraints), or ENTITY=PROPERTY,PROPERTY. Where two of them have other values, --on-conflict decides:
       error lists them all and writes nothing, first and last choose a store, newest:PROPERTY the greater value.
       Metadata is merged key by key, by the same rule; newest does not apply to it. Keys that begin with NS or
-      AtomicStore are the first store's. A result that would break a uniqueness constraint is refused: exit code 1.
+      AtomicStore are the first store's. A result that would break a rule of the model or a uniqueness constraint is
+      refused: exit code 1.
 
         atomicstore merge north.xml south.xml -o all.xml
         atomicstore merge mine.xml yours.xml -o all.xml --match Person=mail --on-conflict newest:changed
@@ -54,55 +56,68 @@ struct Merge: ParsableCommand {
         throw CommandFailure("--base is for two stores that come from it", exitCode: 64)
       }
       guard result.output != nil else { throw CommandFailure("-o names the store to make", exitCode: 64) }
+      defer { Input.discard() }
       let plan = try plan()
-      var coordinators: [PersistentStoreCoordinator] = []
-      var databases: [DatabaseGraph] = []
-      func open(_ path: String) throws -> (store: PersistentStore, nodes: NodeTable) {
-        let input = try Input.path(for: path)
-        guard let plan else {
-          let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
-          coordinators.append(coordinator)
-          let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
-          let graph = try DatabaseGraph(store, of: coordinator, at: path)
-          if let graph { databases.append(graph) }
-          return (store, try graph?.nodes ?? store.nodesWithDeferredValues())
-        }
-        let read = try readingTwice {
-          try PersistentStoreCoordinator.openMigrated(at: input, by: plan, registry: InstalledFormats.registry)
-        }
-        coordinators.append(read.coordinator)
-        for loss in read.steps.flatMap(\.losses) { Diagnostics.say("lost: \(Input.shown(path)): \(loss)") }
-        return (read.store, read.nodes)
-      }
-      defer {
-        Input.discard()
-        withExtendedLifetime(coordinators) {}
-      }
-      let sources = try stores.map { try open($0) }
-      let opened = sources.map(\.store)
-      let isOne = Set(opened.map(\.identifier)).count == 1
-      var merge = StoreMerge()
-      merge.conflictRule = try conflictRule()
-      merge.matching = try matching(isOne: isOne)
-      merge.lastReference = opened.map(\.metadata.lastReference).max() ?? 0
-      let ancestor = try base.map { try open($0) }
-      try checkModels(zip(stores, sources.map(\.nodes)) + (ancestor.map { [(base ?? "", $0.nodes)] } ?? []))
-      func snapshot(_ source: (store: PersistentStore, nodes: NodeTable)) -> StoreSnapshot {
-        StoreSnapshot(nodes: source.nodes, metadata: source.store.metadata)
-      }
-      let merged = try merge.merge(sources.map(snapshot), base: ancestor.map(snapshot))
-      var metadata = opened[0].metadata
-      metadata.entries = merged.metadata
-      metadata.model = merged.nodes.model.description
-      metadata.lastReference = max(
-        opened.map(\.metadata.lastReference).max() ?? 0, merged.nodes.greatestIntegerReference)
-      // Stores of different UUIDs together are another store.
-      if !isOne { metadata.uuid = UUID() }
-      let written = try result.write(
-        StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
-        files: baseFiles, mayReplaceSource: true, orType: opened[0].type, read: databases)
-      try tell(merged, written)
+      try RepeatedSave.changing(isInPlace: isInPlace) { try merge(plan) }
     }
+  }
+
+  /// Whether the result replaces one of the stores.
+  private var isInPlace: Bool {
+    guard result.force, let output = result.output, output != "-" else { return false }
+    return stores.contains { store in
+      if store == output { return true }
+      guard !Input.isURL(store), !Input.isURL(output), let place = try? StorePath.inspect(store) else { return false }
+      return StorePath.isSame(place, path: output)
+    }
+  }
+
+  /// - Parameter plan: The way to the model of the result, if ``model`` specifies one.
+  private func merge(_ plan: MigrationPlan?) throws {
+    var coordinators: [PersistentStoreCoordinator] = []
+    var databases: [DatabaseGraph] = []
+    func open(_ path: String) throws -> (store: PersistentStore, nodes: NodeTable) {
+      let input = try Input.path(for: path)
+      guard let plan else {
+        let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
+        coordinators.append(coordinator)
+        let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
+        let graph = try DatabaseGraph(store, of: coordinator, at: path)
+        if let graph { databases.append(graph) }
+        return (store, try graph?.nodes ?? store.nodesWithDeferredValues())
+      }
+      let read = try readingTwice {
+        try PersistentStoreCoordinator.openMigrated(at: input, by: plan, registry: InstalledFormats.registry)
+      }
+      coordinators.append(read.coordinator)
+      for loss in read.steps.flatMap(\.losses) { Diagnostics.say("lost: \(Input.shown(path)): \(loss)") }
+      return (read.store, read.nodes)
+    }
+    defer { withExtendedLifetime(coordinators) {} }
+    let sources = try stores.map { try open($0) }
+    let opened = sources.map(\.store)
+    let isOne = Set(opened.map(\.identifier)).count == 1
+    var merge = StoreMerge()
+    merge.conflictRule = try conflictRule()
+    merge.matching = try matching(isOne: isOne)
+    merge.lastReference = opened.map(\.metadata.lastReference).max() ?? 0
+    let ancestor = try base.map { try open($0) }
+    try checkModels(zip(stores, sources.map(\.nodes)) + (ancestor.map { [(base ?? "", $0.nodes)] } ?? []))
+    func snapshot(_ source: (store: PersistentStore, nodes: NodeTable)) -> StoreSnapshot {
+      StoreSnapshot(nodes: source.nodes, metadata: source.store.metadata)
+    }
+    let merged = try merge.merge(sources.map(snapshot), base: ancestor.map(snapshot))
+    var metadata = opened[0].metadata
+    metadata.entries = merged.metadata
+    metadata.model = merged.nodes.model.description
+    metadata.lastReference = max(
+      opened.map(\.metadata.lastReference).max() ?? 0, merged.nodes.greatestIntegerReference)
+    // Stores of different UUIDs together are another store.
+    if !isOne { metadata.uuid = UUID() }
+    let written = try result.write(
+      StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
+      files: baseFiles, mayReplaceSource: true, orType: opened[0].type, read: databases)
+    try tell(merged, written)
   }
 
   /// The way to the model that `--model` specifies, for stores of other versions of it.
@@ -195,7 +210,8 @@ extension StoreMerge.Conflict {
         ("reference", object.map { .string($0.reference.description) } ?? .null),
         (object == nil ? "metadata" : "property", property.map { .string($0) } ?? .null), ("first", .string(first)),
         ("second", .string(second)),
-      ] + (sameAs.map { [("sameAs", .string($0.description))] } ?? []))
+      ] + (sameAs.map { [("sameAs", .string($0.description))] } ?? [])
+        + (rule.map { [("message", .string($0))] } ?? []))
   }
 }
 
@@ -204,7 +220,7 @@ extension StoreMerge.ConflictError: CommandError {
     "\n  (--match unique merges objects with the same unique values into one; with --base, change one of them first)"
 
   package var failure: CommandFailure {
-    let isDecided = conflicts.contains { $0.sameAs == nil }
+    let isDecided = conflicts.contains { $0.sameAs == nil && $0.rule == nil }
     let isDuplicated = conflicts.contains { $0.sameAs != nil }
     return CommandFailure(
       description + (isDecided ? "\n  (--on-conflict decides)" : "")

@@ -2,6 +2,7 @@ import ArgumentParser
 import AtomicStoreKit
 package import CommandSupport
 import FoundationEssentials
+import StoreCoordination
 package import StoreMaintenance
 
 struct PatchCommand: ParsableCommand {
@@ -41,19 +42,24 @@ struct PatchCommand: ParsableCommand {
       if result.output == nil, let database = try InstalledFormats.registry.incrementalType(source.from, at: input) {
         return try apply(bytes, to: database, at: input)
       }
-      let (coordinator, opened) = try source.open(store)
-      defer { withExtendedLifetime(coordinator) {} }
-      let changes = try changes(bytes, opened.model)
-      let before = StoreSnapshot(nodes: try opened.nodesWithDeferredValues(), metadata: opened.metadata)
-      let after = try changes.apply(to: before)
-      let report = try result.write(
-        after, describedAs: opened.type, madeOf: [opened], files: patch == "-" ? [] : [patch],
-        replacing: result.output == nil ? opened : nil)
-      if result.dryRun { return try show(before, after, changes) }
-      try result.tell(
-        report, of: store, verb: ("patched", "would patch"), json: common.json,
-        fields: [("changes", .integer(changes.changes.count))])
+      try RepeatedSave.changing(isInPlace: result.output == nil) { try apply(bytes) }
     }
+  }
+
+  /// Changes a store that is replaced as a whole, or makes another.
+  private func apply(_ bytes: [UInt8]) throws {
+    let (coordinator, opened) = try source.open(store)
+    defer { withExtendedLifetime(coordinator) {} }
+    let changes = try changes(bytes, opened.model)
+    let before = StoreSnapshot(nodes: try opened.nodesWithDeferredValues(), metadata: opened.metadata)
+    let after = try changes.apply(to: before)
+    let report = try result.write(
+      after, describedAs: opened.type, madeOf: [opened], files: patch == "-" ? [] : [patch],
+      replacing: result.output == nil ? opened : nil)
+    if result.dryRun { return try show(before, after, changes) }
+    try result.tell(
+      report, of: store, verb: ("patched", "would patch"), json: common.json,
+      fields: [("changes", .integer(changes.changes.count))])
   }
 
   private func changes(_ bytes: [UInt8], _ model: ManagedObjectModel) throws -> StorePatch {

@@ -135,7 +135,7 @@ struct ResultOptions: ParsableArguments {
       if target == "-" { Diagnostics.say(text) } else { try Diagnostics.put(text + "\n") }
       return
     }
-    for loss in report.losses { Diagnostics.say("lost: \(loss)") }
+    for loss in report.losses { Diagnostics.say(loss.reportLine) }
     if !report.isVerified { Diagnostics.say("not read back: another process saved to the database at the same time") }
     guard report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
     let total = report.counts.reduce(0) { $0 + $1.count }

@@ -4,6 +4,7 @@ import CommandSupport
 import FoundationEssentials
 import Glibc
 import StoreCodecs
+import StoreCoordination
 
 /// What `set`, `insert` and `delete` have in common: the store is changed in place with one save, or with -o or
 /// --dry-run a copy of it.
@@ -59,8 +60,10 @@ struct StoreEdit {
       throw CommandFailure("standard input cannot be changed in place: -o names the store to make", exitCode: 64)
     }
     let options = try source.options()
-    let count = try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change) {
-      try result.checkInPlace($0)
+    let count = try RepeatedSave.changing {
+      try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change) {
+        try result.checkInPlace($0)
+      }
     }
     if common.json {
       return try Diagnostics.put(

@@ -11,11 +11,13 @@ struct CSVRecordReader: RecordReader {
   private(set) var headerRange = 0..<0
   let delimiter: UInt8
 
-  init(_ bytes: UnsafeBufferPointer<UInt8>, _ conventions: TextConventions) throws(PersistentStoreError) {
+  init(
+    _ bytes: UnsafeBufferPointer<UInt8>, _ conventions: TextConventions, fileName: String
+  ) throws(PersistentStoreError) {
     self.bytes = bytes
     comment = conventions.comment
     let declared = Self.declaredDelimiter(bytes)
-    var dialect = CSVDialect.detect(Self.withoutComments(bytes, conventions.comment))
+    var dialect = CSVDialect.detect(Self.withoutComments(bytes, conventions.comment), fileName: fileName)
     if let delimiter = conventions.delimiter ?? declared { dialect.delimiter = delimiter }
     dialect.allowsStrayQuotes = conventions.allowsStrayQuotes
     delimiter = dialect.delimiter

@@ -23,10 +23,14 @@ final class ImportDiagnosis {
     /// For a record of a join table: whether this is the object whose relationship it is. It must be one of the
     /// imported records.
     var isOwner = false
+    /// Whether the model requires the relationship: a to-one of the record.
+    var isMandatory = false
   }
   private let limit: Int?
   private(set) var problems: [(table: Int, problem: ImportProblem)] = []
   private(set) var isCut = false
+  /// Whether a key that leads nowhere ends the import.
+  private(set) var isRefused = false
   /// By root and key.
   private var owners: [Int: [ReferenceObject: Owner]] = [:]
   /// By the object that a record became.
@@ -118,7 +122,8 @@ final class ImportDiagnosis {
 
   /// The records that links name must exist; where bad ones are left out, they must not be among those.
   func checkLinks(_ job: ImportJob) {
-    // What names a record that does not exist is bad.
+    // What names a record that does not exist is bad, unless it is imported without the key.
+    let removesKeys = job.importer.danglingKeys.removesKeys
     let roots = Set(job.plans.map(\.entity.root.index))
     var reported: Set<String> = []
     for link in links {
@@ -127,10 +132,12 @@ final class ImportDiagnosis {
         let destination = job.model.entity(at: link.destination)
         if entity.isKindOf(entity: destination) {
           knownLinks.append((link, owner))
-        } else {
+        } else if !removesKeys || link.isMandatory {
           note(link, "\(link.key) is a \(entity.name), not a \(destination.name)", job)
         }
       } else if !link.isOwner, job.exists(link.key, destination: link.destination) {
+        continue
+      } else if removesKeys, !link.isMandatory {
         continue
       } else if job.importer.existing == nil, !roots.contains(link.root) {
         let name = job.model.entity(at: link.destination).name
@@ -138,8 +145,10 @@ final class ImportDiagnosis {
         guard reported.insert("\(link.table) \(link.property)").inserted || job.importer.rejectsBadRecords else {
           continue
         }
+        isRefused = job.importer.danglingKeys == .refuse
         note(link, "no table has records of \(name), whose keys are given here", job)
       } else {
+        isRefused = job.importer.danglingKeys == .refuse
         note(link, "there is no \(job.model.entity(at: link.destination).name) with the key '\(link.key)'", job)
       }
     }
@@ -161,7 +170,8 @@ final class ImportDiagnosis {
       next += 1
       for index in byOwner[table][number] ?? [] {
         let (link, owner) = links[index]
-        if isRejected(link) { continue }
+        if isRejected(link) || job.importer.danglingKeys.removesKeys && !link.isMandatory { continue }
+        isRefused = job.importer.danglingKeys == .refuse
         note(
           link,
           "\(job.plans[owner.table].entity.name)/\(link.key), which is named here, is left out: line \(owner.line)",
@@ -182,7 +192,9 @@ final class ImportDiagnosis {
       kind: .reference, file: link.join?.file ?? plan.name, line: link.field.line, column: link.field.column,
       entity: plan.entity.name,
       key: link.number.flatMap { keys[link.table][$0] }, property: link.property, value: link.key.description,
-      message: message)
+      message: message
+        + (link.isMandatory && job.importer.danglingKeys.removesKeys
+          ? ", and the model requires a value of '\(link.property)'" : ""))
     try? add(problem, table: link.table, number: link.number, join: link.join.map { ($0.index, $0.number) })
   }
 

@@ -22,7 +22,7 @@ extension ImportPass {
       var list = ImportRecord()
       list.decoded = Array(part.text.utf8)
       list.fields = [ImportField(kind: part.kind, isDecoded: true, start: 0, end: list.decoded.count)]
-      if let key = try key(list, [0], root, bytes), known.insert(key).inserted { result.append(key) }
+      if let key = try key(list, [0], root, bytes, isLink: true), known.insert(key).inserted { result.append(key) }
     }
     return result
   }
@@ -67,13 +67,13 @@ extension ImportPass {
         if left.contains(number) { continue }
         diagnosis?.add(start..<max(start, end), join: index)
         let place = (error.location.line ?? record.line, error.location.column)
-        try note(.record, error.withEncodingHint.message, plan, slot, (index, number), place)
+        try note(.record, error.withHint.message, plan, slot, (index, number), place)
         continue
       }
       diagnosis?.add(record.start..<record.end, join: index)
       if left.contains(number) { continue }
-      let one = try key(record, [from], roots.0, reader.bytes)
-      let other = try key(record, [to], roots.1, reader.bytes)
+      let one = try key(record, [from], roots.0, reader.bytes, isLink: true)
+      let other = try key(record, [to], roots.1, reader.bytes, isLink: true)
       guard let one, let other else {
         let field = record.fields[one == nil ? from : to]
         try note(.key, "the key has no value", plan, slot, (index, number), (field.line, field.column))
@@ -89,6 +89,25 @@ extension ImportPass {
             isOwner: column == from))
       }
     }
+  }
+
+  /// Notes the pairs of a join table whose first key is not that of a record.
+  func dropUnused(_ join: JoinedKeys) {
+    let plan = job.plans[join.table]
+    let slot = plan.entity.slots[join.slot]
+    var count = 0
+    for (key, others) in join.unused {
+      count += others.count
+      guard job.importer.danglingKeys == .keepAsText else { continue }
+      let destination = job.model.entity(at: slot.destination ?? 0).name
+      danglingReferences["\(plan.entity.name)/\(key).\(slot.name)"] = others.map { "\(destination)/\($0)" }
+    }
+    guard count > 0 else { return }
+    reconciliationNotes.append(
+      SelectionNote(
+        subject: "\(plan.entity.name).\(slot.name)", count: count,
+        text: "pairs of \(job.importer.joinTables[join.join].source.name) whose first key is not that of a record, "
+          + (job.importer.danglingKeys == .keepAsText ? "kept as text in the metadata" : "removed")))
   }
 
   /// Notes what is wrong with a record of a join table.

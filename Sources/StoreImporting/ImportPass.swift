@@ -20,8 +20,10 @@ final class ImportPass {
   private(set) var existing: ExistingObjectTable?
   /// The relationships that the records read so far have values of.
   private(set) var stated = StatedEnds()
-  /// What was changed to agree with the records.
+  /// What was changed to agree with the records, and what was dropped.
   var reconciliationNotes: [SelectionNote] = []
+  /// The removed keys of join tables, as the metadata has them.
+  var danglingReferences: [String: [String]] = [:]
   /// The last reference that was given to a record without a key, by root.
   private var lastNumbers: [Int: Int64] = [:]
 
@@ -52,9 +54,16 @@ final class ImportPass {
       }
     }
     // Pairs of records that do not exist are found by the links.
-    guard diagnosis == nil, skipping == nil else { return }
-    if joins.contains(where: { $0.usedCount < $0.keys.count }) { throw ImportStop.problem }
+    guard diagnosis == nil, removesKeys || skipping == nil else { return }
+    guard removesKeys else {
+      if joins.contains(where: { $0.usedCount < $0.count }) { throw ImportStop.problem }
+      return
+    }
+    for join in joins { dropUnused(join) }
   }
+
+  /// Whether records are imported without keys of records that do not exist.
+  private var removesKeys: Bool { job.importer.danglingKeys.removesKeys }
 
   /// Whether a record may be of an object that exists, which has values that the table has no column for.
   private var mayUpdate: Bool { existing != nil && job.importer.existingObjects != .refuse }
@@ -80,6 +89,11 @@ final class ImportPass {
   /// - Parameter handling: `.derive` to leave ends that contradict each other as they are.
   func finish(_ handling: NodeTableBuilder.InverseHandling = .enforce) throws(PersistentStoreError) -> NodeTable {
     nodes.rules = RelationshipRules()
+    switch job.importer.danglingKeys {
+    case .refuse, .reject: nodes.rules.danglingReferences = .refuse
+    case .nullify: nodes.rules.danglingReferences = .nullify
+    case .keepAsText: nodes.rules.danglingReferences = .keepAsText
+    }
     if needsReconciliation {
       nodes.inverseHandling = .none
     } else {
@@ -116,7 +130,7 @@ final class ImportPass {
         if left.contains(number) { continue }
         diagnosis?.add(start..<max(start, end), table: plan.source)
         try note(
-          .record, error.withEncodingHint.message, plan, number, nil, line: error.location.line ?? record.line,
+          .record, error.withHint.message, plan, number, nil, line: error.location.line ?? record.line,
           column: error.location.column)
         continue
       }
@@ -175,9 +189,8 @@ final class ImportPass {
       ObjectReference(entityName: plan.entity.name, reference: key),
       .init(table: plan.source, number: number, line: record.line))
     for index in joins.indices where joins[index].table == plan.source {
-      let join = joins[index]
-      guard let others = join.keys[fileKey] else { continue }
-      joins[index].usedCount += 1
+      guard let others = joins[index].use(fileKey) else { continue }
+      let join = (slot: joins[index].slot, destinationRoot: joins[index].destinationRoot)
       for other in others {
         try nodes.append(toMany: existing?.translated(other, root: join.destinationRoot) ?? other, slot: join.slot)
       }
@@ -221,19 +234,20 @@ final class ImportPass {
 
   /// The key in some columns; nil where a part of it is missing.
   ///
+  /// - Parameter isLink: Whether it is the key of another record.
   /// - Throws: `ImportStop.textKeys` where it is no integer, and the keys of its hierarchy were taken for integers.
   func key(
-    _ record: ImportRecord, _ columns: [Int], _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>
+    _ record: ImportRecord, _ columns: [Int], _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>, isLink: Bool = false
   ) throws(ImportStop) -> ReferenceObject? {
     if columns.count == 1 {
       let kind = record.fields[columns[0]].kind
       // A JSON Boolean has no text in the source.
       if kind == .yes || kind == .no {
         let word = kind == .yes ? ValueReader.yes : ValueReader.no
-        return try key(word.span, .text, root)
+        return try key(word.span, .text, root, isLink)
       }
       return try record.withText(of: columns[0], bytes) { text throws(ImportStop) in
-        values.isNoKey(text, kind) ? nil : try key(text, kind, root)
+        values.isNoKey(text, kind) ? nil : try key(text, kind, root, isLink)
       }
     }
     var parts: [String] = []
@@ -248,11 +262,16 @@ final class ImportPass {
     return .string(parts.joined(separator: "|"))
   }
 
-  private func key(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int) throws(ImportStop) -> ReferenceObject {
+  private func key(
+    _ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int, _ isLink: Bool
+  ) throws(ImportStop) -> ReferenceObject {
     if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
-    let number = ExactText.integer(text) ?? values.integer(text, kind)
+    // A telephone number as a key keeps its plus sign.
+    let number = ExactText.integer(text) ?? (ValueReader.hasLeadingPlus(text) ? nil : values.integer(text, kind))
     if let existing = job.existingKeys[root] { return existing.reference(text, number: number) }
     if let number, isNumberRoot[root] || !ValueReader.hasLeadingZero(text) { return .integer(number) }
+    // A key that leads nowhere does not make the keys of records texts.
+    if isLink, removesKeys { return .string(ValueReader.text(ValueReader.trimmed(text))) }
     throw .textKeys(root: root)
   }
 
@@ -271,7 +290,7 @@ final class ImportPass {
     }
     switch column.kind {
     case .toOne:
-      guard let key = try key(record, [index], column.root, bytes) else { return }
+      guard let key = try key(record, [index], column.root, bytes, isLink: true) else { return }
       link(key, column, index, field, number, plan)
       switch existing?.translated(key, root: column.root) ?? key {
       case .integer(let reference): try nodes.set(toOne: reference, slot: column.slot)
@@ -337,7 +356,7 @@ final class ImportPass {
     diagnosis?.links.append(
       .init(
         table: plan.source, number: number, field: field, root: column.root, destination: column.destination,
-        property: plan.entity.slots[column.slot].name, key: key))
+        property: plan.entity.slots[column.slot].name, key: key, isMandatory: column.isMandatory))
   }
 
   // MARK: Problems

@@ -61,7 +61,7 @@ struct ImportRun {
       while true {
         let problems = diagnosis.sorted
         guard !problems.isEmpty else { throw cause ?? ImportStop.problem }
-        guard mayReject, !diagnosis.isCut, !problems.contains(where: { $0.line == nil }) else {
+        guard mayReject, !diagnosis.isCut, !diagnosis.isRefused, !problems.contains(where: { $0.line == nil }) else {
           throw ImportError(problems: problems, isCut: diagnosis.isCut)
         }
         do {
@@ -141,6 +141,7 @@ struct ImportRun {
     }
     return StoreImporter.Result(
       nodes: nodes, tables: tables, joinTables: joins,
-      notes: job.inference + pass.nodes.notes + pass.reconciliationNotes, problems: problems)
+      notes: job.inference + pass.nodes.notes + pass.reconciliationNotes, problems: problems,
+      danglingReferences: pass.danglingReferences.merging(pass.nodes.keptReferences) { $0 + $1 })
   }
 }

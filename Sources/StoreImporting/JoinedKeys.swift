@@ -2,13 +2,31 @@ import AtomicStoreSPI
 
 /// Keys of objects that a join table connects with others.
 struct JoinedKeys {
+  /// The keys that one key is connected with, in the order of the pairs.
+  private struct Others {
+    var list: [ReferenceObject] = []
+    /// The same, if there are many.
+    var known: Set<ReferenceObject>?
+    var isUsed = false
+
+    mutating func add(_ key: ReferenceObject) {
+      if let known {
+        if known.contains(key) { return }
+      } else if list.contains(key) {
+        return
+      }
+      list.append(key)
+      if known == nil, list.count > 8 { known = Set(list) } else { known?.insert(key) }
+    }
+  }
+
   let join: Int
   let table: Int
   let slot: Int
   let destinationRoot: Int
-  private(set) var keys: [ReferenceObject: [ReferenceObject]] = [:]
+  private var keys: [ReferenceObject: Others] = [:]
   /// How many keys were those of records.
-  var usedCount = 0
+  private(set) var usedCount = 0
 
   init(join: Int, table: Int, slot: Int, destinationRoot: Int) {
     self.join = join
@@ -17,9 +35,23 @@ struct JoinedKeys {
     self.destinationRoot = destinationRoot
   }
 
+  /// How many keys there are.
+  var count: Int { keys.count }
+
+  /// The keys that are not those of records, with the others, in ascending order.
+  var unused: [(key: ReferenceObject, others: [ReferenceObject])] {
+    guard usedCount < keys.count else { return [] }
+    return keys.filter { !$0.value.isUsed }.map { ($0.key, $0.value.list) }.sorted { $0.key < $1.key }
+  }
+
   /// Adds a pair, once.
-  mutating func add(_ other: ReferenceObject, for key: ReferenceObject) {
-    guard !(keys[key]?.contains(other) ?? false) else { return }
-    keys[key, default: []].append(other)
+  mutating func add(_ other: ReferenceObject, for key: ReferenceObject) { keys[key, default: Others()].add(other) }
+
+  /// The keys that a record's key is connected with; nil if the table does not have it.
+  mutating func use(_ key: ReferenceObject) -> [ReferenceObject]? {
+    guard let index = keys.index(forKey: key) else { return nil }
+    keys.values[index].isUsed = true
+    usedCount += 1
+    return keys.values[index].list
   }
 }

@@ -66,26 +66,23 @@ struct ModelInference {
   private mutating func attributes(of table: Int, _ names: [String]) throws -> [PropertyDescription] {
     let header = headers[table]
     var facts = header.map { _ in ColumnFacts() }
+    var texts = header.map { _ in TextColumnFacts() }
+    var count = 0
     let values = ValueReader(importer.conventions)
-    try SourceReading.withReader(texts[table], importer.conventions, sources[table].name) { reader in
-      var record = ImportRecord()
-      while true {
-        do throws(PersistentStoreError) {
-          guard try reader.next(&record) else { return }
-        } catch {
-          // It is a problem when the records are read.
-          _ = reader.recover(from: error)
-          continue
-        }
-        for index in header.indices {
-          let kind = record.fields[index].kind
-          record.withText(of: index, reader.bytes) { facts[index].add($0, kind, values) }
-        }
+    let commas = importer.conventions.withDecimalComma.map { ValueReader($0) }
+    try forEachRecord(of: table) { record, bytes in
+      for index in header.indices {
+        let kind = record.fields[index].kind
+        record.withText(of: index, bytes) { facts[index].add($0, kind, values) }
+        guard count < TextColumnFacts.sampleSize else { continue }
+        record.withText(of: index, bytes) { texts[index].add($0, record.fields[index], values, commas) }
       }
+      count += 1
     }
     try refuseDoubles(table)
-    let relationships = Set(try foreignKeys(of: table, names).map(\.column))
+    let relationships = Set(try foreignKeys(of: table, names).compactMap(\.column))
     let keys = Set(keyColumns(of: table, names))
+    var unclear: [Int] = []
     let isNamedKey = importer.keyColumns[names[table]] != nil
     var result: [PropertyDescription] = []
     for (index, column) in header.enumerated() where !column.isEmpty {
@@ -101,6 +98,7 @@ struct ModelInference {
         let found = facts[index].type
         type = found.type
         if let format = found.format { formats[table][column] = format }
+        if type == .string, !found.isAmbiguous, !facts[index].isTelephone { unclear.append(index) }
         if found.isAmbiguous {
           notes.append(
             SelectionNote(
@@ -112,7 +110,48 @@ struct ModelInference {
         .attribute(
           AttributeDescription(name: name, type: type, isOptional: facts[index].hasMissing || !facts[index].hasValue)))
     }
+    try noteTexts(
+      unclear.filter { texts[$0].candidate != nil }, of: table, count > TextColumnFacts.sampleSize ? nil : texts)
     return result
+  }
+
+  /// Says why columns are text whose values seem to be something else.
+  ///
+  /// - Parameter known: What is known about the columns; nil if only a part of the records was looked at.
+  private mutating func noteTexts(_ columns: [Int], of table: Int, _ known: [TextColumnFacts]?) throws {
+    if columns.isEmpty { return }
+    var facts = known ?? headers[table].map { _ in TextColumnFacts() }
+    let values = ValueReader(importer.conventions)
+    let commas = importer.conventions.withDecimalComma.map { ValueReader($0) }
+    if known == nil {
+      try forEachRecord(of: table) { record, bytes in
+        for index in columns {
+          record.withText(of: index, bytes) { facts[index].add($0, record.fields[index], values, commas) }
+        }
+      }
+    }
+    for index in columns {
+      let subject = "\(names[table]).\(NameMatching.propertyName(forColumn: headers[table][index]))"
+      if let note = facts[index].note(subject: subject, file: sources[table].name) { notes.append(note) }
+    }
+  }
+
+  /// Calls a body with each record that is well formed. The others are problems when the records are read.
+  private func forEachRecord(
+    of table: Int, _ body: (ImportRecord, UnsafeBufferPointer<UInt8>) -> Void
+  ) throws {
+    try SourceReading.withReader(texts[table], importer.conventions, sources[table].name) { reader in
+      var record = ImportRecord()
+      while true {
+        do throws(PersistentStoreError) {
+          guard try reader.next(&record) else { return }
+        } catch {
+          _ = reader.recover(from: error)
+          continue
+        }
+        body(record, reader.bytes)
+      }
+    }
   }
 
   /// Two columns that become one property.
@@ -143,7 +182,8 @@ struct ModelInference {
   }
 
   private struct ForeignKey {
-    var column: Int
+    /// Nil for a table without records, whose columns are not known.
+    var column: Int?
     var name: String
     var destination: Int
   }
@@ -152,8 +192,9 @@ struct ModelInference {
   /// `id`.
   private func foreignKeys(of table: Int, _ names: [String]) throws(PersistentStoreError) -> [ForeignKey] {
     var result: [ForeignKey] = []
-    for named in importer.relationshipColumns where named.entityName == names[table] && !headers[table].isEmpty {
-      guard let column = headers[table].firstIndex(where: { ScalarString($0) == ScalarString(named.column) }) else {
+    for named in importer.relationshipColumns where named.entityName == names[table] {
+      let column = headers[table].firstIndex { ScalarString($0) == ScalarString(named.column) }
+      guard column != nil || headers[table].isEmpty else {
         throw PersistentStoreError(
           .invalidOption, "there is no column '\(named.column)'; there are " + headers[table].joined(separator: ", "),
           at: StoreLocation(file: sources[table].name))
@@ -202,157 +243,5 @@ struct ModelInference {
         ))
     }
     return result
-  }
-}
-
-/// What the values of a column may be.
-struct ColumnFacts {
-  private(set) var hasValue = false
-  private(set) var hasMissing = false
-  private(set) var count = 0
-  private var mayBeInteger = true
-  private var mayBeDecimal = true
-  private var mayBeDouble = true
-  private var mayBeBoolean = true
-  private var mayBeDate = true
-  private var mayBeUUID = true
-  /// Whether all values begin with a plus sign: those are telephone numbers, which would lose it.
-  private var hasPlusEverywhere = true
-  private var patterns = Self.knownPatterns
-
-  /// Forms of dates that are recognised beside ISO 8601. Two that differ in the order of day and month are told apart
-  /// by days after the twelfth.
-  private static let knownPatterns: [(text: String, format: DateFormat)] = [
-    "d.M.yyyy", "d.M.yyyy H:mm", "d.M.yyyy H:mm:ss", "d/M/yyyy", "M/d/yyyy", "d/M/yyyy H:mm", "M/d/yyyy H:mm",
-    "yyyy/MM/dd", "yyyy/MM/dd HH:mm:ss",
-  ].compactMap { text in DateFormat(text).map { (text, $0) } }
-
-  mutating func add(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) {
-    if values.isNull(text, kind, .integer) {
-      hasMissing = true
-      return
-    }
-    hasValue = true
-    count += 1
-    if hasPlusEverywhere { hasPlusEverywhere = ValueReader.hasLeadingPlus(text) }
-    switch kind {
-    case .yes, .no:
-      (mayBeInteger, mayBeDecimal, mayBeDouble, mayBeDate, mayBeUUID) = (false, false, false, false, false)
-      return
-    case .list:
-      (mayBeInteger, mayBeDecimal, mayBeDouble, mayBeBoolean, mayBeDate, mayBeUUID) = (
-        false, false, false, false, false, false
-      )
-      return
-    default: break
-    }
-    // Digits alone are both.
-    let isNumber = (mayBeInteger || mayBeDecimal) && Self.isPlainInteger(ValueReader.trimmed(text))
-    if mayBeInteger { mayBeInteger = isNumber || Self.isInteger(text, kind, values) }
-    if mayBeDecimal { mayBeDecimal = isNumber || Self.isDecimal(text, kind, values) }
-    if mayBeDouble {
-      // A later value may be one that only a double holds.
-      mayBeDouble =
-        mayBeDecimal ? Self.digitCount(ValueReader.trimmed(text)) <= 17 : Self.isDouble(text, kind, values)
-    }
-    if mayBeBoolean {
-      mayBeBoolean =
-        (Self.isWord(text) || values.isOwnWord(text)) && !values.value(text, kind, .boolean, format: nil).isNull
-    }
-    if mayBeDate { checkDate(text, values) }
-    if mayBeUUID { mayBeUUID = ExactText.uuid(ValueReader.trimmed(text)) != nil }
-  }
-
-  /// An integer without leading zeros, which codes have.
-  private static func isInteger(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
-    let bytes = ValueReader.trimmed(text)
-    guard ExactText.integer(bytes) == nil, case .integer = values.value(text, kind, .integer64, format: nil) else {
-      return false
-    }
-    let point: UInt8 =
-      kind != .number && values.conventions.decimalSeparator == .comma ? UInt8(ascii: ",") : UInt8(ascii: ".")
-    return ![point, UInt8(ascii: "e"), UInt8(ascii: "E")].contains { has(bytes, $0) }
-  }
-
-  /// Digits of a 64-bit integer as it would be written.
-  private static func isPlainInteger(_ bytes: Span<UInt8>) -> Bool {
-    guard !bytes.isEmpty, ExactText.integer(bytes) != nil else { return false }
-    let first = bytes[0] == UInt8(ascii: "-") ? 1 : 0
-    guard first < bytes.count, bytes[first] >= UInt8(ascii: "0"), bytes[first] <= UInt8(ascii: "9") else {
-      return false
-    }
-    return bytes[first] != UInt8(ascii: "0") || bytes.count == 1
-  }
-
-  /// Digits with a fraction, without exponent or leading zeros.
-  private static func isDecimal(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
-    let bytes = ValueReader.trimmed(text)
-    guard !bytes.isEmpty, !has(bytes, UInt8(ascii: "e")), !has(bytes, UInt8(ascii: "E")),
-      case .decimal(let value) = values.value(text, kind, .decimal, format: nil), !value.isNaN
-    else { return false }
-    return !ValueReader.hasLeadingZero(bytes)
-  }
-
-  private static func isDouble(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) -> Bool {
-    let bytes = ValueReader.trimmed(text)
-    return !bytes.isEmpty && !ValueReader.hasLeadingZero(bytes) && digitCount(bytes) <= 17
-      && !values.value(text, kind, .double, format: nil).isNull
-  }
-
-  /// The digits from the first one that is not zero to the last one. A double keeps at most 17.
-  private static func digitCount(_ bytes: Span<UInt8>) -> Int {
-    var count = 0
-    var significant = 0
-    for index in bytes.indices {
-      if bytes[index] | 0x20 == UInt8(ascii: "e") { break }
-      guard bytes[index] >= UInt8(ascii: "0"), bytes[index] <= UInt8(ascii: "9") else { continue }
-      if bytes[index] != UInt8(ascii: "0") || count > 0 { count += 1 }
-      if bytes[index] != UInt8(ascii: "0") { significant = count }
-    }
-    return significant
-  }
-
-  private static func has(_ bytes: Span<UInt8>, _ byte: UInt8) -> Bool {
-    for index in bytes.indices where bytes[index] == byte { return true }
-    return false
-  }
-
-  /// Whether it has a letter: 0 and 1 are integers.
-  private static func isWord(_ text: Span<UInt8>) -> Bool {
-    for index in text.indices where text[index] | 0x20 >= UInt8(ascii: "a") && text[index] | 0x20 <= UInt8(ascii: "z") {
-      return true
-    }
-    return text.count > 0 && text[0] >= 0x80
-  }
-
-  private mutating func checkDate(_ text: Span<UInt8>, _ values: ValueReader) {
-    let bytes = ValueReader.trimmed(text)
-    let isPlain = !bytes.isEmpty && bytes[0] != UInt8(ascii: "@") && values.date(bytes) != nil
-    if count == 1 { isPlainDate = isPlain }
-    if isPlainDate {
-      mayBeDate = isPlain
-      return
-    }
-    patterns.removeAll { $0.format.seconds(bytes) == nil }
-    if patterns.isEmpty { mayBeDate = false }
-  }
-  /// Whether the first value was a date without a pattern of these.
-  private var isPlainDate = false
-
-  /// The type that all values have, with the pattern of dates.
-  var type: (type: AttributeType, format: DateFormat?, isAmbiguous: Bool) {
-    guard hasValue else { return (.string, nil, false) }
-    if hasPlusEverywhere { return (.string, nil, false) }
-    if mayBeBoolean { return (.boolean, nil, false) }
-    if mayBeInteger { return (.integer64, nil, false) }
-    if mayBeDecimal { return (.decimal, nil, false) }
-    if mayBeDouble { return (.double, nil, false) }
-    if mayBeUUID { return (.uuid, nil, false) }
-    if mayBeDate {
-      if isPlainDate { return (.date, nil, false) }
-      if patterns.count == 1 { return (.date, patterns[0].format, false) }
-      return (.string, nil, true)
-    }
-    return (.string, nil, false)
   }
 }

@@ -19,11 +19,11 @@ enum SourceReading {
           throw PersistentStoreError(.malformed, "this is neither an array of JSON objects nor objects on lines")
         }
         var reader: any RecordReader =
-          isJSON ? try JSONRecordReader(bytes, forms) : try CSVRecordReader(bytes, conventions)
+          isJSON ? try JSONRecordReader(bytes, forms) : try CSVRecordReader(bytes, conventions, fileName: name)
         return try body(&reader)
       }
     } catch let error as PersistentStoreError {
-      throw error.located(StoreLocation(file: name)).withEncodingHint
+      throw error.located(StoreLocation(file: name)).withHint
     }
   }
 }
@@ -46,8 +46,13 @@ extension SourceReading {
 }
 
 extension PersistentStoreError {
-  /// The error with what would help, where the bytes are not UTF-8.
-  var withEncodingHint: PersistentStoreError {
+  /// The error with what would help, where the bytes are not UTF-8, or quotes not those of RFC 4180.
+  var withHint: PersistentStoreError {
+    if message.contains("a quote within an unquoted field") {
+      var copy = self
+      copy.message += "; --quotes lax reads it as a character"
+      return copy
+    }
     guard message.contains("not UTF-8") || message.contains("not valid UTF-8") else { return self }
     var copy = self
     copy.message += "; the encoding may be windows-1252 or latin-1"

@@ -35,6 +35,8 @@ public struct StoreImporter: Sendable {
   public var maximumProblemCount: Int?
   /// Leave bad records out and go on.
   public var rejectsBadRecords = false
+  /// What happens to a record with a key of another record that does not exist, or is left out.
+  public var danglingKeys = DanglingKeys.reject
   /// The objects of a store that the records are added to; nil for a new store. Their model is used, and ``model`` has
   /// no effect.
   public var existing: NodeTable?
@@ -43,6 +45,22 @@ public struct StoreImporter: Sendable {
   public var lastReference: Int64 = 0
   /// What happens to a record whose object exists already. Without ``existing`` it has no effect.
   public var existingObjects = ExistingObjects.refuse
+
+  /// What happens to a record with a key of another record that does not exist, or is left out. A record of a join
+  /// table with such a key is treated alike.
+  public enum DanglingKeys: String, Sendable, Hashable, CaseIterable {
+    /// It is a problem that ends the import, even with ``StoreImporter/rejectsBadRecords``.
+    case refuse
+    /// It is a bad record: see ``StoreImporter/rejectsBadRecords``.
+    case reject
+    /// The record is imported without the key. If the model requires the relationship, it is a bad record.
+    case nullify
+    /// As ``nullify``; the key is kept in ``StoreImporter/Result/danglingReferences``.
+    case keepAsText = "keep-as-text"
+
+    /// Whether records are imported without their dangling keys.
+    var removesKeys: Bool { self == .nullify || self == .keepAsText }
+  }
 
   /// What happens to a record whose object exists already.
   public enum ExistingObjects: Sendable, Hashable {
@@ -122,6 +140,9 @@ public struct StoreImporter: Sendable {
     public var notes: [SelectionNote]
     /// What was wrong with the records that were left out.
     public var problems: [ImportProblem]
+    /// With ``StoreImporter/DanglingKeys/keepAsText`` the removed keys, as the metadata entry
+    /// ``/AtomicStoreSPI/RelationshipRules/danglingReferencesKey`` has them.
+    public var danglingReferences: [String: [String]] = [:]
   }
 
   /// What was made of one table.

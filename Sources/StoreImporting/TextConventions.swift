@@ -57,7 +57,8 @@ public struct TextConventions: Sendable {
 
   /// The encoding; nil for UTF-8, or UTF-16 if a byte-order mark says so.
   public var encoding: Encoding?
-  /// The byte between the fields of a CSV file; nil to find out from the first record.
+  /// The byte between the fields of a CSV file; nil for a tab in a `.tsv` file, and to find out from the first record
+  /// of others.
   public var delimiter: UInt8?
   /// Lines of a CSV file that begin with this byte are passed over; nil for none.
   public var comment: UInt8?
@@ -78,6 +79,15 @@ public struct TextConventions: Sendable {
   public var falseWords: Set<String> = []
   /// Unquoted texts that stand for no value, beside the empty one, such as `NULL` or `n/a`.
   public var nullWords: Set<String> = []
+
+  /// The same with a decimal comma, and points between groups of digits; nil if they say how numbers are written.
+  var withDecimalComma: TextConventions? {
+    guard decimalSeparator == .point, thousandsSeparator == nil else { return nil }
+    var copy = self
+    copy.decimalSeparator = .comma
+    copy.thousandsSeparator = .point
+    return copy
+  }
 
   /// Creates the conventions of RFC 4180, UTF-8 and ISO 8601.
   public init() {}

@@ -192,9 +192,9 @@ final class ValueReader {
     if !hasPlainNumbers, kind != .number {
       guard normalize(bytes) else { return nil }
       let number = number
-      return ExactText.integer(Self.withoutZeroFraction(number.span))
+      return ExactText.integer(Self.withoutPlus(Self.withoutZeroFraction(number.span)))
     }
-    bytes = Self.withoutZeroFraction(bytes)
+    bytes = Self.withoutPlus(Self.withoutZeroFraction(bytes))
     if let integer = ExactText.integer(bytes) { return integer }
     return kind == .number ? DecimalNumber(utf8: bytes)?.integer : nil
   }
@@ -327,6 +327,14 @@ final class ValueReader {
     while start < end, bytes[start] == UInt8(ascii: " ") || bytes[start] == UInt8(ascii: "\t") { start += 1 }
     while end > start, bytes[end - 1] == UInt8(ascii: " ") || bytes[end - 1] == UInt8(ascii: "\t") { end -= 1 }
     return bytes.extracting(start..<end)
+  }
+
+  /// The bytes without a plus sign before a digit.
+  @_lifetime(copy bytes)
+  static func withoutPlus(_ bytes: Span<UInt8>) -> Span<UInt8> {
+    guard bytes.count > 1, bytes[0] == UInt8(ascii: "+"), bytes[1] >= UInt8(ascii: "0"), bytes[1] <= UInt8(ascii: "9")
+    else { return bytes }
+    return bytes.extracting(1..<bytes.count)
   }
 
   /// Whether it begins with a plus sign, as telephone numbers do.

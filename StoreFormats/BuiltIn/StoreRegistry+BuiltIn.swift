@@ -13,6 +13,16 @@ import XMLStoreFormat
   import PostgreSQLStoreFormat
 #endif
 
+extension AbsentStoreTypes {
+  /// What a build without the trait `SQLite` leaves out.
+  package static let sqlite = AbsentStoreTypes(
+    storeTypes: ["CoreDataSQLite", "SQLiteGraph"], trait: "SQLite", magic: Array("SQLite format 3\0".utf8),
+    fileExtensions: ["sqlite", "sqlgraph"])
+  /// What a build without the trait `PostgreSQL` leaves out.
+  package static let postgreSQL = AbsentStoreTypes(
+    storeTypes: ["PostgreSQL"], trait: "PostgreSQL", urlSchemes: ["postgresql", "postgres"])
+}
+
 extension StoreRegistry {
   /// The formats that come with the kit; those that need libsqlite3 or libpq with the package's traits `SQLite` and
   /// `PostgreSQL`, which are on by default.
@@ -27,9 +37,13 @@ extension StoreRegistry {
     for format in formats { try? registry.register(format) }
     #if SQLite
       try? registry.register(SQLiteGraphStore.self)
+    #else
+      registry.absent.append(.sqlite)
     #endif
     #if PostgreSQL
       try? registry.register(PostgreSQLStore.self)
+    #else
+      registry.absent.append(.postgreSQL)
     #endif
     return registry
   }

@@ -48,7 +48,7 @@ struct CSVFile {
     } else if let named = CSVDialect(option: options[CSVOption.delimiter]) {
       dialect = named
     } else if !isMember {
-      dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
+      dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self), fileName: name) }
     }
     self.dialect = dialect
     hasHeader = options["header"] != "no"

@@ -30,6 +30,35 @@ private struct Named<Name: TypeName>: AtomicStore {
     return nil
   }
 
+  @Test("a type that the build leaves out is named with its trait: by content, name, extension and URL")
+  func absent() throws {
+    var registry = StoreRegistry()
+    try registry.register(Named<Upper>.self)
+    registry.absent = [
+      AbsentStoreTypes(
+        storeTypes: ["One", "Two"], trait: "Number", magic: Array("magic".utf8), fileExtensions: ["one"],
+        urlSchemes: ["number"])
+    ]
+    let text = "the store types One and Two are not part of this build: add the trait 'Number'"
+    func probe(_ text: String) -> StoreProbe {
+      StoreProbe(name: "file", prefix: Array(text.utf8), size: text.utf8.count, fileExtension: "")
+    }
+    var error = #expect(throws: PersistentStoreError.self) { try registry.recognize(probe("magic and more")) }
+    #expect(error?.code == .notSupported && error?.message.hasPrefix(text) == true, "\(error?.message ?? "")")
+    error = #expect(throws: PersistentStoreError.self) { try registry.recognize(probe("other")) }
+    #expect(error?.code == .unrecognizedFormat)
+    error = #expect(throws: PersistentStoreError.self) { try registry.storeType(named: "Two") }
+    #expect(error?.code == .unknownStoreType && error?.message.hasPrefix(text) == true)
+    #expect(registry.absence(fileExtension: "one")?.hasPrefix(text) == true)
+    #expect(registry.absence(fileExtension: "two") == nil)
+    error = #expect(throws: PersistentStoreError.self) {
+      try registry.refuseAbsent(urlScheme: "number", at: "number://x")
+    }
+    #expect(error?.message.hasPrefix(text) == true)
+    // A type that is there is not in the way of content that begins alike.
+    #expect(try registry.recognize(probe("LINES")).storeType == "LINES")
+  }
+
   @Test("a name that differs from another in case only is refused, with both formats")
   func near() throws {
     var registry = StoreRegistry()

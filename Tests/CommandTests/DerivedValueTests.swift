@@ -116,7 +116,9 @@ import Testing
   func editing(_ command: String) throws {
     let folder = try Self.folder()
     let before = try Data(contentsOf: URL(filePath: folder("d.xml")))
-    let result = try Command.run(command, "d.xml", "--entity", "P", "search:=zzz", in: folder.path)
+    let choice = command == "set" ? ["--all"] : []
+    let result = try Command.run(
+      arguments: [command, "d.xml", "--entity", "P", "search:=zzz"] + choice, in: folder.path)
     #expect(
       result.code == 64 && result.errors.contains("'search' is derived from canonical:(name)"), "\(result.errors)")
     #expect(try Data(contentsOf: URL(filePath: folder("d.xml"))) == before)

@@ -5,7 +5,7 @@ import Testing
   @Test(
     "a result that cannot be written",
     arguments: [
-      "set t.xml --entity Tag name:=x -o PLACE", "insert t.xml --entity Tag name:=x -o PLACE",
+      "set t.xml --entity Tag --all name:=x -o PLACE", "insert t.xml --entity Tag name:=x -o PLACE",
       "delete t.xml --entity Tag --all -o PLACE", "import Tag.csv --model T.xcdatamodel -o PLACE",
       "merge t.xml t.xml -o PLACE", "migrate t.xml --model T.xcdatamodel -o PLACE",
       "anonymise t.xml Tag.name=mask -o PLACE", "check t.xml --fix inverses=from-to-one -o PLACE",
@@ -28,7 +28,7 @@ import Testing
     #expect(dry.code == real.code, "\(words): \(dry.errors)")
   }
 
-  @Test("an unknown extension", arguments: ["set t.xml --entity Node s:=x -o x.foo", "convert t.xml x.foo"])
+  @Test("an unknown extension", arguments: ["set t.xml --entity Node --all s:=x -o x.foo", "convert t.xml x.foo"])
   func unknownExtension(_ command: String) throws {
     let folder = try Folder()
     try NodeStore.make(in: folder)
@@ -43,7 +43,7 @@ import Testing
     try NodeStore.make(in: folder)
     try NodeStore.shell("\"$0\" convert t.xml t.sqlite --allow-loss", in: folder)
     for more in ["", " --dry-run"] {
-      let result = try Command.shell("\"$0\" set t.sqlite --entity Node s:=x\(more)", in: folder.path)
+      let result = try Command.shell("\"$0\" set t.sqlite --entity Node --all s:=x\(more)", in: folder.path)
       #expect(result.code == 65 && result.errors.contains("written anew, not changed"), "\(result.errors)")
     }
   }

@@ -46,16 +46,17 @@ import Testing
     #expect(made.code == 0, "\(made.errors)")
     for name in ["1", "007", "x y"] {
       let set = try Command.run(
-        "set", "agents.xml", "--entity", "Agent", "boss:=Agent/\(name)", in: folder.path)
+        "set", "agents.xml", "--entity", "Agent", "--all", "boss:=Agent/\(name)", in: folder.path)
       #expect(set.code == 0, "\(set.errors)")
       let found = try Command.run(
         "fetch", "agents.xml", "--entity", "Agent", "--columns", "boss", "--distinct", "--format", "csv",
         in: folder.path)
       #expect(found.output == "boss\nAgent/\(name)\n")
     }
-    let missing = try Command.run("set", "agents.xml", "--entity", "Agent", "boss:=Agent/07", in: folder.path)
+    let missing = try Command.run("set", "agents.xml", "--entity", "Agent", "--all", "boss:=Agent/07", in: folder.path)
     #expect(missing.code == 65 && missing.errors.contains("Agent/07"), "\(missing.errors)")
-    let several = try Command.run("set", "agents.xml", "--entity", "Agent", "boss:=Agent/1 Agent/007", in: folder.path)
+    let several = try Command.run(
+      "set", "agents.xml", "--entity", "Agent", "--all", "boss:=Agent/1 Agent/007", in: folder.path)
     #expect(several.code == 65 && several.errors.contains("not 2"), "\(several.errors)")
   }
 
@@ -78,7 +79,7 @@ import Testing
       "fetch", "agents.xml", "--entity", "Agent", "--columns", "name,boss.name", "--sort", "name", "--format", "csv",
       in: folder.path)
     #expect(found.output == "name,boss.name\nJames,Mansfield\nMansfield,\nQ,\n")
-    let set = try Command.run("set", "agents.xml", "--entity", "Agent", "boss:=Agent/1", in: folder.path)
+    let set = try Command.run("set", "agents.xml", "--entity", "Agent", "--all", "boss:=Agent/1", in: folder.path)
     #expect(set.code == 65 && set.errors.contains("two objects"), "\(set.errors)")
   }
 
@@ -86,7 +87,7 @@ import Testing
     "what is made of a private store is private",
     arguments: [
       "migrate lib.xml --model Library.xcdatamodeld -o new.xml", "merge lib.xml lib.xml -o new.xml",
-      "anonymise lib.xml Author.name=mask -o new.xml", "set lib.xml --entity Book price:=1 -o new.xml",
+      "anonymise lib.xml Author.name=mask -o new.xml", "set lib.xml --entity Book --all price:=1 -o new.xml",
     ])
   func permissions(_ arguments: String) throws {
     let folder = try Folder()
@@ -117,7 +118,7 @@ import Testing
     }
     #expect(try prices("lib.xml") == "price\n38.00\n")
     let other = try Command.run(
-      "set", "lib.xml", "--entity", "Book", "price:=31", "-o", "other.plist", in: folder.path)
+      "set", "lib.xml", "--entity", "Book", "--all", "price:=31", "-o", "other.plist", in: folder.path)
     #expect(other.code == 0, "\(other.errors)")
     #expect(try prices("other.plist").split(separator: "\n").count == 11)
     #expect(try prices("lib.xml") == "price\n38.00\n")
@@ -126,11 +127,12 @@ import Testing
         .code == 0)
     #expect(try prices("lib.xml") == "price\n37.00\n")
     let before = try Data(contentsOf: URL(filePath: folder("lib.xml")))
-    let invalid = try Command.run("set", "lib.xml", "--entity", "Book", "price=-1", in: folder.path)
+    let invalid = try Command.run("set", "lib.xml", "--entity", "Book", "--all", "price=-1", in: folder.path)
     #expect(invalid.code == 65 && invalid.errors.contains("at least 0"), "\(invalid.errors)")
     #expect(try Data(contentsOf: URL(filePath: folder("lib.xml"))) == before)
     for (arguments, code) in [(["nosuch=1"], 64), (["price"], 64), (["price=price *"], 64), (["price:=x"], 65)] {
-      let result = try Command.run(arguments: ["set", "lib.xml", "--entity", "Book"] + arguments, in: folder.path)
+      let result = try Command.run(
+        arguments: ["set", "lib.xml", "--entity", "Book", "--all"] + arguments, in: folder.path)
       #expect(Int(result.code) == code, "\(arguments) \(result.code) \(result.errors)")
     }
   }
@@ -324,7 +326,7 @@ import Testing
     let folder = try Folder()
     try FileManager.default.copyItem(
       atPath: Command.samples + "/Company/Company.xml", toPath: folder("c.xml"))
-    let set = try Command.run("set", "c.xml", "--entity", "Employee", "email:=bad", "--json", in: folder.path)
+    let set = try Command.run("set", "c.xml", "--entity", "Employee", "--all", "email:=bad", "--json", in: folder.path)
     #expect(set.code == 65)
     let json = try #require(try JSONSerialization.jsonObject(with: Data(set.errors.utf8)) as? [String: Any])
     let errors = try #require((json["error"] as? [String: Any])?["errors"] as? [[String: Any]])
@@ -381,7 +383,7 @@ import Testing
       """
       set -e
       "$0" import Item.csv -o i.xml
-      "$0" set i.xml --entity Item "a=now()" "b=now()"
+      "$0" set i.xml --entity Item --all "a=now()" "b=now()"
       "$0" fetch i.xml --entity Item --where "a == b" --columns a --distinct --json
       """, in: folder.path)
     #expect(result.code == 0, "\(result.errors)")
@@ -393,7 +395,7 @@ import Testing
     let folder = try Folder()
     func set(_ assignment: String) throws -> Command.Result {
       try Command.run(
-        "set", Command.company, "--entity", "Employee", assignment, "-o", "c.xml", "--force", in: folder.path)
+        "set", Command.company, "--entity", "Employee", "--all", assignment, "-o", "c.xml", "--force", in: folder.path)
     }
     let (literal, text) = (try set("hired='2020-01-31'"), try set("hired=name"))
     #expect(literal.code == 0, "\(literal.errors)")

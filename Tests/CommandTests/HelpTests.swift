@@ -66,7 +66,7 @@ import Testing
       (["fetch", Command.company, "--entity", "Emploee"], "did you mean 'Employee'?"),
       (["fetch", Command.company, "--entity", "Employee", "--columns", "nmae"], "did you mean 'name'?"),
       (["fetch", Command.company, "--entity", "Employee", "--sort", "-nmae"], "did you mean 'name'?"),
-      (["set", Command.company, "--entity", "Employee", "nmae=1", "--dry-run"], "did you mean 'name'?"),
+      (["set", Command.company, "--entity", "Employee", "--all", "nmae=1", "--dry-run"], "did you mean 'name'?"),
     ])
   func nearMiss(_ words: [String], _ answer: String) throws {
     let result = try Command.run(arguments: words)
@@ -87,7 +87,7 @@ import Testing
   func colors(_ options: [String], _ environment: [String: String], _ onPipe: Bool, _ onTerminal: Bool) throws {
     let folder = try Folder()
     let other = folder("other.xml")
-    let made = try Command.run("set", Command.company, "--entity", "Department", "floor=7", "-o", other)
+    let made = try Command.run("set", Command.company, "--entity", "Department", "--all", "floor=7", "-o", other)
     try #require(made.code == 0, "\(made.errors)")
     for words in [["fetch", Command.company, "--entity", "Employee"], ["diff", Command.company, other]] {
       let result = try Command.run(arguments: words + options, environment: environment)

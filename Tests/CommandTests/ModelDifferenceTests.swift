@@ -74,7 +74,7 @@ struct ModelDifferenceTests {
   func ignoredInSubentities() throws {
     let folder = try Folder()
     try NodeStore.make(in: folder)
-    try NodeStore.shell("\"$0\" set t.xml --entity SubNode s:=other -o u.xml", in: folder)
+    try NodeStore.shell("\"$0\" set t.xml --entity SubNode --all s:=other -o u.xml", in: folder)
     #expect(try Command.run("diff", "t.xml", "u.xml", in: folder.path).code == 1)
     #expect(try Command.run("diff", "t.xml", "u.xml", "--ignore", "Node.s", in: folder.path).code == 0)
     #expect(try Command.run("diff", "t.xml", "u.xml", "--ignore", "Tag.s", in: folder.path).code == 1)

@@ -135,13 +135,16 @@ import Testing
   @Test(
     "requests that make no sense are refused with what is wrong, and the store stays as it is",
     arguments: [
-      ("set lib.xml --entity Book price=1 price=2", "'price' is set twice"),
-      ("set lib.xml --entity Book price=abc", "unknown key 'abc' on Book"),
+      ("set lib.xml --entity Book --all price=1 price=2", "'price' is set twice"),
+      ("set lib.xml --entity Book --all price=abc", "unknown key 'abc' on Book"),
       ("set lib.xml --entity Book --where price>1000 price=abc", "unknown key 'abc' on Book"),
       ("set lib.xml --entity Book --where price>1000 nix=1", "Book does not have a property 'nix'"),
-      ("set lib.xml --entity book price=1", "did you mean 'Book'?"),
-      ("set lib.xml --entity Book price=1 -o -", "standard output has no extension"),
-      ("set lib.xml --entity Book price=1 --write-option delimiter=tab", "keeps its form: --write-option needs -o"),
+      ("set lib.xml --entity book --all price=1", "did you mean 'Book'?"),
+      ("set lib.xml --entity Book --all price=1 -o -", "standard output has no extension"),
+      (
+        "set lib.xml --entity Book --all price=1 --write-option delimiter=tab",
+        "keeps its form: --write-option needs -o"
+      ),
       ("convert nosuch.xml -", "standard output has no extension"),
       ("insert lib.xml --entity Book title:=x title:=y author:=Author/1", "'title' is set twice"),
       ("delete lib.xml --entity Book", "--where chooses objects"),
@@ -188,7 +191,7 @@ import Testing
     let folder = try Folder()
     try Self.library(folder)
     let result = try Command.run(
-      "set", "lib.xml", "--entity", "Book", "price:=1", "-o", "-", "--to", "XML", in: folder.path)
+      "set", "lib.xml", "--entity", "Book", "--all", "price:=1", "-o", "-", "--to", "XML", in: folder.path)
     #expect(result.code == 0 && result.output.hasPrefix("<?xml"), "\(result.errors)")
     try result.data.write(to: URL(filePath: folder("new.xml")))
     let prices = try Command.run(
@@ -260,7 +263,7 @@ import Testing
     // Of a store that is a directory, and through a link to it.
     try FileManager.default.createSymbolicLink(atPath: folder("link"), withDestinationPath: "new.csvstore/")
     for name in ["link/", "new.csvstore/"] {
-      let set = try Command.run("set", name, "--entity", "Department", "floor=7", in: folder.path)
+      let set = try Command.run("set", name, "--entity", "Department", "--all", "floor=7", in: folder.path)
       #expect(set.code == 0, "\(set.errors)")
     }
     #expect(try Command.run("inspect", ".", in: folder("new.csvstore")).code == 0)
@@ -293,7 +296,7 @@ import Testing
     try handle.close()
     for arguments in [
       ["fetch", "c.csvstore", "--entity", "Department"],
-      ["set", "c.csvstore", "--entity", "Department", "floor=7"],
+      ["set", "c.csvstore", "--entity", "Department", "--all", "floor=7"],
       ["delete", "c.csvstore", "--entity", "Department", "--where", "floor == 7"],
     ] {
       let result = try Command.run(arguments: arguments, in: folder.path)

@@ -12,7 +12,7 @@ import Testing
     "model diff URL T.xcdatamodel",
     "model diff t.xml URL", "model lint URL", "merge URL t.xml -o m.xml", "merge --base URL t.xml t.xml -o n.xml",
     "merge --base=URL t.xml t.xml -o n.xml --json", "patch URL p.json", "patch URL p.json --dry-run --json",
-    "set URL --entity Tag name:=x --dry-run", "insert URL --entity Tag name:=y --dry-run --json",
+    "set URL --entity Tag --all name:=x --dry-run", "insert URL --entity Tag name:=y --dry-run --json",
     "delete URL --entity Tag --all --dry-run", "convert URL c.xml --json", "convert URL d.xml --verbose",
     "convert t.xml URL --json", "convert t.xml URL --force --dry-run",
     "migrate URL --model T.xcdatamodel -o e.xml --json",

@@ -87,7 +87,7 @@ import Testing
     let folder = try Folder()
     let company = Command.samples + "/Company/Company.xml"
     let made = try Command.run(
-      "set", company, "nickname:=x", "--entity", "Manager", "-o", "b.xml", in: folder.path)
+      "set", company, "nickname:=x", "--entity", "Manager", "--all", "-o", "b.xml", in: folder.path)
     #expect(made.code == 0, "\(made.errors)")
     #expect(try Command.run("diff", company, "b.xml", "--entity", "Employee", "--quiet", in: folder.path).code == 1)
     #expect(try Command.run("diff", company, "b.xml", "--entity", "Department", "--quiet", in: folder.path).code == 0)

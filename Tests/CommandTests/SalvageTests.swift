@@ -187,7 +187,7 @@ import Testing
     let folder = try Folder()
     try Self.damaged(folder)
     let before = try Self.bytes(folder("d.xml"))
-    let result = try Command.run(arguments: ["set", folder("d.xml"), "--entity", "EMP", "age=1"] + Self.skip)
+    let result = try Command.run(arguments: ["set", folder("d.xml"), "--entity", "EMP", "--all", "age=1"] + Self.skip)
     #expect(result.code == 65 && result.errors.contains("open the store read-only"), "\(result.errors)")
     #expect(try Self.bytes(folder("d.xml")) == before)
   }

@@ -59,7 +59,7 @@ import Testing
     let (old, new, work) = (folder("old.csvstore"), folder("new.csvstore"), folder("work"))
     #expect(try Command.run("import", tables, "-o", old).code == 0)
     try FileManager.default.copyItem(atPath: old, toPath: new)
-    let change = ["--entity", "E1", "name:=b"]
+    let change = ["--entity", "E1", "--all", "name:=b"]
     let begin = ContinuousClock.now
     #expect(try Command.run(arguments: ["set", new] + change).code == 0)
     let duration = ContinuousClock.now - begin
@@ -67,7 +67,8 @@ import Testing
       try FileManager.default.createDirectory(atPath: work, withIntermediateDirectories: false)
       let store = work + "/t.csvstore"
       try FileManager.default.copyItem(atPath: old, toPath: store)
-      let running = try RunningCommand("set", store, change[0], change[1], change[2], temporaryFolder: folder.path)
+      let running = try RunningCommand(
+        "set", store, change[0], change[1], change[2], change[3], temporaryFolder: folder.path)
       Thread.sleep(forTimeInterval: duration / .seconds(1) * (0.4 + 0.04 * Double(part)))
       let code = running.end(SIGTERM)
       #expect(code == 0 || code == 128 + SIGTERM)

@@ -143,6 +143,25 @@ import Testing
 
   // MARK: Files of other programs
 
+  @Test("a table that Polars 2.1 wrote is read: its schema has no length before it", arguments: [false, true])
+  func polarsTable(isEmpty: Bool) throws {
+    let table = try ArrowSupport.fixture(isEmpty ? "polars-empty.arrow" : "polars.arrow")
+    #expect(!table[8..<12].allSatisfy { $0 == 0xFF })
+    let nodes = try ArrowSupport.open(person: table)
+    #expect(nodes.handles(of: 0).map { nodes.reference(of: $0) } == (isEmpty ? [] : [2, 5, 9].map { .integer($0) }))
+    #expect(Self.values("age", nodes) == (isEmpty ? [] : [.integer(30), .null, .integer(-1)]))
+    #expect(Self.values("name", nodes) == (isEmpty ? [] : [.string("Zoë"), .null, .string("")]))
+  }
+
+  @Test(
+    "bytes between the beginning and the first batch that are not the footer's schema are refused",
+    arguments: [8, 20, 60])
+  func polarsDamage(offset: Int) throws {
+    var table = try ArrowSupport.fixture("polars.arrow")
+    table[offset] ^= 0x15
+    #expect(throws: PersistentStoreError.self) { try ArrowSupport.open(person: table) }
+  }
+
   @Test("a table that pyarrow wrote is read: other widths and units, several batches, lists that are null")
   func foreignTable() throws {
     let nodes = try ArrowSupport.open(person: try ArrowSupport.fixture("batches.arrow"))

@@ -64,6 +64,36 @@ import Testing
         == Data(contentsOf: URL(filePath: folder.path + "/two.sqlite")))
   }
 
+  @Test("a decimal that only loses its spelling is listed and converted; one that becomes another number is refused")
+  func decimals() throws {
+    func source(_ prices: [String], _ name: String) throws -> String {
+      let model = try ManagedObjectModel(
+        ModelDescription(entities: [
+          EntityDescription(
+            name: "Item", properties: [.attribute(AttributeDescription(name: "price", type: .decimal))])
+        ]))
+      let builder = NodeTableBuilder(model: model)
+      for (index, price) in prices.enumerated() {
+        try builder.beginNode(entity: 0, reference: .integer(Int64(index) + 1))
+        try builder.set(.decimal(try #require(DecimalNumber(price))), slot: 0)
+      }
+      let path = folder.path + "/" + name
+      _ = try StoreConverter(registry: .builtIn).write(
+        StoreSnapshot(nodes: try builder.finish(), metadata: StoreMetadata(storeType: "XML")), to: path)
+      return path
+    }
+    let prices = try source(["19.90", "9.5", "7.00", "3"], "prices.xml")
+    let report = try convert(prices, "prices.sqlite")
+    #expect(report.losses.map(\.description) == ["decimal-spelling: Item.price, 2 times, first Item/1"])
+    #expect(report.losses.allSatisfy { $0.kind.lossClass == .spelling })
+    #expect(try query("prices.sqlite", "SELECT ZPRICE FROM ZITEM ORDER BY Z_PK") == ["19.9", "9.5", "7", "3"])
+    let long = try source(["19.90", "0.12345678901234567890123"], "long.xml")
+    let error = try #require(throws: StoreConverter.LossError.self) { try convert(long, "long.sqlite") }
+    #expect(error.losses.map(\.description) == ["decimal-precision: Item.price, 1 time, first Item/2"])
+    #expect(
+      try convert(long, "long.sqlite", allowsLoss: true).losses.map(\.kind) == [.decimalPrecision, .decimalSpelling])
+  }
+
   @Test("what columns lose is listed and refused: special floats, digits of decimals, values without a type")
   func losses() throws {
     let source = Self.samples + "/Company/Company.xml"

@@ -25,6 +25,30 @@ import Testing
     #expect(try anonymizer.anonymize(Self.library()).nodes.value("Loan", 1, "borrower") != one)
   }
 
+  @Test("a sequence goes on through all entities of a hierarchy")
+  func sequenceOfHierarchy() throws {
+    let email = PropertyDescription.attribute(AttributeDescription(name: "email", type: .string))
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Person", properties: [email], subentities: [EntityDescription(name: "Employee")],
+          uniquenessConstraints: [["email"]])
+      ]))
+    let builder = NodeTableBuilder(model: model)
+    for (name, number) in [("Employee", 2), ("Person", 1), ("Person", 3)] as [(String, Int64)] {
+      let entity = try #require(model.entity(named: name))
+      try builder.beginNode(entity: entity.index, reference: .integer(number))
+      try builder.set(.string("a\(number)@b"), slot: try #require(entity.slot(named: "email")))
+    }
+    var anonymizer = StoreAnonymizer(salt: "")
+    anonymizer.rules = ["Person": ["email": .sequence("p-")]]
+    let (nodes, counts) = try anonymizer.anonymize(builder.finish())
+    #expect(counts.map(\.count) == [3])
+    for (name, number) in [("Person", 1), ("Employee", 2), ("Person", 3)] as [(String, Int64)] {
+      #expect(try nodes.value(name, number, "email") == .string("p-\(number)"))
+    }
+  }
+
   @Test("masks keep the form, fixed values and sequences are what they say, null stays null")
   func others() throws {
     var anonymizer = StoreAnonymizer(salt: "")

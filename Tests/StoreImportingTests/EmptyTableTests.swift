@@ -31,6 +31,23 @@ import Testing
     )
   }
 
+  @Test(
+    "without a model a table without records still has the relationships that are named for it",
+    arguments: [("[]", "Loan.json"), ("", "Loan.ndjson")])
+  func inferred(text: String, name: String) throws {
+    var importer = StoreImporter()
+    importer.relationshipColumns = [
+      .init(entityName: "Loan", relationshipName: "book", column: "book", destinationEntityName: "Book")
+    ]
+    let result = try importer.read([
+      LibrarySample.source(text, name), LibrarySample.source("id,title\n1,Emma\n", "Book.csv"),
+    ])
+    let slot = try #require(result.nodes.model.entity(named: "Loan")?.slot(named: "book"))
+    #expect(result.nodes.count("Book") == 1 && result.nodes.count("Loan") == 0)
+    #expect(result.nodes.model.entity(named: "Loan")?.slots[slot].isRelationship ?? false)
+    #expect(result.nodes.model.entity(named: "Book")?.slot(named: "loans") != nil)
+  }
+
   @Test("a join table without objects has no pairs")
   func join() throws {
     var importer = try StaffSample.importer()

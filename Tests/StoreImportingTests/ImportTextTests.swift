@@ -25,6 +25,35 @@ import Testing
     return try importer.read([ImportSource(bytes: bytes, name: "t.csv")]).nodes
   }
 
+  @Test(
+    "a .tsv file has tabs, whatever its first record contains, unless a delimiter is given",
+    arguments: [
+      ("two.tsv", "name, given\tage\nA, B\t3\n", nil, ["nameGiven", "age"]),
+      ("two.TSV", "name;x\tage\nA;B\t3\n", nil, ["nameX", "age"]), ("one.tsv", "a,b,c\n1,2,3\n", nil, ["aBC"]),
+      ("two.csv", "name, given\tage\nA, B\t3\n", nil, ["name", "givenAge"]),
+      ("two.tsv", "a,b\n1,2\n", UInt8(ascii: ","), ["a", "b"]), ("two.tsv", "sep=;\na;b\n1;2\n", nil, ["a", "b"]),
+    ] as [(String, String, UInt8?, [String])])
+  func tabs(_ name: String, _ text: String, _ delimiter: UInt8?, _ expected: [String]) throws {
+    var importer = StoreImporter()
+    importer.conventions.delimiter = delimiter
+    let nodes = try importer.read([LibrarySample.source(text, name, entity: "T")]).nodes
+    #expect(try #require(nodes.model.entity(named: "T")).slots.map(\.name).sorted() == expected.sorted())
+    #expect(nodes.count("T") == 1)
+  }
+
+  @Test("an error about a quote within a field names the option that reads it")
+  func strayQuote() throws {
+    let error = #expect(throws: PersistentStoreError.self) {
+      try StoreImporter().read([LibrarySample.source("a\"b,c\n1,2\n", "t.csv")])
+    }
+    #expect(error?.message.hasSuffix("; --quotes lax reads it as a character") == true, "\(error?.message ?? "")")
+    var importer = StoreImporter()
+    let found = try problems(importer, [LibrarySample.source("a,b\n1,2\"3\n", "t.csv")])
+    #expect(found.map(\.message) == ["a quote within an unquoted field; --quotes lax reads it as a character"])
+    importer.conventions.allowsStrayQuotes = true
+    #expect(try importer.read([LibrarySample.source("a,b\n1,2\"3\n", "t.csv")]).nodes.count == 1)
+  }
+
   @Test("encodings", arguments: TextConventions.Encoding.allCases, [true, false])
   func encodings(_ encoding: TextConventions.Encoding, _ isMarked: Bool) throws {
     let text = "text\nÉmile Zola\n"

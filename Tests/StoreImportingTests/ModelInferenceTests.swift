@@ -22,7 +22,8 @@ import Testing
       (["12/31/2026", "1/2/2026"], .date), (["1/2/2026"], .string),
       (["5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE"], .uuid), ([""], .string), (["2026-12-24", "soon"], .string),
       (["\"1\"", "\"\""], .integer64), (["0.5", "-0.25"], .decimal), (["00.5"], .string), (["-"], .string),
-      (["+491711234567", "+4930123456", ""], .string), (["+1", "-3"], .decimal), (["+1.5", "2.5"], .decimal),
+      (["+491711234567", "+4930123456", ""], .string), (["+1", "-3"], .integer64), (["+5", "7", "-2"], .integer64),
+      (["+05", "7"], .string), (["+1.5", "2.5"], .decimal),
     ])
   func types(_ cells: [String], _ expected: AttributeType) throws { #expect(try Self.type(of: cells) == expected) }
 
@@ -90,6 +91,49 @@ import Testing
     ])
     #expect(try result.nodes.value("Thing", 1, "day") == .date(Date(timeIntervalSinceReferenceDate: 819_763_200)))
     #expect(try result.nodes.value("Thing", 2, "us") == .date(Date(timeIntervalSinceReferenceDate: 789_004_800)))
+  }
+
+  @Test("an integer with a plus sign is read; a key keeps it")
+  func plusSigns() throws {
+    let nodes = try StoreImporter().read([LibrarySample.source("id,value\n+49,+5\n2,-3\n", "things.csv")]).nodes
+    let entity = try #require(nodes.model.entity(named: "Thing"))
+    let values = nodes.handles(of: entity.index).map { nodes.value(forKey: "value", of: $0) }
+    #expect(Set(values) == [.integer(5), .integer(-3)])
+    #expect(Set(nodes.handles(of: entity.index).map { nodes.reference(of: $0) }) == [.string("+49"), .string("2")])
+  }
+
+  @Test(
+    "a note says which cell keeps a column from being a date, a number or a truth value",
+    arguments: [
+      (
+        ["2020-01-31", "2021-02-28", "not known"],
+        "2 of 3 are dates, things.csv:4 is not: 'not known'; that may be a word for no value (--null) (1)"
+      ),
+      (["1", "2.5", "x", "7", "y"], "3 of 5 are numbers, things.csv:4 is not: 'x' (2)"),
+      (
+        ["yes", "?", "no"],
+        "2 of 3 are truth values, things.csv:3 is not: '?'; that may be a word for no value (--null) (1)"
+      ),
+      (["1,5", "2", "-0,25"], "its numbers have a decimal comma: --decimal comma reads them (3)"),
+      (["1.234,5", "2,5"], "its numbers have a decimal comma: --decimal comma --thousands point reads them (2)"),
+      (["2020-01-31", "24.12.2021"], "its dates are written in several ways (2)"),
+      (["1", "x", "y"], nil), (["a", "b", "c"], nil), (["+491711234567", "+4930123456"], nil), (["", ""], nil),
+    ] as [([String], String?)])
+  func textColumns(_ cells: [String], _ note: String?) throws {
+    let text = "value,x\n" + cells.map { "\"\($0)\",\n" }.joined()
+    let result = try StoreImporter().read([LibrarySample.source(text, "things.csv")])
+    let notes = result.notes.filter { $0.subject == "Thing.value" }.map(\.description)
+    #expect(notes == (note.map { ["Thing.value: kept as text: " + $0] } ?? []), "\(notes)")
+  }
+
+  @Test("the note counts all records of a long table, of which only the beginning is looked at first")
+  func longColumn() throws {
+    let rows = (1...3_000).map { $0 == 2_500 ? "x\n" : "\($0)\n" }.joined()
+    let result = try StoreImporter().read([LibrarySample.source("value\n" + rows, "things.csv")])
+    #expect(
+      result.notes.map(\.description).contains {
+        $0.hasPrefix("Thing.value: kept as text: 2999 of 3000 are numbers, things.csv:2501 is not: 'x'")
+      }, "\(result.notes)")
   }
 
   @Test("day and month that cannot be told apart stay text, with a note")

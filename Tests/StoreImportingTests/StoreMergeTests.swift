@@ -154,6 +154,49 @@ import Testing
     #expect(try gone.value("Book", 3, "author").isNull)
   }
 
+  @Test(
+    "a reference to an object that the decision deletes has the value of the side that deleted it",
+    arguments: [false, true])
+  func deletedAndMovedTo(_ isSwapped: Bool) throws {
+    let base = try Self.library("1,Zola\n2,Eliot\n3,Sand\n", "1,Nana,1\n2,Emma,1\n")
+    // One book goes to an author that the other side deletes; and the author that it belonged to is deleted here.
+    let moving = try Self.library("2,Eliot\n3,Sand\n", "1,Nana,2\n2,Emma,3\n")
+    let deleting = try Self.library("1,Zola\n3,Sand\n", "1,Nana,1\n2,Emma,1\n")
+    var merge = StoreMerge()
+    merge.conflictRule = isSwapped ? .first : .last
+    let sides = isSwapped ? (deleting, moving) : (moving, deleting)
+    let result = try merge.merge(base: base, sides.0, sides.1)
+    #expect(try result.nodes.value("Book", 1, "author") == toOne("Author", 1))
+    #expect(try result.nodes.value("Book", 2, "author") == toOne("Author", 3))
+    #expect(try result.nodes.value("Author", 1, "name") == .string("Zola"))
+    #expect(result.nodes.count("Author") == 2 && Self.isSound(result.nodes))
+    let lost = "the value of Book/1.author"
+    #expect(
+      result.settled.map(\.description)
+        == (isSwapped
+          ? ["Author/2: deleted or \(lost)", "Author/1: \(lost) or deleted", "Book/1.author: Author/1 or Author/2"]
+          : ["Author/2: \(lost) or deleted", "Author/1: deleted or \(lost)", "Book/1.author: Author/2 or Author/1"]),
+      "\(result.settled)")
+  }
+
+  @Test("a merge that would leave a required value empty is refused, with the object and the property")
+  func required() throws {
+    func staff(_ depts: String, _ emps: String) throws -> NodeTable {
+      var importer = StoreImporter()
+      importer.model = try StaffSample.model(required: ["Emp.dept"])
+      return try importer.read(StaffSample.tables(["Dept": "id,name\n" + depts, "Emp": "id,name,dept\n" + emps])).nodes
+    }
+    let base = try staff("1,A\n2,B\n", "1,Ann,1\n")
+    let adding = try staff("1,A\n2,B\n", "1,Ann,1\n2,Bob,2\n")
+    let deleting = try staff("1,A\n", "1,Ann,1\n")
+    var merge = StoreMerge()
+    merge.conflictRule = .last
+    let error = #expect(throws: StoreMerge.ConflictError.self) { try merge.merge(base: base, adding, deleting) }
+    #expect(error?.conflicts.map(\.description) == ["Emp/2.dept: an object is needed"])
+    merge.conflictRule = .first
+    #expect(try merge.merge(base: base, adding, deleting).nodes.count("Emp") == 2)
+  }
+
   /// Items with tags, many to many, and with a box and a badge of their own.
   private static func items(_ items: String, _ tags: String, _ boxes: String = "id,label\n1,b\n") throws -> NodeTable {
     func relationship(_ name: String, _ to: String, _ inverse: String, _ count: Int) -> PropertyDescription {

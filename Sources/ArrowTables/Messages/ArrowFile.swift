@@ -30,9 +30,10 @@ public struct ArrowFile {
       throw PersistentStoreError(
         .foreignFormat, "this is not an Arrow file: it does not begin with ARROW1", at: StoreLocation(offset: 0))
     }
-    let footer = try Footer(bytes)
+    let footer = try ArrowFooter(bytes)
     var messages = MessageReader(bytes: bytes, offset: head.count, end: footer.start)
-    guard let first = try messages.next(), first.kind == ArrowNumber.schemaMessage, first.body.isEmpty else {
+    let first = try messages.hasMarker ? messages.next() : messages.bareMessage(end: footer.blocks.first?.offset)
+    guard let first, first.kind == ArrowNumber.schemaMessage, first.body.isEmpty else {
       throw PersistentStoreError(
         .malformed, "the file does not begin with a schema", at: StoreLocation(offset: head.count))
     }
@@ -42,7 +43,7 @@ public struct ArrowFile {
         .malformed, "the footer has another schema than the beginning", at: StoreLocation(offset: footer.start))
     }
     var batches: [Batch] = []
-    var blocks: [Footer.Block] = []
+    var blocks: [ArrowFooter.Block] = []
     while let message = try messages.next() {
       guard message.kind == ArrowNumber.recordBatchMessage else {
         let what = message.kind == ArrowNumber.dictionaryMessage ? "dictionaries" : "messages of kind \(message.kind)"
@@ -51,7 +52,7 @@ public struct ArrowFile {
       }
       batches.append(try BatchReader(message).batch(schema))
       blocks.append(
-        Footer.Block(
+        ArrowFooter.Block(
           offset: message.offset, metadataLength: message.bodyOffset - message.offset, bodyLength: message.body.count))
     }
     guard blocks == footer.blocks else {
@@ -133,11 +134,45 @@ private struct MessageReader {
     PersistentStoreError(.malformed, what, at: StoreLocation(offset: offset))
   }
 
+  /// Whether a message begins here as it should: with four bytes of 255 and its length.
+  var hasMarker: Bool { end - offset >= 4 && bytes[offset..<offset + 4].elementsEqual(ArrowWriter.continuation) }
+
+  /// The first message of a file whose writer left out these eight bytes, as Polars 2.1 does: readers that look for the
+  /// batches where the footer says do not miss them.
+  ///
+  /// - Parameter batch: Where the first batch begins; nil if there are none.
+  mutating func bareMessage(end batch: Int?) throws(PersistentStoreError) -> Message? {
+    let next = batch ?? end
+    guard next > offset, next <= end else { throw malformed("a message does not begin with four bytes of 255") }
+    let start = offset
+    let table: FlatBufferTable
+    do throws(PersistentStoreError) {
+      table = try FlatBufferReader(UnsafeRawBufferPointer(rebasing: bytes[offset..<next]), fileOffset: offset).root()
+    } catch {
+      throw malformed("a message does not begin with four bytes of 255")
+    }
+    try checkVersion(of: table)
+    guard let header = try table.table(2) else { throw malformed("a message does not have a header") }
+    offset = next
+    return Message(
+      kind: try table.number(1, default: UInt8(0)), header: header, offset: start, bodyOffset: next,
+      body: UnsafeRawBufferPointer(start: nil, count: 0))
+  }
+
+  private func checkVersion(of message: FlatBufferTable) throws(PersistentStoreError) {
+    let version = try message.number(0, default: Int16(0))
+    guard version >= ArrowNumber.oldestVersion, version <= ArrowNumber.version else {
+      throw PersistentStoreError(
+        .unsupportedVersion, "the metadata is of version V\(Int(version) + 1), and V4 and V5 are read",
+        at: StoreLocation(offset: offset))
+    }
+  }
+
   /// The next message; nil at the end.
   mutating func next() throws(PersistentStoreError) -> Message? {
     if offset == end { return nil }
     guard end - offset >= 8 else { throw malformed("the messages end within a length") }
-    guard bytes[offset..<offset + 4].elementsEqual(ArrowWriter.continuation) else {
+    guard hasMarker else {
       throw malformed("a message does not begin with four bytes of 255")
     }
     let length = Int(Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 4, as: Int32.self)))
@@ -150,12 +185,7 @@ private struct MessageReader {
     let start = offset
     let metadata = UnsafeRawBufferPointer(rebasing: bytes[offset + 8..<offset + 8 + length])
     let table = try FlatBufferReader(metadata, fileOffset: offset + 8).root()
-    let version = try table.number(0, default: Int16(0))
-    guard version >= ArrowNumber.oldestVersion, version <= ArrowNumber.version else {
-      throw PersistentStoreError(
-        .unsupportedVersion, "the metadata is of version V\(Int(version) + 1), and V4 and V5 are read",
-        at: StoreLocation(offset: offset))
-    }
+    try checkVersion(of: table)
     guard let header = try table.table(2) else { throw malformed("a message does not have a header") }
     let bodyLength = try table.number(3, default: Int64(0))
     offset += 8 + length
@@ -167,52 +197,6 @@ private struct MessageReader {
     offset += body.count
     return Message(
       kind: try table.number(1, default: UInt8(0)), header: header, offset: start, bodyOffset: bodyOffset, body: body)
-  }
-}
-
-/// The end of the file, which says where the batches are.
-private struct Footer {
-  struct Block: Equatable {
-    var offset: Int
-    var metadataLength: Int
-    var bodyLength: Int
-  }
-  /// Where the footer begins.
-  var start: Int
-  var schema: ArrowSchema
-  var blocks: [Block] = []
-
-  init(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
-    func malformed(_ what: String, _ offset: Int) -> PersistentStoreError {
-      PersistentStoreError(.malformed, what, at: StoreLocation(offset: offset))
-    }
-    let magic = ArrowWriter.magic
-    let end = bytes.count - magic.count - 4
-    guard end >= magic.count + 2, bytes[(bytes.count - magic.count)...].elementsEqual(magic) else {
-      throw malformed("the file does not end with ARROW1: it is not complete", bytes.count)
-    }
-    let length = Int(Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: end, as: Int32.self)))
-    guard length > 0, length <= end - magic.count - 2 else {
-      throw malformed("a footer of \(length) bytes does not fit", end)
-    }
-    start = end - length
-    let reader = FlatBufferReader(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), fileOffset: start)
-    let table = try reader.root()
-    guard let fields = try table.table(1) else { throw malformed("the footer does not have a schema", start) }
-    schema = try ArrowSchema(fields)
-    if let (_, count) = try table.vector(2, elementSize: 24), count > 0 {
-      throw PersistentStoreError(
-        .notSupported, "the file has dictionaries, which are not read", at: StoreLocation(offset: start))
-    }
-    guard let (first, count) = try table.vector(3, elementSize: 24) else { return }
-    for index in 0..<count {
-      let place = first + index * 24
-      blocks.append(
-        Block(
-          offset: Int(truncatingIfNeeded: try reader.number(at: place, as: Int64.self)),
-          metadataLength: Int(try reader.number(at: place + 8, as: Int32.self)),
-          bodyLength: Int(truncatingIfNeeded: try reader.number(at: place + 16, as: Int64.self))))
-    }
   }
 }
 

@@ -10,6 +10,9 @@ public struct StoreRegistry: Sendable {
   /// The registered incremental types, in the order of registration.
   public private(set) var incrementalTypes: [any IncrementalStore.Type] = []
 
+  /// Types that this build leaves out, for messages.
+  package var absent: [AbsentStoreTypes] = []
+
   /// Creates an empty registry.
   public init() {}
 
@@ -98,6 +101,7 @@ public struct StoreRegistry: Sendable {
       throw PersistentStoreError(
         .unsupportedByFormat, "a store of type '\(name)' is a database: it is neither loaded nor written as a whole")
     }
+    if let absence = absence(storeType: name) { throw PersistentStoreError(.unknownStoreType, absence) }
     var message = "no store type '\(name)' is registered; there "
     message += names.isEmpty ? "is none" : "are " + names.joined(separator: ", ")
     if let near = names.first(where: { Self.isSame($0, name) }) {
@@ -132,7 +136,11 @@ public struct StoreRegistry: Sendable {
   public func recognize(_ probe: StoreProbe) throws(PersistentStoreError) -> any AtomicStore.Type {
     let sure = types.filter { $0.recognize(probe) == .yes }
     // Others may recognise the content too, but looking for them is not worth the ambiguity.
-    return try sure.count == 1 ? sure[0] : Self.recognize(probe, all())
+    if sure.count == 1 { return sure[0] }
+    do throws(PersistentStoreError) { return try Self.recognize(probe, all()) } catch {
+      if error.code == .unrecognizedFormat { try refuseAbsent(probe) }
+      throw error
+    }
   }
 
   private static func recognize(

@@ -62,6 +62,14 @@ public struct CSVDialect: Sendable, Hashable {
     return CSVDialect(delimiter: best, lineEnding: lineEnding)
   }
 
+  /// Determines the dialect of a file: a `.tsv` file has tabs, whatever its first record contains; that of others is
+  /// guessed.
+  public static func detect(_ bytes: UnsafeBufferPointer<UInt8>, fileName: String) -> CSVDialect {
+    var dialect = detect(bytes)
+    if fileName.lowercased().hasSuffix(".tsv") { dialect.delimiter = CSVDialect.tab.delimiter }
+    return dialect
+  }
+
   func check() throws(PersistentStoreError) {
     guard delimiter < 0x80, delimiter != 0, delimiter != UInt8(ascii: "\""), delimiter != UInt8(ascii: "\n"),
       delimiter != UInt8(ascii: "\r")

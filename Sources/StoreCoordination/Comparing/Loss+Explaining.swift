@@ -18,8 +18,8 @@ extension Loss {
       case .referenceRenumbered, .entityDropped: [.inserted, .deleted, .changed].contains(difference.kind)
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .decimalPrecision, .nilVersusEmpty, .order, .relationshipDropped,
-        .attributeDropped:
+      case .typeUnsupported, .specialFloat, .decimalPrecision, .decimalSpelling, .nilVersusEmpty, .order,
+        .relationshipDropped, .attributeDropped:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
       // What was not loaded is in neither.
@@ -39,6 +39,7 @@ extension Loss.Kind {
       !date.timeIntervalSinceReferenceDate.isFinite
         || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
     case (.decimalPrecision, .decimal(let old), .decimal(let new)): old.doubleValue == new.doubleValue
+    case (.decimalSpelling, .decimal(let old), .decimal(let new)): old == new
     case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
     case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
     case (.typeUnsupported, _, .null): true

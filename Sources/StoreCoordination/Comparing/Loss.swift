@@ -6,8 +6,10 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case typeUnsupported = "type-unsupported"
     /// Not-a-number, infinities or -0.0.
     case specialFloat = "special-float"
-    /// Digits of a decimal that the format does not keep.
+    /// Digits of a decimal that the format does not keep: it becomes another number.
     case decimalPrecision = "decimal-precision"
+    /// How a decimal is written: `9.50` becomes `9.5`, which is the same number.
+    case decimalSpelling = "decimal-spelling"
     /// An empty string or data that is read as null, or the reverse.
     case nilVersusEmpty = "nil-vs-empty"
     /// The order of an ordered relationship.
@@ -26,6 +28,17 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case entityDropped = "entity-dropped"
     /// Not the target's fault: the source holds it, or should, and could not load it.
     case notLoaded = "not-loaded"
+
+    /// Whether values change, or only how they are written.
+    public var lossClass: Class { self == .decimalSpelling ? .spelling : .value }
+  }
+  /// How serious a loss is.
+  public enum Class: String, Sendable, Hashable, CaseIterable {
+    /// The same value is written in another way. It is listed, and allowed.
+    case spelling
+    /// A value, or something else of the store, is no longer the same or missing. It is refused unless
+    /// ``StoreConverter/allowsLoss`` is set.
+    case value
   }
   /// The kind of loss.
   public var kind: Kind

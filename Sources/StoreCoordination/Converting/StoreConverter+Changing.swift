@@ -8,7 +8,7 @@ extension StoreConverter {
   /// was read. Its history is kept, and other programs may have it open.
   ///
   /// - Parameters:
-  ///   - snapshot: What the database is to hold, by the same model.
+  ///   - result: What the database is to hold, by the same model.
   ///   - store: The database, which the coordinator may have open read-only.
   ///   - address: Its path or URL, with the password if there is one.
   ///   - old: What was read from it.
@@ -19,12 +19,12 @@ extension StoreConverter {
   ///   before its transaction ends, which the message says.
   package func change(
     _ store: PersistentStore, at address: String, from old: NodeTable, after token: HistoryToken?,
-    to snapshot: StoreSnapshot, notes: [StoreSelection.Note] = []
+    to result: StoreSnapshot, notes: [StoreSelection.Note] = []
   ) throws -> Report {
     guard let connection = store.connection else {
       throw PersistentStoreError(.internalInconsistency, "this store is not a database")
     }
-    let differences = snapshot.nodes.model.differences(from: old.model.description)
+    let differences = result.nodes.model.differences(from: old.model.description)
     guard differences.isEmpty else {
       let list = differences.map { "\($0)" }.joined(separator: "; ")
       throw PersistentStoreError(
@@ -32,15 +32,19 @@ extension StoreConverter {
         at: StoreLocation(file: store.path))
     }
     let traits = try connection.use { store throws(PersistentStoreError) in type(of: store).traits }
-    let losses = traits.losses(for: snapshot, includingMetadata: true)
-    guard losses.isEmpty else { throw LossError(targetType: store.type, losses: losses) }
+    let losses = traits.losses(for: result, includingMetadata: true)
+    let refused = losses.filter { $0.kind.lossClass == .value }
+    guard refused.isEmpty else { throw LossError(targetType: store.type, losses: refused) }
+    let snapshot =
+      losses.isEmpty
+      ? result : StoreSnapshot(nodes: try traits.reduced(result.nodes), metadata: result.metadata)
     var report = Report(
       sourceType: store.type, targetType: store.type,
       counts: snapshot.nodes.model.entities.compactMap { entity in
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: store.identifier, losses: [], selections: notes, bytesWritten: 0, isDryRun: isDryRun)
+      identifier: store.identifier, losses: losses, selections: notes, bytesWritten: 0, isDryRun: isDryRun)
     try Self.refuseOtherEntities(old, snapshot.nodes, store)
     try UniquenessGroup.refuse(in: snapshot.nodes)
     guard !isDryRun else { return report }

@@ -35,10 +35,11 @@ extension StoreConverter {
     }
   }
 
-  /// - Throws: ``LossError`` unless the losses are allowed.
+  /// - Throws: ``LossError`` unless the losses are allowed. Those of spelling always are.
   func refuse(_ losses: [Loss], of source: SourceGraph, _ targetType: String) throws(LossError) {
-    guard !allowsLoss, !losses.isEmpty, !allowsLossOfDamage || losses != source.damage else { return }
-    throw LossError(targetType: targetType, losses: losses)
+    let values = losses.filter { $0.kind.lossClass == .value }
+    guard !allowsLoss, !values.isEmpty, !allowsLossOfDamage || values != source.damage else { return }
+    throw LossError(targetType: targetType, losses: values)
   }
 }
 

@@ -117,14 +117,16 @@ extension StoreConverter {
     let snapshot = StoreSnapshot(nodes: try changed.nodes.canonical(), metadata: metadata)
     try UniquenessGroup.refuse(in: snapshot.nodes)
     let losses = type.traits.losses(for: snapshot, includingMetadata: true)
-    guard losses.isEmpty else { throw LossError(targetType: type.storeType, losses: losses) }
+    let refused = losses.filter { $0.kind.lossClass == .value }
+    guard refused.isEmpty else { throw LossError(targetType: type.storeType, losses: refused) }
     let report = Report(
       sourceType: type.storeType, targetType: type.storeType,
       counts: model.entities.compactMap { entity in
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: [], selections: [], bytesWritten: 0, isDryRun: isDryRun)
-    return (snapshot, report)
+      identifier: metadata.uuid, losses: losses, selections: [], bytesWritten: 0, isDryRun: isDryRun)
+    guard !losses.isEmpty else { return (snapshot, report) }
+    return (StoreSnapshot(nodes: try type.traits.reduced(snapshot.nodes), metadata: metadata), report)
   }
 }

@@ -72,9 +72,10 @@ extension StoreTraits {
     case .attribute(.float) where !keepsSpecialFloats:
       return count(.specialFloat) { Self.isSpecial(reader.float(slot: slot.index, row: $0)) }
     case .attribute(.decimal) where !keepsDecimals:
-      return count(.decimalPrecision) {
-        !reader.isNull(slot: slot.index, row: $0) && !Self.survivesAsNumber(reader.string(slot: slot.index, row: $0))
+      func keeps(_ row: Int) -> DecimalFate {
+        reader.isNull(slot: slot.index, row: row) ? .kept : Self.fate(of: reader.string(slot: slot.index, row: row))
       }
+      return count(.decimalPrecision) { keeps($0) == .changed } + count(.decimalSpelling) { keeps($0) == .respelled }
     case .attribute(.string) where !keepsNilApartFromEmpty:
       return count(.nilVersusEmpty) {
         !reader.isNull(slot: slot.index, row: $0) && reader.bytes(slot: slot.index, row: $0).count == 0
@@ -92,9 +93,13 @@ extension StoreTraits {
     !number.isFinite || (number == 0 && number.sign == .minus)
   }
 
-  /// Whether a decimal's text comes back from a column that holds 64-bit integers and doubles.
-  private static func survivesAsNumber(_ text: String) -> Bool {
-    Int64(text) != nil || text == "NaN" || keptAsNumber(text)?.description == text
+  /// What becomes of a decimal in a column that holds 64-bit integers and doubles.
+  private enum DecimalFate { case kept, respelled, changed }
+
+  private static func fate(of text: String) -> DecimalFate {
+    if Int64(text) != nil || text == "NaN" { return .kept }
+    guard let number = keptAsNumber(text) else { return .changed }
+    return number.description == text ? .kept : number == DecimalNumber(text) ? .respelled : .changed
   }
 
   /// What comes back of a decimal from such a column.
@@ -134,7 +139,7 @@ extension StoreTraits {
     case .float(let number) where !keepsSpecialFloats && Self.isSpecial(number): number == 0 ? .float(0) : .null
     case .date(let date) where !keepsSpecialFloats && Self.isSpecial(date.timeIntervalSinceReferenceDate):
       date.timeIntervalSinceReferenceDate == 0 ? .date(Date(timeIntervalSinceReferenceDate: 0)) : .null
-    case .decimal(let number) where !keepsDecimals && !Self.survivesAsNumber(number.description):
+    case .decimal(let number) where !keepsDecimals && Self.fate(of: number.description) != .kept:
       Self.keptAsNumber(number.description).map { .decimal($0) } ?? .null
     default: nil
     }

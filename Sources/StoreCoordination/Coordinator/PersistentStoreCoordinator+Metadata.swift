@@ -42,20 +42,15 @@ extension PersistentStoreCoordinator {
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
     verifiesSaves: (_ type: String) -> Bool = { _ in false }, _ change: (inout PropertyListDictionary) throws -> Void
   ) throws {
-    for attempt in 1... {
+    try RepeatedSave.run {
       let coordinator = PersistentStoreCoordinator(registry: registry)
       let store = try coordinator.addStoreForMetadata(type: type, at: path, options: options)
       var entries = store.metadata.entries
       try change(&entries)
       try store.setMetadata(entries)
       coordinator.verifiesSaves = verifiesSaves(store.type)
-      do throws(PersistentStoreError) {
-        try coordinator.save(store)
-        return try coordinator.remove(store)
-      } catch {
-        // Each failure means that another save succeeded, so all saves make progress.
-        guard error.code == .changedOnDisk, attempt < 100 else { throw error }
-      }
+      try coordinator.save(store)
+      try coordinator.remove(store)
     }
   }
 }

@@ -108,6 +108,9 @@ extension StoreRegistry {
   package func incrementalType(_ type: String?, at path: String) throws(PersistentStoreError)
     -> (any IncrementalStore.Type)?
   {
+    if let scheme = StoreAddress.scheme(of: path) {
+      try refuseAbsent(urlScheme: scheme, at: StoreAddress.withoutPassword(path))
+    }
     guard !incrementalTypes.isEmpty else { return nil }
     if let type { return incrementalTypes.first { ScalarString($0.storeType) == ScalarString(type) } }
     if let scheme = StoreAddress.scheme(of: path),

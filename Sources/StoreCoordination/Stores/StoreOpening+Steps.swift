@@ -143,7 +143,8 @@ extension StoreOpening {
       if byName.count == 1 { return byName[0] }
       throw PersistentStoreError(
         .unrecognizedFormat,
-        "a new store needs a type: the extension '\(place.fileExtension)' names "
+        registry.absence(fileExtension: place.fileExtension)
+          ?? "a new store needs a type: the extension '\(place.fileExtension)' names "
           + (byName.isEmpty ? "none" : byName.map { $0.storeType }.sorted().joined(separator: " and ")),
         at: StoreLocation(file: path))
     }
@@ -271,10 +272,10 @@ extension StoreOpening {
 
 extension PropertyListDictionary {
   /// Adds the texts of removed references to those already kept.
-  mutating func keep(danglingReferences references: [String: [String]]) {
+  package mutating func keep(danglingReferences references: [String: [String]]) {
     guard !references.isEmpty else { return }
     var kept = self[RelationshipRules.danglingReferencesKey]?.dictionaryValue ?? PropertyListDictionary()
-    for (owner, texts) in references {
+    for (owner, texts) in references.sorted(by: { $0.key < $1.key }) {
       let known = kept[owner]?.arrayValue ?? []
       let new = texts.map { PropertyListValue.string($0) }.filter { !known.contains($0) }
       kept[owner] = .array(known + new)

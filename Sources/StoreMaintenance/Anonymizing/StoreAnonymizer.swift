@@ -13,7 +13,8 @@ public struct StoreAnonymizer: Sendable {
     case mask
     /// The same value everywhere, read as the property's type.
     case fixed(String)
-    /// A text with the object's number in its entity, from 1 in the order of references; or the number itself.
+    /// A text with the object's number among those of the entity and its sub-entities, from 1 in the order of
+    /// references; or the number itself.
     case sequence(String)
 
     /// As the command line writes it: `fixed:TEXT`.
@@ -51,8 +52,7 @@ public struct StoreAnonymizer: Sendable {
     for (entityName, properties) in rules.sorted(by: { $0.key < $1.key }) {
       let entity = try result.model.entity(specified: entityName)
       for (name, rule) in properties.sorted(by: { $0.key < $1.key }) {
-        var count = 0
-        for member in entity.hierarchy { count += try replace(name, rule, member, &result) }
+        let count = try replace(name, rule, entity, &result)
         counts.append(("\(entityName).\(name)", count))
       }
     }
@@ -78,7 +78,10 @@ public struct StoreAnonymizer: Sendable {
         at: place)
     }
     var count = 0
-    for (number, node) in nodes.handles(of: entity.index).enumerated() {
+    // Objects of all entities of the hierarchy are numbered together.
+    let objects = entity.hierarchy.flatMap { nodes.handles(of: $0.index) }
+      .sorted { nodes.reference(of: $0) < nodes.reference(of: $1) }
+    for (number, node) in objects.enumerated() {
       let value = nodes.value(slot: slot, of: node)
       if value.isNull { continue }
       guard let new = replacement(of: value, type, rule, number + 1) else {

@@ -1,5 +1,4 @@
 import AtomicStoreSPI
-import StorePredicates
 
 /// Graphs put together one after the other.
 struct GraphUnion {
@@ -10,6 +9,8 @@ struct GraphUnion {
   private var decision: ConflictDecision
   private var renumbered: [String: Int] = [:]
   private var lastNumber: Int64
+  /// What objects are called in the union, by graph.
+  private var names: [ObjectNames] = [[:]]
 
   init(
     _ first: NodeTable, _ others: [NodeTable], _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule,
@@ -28,7 +29,6 @@ struct GraphUnion {
 
   private mutating func add(_ graph: NodeTable) throws {
     let index = MatchIndex(nodes, matching)
-    // What each object of the graph is called in the union.
     var names: ObjectNames = [:]
     var pairs: [(old: NodeHandle, new: NodeHandle, isNew: Bool)] = []
     for entity in graph.model.entities {
@@ -54,6 +54,7 @@ struct GraphUnion {
     var ends = OneToOneEnds()
     // Which object is newer is asked of the graph as it was: the property that says it may be taken from the other one.
     let before = nodes
+    self.names.append(names)
     for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, before, names, &ends) }
     if case .refuse = decision.rule { return }
     guard decision.open.isEmpty else { return }
@@ -100,9 +101,7 @@ struct GraphUnion {
 
   mutating func result() throws -> StoreMerge.Result {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
-    var merged = try nodes.withBothEnds().canonical()
-    try DerivedAttributes(merged.model).update(&merged, since: graphs[0], skipsFailures: true)
-    try merged.checkUniqueness(mergedFrom: graphs)
+    let merged = try nodes.completed(mergedFrom: Array(zip(graphs, names)), since: graphs[0])
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 }

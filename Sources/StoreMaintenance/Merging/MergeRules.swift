@@ -31,6 +31,9 @@ struct ConflictDecision {
     return takes
   }
 
+  /// Notes what follows from another decision.
+  mutating func settle(_ conflict: StoreMerge.Conflict) { settled.append(conflict) }
+
   /// Notes an object whose relationship was cleared because its partner was decided to have another one.
   ///
   /// - Parameter isOfSecond: Whether the second side had the value.

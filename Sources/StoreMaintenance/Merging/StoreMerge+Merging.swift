@@ -1,5 +1,6 @@
 public import AtomicStoreSPI
 import StoreCoordination
+import StorePredicates
 
 extension StoreMerge {
   /// Merges graphs of one model.
@@ -83,8 +84,28 @@ extension StoreMerge {
 }
 
 extension NodeTable {
+  /// The graph that a merge ends with: with both ends of relationships and derived attributes.
+  ///
+  /// - Parameters:
+  ///   - graphs: The merged graphs, with what their objects are called in this one.
+  ///   - first: The graph whose derived attributes are current.
+  /// - Throws: ``StoreMerge/ConflictError`` for objects that break a rule or a uniqueness constraint of the model which
+  ///   they did not break in one of the merged graphs.
+  func completed(mergedFrom graphs: [(nodes: NodeTable, names: ObjectNames)], since first: NodeTable) throws
+    -> NodeTable
+  {
+    var merged = try withBothEnds().canonical()
+    try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
+    let broken = NewFindings(in: merged).since(graphs).compactMap { finding in
+      finding.object.map { StoreMerge.Conflict($0, property: finding.property, rule: finding.message) }
+    }
+    guard broken.isEmpty else { throw StoreMerge.ConflictError(conflicts: broken) }
+    try merged.checkUniqueness(mergedFrom: graphs.map(\.nodes))
+    return merged
+  }
+
   /// Refuses objects that break a uniqueness constraint which they did not break in one of the merged graphs.
-  func checkUniqueness(mergedFrom graphs: [NodeTable]) throws {
+  private func checkUniqueness(mergedFrom graphs: [NodeTable]) throws {
     let groups = UniquenessGroup.all(in: self)
     guard !groups.isEmpty else { return }
     var known: [UniquenessKey: Int] = [:]

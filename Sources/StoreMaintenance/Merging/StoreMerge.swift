@@ -8,7 +8,8 @@ public import AtomicStoreSPI
 /// With a base, the version that two stores come from, ``merge(base:_:_:)`` merges their changes: what only one side
 /// changed is taken, as git does with lines. ``merge(_:base:)`` merges metadata, too.
 ///
-/// A result in which objects would break a uniqueness constraint is refused as a conflict.
+/// A result in which objects would break a rule of the model or a uniqueness constraint, which they do not break in one
+/// of the merged stores, is refused as a conflict.
 public struct StoreMerge: Sendable {
   /// Which objects of two stores are the same.
   public enum Matching: Sendable, Hashable {
@@ -58,6 +59,9 @@ public struct StoreMerge: Sendable {
     /// Another object of the result that has the same values of a uniqueness constraint, which ``property`` lists. No
     /// rule settles such a conflict. Nil for all others.
     public var sameAs: ObjectReference?
+    /// The rule of the model that the object would break in the result, in one sentence; ``first`` and ``second`` are
+    /// empty. No rule of the merge settles such a conflict. Nil for all others.
+    public var rule: String?
 
     init(object: ObjectReference, property: String?, first: String, second: String) {
       self.object = object
@@ -78,7 +82,14 @@ public struct StoreMerge: Sendable {
       sameAs = other
     }
 
+    /// An object of the result that would break a rule of the model.
+    init(_ object: ObjectReference, property: String?, rule: String) {
+      self.init(object: object, property: property, first: "", second: "")
+      self.rule = rule
+    }
+
     public var description: String {
+      if let object, let rule { return "\(object)\(property.map { "." + $0 } ?? ""): \(rule)" }
       guard let object else { return "metadata \(property ?? ""): \(first) or \(second)" }
       if let sameAs { return "\(object).\(property ?? ""): '\(second)' is also that of \(sameAs), and must be unique" }
       return "\(object)\(property.map { "." + $0 } ?? ""): \(first) or \(second)"

@@ -22,6 +22,7 @@ extension ThreeWayMerge {
       if name != node.object { namesOfBase[node.object] = name }
       if name != one { namesOfFirst[one] = name }
       if name != other { names[other] = name }
+      takenWhole.append(takesSecond ? (node.theirs, .second) : (node.mine, .first))
       guard takesSecond, let here = nodes.handle(for: one), let own = nodes.model.entity(named: other.entityName) else {
         continue
       }

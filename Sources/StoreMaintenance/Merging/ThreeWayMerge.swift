@@ -1,8 +1,13 @@
 import AtomicStoreSPI
-import StorePredicates
 
 /// The changes that two graphs made to a common base, put together.
 struct ThreeWayMerge {
+  enum Side {
+    case first, second
+
+    var other: Side { self == .first ? .second : .first }
+  }
+
   let base: NodeTable
   let first: NodeTable
   let second: NodeTable
@@ -21,10 +26,14 @@ struct ThreeWayMerge {
   /// Objects that are put into the result, in the second graph and in the result: their values are set when all are
   /// there.
   var added: [(old: NodeHandle, new: NodeHandle)] = []
-  /// Objects that are in the result although one side deleted them, by that side: what it took them out of was part of
-  /// the deletion.
-  private var keptOfFirst = KeptObjects()
-  private var keptOfSecond = KeptObjects()
+  /// Where one side deleted objects that the other side changed or refers to: what was decided, by the side whose
+  /// values have to be read accordingly.
+  var decidedOfFirst = DecidedDeletions()
+  var decidedOfSecond = DecidedDeletions()
+  /// Objects that one side's object was taken for as a whole, with that side.
+  var takenWhole: [(node: NodeHandle, side: Side)] = []
+  /// To-ones that name an object which a decision deletes.
+  var lostReferences: [LostReference] = []
   private var ends = OneToOneEnds()
 
   init(
@@ -44,13 +53,13 @@ struct ThreeWayMerge {
     try decideEntities()
     let gone = try decideDeletions()
     try addNewObjects()
+    settleLostReferences()
     try nodes.removeWithLinks(gone)
     try mergeValues()
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     try clearContradictingEnds()
-    var merged = try nodes.withBothEnds().canonical()
-    try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
-    try merged.checkUniqueness(mergedFrom: [base, first, second])
+    let merged = try nodes.completed(
+      mergedFrom: [(base, namesOfBase), (first, namesOfFirst), (second, names)], since: first)
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 
@@ -112,80 +121,6 @@ struct ThreeWayMerge {
     }
   }
 
-  /// Objects that one side deleted: gone, unless the other side changed them, or has a new reference to them.
-  ///
-  /// - Returns: Those of the result that go.
-  private mutating func decideDeletions() throws -> [NodeHandle] {
-    var gone: [NodeHandle] = []
-    let firstUses = newUses(in: first, ofThoseMissingIn: second)
-    let secondUses = newUses(in: second, ofThoseMissingIn: first)
-    for entity in base.model.entities {
-      for node in base.handles(of: entity.index) {
-        let object = base.objectReference(of: node)
-        if movedObjects.contains(object) { continue }
-        let mine = first.handle(for: object)
-        let theirs = second.handle(for: object)
-        if let mine, theirs == nil {
-          guard let use = isChanged(mine, first, node, namesOfFirst, namesOfBase) ? "changed" : firstUses[object] else {
-            if let here = nodes.handle(for: object) { gone.append(here) }
-            continue
-          }
-          let conflict = StoreMerge.Conflict(object: object, property: nil, first: use, second: "deleted")
-          if decision.takesSecond(conflict, nil, nil) {
-            if let here = nodes.handle(for: object) { gone.append(here) }
-          } else {
-            keptOfSecond.objects.insert(keptName(object, first.objectReference(of: mine)))
-          }
-        } else if mine == nil, let theirs,
-          let use = isChanged(theirs, second, node, names, namesOfBase) ? "changed" : secondUses[object]
-        {
-          let conflict = StoreMerge.Conflict(object: object, property: nil, first: "deleted", second: use)
-          guard decision.takesSecond(conflict, nil, nil) else { continue }
-          let kept = second.model.entity(at: theirs.entity).name
-          let own = nodes.model.entity(named: kept) ?? entity
-          added.append((theirs, try nodes.addCacheNode(entity: own.index, reference: object.reference)))
-          keptOfFirst.objects.insert(keptName(object, second.objectReference(of: theirs)))
-        }
-      }
-    }
-    return gone
-  }
-
-  /// Notes what a kept object is called in the result, if the side that kept it also changed its entity.
-  private mutating func keptName(_ object: ObjectReference, _ name: ObjectReference) -> ObjectReference {
-    if name != object { namesOfBase[object] = name }
-    return name
-  }
-
-  /// What refers in a graph, but not in the base, to objects that the other graph deleted: the first such property of
-  /// each, as text. Without this, a reference that one side made would go with what the other side deleted.
-  private func newUses(in graph: NodeTable, ofThoseMissingIn other: NodeTable) -> [ObjectReference: String] {
-    var deleted: Set<ObjectReference> = []
-    for entity in base.model.entities {
-      for node in base.handles(of: entity.index) {
-        let object = base.objectReference(of: node)
-        if other.handle(for: object) == nil, graph.handle(for: object) != nil { deleted.insert(object) }
-      }
-    }
-    guard !deleted.isEmpty else { return [:] }
-    var uses: [ObjectReference: String] = [:]
-    for entity in graph.model.entities {
-      for slot in entity.slots where slot.isRelationship && !slot.followsFromInverse(in: graph.model) {
-        for node in graph.handles(of: entity.index) {
-          let used = graph.value(slot: slot.index, of: node).references.filter { deleted.contains($0) }
-          guard !used.isEmpty else { continue }
-          let object = graph.objectReference(of: node)
-          let original = base.handle(for: object).flatMap { base.name(of: $0) == object.entityName ? $0 : nil }
-          let before = original.map { base.value(slot: slot.index, of: $0).references } ?? []
-          for reference in used where !before.contains(reference) && uses[reference] == nil {
-            uses[reference] = "the value of \(object).\(slot.name)"
-          }
-        }
-      }
-    }
-    return uses
-  }
-
   /// Whether an object has other values than in the base, but for to-manys that follow from their other end.
   ///
   /// - Parameters:
@@ -224,22 +159,23 @@ struct ThreeWayMerge {
     _ before: StoredValue
   ) throws {
     let left = first.value(slot: slot.index, of: mine).renamed(namesOfFirst)
-    let one = keptOfFirst.restored(left, before, slot, nodes.model)
+    let one = decidedOfFirst.applied(to: left, before, slot, nodes.model)
     if !one.isIdentical(to: left) { try setKnown(one, slot, here) }
-    let other = keptOfSecond.restored(
-      second.value(slot: slot.index, of: theirs).renamed(names), before, slot, nodes.model)
+    let other = decidedOfSecond.applied(
+      to: second.value(slot: slot.index, of: theirs).renamed(names), before, slot, nodes.model)
     if other.isIdentical(to: before) || other.isIdentical(to: one) { return }
     if one.isIdentical(to: before) {
       if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
       return try setKnown(other, slot, here)
     }
     if case .toMany(let old) = before, case .toMany(let ours) = one, case .toMany(let new) = other {
-      // What either side added is in, what either side removed is out; ours come first.
+      // What either side added is in, what either side removed is out; those of the side that decides come first.
+      let (leading, following) = decision.rule == .last ? (new, ours) : (ours, new)
       let inBase = Set(old)
-      let theirs = Set(new)
-      let kept = ours.filter { theirs.contains($0) || !inBase.contains($0) }
+      let others = Set(following)
+      let kept = leading.filter { others.contains($0) || !inBase.contains($0) }
       let known = Set(kept)
-      let merged = kept + new.filter { !inBase.contains($0) && !known.contains($0) }
+      let merged = kept + following.filter { !inBase.contains($0) && !known.contains($0) }
       return try setKnown(.toMany(merged), slot, here)
     }
     if slot.isDerived {
@@ -253,48 +189,5 @@ struct ThreeWayMerge {
     guard decision.takesSecond(conflict, (first, mine), (second, theirs)) else { return }
     if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
     try setKnown(other, slot, here)
-  }
-}
-
-/// Objects that a side deleted, and that the result has because of what the other side did with them.
-private struct KeptObjects {
-  var objects: Set<ObjectReference> = []
-
-  /// The value that a relationship of the side that deleted them would have without the deletion.
-  func restored(
-    _ value: StoredValue, _ before: StoredValue, _ slot: Slot, _ model: ManagedObjectModel
-  ) -> StoredValue {
-    guard !objects.isEmpty else { return value }
-    // A kept object may have become one that this relationship cannot name.
-    let before = before.accepted(by: slot, in: model)
-    switch (value, before) {
-    case (.null, .toOne(let old)) where objects.contains(old): return before
-    case (.null, .toMany(let old)), (.toMany([]), .toMany(let old)):
-      return Self.list(old.filter(objects.contains), value)
-    case (.toMany(let list), .toMany(let old)):
-      let there = Set(list)
-      let missing = old.filter { objects.contains($0) && !there.contains($0) }
-      guard !missing.isEmpty else { return value }
-      // Where nothing else changed, also the sequence is that of before.
-      let restored = there.union(missing)
-      if list == old.filter({ there.contains($0) }), restored.count == old.count { return before }
-      return .toMany(list + missing)
-    default: return value
-    }
-  }
-
-  private static func list(_ restored: [ObjectReference], _ value: StoredValue) -> StoredValue {
-    restored.isEmpty ? value : .toMany(restored)
-  }
-}
-
-extension StoredValue {
-  /// The objects that a relationship's value names.
-  var references: [ObjectReference] {
-    switch self {
-    case .toOne(let reference): [reference]
-    case .toMany(let list): list
-    default: []
-    }
   }
 }

@@ -5,18 +5,6 @@ import StoreCoordination
 /// numbers of objects, uniqueness constraints. What is broken already stays as it was; otherwise no patch would fit a
 /// store that is invalid.
 struct PatchViolations {
-  /// An object in both graphs. It may have moved to another entity of its hierarchy.
-  private struct Identity: Hashable {
-    var root: Int
-    var reference: ReferenceObject
-  }
-  /// What is broken.
-  private struct Breach: Hashable {
-    var object: Identity
-    var property: ScalarString
-    var kind: CheckFinding.Kind
-    var rule: String?
-  }
   private let old: NodeTable
   private let new: NodeTable
 
@@ -31,29 +19,9 @@ struct PatchViolations {
   // MARK: Values
 
   private func values() -> [PatchConflict] {
-    let findings = Self.findings(in: new)
-    guard !findings.isEmpty else { return [] }
-    let known = Set(Self.findings(in: old).compactMap(breach))
-    return findings.filter { finding in breach(finding).map { !known.contains($0) } ?? true }.map {
+    NewFindings(in: new).since([(old, [:])]).map {
       PatchConflict(object: $0.object, property: $0.property, found: $0.value, message: $0.message)
     }
-  }
-
-  private static func findings(in nodes: NodeTable) -> [CheckFinding] {
-    var list = FindingList(limit: nil)
-    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
-      EntityCheck(nodes, entity).run(&list)
-    }
-    return list.sorted
-  }
-
-  private func breach(_ finding: CheckFinding) -> Breach? {
-    guard let object = finding.object, let entity = new.model.entity(named: object.entityName),
-      let property = finding.property
-    else { return nil }
-    return Breach(
-      object: Identity(root: entity.root.index, reference: object.reference), property: ScalarString(property),
-      kind: finding.kind, rule: finding.rule)
   }
 
   // MARK: Uniqueness
@@ -67,7 +35,7 @@ struct PatchViolations {
       // Those that shared their values before are allowed to.
       var parts: [Int: [NodeHandle]] = [:]
       for node in group.nodes {
-        if let number = known[Membership(group, identity(node, new))] { parts[number, default: []].append(node) }
+        if let number = known[Membership(group, ObjectIdentity(node, new))] { parts[number, default: []].append(node) }
       }
       let before = parts.max { ($0.value.count, -$0.key) < ($1.value.count, -$1.key) }?.value ?? []
       let allowed = before.count > 1 ? before : Array(group.nodes.prefix(1))
@@ -87,9 +55,9 @@ struct PatchViolations {
   private struct Membership: Hashable {
     var entity: Int
     var constraint: [ScalarString]
-    var object: Identity
+    var object: ObjectIdentity
 
-    init(_ group: UniquenessGroup, _ object: Identity) {
+    init(_ group: UniquenessGroup, _ object: ObjectIdentity) {
       entity = group.entity.index
       constraint = group.constraint.map { ScalarString($0) }
       self.object = object
@@ -101,12 +69,8 @@ struct PatchViolations {
   private func sharedBefore() -> [Membership: Int] {
     var known: [Membership: Int] = [:]
     for (number, group) in UniquenessGroup.all(in: old).enumerated() {
-      for node in group.nodes { known[Membership(group, identity(node, old))] = number }
+      for node in group.nodes { known[Membership(group, ObjectIdentity(node, old))] = number }
     }
     return known
-  }
-
-  private func identity(_ node: NodeHandle, _ nodes: NodeTable) -> Identity {
-    Identity(root: nodes.model.entity(at: node.entity).root.index, reference: nodes.reference(of: node))
   }
 }

@@ -1,0 +1,61 @@
+import AtomicStoreSPI
+
+/// An object in several graphs. It may be in another entity of its hierarchy in each.
+struct ObjectIdentity: Hashable {
+  var root: Int
+  var reference: ReferenceObject
+
+  init(_ node: NodeHandle, _ nodes: NodeTable) {
+    root = nodes.model.entity(at: node.entity).root.index
+    reference = nodes.reference(of: node)
+  }
+
+  /// - Returns: nil for an entity that the model does not have.
+  init?(_ object: ObjectReference, in model: ManagedObjectModel) {
+    guard let entity = model.entity(named: object.entityName) else { return nil }
+    root = entity.root.index
+    reference = object.reference
+  }
+}
+
+/// The rules of the model that objects of a graph break and that they did not break in the graphs it was made of. What
+/// was broken may stay as it was; otherwise no change would fit a store that is invalid.
+struct NewFindings {
+  private struct Breach: Hashable {
+    var object: ObjectIdentity
+    var property: ScalarString
+    var kind: CheckFinding.Kind
+    var rule: String?
+  }
+  private let nodes: NodeTable
+
+  init(in nodes: NodeTable) { self.nodes = nodes }
+
+  /// The findings by kind, entity and reference.
+  ///
+  /// - Parameter sources: The graphs before, with what their objects are called now.
+  func since(_ sources: [(nodes: NodeTable, names: ObjectNames)]) -> [CheckFinding] {
+    let findings = Self.findings(in: nodes)
+    guard !findings.isEmpty else { return [] }
+    var known: Set<Breach> = []
+    for source in sources {
+      for finding in Self.findings(in: source.nodes) { breach(finding, source.names).map { _ = known.insert($0) } }
+    }
+    return findings.filter { finding in breach(finding, [:]).map { !known.contains($0) } ?? true }
+  }
+
+  private static func findings(in nodes: NodeTable) -> [CheckFinding] {
+    var list = FindingList(limit: nil)
+    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
+      EntityCheck(nodes, entity).run(&list)
+    }
+    return list.sorted
+  }
+
+  private func breach(_ finding: CheckFinding, _ names: ObjectNames) -> Breach? {
+    guard let object = finding.object, let property = finding.property,
+      let identity = ObjectIdentity(names[object] ?? object, in: nodes.model)
+    else { return nil }
+    return Breach(object: identity, property: ScalarString(property), kind: finding.kind, rule: finding.rule)
+  }
+}
