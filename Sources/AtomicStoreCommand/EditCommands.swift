@@ -40,13 +40,17 @@ struct SetCommand: ParsableCommand {
   @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Option(name: .customLong("where"), help: "The predicate; all objects without it.") var predicate: String?
   @OptionGroup var source: SourceOptions
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       let assignments = try EditArguments.assignments(values)
-      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "set") {
+      try StoreEdit(
+        store: store, source: source, result: result, common: common,
+        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
+      ).run(entity: entity, verb: "set") {
         try $0.setValues(
           assignments, entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
       }
@@ -69,6 +73,7 @@ struct DeleteCommand: ParsableCommand {
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Flag(help: "Delete all objects of the entity: without --where.") var all = false
   @OptionGroup var source: SourceOptions
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
@@ -77,7 +82,10 @@ struct DeleteCommand: ParsableCommand {
       guard all == (predicate == nil) else {
         throw CommandFailure("--where chooses objects, --all takes all: one of both", exitCode: 64)
       }
-      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "delete") {
+      try StoreEdit(
+        store: store, source: source, result: result, common: common,
+        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
+      ).run(entity: entity, verb: "delete") {
         try $0.deleteObjects(
           entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
       }
@@ -99,13 +107,17 @@ struct InsertCommand: ParsableCommand {
     []
   @Option(help: "The entity.", completion: Completions.entities) var entity: String
   @OptionGroup var source: SourceOptions
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       let assignments = try EditArguments.assignments(values)
-      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "insert") {
+      try StoreEdit(
+        store: store, source: source, result: result, common: common,
+        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
+      ).run(entity: entity, verb: "insert") {
         try $0.insertObject(entityName: entity, values: assignments)
         return 1
       }

@@ -10,6 +10,10 @@ public struct StoreRegistry: Sendable {
   /// The registered incremental types, in the order of registration.
   public private(set) var incrementalTypes: [any IncrementalStore.Type] = []
 
+  /// Called when a store was opened by a coordinator with this registry, with each note about what could not be read or
+  /// may be misleading. A program that shows stores prints them; the path is that of the store.
+  package var noteHandler: (@Sendable (_ note: LoadNote, _ path: String) -> Void)?
+
   /// Creates an empty registry.
   public init() {}
 

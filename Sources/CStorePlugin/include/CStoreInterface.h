@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "acc823751b26653c7ca399426fa16d8d4a5a2a2e3b767e50c226ac7d949a1415"
+#define ASP_INTERFACE "80d3261ec1f675962e7502be0b6671cdd8a26890d1b500261d3517da229ac7b1"

@@ -25,8 +25,6 @@ public struct StoreConverter: Sendable {
   public var allowsLoss = false
   /// Whether to continue if objects of the source were left out because they are damaged, even without ``allowsLoss``.
   public var allowsLossOfDamage = false
-  /// Whether ends that contradict each other, and that no read option repairs, are written: only a check can read them.
-  package var keepsContradictions = false
   /// Whether the result gets a new UUID.
   public var makesNewIdentifier = false
   /// Whether to do everything except writing the result.
@@ -107,10 +105,10 @@ public struct StoreConverter: Sendable {
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     coordinator.readsIncrementalStoresWhole = true
-    let store =
-      keepsContradictions
-      ? try coordinator.addPersistentStoreUnchecked(type: sourceType, at: source, options: readOptions)
-      : try coordinator.addPersistentStore(type: sourceType, at: source, options: readOptions, isReadOnly: true)
+    // Losses are refused or reported.
+    coordinator.toldNotes = .warnings
+    let store = try coordinator.addPersistentStore(
+      type: sourceType, at: source, options: readOptions, isReadOnly: true)
     return (coordinator, store)
   }
 
@@ -182,7 +180,8 @@ public struct StoreConverter: Sendable {
     var graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
     graph.paths += files
     if let store { try graph.replace(store, writeOptions) }
-    let staged = try stage(graph, Destination(shown: target, place: place, unrelated: unrelated))
+    let destination = Destination(shown: target, place: place, unrelated: unrelated)
+    let staged = try graph.writtenAgreeing { try stage($0, destination) }
     let report = staged.report
     if !isDryRun {
       progress?(.publishing)
@@ -198,7 +197,8 @@ public struct StoreConverter: Sendable {
     madeOf sources: [PersistentStore] = [], unnamedIn folder: String, _ body: (StoreSource) throws -> Void
   ) throws -> Report {
     let graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
-    let staged = try stage(graph, Destination(shown: target, unnamedFolder: folder))
+    let destination = Destination(shown: target, unnamedFolder: folder)
+    let staged = try graph.writtenAgreeing { try stage($0, destination) }
     if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
     return staged.report
   }
@@ -271,7 +271,7 @@ public struct StoreConverter: Sendable {
 
   /// Writes the result, reads it back and compares it.
   private func stage(_ store: PersistentStore, _ destination: Destination) throws -> StagedResult {
-    try stage(try graph(of: store), destination)
+    try graph(of: store).writtenAgreeing { try stage($0, destination) }
   }
 
   private func stage(_ source: SourceGraph, _ destination: Destination) throws -> StagedResult {
@@ -416,8 +416,8 @@ public struct StoreConverter: Sendable {
       }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
-    // As every reader does: a result that cannot be opened again is invalid.
-    builder.inverseHandling = keepsContradictions ? .derive : .enforce
+    // Ends that contradict each other are so in the source, or are a difference.
+    builder.compareEnds(by: .asStored)
     builder.share(written)
     try reader.load(source, into: builder)
     let nodes = try builder.finish()

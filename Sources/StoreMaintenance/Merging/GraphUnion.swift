@@ -100,7 +100,7 @@ struct GraphUnion {
 
   mutating func result() throws -> StoreMerge.Result {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
-    var merged = try nodes.withBothEnds().canonical()
+    var merged = try nodes.withBothEnds(madeOf: graphs).canonical()
     try DerivedAttributes(merged.model).update(&merged, since: graphs[0], skipsFailures: true)
     try merged.checkUniqueness(mergedFrom: graphs)
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)

@@ -48,7 +48,7 @@ struct ThreeWayMerge {
     try mergeValues()
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     try clearContradictingEnds()
-    var merged = try nodes.withBothEnds().canonical()
+    var merged = try nodes.withBothEnds(madeOf: [base, first, second]).canonical()
     try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
     try merged.checkUniqueness(mergedFrom: [base, first, second])
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)

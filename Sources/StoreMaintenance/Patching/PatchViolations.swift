@@ -20,9 +20,12 @@ struct PatchViolations {
   private let old: NodeTable
   private let new: NodeTable
 
-  init(from old: NodeTable, to new: NodeTable) {
+  private let allowsEmptyNonOptionalToMany: Bool
+
+  init(from old: NodeTable, to new: NodeTable, allowsEmptyNonOptionalToMany: Bool) {
     self.old = old
     self.new = new
+    self.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
   }
 
   /// The violations, by entity, as what does not fit.
@@ -31,7 +34,8 @@ struct PatchViolations {
   // MARK: Values
 
   private func values() -> [PatchConflict] {
-    let findings = Self.findings(in: new)
+    var findings = Self.findings(in: new)
+    if allowsEmptyNonOptionalToMany { findings.removeAll { $0.kind == .missing && $0.isWarning } }
     guard !findings.isEmpty else { return [] }
     let known = Set(Self.findings(in: old).compactMap(breach))
     return findings.filter { finding in breach(finding).map { !known.contains($0) } ?? true }.map {
