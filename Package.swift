@@ -372,7 +372,7 @@ let package = Package(
       name: "StoreFormatsTests",
       dependencies: [
         "BuiltInStoreFormats", "CSVStoreFormat", "ArrowStoreFormat", "ArrowTables", "AtomicStoreKit", "AtomicStoreSPI",
-        "ModelFiles", "StoreCodecs",
+        "ModelFiles", "StoreCodecs", "StoreMaintenance",
         "TestSupport",
       ],
       exclude: ["Fixtures"], swiftSettings: strict),

@@ -18,10 +18,11 @@ struct Check: ParsableCommand {
         find stores -name '*.xml' | atomicstore check --files-from -
 
       With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
-      from-to-many says which end of a relationship is right; of two to-many ends, from-to-many keeps the links that
-      either has. dangling=nullify or keep-as-text says what becomes of references to objects that do not exist,
-      damaged=skip-object leaves out objects that cannot be read, and lists each. What it does not mend is copied and
-      listed, and the exit code is 1 all the same.
+      from-to-many says which end of a relationship is right; of two ends of the same kind, both keep the links that
+      either has, as far as an object can have them. dangling=nullify or keep-as-text says what becomes of references
+      to objects that do not exist, damaged=skip-object leaves out objects that cannot be read, and lists each. What it
+      does not mend is copied and listed, and the exit code is 1 all the same. Warnings do not count: about the model,
+      and about a to-many relationship that is not optional and empty.
 
         atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o mended.xml
       """)
@@ -93,14 +94,11 @@ struct Check: ParsableCommand {
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
     if result.dryRun { try ResultPlace.check(target) }
-    let written: StoreConverter.Report
-    do {
-      written = try Self.mended(converter, input, target)
-    } catch let error as PersistentStoreError where error.code == .inverseMismatch {
-      // What the rules do not mend is copied as it is.
-      converter.keepsContradictions = true
-      written = try Self.mended(converter, input, target)
+    // What was not asked for is copied as it is.
+    if converter.readOptions["inverses"] == nil {
+      converter.readOptions["inverses"] = RelationshipRules.Inverses.asStored.rawValue
     }
+    let written = try Self.mended(converter, input, target)
     for loss in written.losses { Diagnostics.say(loss.reportLine) }
     for note in written.selections { Diagnostics.say("mended: \(note)") }
     let report: StoreCheck.Report
@@ -108,7 +106,6 @@ struct Check: ParsableCommand {
       // What is left out is not in the mended copy.
       var check = check
       if check.options["damaged"] != nil, check.options["dangling"] == nil { check.options["dangling"] = "nullify" }
-      if converter.keepsContradictions { check.options["inverses"] = nil }
       report = try check.readable(input).leavingOutDamage
     } else {
       var again = StoreCheck(registry: InstalledFormats.registry)

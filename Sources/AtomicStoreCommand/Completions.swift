@@ -91,12 +91,10 @@ enum Completions {
     for word in words.dropFirst() {
       let path = unquoted(word)
       guard !path.hasPrefix("-"), isReadable(path) else { continue }
-      // A model that the file carries needs no objects; otherwise the objects say what there is.
       if let model = try? ModelChoice(path).model() { return model }
-      let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
-      if let store = try? coordinator.addPersistentStoreUnchecked(type: nil, at: path, options: [:]) {
-        return store.model
-      }
+      let found = try? PersistentStoreCoordinator.metadataAndModelForPersistentStore(
+        at: path, registry: InstalledFormats.registry)
+      if let found { return found.model }
     }
     return nil
   }

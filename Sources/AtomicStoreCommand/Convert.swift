@@ -268,7 +268,8 @@ struct Convert: ParsableCommand {
     }
     for loss in report.losses { Diagnostics.say(loss.reportLine) }
     for selection in report.selections { Diagnostics.say("as asked: \(selection)") }
-    for note in report.notes { Diagnostics.say("note: \(note)") }
+    // Warnings were said when the store was opened.
+    for note in report.notes where !note.isWarning { Diagnostics.say("note: \(note)") }
     for finding in check?.findings ?? [] { Diagnostics.say("found: \(finding)") }
     let total = report.counts.reduce(0) { $0 + $1.count }
     if !entities.isEmpty, total == 0 { Diagnostics.say("atomicstore: nothing matched: the new store has no objects") }

@@ -50,6 +50,7 @@ struct SetCommand: ParsableCommand {
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Flag(help: "Change all objects of the entity: without --where.") var all = false
   @OptionGroup var source: SourceOptions
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
@@ -57,7 +58,10 @@ struct SetCommand: ParsableCommand {
     try guarded(common) {
       try EditArguments.checkChoice(predicate, all: all)
       let assignments = try EditArguments.assignments(values)
-      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "set") {
+      try StoreEdit(
+        store: store, source: source, result: result, common: common,
+        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
+      ).run(entity: entity, verb: "set") {
         try $0.setValues(
           assignments, entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
       }
@@ -80,13 +84,17 @@ struct DeleteCommand: ParsableCommand {
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Flag(help: "Delete all objects of the entity: without --where.") var all = false
   @OptionGroup var source: SourceOptions
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       try EditArguments.checkChoice(predicate, all: all)
-      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "delete") {
+      try StoreEdit(
+        store: store, source: source, result: result, common: common,
+        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
+      ).run(entity: entity, verb: "delete") {
         try $0.deleteObjects(
           entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
       }
@@ -108,13 +116,17 @@ struct InsertCommand: ParsableCommand {
     []
   @Option(help: "The entity.", completion: Completions.entities) var entity: String
   @OptionGroup var source: SourceOptions
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       let assignments = try EditArguments.assignments(values)
-      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "insert") {
+      try StoreEdit(
+        store: store, source: source, result: result, common: common,
+        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
+      ).run(entity: entity, verb: "insert") {
         try $0.insertObject(entityName: entity, values: assignments)
         return 1
       }

@@ -30,7 +30,7 @@ struct Inspect: ParsableCommand {
       if fleet.isUsed { return try inspectAll() }
       let store = try fleet.onlyStore(path)
       if try showModelFile(store) { return }
-      let (coordinator, opened) = try source.open(store, checksInverses: false)
+      let (coordinator, opened) = try source.open(store, describes: true)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes
       MemoryUntilExit.keep(nodes)
@@ -70,7 +70,7 @@ struct Inspect: ParsableCommand {
     let stores = try fleet.list(besides: path)
     let model = try source.loadCommonModel()
     try FleetRun(stores, json: common.json).run { _, store in
-      let (coordinator, opened) = try source.open(store, checksInverses: false, commonModel: model)
+      let (coordinator, opened) = try source.open(store, describes: true, commonModel: model)
       defer { withExtendedLifetime(coordinator) {} }
       return FleetAnswer(try json(store, opened, Self.size(store)))
     }
@@ -175,6 +175,7 @@ extension LoadNote {
     .object([
       ("subject", .string(subject)), ("text", .string(text)), ("count", .integer(count)),
       ("example", example.map { .string($0) } ?? .null), ("isLoss", .boolean(isLoss)),
+      ("isWarning", .boolean(isWarning)),
     ])
   }
 }

@@ -32,12 +32,13 @@ struct ModelSource {
     let input = try Input.path(for: path)
     // A store carries its model; everything else is left to the model reader, which names what it cannot read.
     if Input.isIncremental(input) || isAtomicStore(input) {
-      let coordinator = PersistentStoreCoordinator(registry: InstalledFormats.registry)
-      let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
-      guard store.model.description.isInferred else {
-        return ModelSource(model: store.model, hashes: store.model.versionHashes)
+      let (metadata, model) = try readingTwice {
+        try PersistentStoreCoordinator.metadataAndModelForPersistentStore(
+          at: input, registry: InstalledFormats.registry)
       }
-      return ModelSource(model: store.model, hashes: VersionHashes(metadata: store.metadata.entries))
+      return ModelSource(
+        model: model,
+        hashes: model.description.isInferred ? VersionHashes(metadata: metadata.entries) : model.versionHashes)
     }
     let file = try ModelFile.read(at: input, version: version)
     var source = ModelSource(warnings: file.warnings.map { "\($0)" }, versionName: file.versionName)

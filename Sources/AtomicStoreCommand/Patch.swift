@@ -24,6 +24,7 @@ struct PatchCommand: ParsableCommand {
   @Argument(help: "The patch; - for standard input.") var patch: String
   @Flag(help: "Take the patch back: from the new state to the old.") var reverse = false
   @OptionGroup var source: SourceOptions
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions
 
@@ -52,7 +53,7 @@ struct PatchCommand: ParsableCommand {
     defer { withExtendedLifetime(coordinator) {} }
     let changes = try changes(bytes, opened.model)
     let before = StoreSnapshot(nodes: try opened.nodesWithDeferredValues(), metadata: opened.metadata)
-    let after = try changes.apply(to: before)
+    let after = try changes.apply(to: before, allowsEmptyNonOptionalToMany: emptyToMany.isAllowed)
     let report = try result.write(
       after, describedAs: opened.type, madeOf: [opened], files: patch == "-" ? [] : [patch],
       replacing: result.output == nil ? opened : nil)
@@ -80,7 +81,7 @@ struct PatchCommand: ParsableCommand {
     let report = try converter.rewrite(input, as: type) { nodes, metadata in
       let patch = try changes(bytes, nodes.model)
       let before = StoreSnapshot(nodes: nodes, metadata: metadata)
-      let after = try patch.apply(to: before)
+      let after = try patch.apply(to: before, allowsEmptyNonOptionalToMany: emptyToMany.isAllowed)
       applied = (before, after, patch)
       return patch.changes.isEmpty ? nil : after
     }

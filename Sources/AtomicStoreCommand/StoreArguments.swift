@@ -65,20 +65,21 @@ package struct SourceOptions: ParsableArguments {
   /// Opens a store for reading. The coordinator must be retained as long as the store is.
   ///
   /// - Parameters:
-  ///   - checksInverses: False to also open a store whose relationships contradict each other, unless an option
-  ///     specifies how to treat them.
+  ///   - describes: Whether the caller describes the store: then ends of relationships that contradict each other are
+  ///     read as they are stored, unless an option says otherwise, and the caller shows what could not be read.
   ///   - commonModel: The model, if it was read before.
   ///   - inParts: Whether an incremental store is asked for objects as they are needed, not read as a whole.
   ///   - other: A store that it is compared with.
   ///   - properties: Which properties are needed; nil for all.
   func open(
-    _ path: String, checksInverses: Bool = true, commonModel: ManagedObjectModel? = nil, inParts: Bool = false,
+    _ path: String, describes: Bool = false, commonModel: ManagedObjectModel? = nil, inParts: Bool = false,
     comparedWith other: PersistentStore? = nil, properties: PropertyChoice? = nil
   ) throws -> (PersistentStoreCoordinator, PersistentStore) {
     try InstalledFormats.check(type: from)
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try commonModel ?? loadModel(for: path), registry: InstalledFormats.registry)
     coordinator.readsIncrementalStoresWhole = !inParts
+    if describes { coordinator.toldNotes = .none }
     coordinator.similarNodes = other?.nodes
     coordinator.propertiesToRead = properties
     defer {
@@ -89,7 +90,7 @@ package struct SourceOptions: ParsableArguments {
     defer { Input.discard() }
     let options = try self.options()
     let store = try readingTwice {
-      if !checksInverses, options["inverses"] == nil {
+      if describes {
         return try coordinator.addPersistentStoreUnchecked(type: from, at: input, options: options)
       }
       return try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)

@@ -13,6 +13,7 @@ struct StoreEdit {
   let source: SourceOptions
   let result: ResultOptions
   let common: CommonOptions
+  let allowsEmptyNonOptionalToMany: Bool
 
   /// What is between reading and saving.
   ///
@@ -81,6 +82,7 @@ struct StoreEdit {
     check: (PersistentStore) throws -> Void
   ) throws -> Int {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
+    coordinator.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
     let opened = try readingTwice {
       try coordinator.addPersistentStore(type: path == store ? source.from : nil, at: path, options: options)
     }

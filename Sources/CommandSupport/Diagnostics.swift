@@ -22,6 +22,36 @@ package enum Diagnostics {
     }
   }
 
+  /// What was said about stores that were read.
+  private static let notes = Mutex<[String]>([])
+  private static let isHoldingNotes = Mutex(false)
+
+  /// Says what could not be read of a store, or may be misleading: each once, whatever reads the store how often.
+  static func tell(_ note: LoadNote, of store: String) {
+    let text = shown("\(store): \(note)")
+    let isNew = notes.withLock { notes in
+      if notes.contains(text) { return false }
+      notes.append(text)
+      return true
+    }
+    if isNew, !isHoldingNotes.withLock({ $0 }) { say("note: \(text)") }
+  }
+
+  /// Holds such notes back, so that standard error of a failure with `--json` has the failure only.
+  static func holdNotes() { isHoldingNotes.withLock { $0 = true } }
+
+  /// Says what was held back.
+  static func releaseNotes() {
+    let isHolding = isHoldingNotes.withLock { isHolding in
+      defer { isHolding = false }
+      return isHolding
+    }
+    guard isHolding else { return }
+    let held = notes.withLock { $0 }
+    guard !held.isEmpty else { return }
+    say(JSONValue.object([("notes", .array(held.map { .string($0) }))]).line)
+  }
+
   /// The names under which the user knows the command's own files.
   private static let names = Mutex<[(path: String, name: String)]>([])
 

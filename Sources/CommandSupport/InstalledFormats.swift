@@ -5,7 +5,7 @@ package import Synchronization
 /// The store types that the command supports: the kit's, those compiled in, and those of plug-ins.
 package enum InstalledFormats {
   private struct State {
-    var registry = StoreRegistry.builtIn
+    var registry = InstalledFormats.tellingRegistry
     /// The origin of each type that is not the kit's.
     var origins: [String: String] = [:]
     var refusals: [PluginSearch.Refusal] = []
@@ -16,6 +16,13 @@ package enum InstalledFormats {
   private static let state = Mutex(State())
   /// Whether plug-ins that were refused are reported. The processes of a conformance run would do so hundreds of times.
   package static let reportsRefusals = Atomic(true)
+
+  /// The kit's types. What cannot be read of a store that is opened, by whatever command, is said.
+  private static var tellingRegistry: StoreRegistry {
+    var registry = StoreRegistry.builtIn
+    registry.noteHandler = { Diagnostics.tell($0, of: $1) }
+    return registry
+  }
 
   /// The types. Installed plug-ins are loaded when one of its lookups needs them.
   package static var registry: StoreRegistry { state.withLock { $0.registry } }

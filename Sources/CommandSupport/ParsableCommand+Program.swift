@@ -70,8 +70,10 @@ extension ParsableCommand {
   }
 
   package func guarded(json: Bool, _ body: () throws -> Void) throws {
+    if json { Diagnostics.holdNotes() }
     do {
       try body()
+      Diagnostics.releaseNotes()
     } catch let code as ExitCode {
       throw code
     } catch {

@@ -18,11 +18,14 @@ enum ModelFileKind {
   case versionInfo
   /// A store in Core Data's XML format.
   case store
+  /// A ZIP archive: an `.ipa` has models in it.
+  case archive
   case unknown
 
   /// Detects the kind as far as possible without parsing: all XML is ``contents`` here.
   static func detect(_ bytes: UnsafeRawBufferPointer) -> ModelFileKind {
     if bytes.starts(with: "momv2$".utf8) { return .optimized }
+    if bytes.starts(with: [0x50, 0x4B, 0x03, 0x04]) { return .archive }
     if bytes.starts(with: "bplist".utf8) {
       // Archives contain the names of their classes.
       if contains(bytes, "XDPMModel") || contains(bytes, "XDPMEntity") { return .oldArchive }
@@ -81,9 +84,11 @@ enum ModelFileKind {
       case .versionInfo:
         "this is the list of the versions of a compiled model, not a model: use the .momd that contains it"
       case .store: "this is a store in Core Data's XML format, not a model"
+      case .archive:
+        "this is a ZIP archive, as an .ipa is: unzip it, and specify the directory, which is searched, or the model in it"
       case .unknown: "this is not a model file"
       }
-    let isForeign = self == .unknown || self == .store || self == .versionInfo
+    let isForeign = self == .unknown || self == .archive || self == .store || self == .versionInfo
     return PersistentStoreError(isForeign ? .unrecognizedFormat : .notSupported, text, at: StoreLocation(file: file))
   }
 }

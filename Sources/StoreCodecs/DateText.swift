@@ -10,11 +10,16 @@ package enum DateText {
     return ExactText.date(bytes.span).map { Date(timeIntervalSinceReferenceDate: $0) }
   }
 
-  /// The text that is parsed as exactly this date; nil if there is none.
-  package static func text(_ date: Date) -> String? {
+  /// The exact text of a date in stores: ISO 8601, or `@` and the seconds since 2001 if there is no such text.
+  package static func exactText(_ date: Date) -> String {
     let writer = ByteWriter()
     writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
-    let bytes = writer.takeBytes()
-    return bytes.first == UInt8(ascii: "@") ? nil : String(decoding: bytes, as: UTF8.self)
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  }
+
+  /// The text that is parsed as exactly this date; nil if there is none.
+  package static func text(_ date: Date) -> String? {
+    let text = exactText(date)
+    return text.utf8.first == UInt8(ascii: "@") ? nil : text
   }
 }

@@ -86,8 +86,8 @@ final class ImportPass {
   /// Resolves references. Without a store that the records are added to, derives the ends of relationships that no
   /// table has.
   ///
-  /// - Parameter handling: `.derive` to leave ends that contradict each other as they are.
-  func finish(_ handling: NodeTableBuilder.InverseHandling = .enforce) throws(PersistentStoreError) -> NodeTable {
+  /// - Parameter rule: `.asStored` to leave ends that contradict each other as they are.
+  func finish(_ rule: RelationshipRules.Inverses = .refuse) throws(PersistentStoreError) -> NodeTable {
     nodes.rules = RelationshipRules()
     switch job.importer.danglingKeys {
     case .refuse, .reject: nodes.rules.danglingReferences = .refuse
@@ -97,7 +97,7 @@ final class ImportPass {
     if needsReconciliation {
       nodes.inverseHandling = .none
     } else {
-      nodes.inverseHandling = handling
+      nodes.compareEnds(by: rule)
       for plan in job.plans { markAbsent(plan) }
     }
     try existing?.copyRest(into: nodes)

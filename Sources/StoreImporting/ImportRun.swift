@@ -105,14 +105,9 @@ struct ImportRun {
       return try pass.finish()
     } catch {
       guard error.code == .inverseMismatch else { throw error }
-      // An import has no such option.
-      var error = error
-      if let hint = error.message.firstRange(of: " (the option inverses=") {
-        error.message = String(error.message[..<hint.lowerBound])
-      }
       let again = ImportPass(job, diagnosis: nil, skipping: skipping)
       try again.readAll()
-      let problems = try again.finish(.derive).inverseDisagreements().map { disagreement in
+      let problems = try again.finish(.asStored).inverseDisagreements().map { disagreement in
         GraphProblem.disagreement(
           of: disagreement.object, disagreement.property, with: disagreement.other, disagreement.inverse)
       }

@@ -52,7 +52,10 @@ public struct CoreDataSQLiteStore: AtomicStore {
     guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else {
       return RelatedFile.file(probe)
     }
-    if metadataTableMarks.contains(where: { probe.prefix.contains($0) }) || isFoundFurtherOn(probe) { return .yes }
+    let metadataMarks = marks(of: "Z_METADATA")
+    if metadataMarks.contains(where: { probe.prefix.contains($0) }) || isFoundFurtherOn(probe, metadataMarks) {
+      return .yes
+    }
     if let whole = SQLiteImage.sizeByHeader(probe.prefix), whole > probe.size {
       return .known(
         "an SQLite database that is cut short: \(probe.size) of \(whole) bytes, and no Core Data tables among them")
@@ -61,27 +64,31 @@ public struct CoreDataSQLiteStore: AtomicStore {
     let missingLog =
       probe.prefix.count > 19 && probe.prefix[19] == 2
       ? ". They may be in its write-ahead log, the file with -wal at the end of its name: copy both files" : ""
+    let keyMarks = marks(of: "Z_PRIMARYKEY")
+    let hasKeys = keyMarks.contains { probe.prefix.contains($0) } || isFoundFurtherOn(probe, keyMarks)
     return .known(
-      "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY"
+      (hasKeys
+        ? "a Core Data store without the table Z_METADATA, which has its UUID and says which model it has"
+        : "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY")
         + missingLog)
   }
 
-  /// The row of the schema that describes Z_METADATA begins so: type, name and table name, one after another.
+  /// The row of the schema that describes a table begins so: type, name and table name, one after another.
   /// Core Data writes UTF-8, other programs that copied a store may not.
-  private static let metadataTableMarks: [[UInt8]] = {
-    let mark = Array("tableZ_METADATAZ_METADATA".utf8)
+  private static func marks(of table: String) -> [[UInt8]] {
+    let mark = Array("table\(table)\(table)".utf8)
     return [mark, mark.flatMap { [0, $0] }, mark.flatMap { [$0, 0] }]
-  }()
+  }
 
   /// Where the schema takes more than a page, or the tables are in the write-ahead log only, the first bytes do not
   /// show them.
-  private static func isFoundFurtherOn(_ probe: StoreProbe) -> Bool {
+  private static func isFoundFurtherOn(_ probe: StoreProbe, _ marks: [[UInt8]]) -> Bool {
     guard let place = try? StorePath.inspect(probe.name), place.kind == .file, place.size == probe.size,
       let source = try? StoreSource(opening: place), let name = source.fileName
     else { return false }
-    if contains(source, metadataTableMarks) { return true }
+    if contains(source, marks) { return true }
     guard let log = try? source.companion(named: name + "-wal"), !log.isFolder else { return false }
-    return contains(log, metadataTableMarks)
+    return contains(log, marks)
   }
 
   private static func contains(_ source: StoreSource, _ marks: [[UInt8]]) -> Bool {
@@ -104,7 +111,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
     let image = try SQLiteImage.read(source, limits)
     pending = (ObjectIdentifier(source), image)
     let database = try SQLiteDatabase(image, file: source.name, limits: limits)
-    return try StoreTables(database).metadata()
+    return try StoreTables(database) { source.report($0) }.metadata()
   }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
@@ -117,6 +124,13 @@ public struct CoreDataSQLiteStore: AtomicStore {
     if let log = image.log {
       nodes.addInput(bytes: image.count)
       Self.report(log, to: source)
+    } else if image.isLogMissing, let name = source.fileName {
+      source.report(
+        LoadNote(
+          subject: "\(name)-wal",
+          text:
+            "not there, although the store's header says that changes go into this write-ahead log first: if the store was copied without it, the latest changes are missing",
+          isWarning: true))
     }
     if nodes.model.description.isInferred {
       source.report(

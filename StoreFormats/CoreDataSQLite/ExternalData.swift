@@ -3,6 +3,7 @@ import AtomicStoreSPI
 /// Values that Core Data keeps in files of their own beside the store: binary attributes that allow external storage.
 ///
 /// A cell begins with 1, and the data follow, or with 2, and a file's name follows: a UUID of 36 characters and a NUL.
+/// Where the model is not known, a column that holds such a name, and nothing else than such cells, is one of these.
 final class ExternalData {
   /// The first byte of a cell that the value follows.
   static let inlineMark: UInt8 = 1
@@ -12,9 +13,16 @@ final class ExternalData {
   private let source: StoreSource
   private let folder: String?
   private let limits: StoreLimits
-  private var missing: [ScalarString: (count: Int, example: String)] = [:]
-  /// Cells of the raw view that name a file.
-  private var unread: [ScalarString: (count: Int, example: String)] = [:]
+  private var missing: [ScalarString: (count: Int, example: String, first: StoreLocation)] = [:]
+
+  /// A condition in SQL that holds for a cell which names a file, and one that holds for a cell of neither form.
+  static func conditions(_ column: String) -> (isFileName: String, isOther: String) {
+    let name = SQLiteDatabase.quoted(column)
+    return (
+      "(typeof(\(name)) = 'blob' AND length(\(name)) = 38 AND substr(\(name), 1, 1) = X'02' AND substr(\(name), 38) = X'00' AND substr(\(name), 10, 1) = X'2D')",
+      "(\(name) IS NOT NULL AND (typeof(\(name)) <> 'blob' OR substr(\(name), 1, 1) NOT IN (X'01', X'02')))"
+    )
+  }
 
   init(_ source: StoreSource, _ limits: StoreLimits) {
     self.source = source
@@ -46,7 +54,7 @@ final class ExternalData {
         let file = try folder.map({ (folder) throws(PersistentStoreError) in
           try source.companion(named: folder + "/" + name)
         }) ?? nil, !file.isFolder
-      else { return note(name, nodes.location(slot), in: &missing) }
+      else { return note(name, nodes.location(slot)) }
       let size = try file.totalSize()
       guard size <= limits.valueBytes else {
         throw PersistentStoreError(
@@ -67,16 +75,6 @@ final class ExternalData {
     }
   }
 
-  /// Notes a cell that names a file, where the model does not say whether it does.
-  ///
-  /// The raw view has such cells as they are: what is in the files is not read.
-  func noteFileName(_ cell: UnsafeRawBufferPointer, slot: Int, of nodes: NodeTableBuilder) {
-    guard cell.count == 38, cell.first == Self.fileMark, cell.last == 0,
-      let name = try? Self.fileName(cell, at: StoreLocation())
-    else { return }
-    note(name, nodes.location(slot), in: &unread)
-  }
-
   private static func fileName(_ cell: UnsafeRawBufferPointer, at place: StoreLocation) throws(PersistentStoreError)
     -> String
   {
@@ -93,26 +91,22 @@ final class ExternalData {
     return String(decoding: text, as: UTF8.self)
   }
 
-  private func note(
-    _ name: String, _ place: StoreLocation, in notes: inout [ScalarString: (count: Int, example: String)]
-  ) {
+  private func note(_ name: String, _ place: StoreLocation) {
     let subject = ScalarString("\(place.entity ?? "").\(place.property ?? "")")
-    let old = notes[subject]
-    notes[subject] = (
-      (old?.count ?? 0) + 1,
-      old?.example ?? "\(place.entity ?? "")/\(place.reference ?? ""), file \(folder.map { $0 + "/" } ?? "")\(name)"
-    )
+    if missing[subject] != nil {
+      missing[subject]?.count += 1
+      return
+    }
+    let file = (folder.map { $0 + "/" } ?? "") + name
+    missing[subject] = (1, "\(place.entity ?? "")/\(place.reference ?? ""), file \(file)", place)
   }
 
   func report(to source: StoreSource) {
-    for (notes, text) in [
-      (missing, "data in files that are missing"),
-      (unread, "data in files, which are read only with a model"),
-    ] {
-      for (subject, entry) in notes.sorted(by: { $0.key < $1.key }) {
-        source.report(
-          LoadNote(subject: subject.string, count: entry.count, text: text, example: entry.example, isLoss: true))
-      }
+    for (subject, entry) in missing.sorted(by: { $0.key < $1.key }) {
+      source.report(
+        LoadNote(
+          subject: subject.string, count: entry.count, text: "data in files that are missing", example: entry.example,
+          isLoss: true, location: entry.first.filled(from: StoreLocation(file: source.name))))
     }
   }
 }

@@ -85,9 +85,10 @@ struct JoinTableReader {
   ///   for one that joins two objects that do not exist. The latter three are left out and reported where that is asked
   ///   for. A row one of whose objects does not exist is the other one's dangling reference.
   func read(
-    _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: StrayRows,
+    _ lookups: [Int: KeyLookup], _ nodes: NodeTableBuilder, strayRows: StrayRows,
     source: StoreSource
   ) throws(PersistentStoreError) -> [MemberList] {
+    let model = nodes.model
     let place = StoreLocation(file: database.file, entity: tableName)
     let names = ["rowid", columns.first, columns.second, columns.firstOrder ?? "", columns.secondOrder ?? ""]
     let list = names.map { $0.isEmpty ? "0" : $0 == "rowid" ? $0 : SQLiteDatabase.quoted($0) }.joined(separator: ", ")
@@ -99,7 +100,7 @@ struct JoinTableReader {
     var previous = Int64.min
     var strays: [Stray: (count: Int, first: Int64)] = [:]
     var seen: Set<Pair> = []
-    while try rows.step(after: nil) {
+    while try next(rows, nodes) {
       let row = rows.integer(0)
       guard row > previous || previous == .min else {
         throw PersistentStoreError(
@@ -140,6 +141,15 @@ struct JoinTableReader {
           location: strayRows == .lose ? place : nil))
     }
     return join.isReflexive ? [Self.merged(first, second)] : [first, second]
+  }
+
+  /// Whether there is another row. If what is damaged is left out, a table ends where it cannot be read any further.
+  private func next(_ rows: SQLiteStatement, _ nodes: NodeTableBuilder) throws(PersistentStoreError) -> Bool {
+    do throws(PersistentStoreError) { return try rows.step() } catch {
+      try nodes.skipPart(
+        of: join.first.entity, because: error.damagedTable(skips: nodes.skipsDamagedObjects))
+      return false
+    }
   }
 
   /// Rows that join no two objects.

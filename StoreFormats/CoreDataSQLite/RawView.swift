@@ -102,7 +102,8 @@ struct RawView {
     for column in columns {
       if let (number, rest) = Self.numbered(DatabaseSchema.key(column.name), "_") { destinations[rest] = number }
     }
-    let users = tree.count > 1 ? try users(of: columns, in: table) : [:]
+    let users = tree.count > 1 ? users(of: columns, in: table) : [:]
+    let external = external(columns, in: table)
     for (index, column) in columns.enumerated() {
       let name = DatabaseSchema.key(column.name)
       // The order of a list that the raw view has; of any other the keys are numbers of the object.
@@ -127,21 +128,40 @@ struct RawView {
       if let destination = destinations[DatabaseSchema.key(text)].flatMap({ byNumber[$0] }) {
         add(.relationship(RelationshipDescription(name: text, destinationEntityName: destination.name)), to: owner)
       } else {
-        add(.attribute(AttributeDescription(name: text, type: Self.type(column.type))), to: owner)
+        var attribute = AttributeDescription(name: text, type: Self.type(column.type))
+        attribute.allowsExternalBinaryDataStorage = external.contains(index)
+        add(.attribute(attribute), to: owner)
       }
     }
   }
 
-  /// The entities whose rows have a value in each column.
-  private func users(of columns: [DatabaseSchema.Column], in table: DatabaseSchema.Table) throws(PersistentStoreError)
-    -> [Int: [Int64]]
-  {
+  /// The columns of blobs that name files of their own, and hold nothing else than external data.
+  private func external(_ columns: [DatabaseSchema.Column], in table: DatabaseSchema.Table) -> Set<Int> {
+    let blobs = columns.indices.filter { Self.type(columns[$0].type) == .binaryData }
+    guard !blobs.isEmpty else { return [] }
+    let sums = blobs.flatMap { index in
+      let conditions = ExternalData.conditions(columns[index].name)
+      return ["sum(\(conditions.isFileName))", "sum(\(conditions.isOther))"]
+    }
+    // If the table is damaged, reading its rows says so.
+    let rows = try? database.prepare(
+      "SELECT \(sums.joined(separator: ", ")) FROM \(SQLiteDatabase.quoted(table.name)) NOT INDEXED",
+      StoreLocation(file: database.file, entity: table.name))
+    guard let rows, (try? rows.step()) == true else { return [] }
+    var found: Set<Int> = []
+    for (place, index) in blobs.enumerated()
+    where rows.integer(Int32(2 * place)) > 0 && rows.integer(Int32(2 * place + 1)) == 0 { found.insert(index) }
+    return found
+  }
+
+  /// The entities whose rows have a value in each column, as far as the table can be read.
+  private func users(of columns: [DatabaseSchema.Column], in table: DatabaseSchema.Table) -> [Int: [Int64]] {
     let counts = columns.map { "count(\(SQLiteDatabase.quoted($0.name)))" }.joined(separator: ", ")
-    let rows = try database.prepare(
+    let rows = try? database.prepare(
       "SELECT Z_ENT, \(counts) FROM \(SQLiteDatabase.quoted(table.name)) GROUP BY Z_ENT",
       StoreLocation(file: database.file, entity: table.name))
     var users: [Int: [Int64]] = [:]
-    while try rows.step() {
+    while let rows, (try? rows.step()) == true {
       for index in columns.indices where rows.integer(Int32(index + 1)) > 0 {
         users[index, default: []].append(rows.integer(0))
       }

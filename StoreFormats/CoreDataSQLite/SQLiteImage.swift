@@ -12,6 +12,8 @@ final class SQLiteImage: @unchecked Sendable {
   let count: Int
   /// The write-ahead log's name and how many frames of how many were applied; nil where none is beside the file.
   let log: (name: String, applied: Int, frames: Int)?
+  /// Whether the header says that there is a write-ahead log, and no such file is beside the database.
+  let isLogMissing: Bool
 
   /// Reads a source, and the write-ahead log beside it where there is one.
   ///
@@ -35,7 +37,9 @@ final class SQLiteImage: @unchecked Sendable {
       }
       guard try source.currentState() == before, try logSource(source)?.currentState() == logBefore else { continue }
       try refuseJournal(source)
-      return try SQLiteImage(bytes, log: logBytes, logName: log?.fileName ?? "", file: source.name)
+      let hasLogFile = if log != nil { true } else { try hasLogFile(source) }
+      return try SQLiteImage(
+        bytes, log: logBytes, logName: log?.fileName ?? "", hasLogFile: hasLogFile, file: source.name)
     }
     throw PersistentStoreError(
       .changedOnDisk, "another process goes on writing to the database; close it, or copy the file with its -wal",
@@ -61,6 +65,12 @@ final class SQLiteImage: @unchecked Sendable {
     return try log.totalSize() > 0 ? log : nil
   }
 
+  /// Whether there is a log, which is empty after its changes went into the database.
+  private static func hasLogFile(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
+    guard let name = source.fileName else { return false }
+    return try source.companion(named: name + "-wal") != nil
+  }
+
   /// A rollback journal with a header means that the file is in the middle of a transaction.
   private static func refuseJournal(_ source: StoreSource) throws(PersistentStoreError) {
     guard let name = source.fileName, let journal = try source.companion(named: name + "-journal"), !journal.isFolder
@@ -74,8 +84,11 @@ final class SQLiteImage: @unchecked Sendable {
       at: StoreLocation(file: source.name, offset: 0))
   }
 
-  init(_ bytes: StoreBytes, log logBytes: StoreBytes?, logName: String, file: String) throws(PersistentStoreError) {
+  init(
+    _ bytes: StoreBytes, log logBytes: StoreBytes?, logName: String, hasLogFile: Bool, file: String
+  ) throws(PersistentStoreError) {
     let place = StoreLocation(file: file, offset: 0)
+    isLogMissing = !hasLogFile && bytes.withUnsafeBytes { $0.count >= Self.headerSize && $0[19] == 2 }
     let built = try bytes.withUnsafeBytes { main throws(PersistentStoreError) in
       guard let logBytes else { return try Self.build(main, nil, place) }
       return try logBytes.withUnsafeBytes { raw throws(PersistentStoreError) in

@@ -47,11 +47,16 @@ struct StoreLoader {
         continue
       }
       read.insert(DatabaseSchema.key(found.name))
-      var reader = try TableReader(
-        table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
-        source: source, greatestKey: numbers.rows[table.root]?.greatestKey ?? 0)
-      lookups[table.root] = try reader.read(into: &lists)
-      if reader.isDivided { dividedCount += 1 }
+      do throws(PersistentStoreError) {
+        var reader = try TableReader(
+          table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
+          source: source, greatestKey: numbers.rows[table.root]?.greatestKey ?? 0)
+        lookups[table.root] = try reader.read(into: &lists)
+        if reader.isDivided { dividedCount += 1 }
+      } catch {
+        // A table that cannot be read does not take the others along.
+        try nodes.skipPart(of: table.root, because: error)
+      }
     }
     external.report(to: source)
     for join in layout.joinTables {
@@ -61,7 +66,11 @@ struct StoreLoader {
         continue
       }
       read.insert(DatabaseSchema.key(reader.tableName))
-      lists += try reader.read(lookups, nodes.model, strayRows: strayRows, source: source)
+      do throws(PersistentStoreError) {
+        lists += try reader.read(lookups, nodes, strayRows: strayRows, source: source)
+      } catch {
+        try nodes.skipPart(of: join.first.entity, because: error)
+      }
     }
     for list in lists { try list.fill(nodes, lookups) }
     try reportOthers(read)
@@ -108,29 +117,54 @@ struct StoreLoader {
       else {
         continue
       }
-      let rows = try database.prepare(
-        "SELECT Z_ENT, count(*), min(Z_PK) FROM \(SQLiteDatabase.quoted(table.name)) GROUP BY Z_ENT",
-        StoreLocation(file: source.name, entity: root.name))
-      while try rows.step() {
-        guard let entity = unknown[rows.integer(0)] else { continue }
+      // If it is one of the model's, reading it says that it is damaged.
+      for rows in try entityCounts(table.name, isNeeded: unknown[root.number] == nil) {
+        guard let entity = unknown[rows.number] else { continue }
         guard strayRows != .refuse else {
           throw PersistentStoreError(
             .modelMismatch,
-            "the store holds \(rows.integer(1)) objects of \(entity.name), which the model does not have; the option rows=skip leaves them out",
-            at: StoreLocation(file: source.name, entity: entity.name, reference: String(rows.integer(2))))
+            "the store holds \(rows.count) objects of \(entity.name), which the model does not have; the option rows=skip leaves them out",
+            at: StoreLocation(file: source.name, entity: entity.name, reference: String(rows.firstKey)))
         }
         // In a table that is read for others, rows are counted when they are met.
         guard unknown[root.number] != nil else { continue }
         source.report(
           LoadNote(
-            subject: entity.name, count: Int(rows.integer(1)),
+            subject: entity.name, count: rows.count,
             text: "left out: objects of an entity that the model does not have", isLoss: strayRows == .lose,
             location: strayRows == .lose ? StoreLocation(file: source.name, entity: entity.name) : nil))
       }
     }
   }
 
+  /// The numbers of entities with rows in a table, how many each has, and the least key of these.
+  ///
+  /// - Parameter isNeeded: Whether the table is read as well, which says if it is damaged.
+  private func entityCounts(
+    _ table: String, isNeeded: Bool
+  ) throws(PersistentStoreError) -> [(number: Int64, count: Int, firstKey: Int64)] {
+    var result: [(number: Int64, count: Int, firstKey: Int64)] = []
+    do throws(PersistentStoreError) {
+      let rows = try database.prepare(
+        "SELECT Z_ENT, count(*), min(Z_PK) FROM \(SQLiteDatabase.quoted(table)) GROUP BY Z_ENT",
+        StoreLocation(file: source.name, entity: table))
+      while try rows.step() { result.append((rows.integer(0), Int(rows.integer(1)), rows.integer(2))) }
+    } catch {
+      guard error.code == .malformed else { throw error }
+      if !isNeeded { reportUnreadable(table, error) }
+    }
+    return result
+  }
+
   // MARK: What is there beside the graph
+
+  /// A table that holds nothing of the graph may be damaged.
+  private func reportUnreadable(_ table: String, _ error: PersistentStoreError) {
+    source.report(
+      LoadNote(
+        subject: table, text: "the table, which the model does not need, cannot be read: \(error.message)",
+        isWarning: true))
+  }
 
   private func reportOthers(_ read: Set<String>) throws(PersistentStoreError) {
     var others: [String] = []
@@ -141,21 +175,23 @@ struct StoreLoader {
         hasIndexTables = true
         continue
       }
-      if StoreTables.historyTables.contains(key) {
-        if key == "ATRANSACTION" {
-          let count = try rowCount(name)
-          source.report(
-            LoadNote(
-              subject: name, count: count,
-              text: "transactions of the persistent history, which is not part of the graph"))
-        }
+      let isHistory = StoreTables.historyTables.contains(key)
+      guard isHistory || key.hasPrefix("Z") else {
+        others.append(name)
         continue
       }
-      // Join tables of relationships that the model does not have, for one.
-      if key.hasPrefix("Z"), try rowCount(name) > 0 {
+      if isHistory, key != "ATRANSACTION" { continue }
+      guard let count = try rowCount(name) else { continue }
+      if isHistory {
         source.report(
           LoadNote(
-            subject: name, count: try rowCount(name), text: "rows of a table that belongs to nothing in the model",
+            subject: name, count: count,
+            text: "transactions of the persistent history, which is not part of the graph"))
+      } else if count > 0 {
+        // Join tables of relationships that the model does not have, for one.
+        source.report(
+          LoadNote(
+            subject: name, count: count, text: "rows of a table that belongs to nothing in the model",
             isLoss: key.hasPrefix("Z_")))
       } else {
         others.append(name)
@@ -174,9 +210,16 @@ struct StoreLoader {
     }
   }
 
-  private func rowCount(_ table: String) throws(PersistentStoreError) -> Int {
-    let rows = try database.prepare(
-      "SELECT count(*) FROM \(SQLiteDatabase.quoted(table))", StoreLocation(file: source.name, entity: table))
-    return try rows.step() ? Int(rows.integer(0)) : 0
+  /// Nil for a table that cannot be read, which is reported.
+  private func rowCount(_ table: String) throws(PersistentStoreError) -> Int? {
+    do throws(PersistentStoreError) {
+      let rows = try database.prepare(
+        "SELECT count(*) FROM \(SQLiteDatabase.quoted(table))", StoreLocation(file: source.name, entity: table))
+      return try rows.step() ? Int(rows.integer(0)) : 0
+    } catch {
+      guard error.code == .malformed else { throw error }
+      reportUnreadable(table, error)
+      return nil
+    }
   }
 }

@@ -19,8 +19,13 @@ struct StoreTables {
   static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 
   let database: SQLiteDatabase
+  /// Called with what cannot be read and is not needed.
+  private let report: (LoadNote) -> Void
 
-  init(_ database: SQLiteDatabase) { self.database = database }
+  init(_ database: SQLiteDatabase, report: @escaping (LoadNote) -> Void = { _ in }) {
+    self.database = database
+    self.report = report
+  }
 
   private func place(_ table: String) -> StoreLocation { StoreLocation(file: database.file, entity: table) }
 
@@ -30,6 +35,10 @@ struct StoreTables {
   ///   "none", so an entity with that number would be its own super-entity.
   func entityRows() throws(PersistentStoreError) -> [EntityRow] {
     let place = place("Z_PRIMARYKEY")
+    guard try DatabaseSchema(database).hasTable("Z_PRIMARYKEY") else {
+      throw PersistentStoreError(
+        .malformed, "the store does not have this table, which says what its entities are", at: place)
+    }
     let rows = try database.prepare("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY", place)
     var result: [EntityRow] = []
     var numbers: Set<Int64> = []
@@ -122,7 +131,7 @@ struct StoreTables {
       }
       if model.isInferred || Self.fits(model, entries) { return model }
     }
-    guard let cached = try cachedModel(), Self.fits(cached, entries) else { return nil }
+    guard let cached = cachedModel(), Self.fits(cached, entries) else { return nil }
     return cached
   }
 
@@ -135,15 +144,22 @@ struct StoreTables {
     return stored.entries.allSatisfy { hashes[$0.entityName] == $0.hash }
   }
 
-  private func cachedModel() throws(PersistentStoreError) -> ModelDescription? {
-    let schema = try DatabaseSchema(database)
-    guard schema.hasTable("Z_MODELCACHE") else { return nil }
-    let rows = try database.prepare("SELECT Z_CONTENT FROM Z_MODELCACHE", place("Z_MODELCACHE"))
-    guard try rows.step(), rows.kind(0) == .blob else { return nil }
+  /// The cache is a convenience: a store whose cache cannot be read is one without a cache.
+  private func cachedModel() -> ModelDescription? {
     do throws(PersistentStoreError) {
+      guard try DatabaseSchema(database).hasTable("Z_MODELCACHE") else { return nil }
+      let rows = try database.prepare("SELECT Z_CONTENT FROM Z_MODELCACHE", place("Z_MODELCACHE"))
+      guard try rows.step(), !rows.isNull(0) else { return nil }
+      guard rows.kind(0) == .blob else {
+        throw PersistentStoreError(.malformed, "it holds \(rows.kind(0).name), not a blob")
+      }
       return try ModelFile.read(cached: Array(rows.bytes(0)), name: database.file).description
     } catch {
-      // The cache is a convenience: a store whose cache cannot be read is one without a cache.
+      report(
+        LoadNote(
+          subject: "Z_MODELCACHE",
+          text: "the copy of the model that the application left there cannot be read: \(error.message)",
+          isWarning: true))
       return nil
     }
   }

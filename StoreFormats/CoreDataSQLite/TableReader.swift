@@ -14,8 +14,6 @@ struct TableReader {
   /// The greatest key that was given out, as the store says.
   private let greatestKey: Int64
   private let isUTF8: Bool
-  /// Whether the model is the raw view, which does not know what is external data.
-  let isRaw: Bool
 
   /// The first choice of names of all columns that the layout has for the table.
   private let ownNames: Set<String>
@@ -42,7 +40,6 @@ struct TableReader {
     self.external = external
     self.source = source
     self.greatestKey = greatestKey
-    isRaw = nodes.model.description.isInferred
     let encoding = try database.prepare("PRAGMA encoding", StoreLocation(offset: 0))
     isUTF8 = try encoding.step() && encoding.string(0) == "UTF-8"
     for name in ["Z_PK", "Z_ENT", "Z_OPT"] {
@@ -189,11 +186,14 @@ struct TableReader {
       let expected = expectedRows
       lookup.reserve(expected)
       for list in lists.indices.dropFirst(firstList) { lists[list].reserve(expected) }
-      try readRows(in: nil, &lookup, &lists)
+      do throws(PersistentStoreError) { try readRows(in: nil, &lookup, &lists) } catch {
+        // What was read before stays.
+        try nodes.skipPart(of: table.root, because: error.damagedTable(skips: nodes.skipsDamagedObjects))
+      }
     }
     lookup.seal()
     strays.report(found.name, areLosses: strayRows == .lose, to: source)
-    try reportUnknownColumns()
+    reportUnknownColumns()
     return lookup
   }
 
@@ -288,7 +288,6 @@ struct TableReader {
       try nodes.set(utf8: Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .bytes:
       guard type == SQLITE_BLOB else { throw misfit(field, rows) }
-      if isRaw { external.noteFileName(rows.bytes(column), slot: field.slot, of: nodes) }
       try nodes.set(
         bytes: Span(_unsafeElements: rows.bytes(column).assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .external:
@@ -365,19 +364,30 @@ struct TableReader {
   }
 
   /// Values in columns that no property of the model has.
-  private func reportUnknownColumns() throws(PersistentStoreError) {
+  private func reportUnknownColumns() {
     let names = found.columns.indices.filter { !usedColumns.contains($0) }.map { found.columns[$0].name }
     guard !names.isEmpty else { return }
     let counts = names.map { "count(\(SQLiteDatabase.quoted($0)))" }.joined(separator: ", ")
-    let rows = try database.prepare(
+    // If the table is damaged, what could be read of it is there, and the rest is not counted.
+    let rows = try? database.prepare(
       "SELECT \(counts) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED",
       StoreLocation(file: database.file, entity: found.name))
-    guard try rows.step() else { return }
+    guard let rows, (try? rows.step()) == true else { return }
     for (index, name) in names.enumerated() where rows.integer(Int32(index)) > 0 {
       source.report(
         LoadNote(
           subject: "\(found.name).\(name)", count: Int(rows.integer(Int32(index))),
           text: "values of a column that the model has no property for", isLoss: true))
     }
+  }
+}
+
+extension PersistentStoreError {
+  /// The error for a table that cannot be read to its end.
+  func damagedTable(skips: Bool) -> PersistentStoreError {
+    guard code == .malformed, !skips else { return self }
+    var error = self
+    error.message += " (the option damaged=skip-object reads the rest)"
+    return error
   }
 }

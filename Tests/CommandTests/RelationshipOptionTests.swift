@@ -74,7 +74,8 @@ import Testing
   func listed() throws {
     let text = try Command.run("formats").output
     for line in [
-      "--read-option inverses=…:", "(refuse, from-to-one, from-to-many)", "--read-option dangling=…:",
+      "--read-option inverses=…:", "(refuse, to-one-as-stored, as-stored, from-to-one, from-to-many)",
+      "--read-option dangling=…:",
       "--read-option delimiter=…:",
       "--write-option delimiter=…:", "--write-option schema=…:",
     ] { #expect(text.contains(line), "\(line)") }

@@ -37,6 +37,25 @@ import Testing
     #expect(child.allowsEmptyNonOptionalToMany)
   }
 
+  @Test("what was read empty does not refuse a change of something else; what a change empties does")
+  func readEmpty() throws {
+    let stack = try Stack(model: try Self.model(0))
+    stack.context.allowsEmptyNonOptionalToMany = true
+    let (empty, full) = (try stack.insert("Country"), try stack.insert("Country"))
+    let mood = try stack.insert("Mood", ["country": full])
+    try stack.context.save()
+    stack.coordinator.allowsEmptyNonOptionalToMany = false
+    #expect(!stack.context.allowsEmptyNonOptionalToMany)
+    // Both were changed, and are as before at the end.
+    let other = try stack.insert("Mood", ["country": empty])
+    stack.context.delete(other)
+    #expect(code(stack) == nil)
+    try mood.setValue(empty, forKey: "country")
+    #expect(code(stack) == .validationMissingMandatoryProperty)
+    try mood.setValue(full, forKey: "country")
+    #expect(code(stack) == nil)
+  }
+
   @Test("a minimum count and a to-one that is not optional are checked in any case")
   func stillDemanded() throws {
     let stack = try Stack(model: try Self.model(1))

@@ -28,7 +28,7 @@ struct CoreDataSQLiteCompanionTests {
   func withoutLog() throws {
     try FileManager.default.removeItem(atPath: samples.path("Live.sqlite-wal"))
     let opened = try samples.open("Live.sqlite")
-    #expect(opened.nodes.count == 1 && opened.notes.isEmpty)
+    #expect(opened.nodes.count == 1 && opened.notes.allSatisfy(\.isWarning))
     #expect(try opened.value("Person", 1, "name") == .string("in the file"))
   }
 
@@ -105,6 +105,19 @@ struct CoreDataSQLiteCompanionTests {
       atPath: samples.path("Live.sqlite-wal"), withDestinationPath: "elsewhere")
     let error = try samples.failure("Live.sqlite")
     #expect(error.code == .unsupportedFileKind, "\(error)")
+  }
+
+  @Test("a log that the header promises and that is not there is a warning; an empty one is not")
+  func missingLog() throws {
+    #expect(try !samples.open("Live.sqlite").notes.contains(where: \.isWarning))
+    try FileManager.default.removeItem(atPath: samples.path("Live.sqlite-wal"))
+    let opened = try samples.open("Live.sqlite")
+    let notes = opened.notes.filter(\.isWarning)
+    #expect(notes.map(\.subject) == ["Live.sqlite-wal"] && notes.allSatisfy { !$0.isLoss }, "\(opened.notes)")
+    #expect(opened.nodes.count == 1)
+    #expect(FileManager.default.createFile(atPath: samples.path("Live.sqlite-wal"), contents: nil))
+    #expect(try !samples.open("Live.sqlite").notes.contains(where: \.isWarning))
+    #expect(try !samples.open("Plain.sqlite").notes.contains(where: \.isWarning))
   }
 
   // MARK: External data

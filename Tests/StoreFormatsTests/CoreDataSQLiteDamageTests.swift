@@ -33,6 +33,53 @@ struct CoreDataSQLiteDamageTests {
     #expect(error.location.file == samples.path("Plain.sqlite"))
   }
 
+  /// Overwrites the first page of a table with zeros.
+  private func damage(_ table: String) throws {
+    let path = samples.path("Plain.sqlite")
+    let number = try #require(
+      SQLiteSamples.lines(path, "SELECT rootpage FROM sqlite_master WHERE name = '\(table)'").first.flatMap { Int($0) })
+    let size = try #require(SQLiteSamples.lines(path, "PRAGMA page_size").first.flatMap { Int($0) })
+    let file = try #require(FileHandle(forUpdatingAtPath: path))
+    try file.seek(toOffset: UInt64((number - 1) * size))
+    try file.write(contentsOf: Data(count: size))
+    try file.close()
+  }
+
+  @Test(
+    "damage in a table that is not needed is a warning", arguments: ["Z_MODELCACHE", "ZOTHER", "ATRANSACTION"],
+    [true, false])
+  func unneeded(_ table: String, _ hasModel: Bool) throws {
+    try samples.edit("Plain.sqlite", "CREATE TABLE \(table) (Z_CONTENT BLOB); INSERT INTO \(table) VALUES (X'00')")
+    let sound = try samples.open("Plain.sqlite", model: hasModel).nodes
+    try damage(table)
+    let opened = try samples.open("Plain.sqlite", model: hasModel)
+    #expect(opened.nodes.count == sound.count && opened.nodes.count == 7)
+    #expect(opened.notes.filter(\.isWarning).map(\.subject) == [table], "\(opened.notes)")
+  }
+
+  @Test(
+    "a damaged table is refused, and does not take the others along where what is damaged is left out",
+    arguments: zip(["ZTAG", "ZTEAM", "ZPERSON", "Z_1TAGS"], [5, 6, 3, 7]))
+  func damagedTable(_ table: String, _ count: Int) throws {
+    try damage(table)
+    let error = try samples.failure("Plain.sqlite")
+    #expect(error.code == .malformed && error.message.contains("damaged=skip-object"), "\(error)")
+    let opened = try samples.open("Plain.sqlite", options: ["damaged": "skip-object"])
+    #expect(opened.nodes.count == count)
+    #expect(opened.notes.contains { $0.isLoss && $0.text.contains("malformed") }, "\(opened.notes)")
+    // Without a model too.
+    let raw = try samples.open("Plain.sqlite", model: false, options: ["damaged": "skip-object"])
+    #expect(raw.nodes.count == count)
+  }
+
+  @Test("the table that a store does not have is named", arguments: ["Z_PRIMARYKEY", "Z_METADATA"])
+  func missingTable(_ table: String) throws {
+    try samples.edit("Plain.sqlite", "DROP TABLE \(table); VACUUM")
+    let error = try samples.failure("Plain.sqlite")
+    let other = table == "Z_METADATA" ? "Z_PRIMARYKEY" : "Z_METADATA"
+    #expect("\(error)".contains(table) && !"\(error)".contains(other), "\(error)")
+  }
+
   @Test(
     "a row that belongs to no object is refused with its key, or left out and reported",
     arguments: zip(

@@ -183,12 +183,16 @@ struct CoreDataSQLiteShapeTests {
     #expect(try back.value("Person", 1, "_FOK_TEAM") == .integer(3072))
   }
 
-  @Test("without a model, data in files are a loss that is named")
+  @Test(
+    "without a model, data in files are read where a column names such files; a missing one is a loss that is named")
   func rawExternalData() throws {
     let opened = try samples.open("External.sqlite", model: false)
+    guard case .data(let photo) = try opened.value("Person", 1, "PHOTO") else { throw CancellationError() }
+    #expect(photo.count == 64)
+    #expect(try opened.value("Person", 2, "PHOTO") == .null)
     let losses = opened.notes.filter(\.isLoss)
-    #expect(losses.map(\.subject) == ["Person.PHOTO"] && losses.map(\.count) == [2], "\(opened.notes)")
-    #expect(losses.first?.example?.contains("Person/1, file .External_SUPPORT/_EXTERNAL_DATA/6E2B1C3A") == true)
+    #expect(losses.map(\.subject) == ["Person.PHOTO"] && losses.map(\.count) == [1], "\(opened.notes)")
+    #expect(losses.first?.example?.contains("Person/2, file .External_SUPPORT/_EXTERNAL_DATA/6E2B1C3A") == true)
     #expect(throws: StoreConverter.LossError.self) { try convert("External.sqlite", to: "out.csvstore", model: false) }
   }
 

@@ -66,7 +66,6 @@ extension ManagedObjectContext {
     context.name = "batch"
     context.isObservable = false
     context.transactionAuthor = transactionAuthor
-    context.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
     context.conflictResolver = BatchConflicts()
     return context
   }

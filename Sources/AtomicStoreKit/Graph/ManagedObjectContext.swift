@@ -35,10 +35,12 @@ public final class ManagedObjectContext {
   }
   /// Whether delete rules are applied when pending changes are processed, or immediately at each delete.
   public var propagatesDeletesAtEndOfEvent = true
-  /// Whether a save accepts an empty to-many relationship that is not optional and has no minimum count. By default it
-  /// does not: "not optional" means at least one object. Set it for code and models that rely on the opposite, as many
-  /// written for Core Data do. A child context starts with the setting of its parent.
-  public var allowsEmptyNonOptionalToMany = false
+  /// The option of the coordinator, ``/StoreCoordination/PersistentStoreCoordinator/allowsEmptyNonOptionalToMany``: to
+  /// set it here is to set it for all contexts of the coordinator.
+  public var allowsEmptyNonOptionalToMany: Bool {
+    get { persistentStoreCoordinator.allowsEmptyNonOptionalToMany }
+    set { persistentStoreCoordinator.allowsEmptyNonOptionalToMany = newValue }
+  }
   /// How many times objects may change again while a save is prepared, before the save fails.
   public var maximumSavePasses = 100
 
@@ -142,7 +144,6 @@ public final class ManagedObjectContext {
     classes = parent.classes
     transformers = parent.transformers
     customFunctions = parent.customFunctions
-    allowsEmptyNonOptionalToMany = parent.allowsEmptyNonOptionalToMany
     isObservable = true
   }
 

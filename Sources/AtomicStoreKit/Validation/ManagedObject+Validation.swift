@@ -87,7 +87,7 @@ extension ManagedObject {
             found = rule.violations(storedValue(p)).map { failure(p, $0.code, $0.rule, storedValue(p).displayText) }
           }
         case .toOne: found = relationshipErrors(p, [toOneObject(p)].compactMap { $0 })
-        case .toMany, .orderedToMany: found = countErrors(p, rule, toManyCount(p))
+        case .toMany, .orderedToMany: found = wasReadEmpty(p) ? [] : countErrors(p, rule, toManyCount(p))
         case .composite, .fetched: break
         }
       }

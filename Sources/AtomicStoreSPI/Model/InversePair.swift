@@ -21,6 +21,8 @@ package struct InversePair: Sendable {
   var isOneToMany: Bool { first.isToMany != second.isToMany }
   /// Whether both ends are to-many.
   var isManyToMany: Bool { first.isToMany && second.isToMany }
+  /// Whether both ends are to-one.
+  var isOneToOne: Bool { !first.isToMany && !second.isToMany }
 }
 
 extension ManagedObjectModel {

@@ -3,7 +3,8 @@ extension RelationshipRules {
   public static let options: [StoreOption] = [
     StoreOption(
       name: "inverses",
-      help: "If the two ends of a relationship contradict each other: refuse the store, or which end is correct.",
+      help:
+        "If the two ends of a relationship contradict each other: refuse the store, read each end as it is stored, or which end is correct. By default, only two to-one ends are read as they are stored.",
       values: Inverses.allCases.map(\.rawValue)),
     StoreOption(
       name: "dangling",
@@ -22,12 +23,13 @@ extension RelationshipRules {
   /// - Throws: `.invalidOption` for invalid values.
   public init(taking options: inout StoreOptions) throws(PersistentStoreError) {
     self.init()
-    inverses = try Self.take("inverses", from: &options) ?? .refuse
+    inverses = try Self.take("inverses", from: &options) ?? .toOneAsStored
     let dangling: DanglingReferences? = try Self.take("dangling", from: &options)
     damagedObjects = try Self.take("damaged", from: &options) ?? .refuse
     // What is left out is referred to by other objects.
     danglingReferences = dangling ?? (damagedObjects == .skip ? .nullify : .refuse)
     reportsRemovedReferences = dangling == nil && damagedObjects == .skip
+    namesOptions = true
   }
 
   private static func take<Choice: RawRepresentable<String> & CaseIterable>(

@@ -13,6 +13,10 @@ public struct StoreRegistry: Sendable {
   /// Types that this build leaves out, for messages.
   package var absent: [AbsentStoreTypes] = []
 
+  /// Called when a store was opened by a coordinator with this registry, with each note about what could not be read or
+  /// may be misleading. A program that shows stores prints them; the path is that of the store.
+  package var noteHandler: (@Sendable (_ note: LoadNote, _ path: String) -> Void)?
+
   /// Creates an empty registry.
   public init() {}
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "f13ee1d6d935429371794e9ae65122fa1cc11ed4c1a10655687e699601e5dbf2"
+#define ASP_INTERFACE "205255899c030c8b253d5a6e6161aa4b378e2eb0092288f673dd5ed11cb4d995"

@@ -107,8 +107,8 @@ extension ByteWriter {
   /// read back as the same bits; as `@` and the double's text if the year does not have four digits or no such text
   /// exists.
   public func append(dateSeconds seconds: Double) {
-    // Years 0001 to 9999.
-    guard seconds >= -63_113_904_000, seconds < 252_423_993_600, seconds != 0 || seconds.sign == .plus else {
+    // Years 0000 to 9999: `Date.distantPast` is 0000-12-30.
+    guard seconds >= -63_145_526_400, seconds < 252_423_993_600, seconds != 0 || seconds.sign == .plus else {
       append(byte: UInt8(ascii: "@"))
       return append(double: seconds)
     }

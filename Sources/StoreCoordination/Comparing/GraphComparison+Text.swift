@@ -41,10 +41,9 @@ extension GraphComparison {
     }
   }
 
-  /// ISO 8601 if that represents the date to the bit, otherwise the seconds since 2001.
-  static func text(_ date: Date) -> String {
-    DateText.text(date) ?? "date(\(number(date.timeIntervalSinceReferenceDate)))"
-  }
+  /// The text that stores and JSON have: ISO 8601 if that represents the date to the bit, otherwise `@` and the seconds
+  /// since 2001.
+  static func text(_ date: Date) -> String { DateText.exactText(date) }
 
   /// The shortest exact text; for not-a-number, the bits.
   static func number(_ number: Double) -> String {

@@ -99,7 +99,7 @@ extension StoreConverter {
     var answer = try connection.save(changes) { read throws(PersistentStoreError) in
       progress?(.verifying)
       let builder = NodeTableBuilder(model: writable.model, file: store.path)
-      builder.inverseHandling = .enforce
+      builder.compareEnds(by: .asStored)
       let metadata = try read(builder)
       let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
       try Self.check(written, against: snapshot, store, "nothing was saved, since the database would not hold it")
@@ -120,7 +120,7 @@ extension StoreConverter {
     if isVerified { return true }
     progress?(.verifying)
     let builder = NodeTableBuilder(model: writable.model, file: store.path)
-    builder.inverseHandling = .enforce
+    builder.compareEnds(by: .asStored)
     let (written, metadata) = try connection.readWithMetadata(into: builder)
     let last = try connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken() }
     if let last, last.number != (changes.lastTransaction ?? 0) + 1 { return false }

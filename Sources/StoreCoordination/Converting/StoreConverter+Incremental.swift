@@ -13,7 +13,9 @@ extension StoreConverter {
   func write(_ source: SourceGraph, to target: String, as type: any IncrementalStore.Type) throws -> Report {
     let address = StoreAddress(target, of: type)
     do {
-      return try write(source, at: address, as: type) { fill in try place(source, at: address, type, fill) }
+      return try source.writtenAgreeing { source in
+        try write(source, at: address, as: type) { fill in try place(source, at: address, type, fill) }
+      }
     } catch let error as PersistentStoreError {
       throw error.located(StoreLocation(file: address.shown))
     }
@@ -26,10 +28,12 @@ extension StoreConverter {
     let source = try graph(of: store)
     var published: PublishedStore?
     do {
-      let report = try write(source, at: address, as: type) { fill in
-        let place = try refuseTaken(address.full, sources: source.paths)
-        try OpenDatabases.refuseOpen(address.full)
-        published = try staged(source, at: address, place, fill).publish()
+      let report = try source.writtenAgreeing { source in
+        try write(source, at: address, as: type) { fill in
+          let place = try refuseTaken(address.full, sources: source.paths)
+          try OpenDatabases.refuseOpen(address.full)
+          published = try staged(source, at: address, place, fill).publish()
+        }
       }
       guard let published = published.take() else {
         throw PersistentStoreError(.internalInconsistency, "nothing was published")
@@ -148,7 +152,7 @@ extension StoreConverter {
         progress?(.verifying)
         do {
           let builder = NodeTableBuilder(model: snapshot.nodes.model, file: shown)
-          builder.inverseHandling = .enforce
+          builder.compareEnds(by: .asStored)
           let metadata = try read(builder)
           let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
           try Self.verify(written, against: snapshot, losses, targetType: type.storeType, comparesMetadata: true)

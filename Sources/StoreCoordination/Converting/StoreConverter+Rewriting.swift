@@ -53,7 +53,7 @@ extension StoreConverter {
           progress?(.verifying)
           guard let wanted else { return }
           let builder = NodeTableBuilder(model: wanted.nodes.model, file: address.shown)
-          builder.inverseHandling = .enforce
+          builder.compareEnds(by: .asStored)
           let metadata = try read(builder)
           let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
           try Self.verify(written, against: wanted, [], targetType: type.storeType, comparesMetadata: true)
@@ -100,7 +100,7 @@ extension StoreConverter {
       throw PersistentStoreError(.invalidModel, "the store's own model is not valid", underlying: error)
     }
     let builder = NodeTableBuilder(model: model, file: address.shown)
-    builder.inverseHandling = .enforce
+    builder.compareEnds(by: .toOneAsStored)
     try read(builder)
     return try builder.finish()
   }

@@ -11,7 +11,7 @@ extension StoreConverter {
         at: StoreLocation(file: store.path))
     }
     let builder = NodeTableBuilder(model: store.model, file: store.path)
-    builder.inverseHandling = .enforce
+    builder.compareEnds(by: try store.rules().inverses)
     let (nodes, found) = try connection.readWithMetadata(into: builder)
     guard found.uuid == store.identifier else {
       throw PersistentStoreError(
@@ -101,6 +101,27 @@ extension StoreConverter {
       replaced = open.fileIdentity
       format = open.format
       readOptions = open.opening.options
+    }
+  }
+}
+
+extension StoreConverter.SourceGraph {
+  /// Writes the graph. If ends of its relationships contradict each other, and the target does not keep them, as a
+  /// format does that has one end only, the to-one ends decide.
+  ///
+  /// - Throws: What `write` throws for the graph as it is.
+  func writtenAgreeing<Result: ~Copyable>(_ write: (Self) throws -> Result) throws -> Result {
+    do {
+      return try write(self)
+    } catch let error as StoreConverter.VerificationError {
+      for keepsToOnes in [true, false] where !nodes.inverseDisagreements(limit: 1).isEmpty {
+        var copy = self
+        let agreeing = try nodes.reconciled(by: .fromToOne, keepsToOnes: keepsToOnes)
+        copy.nodes = agreeing.nodes
+        copy.notes += agreeing.notes
+        do { return try write(copy) } catch is StoreConverter.VerificationError { continue }
+      }
+      throw error
     }
   }
 }

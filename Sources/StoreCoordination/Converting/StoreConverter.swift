@@ -25,8 +25,6 @@ public struct StoreConverter: Sendable {
   public var allowsLoss = false
   /// Whether to continue if objects of the source were left out because they are damaged, even without ``allowsLoss``.
   public var allowsLossOfDamage = false
-  /// Whether ends that contradict each other, and that no read option repairs, are written: only a check can read them.
-  package var keepsContradictions = false
   /// Whether the result gets a new UUID.
   public var makesNewIdentifier = false
   /// Whether objects get other references where two have the same one, as in most SQLite stores, or where it is not a
@@ -73,10 +71,10 @@ public struct StoreConverter: Sendable {
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     coordinator.readsIncrementalStoresWhole = true
-    let store =
-      keepsContradictions
-      ? try coordinator.addPersistentStoreUnchecked(type: sourceType, at: source, options: readOptions)
-      : try coordinator.addPersistentStore(type: sourceType, at: source, options: readOptions, isReadOnly: true)
+    // Losses are refused or reported.
+    coordinator.toldNotes = .warnings
+    let store = try coordinator.addPersistentStore(
+      type: sourceType, at: source, options: readOptions, isReadOnly: true)
     return (coordinator, store)
   }
 
@@ -143,8 +141,8 @@ public struct StoreConverter: Sendable {
     var graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
     graph.paths += files
     if let store { try graph.replace(store, writeOptions) }
-    let staged = try stage(graph, Destination(shown: target, place: place, unrelated: unrelated))
-    return try publish(staged)
+    let destination = Destination(shown: target, place: place, unrelated: unrelated)
+    return try publish(try graph.writtenAgreeing { try stage($0, destination) })
   }
 
   /// Writes a graph that is in memory to a file without a name: see
@@ -154,7 +152,8 @@ public struct StoreConverter: Sendable {
     madeOf sources: [PersistentStore] = [], unnamedIn folder: String, _ body: (StoreSource) throws -> Void
   ) throws -> Report {
     let graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
-    let staged = try stage(graph, Destination(shown: target, unnamedFolder: folder))
+    let destination = Destination(shown: target, unnamedFolder: folder)
+    let staged = try graph.writtenAgreeing { try stage($0, destination) }
     if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
     return staged.report
   }
@@ -245,7 +244,7 @@ public struct StoreConverter: Sendable {
 
   /// Writes the result, reads it back and compares it.
   private func stage(_ store: PersistentStore, _ destination: Destination) throws -> StagedResult {
-    try stage(try graph(of: store), destination)
+    try graph(of: store).writtenAgreeing { try stage($0, destination) }
   }
 
   private func stage(_ source: SourceGraph, _ destination: Destination) throws -> StagedResult {
@@ -390,8 +389,8 @@ public struct StoreConverter: Sendable {
       }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
-    // As every reader does: a result that cannot be opened again is invalid.
-    builder.inverseHandling = keepsContradictions ? .derive : .enforce
+    // Ends that contradict each other are so in the source, or are a difference.
+    builder.compareEnds(by: .asStored)
     builder.share(written)
     try reader.load(source, into: builder)
     let nodes = try builder.finish()

@@ -11,6 +11,17 @@ extension PersistentStoreCoordinator {
     return try opening.metadata()
   }
 
+  /// Returns the metadata of the store at a path, and the model that it carries, or that is inferred from its data. No
+  /// object is read.
+  package static func metadataAndModelForPersistentStore(
+    type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry
+  ) throws(PersistentStoreError) -> (metadata: StoreMetadata, model: ManagedObjectModel) {
+    let opening = StoreOpening(
+      registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true,
+      model: nil)
+    return try opening.metadataAndModel()
+  }
+
   /// Sets the user's entries in the metadata of the store at a path and preserves everything else. The options are
   /// those for reading.
   public static func setMetadata(

@@ -20,7 +20,9 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
     var nextObserver = 0
     var verifiesSaves = false
+    var allowsEmptyNonOptionalToMany = false
     var readsIncrementalStoresWhole = false
+    var toldNotes = ToldNotes.all
     /// What stores that are added are compared with.
     var similarNodes: NodeTable?
     /// Which properties of stores that are added are read; nil for all.
@@ -72,6 +74,17 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   public var verifiesSaves: Bool {
     get { state.withLock { $0.verifiesSaves } }
     set { state.withLock { $0.verifiesSaves = newValue } }
+  }
+
+  /// Whether a save accepts a to-many relationship that is not optional, has no minimum count, and was emptied or left
+  /// empty by the change. By default it does not: "not optional" means at least one object. Set it for code and models
+  /// that rely on the opposite, as many written for Core Data do, and SwiftData's arrays. It holds for all contexts of
+  /// the coordinator.
+  ///
+  /// A relationship that was read empty, and is still empty, is accepted in any case.
+  public var allowsEmptyNonOptionalToMany: Bool {
+    get { state.withLock { $0.allowsEmptyNonOptionalToMany } }
+    set { state.withLock { $0.allowsEmptyNonOptionalToMany = newValue } }
   }
 
   /// The open stores, in the order they were added.
@@ -140,15 +153,14 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         isReadOnly: isReadOnly, model: managedObjectModel ?? model))
   }
 
-  /// Opens a store read-only even if the ends of its relationships contradict each other:
-  /// ``NodeTable/inverseDisagreements(limit:)`` lists the contradictions.
+  /// Opens a store read-only. Ends of its relationships that contradict each other are read as they are stored, unless
+  /// an option says otherwise: ``NodeTable/inverseDisagreements(limit:)`` lists the contradictions.
   package func addPersistentStoreUnchecked(
     type: String?, at path: String, options: StoreOptions
   ) throws(PersistentStoreError) -> PersistentStore {
-    try add(
-      StoreOpening(
-        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true,
-        model: managedObjectModel, checksInverses: false))
+    var options = options
+    if options["inverses"] == nil { options["inverses"] = RelationshipRules.Inverses.asStored.rawValue }
+    return try addPersistentStore(type: type, at: path, options: options, isReadOnly: true)
   }
 
   /// Opens a store of which only metadata will change, so that options for writing would have no effect.
@@ -230,6 +242,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
       store.connection?.beginNoticing()
       watcher.poke()
     }
+    tellNotes(of: store)
     post(.didChange(StoreChange(added: [store])))
     for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier {
       post(.foundMixedSave(mixed))

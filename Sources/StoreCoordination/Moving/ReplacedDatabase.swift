@@ -30,7 +30,7 @@ struct ReplacedDatabase {
     let model = try Self.model(of: metadata)
     try present.prepare(for: model)
     let builder = NodeTableBuilder(model: model, file: shown)
-    builder.inverseHandling = .derive
+    builder.compareEnds(by: .asStored)
     try present.load(into: builder)
     content = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
     self.type = metadata.storeType

@@ -28,7 +28,7 @@ extension PendingSave {
         }
       }
       let builder = NodeTableBuilder(model: model, file: path)
-      builder.inverseHandling = .enforce
+      builder.compareEnds(by: .asStored)
       builder.share(snapshot.nodes)
       try reader.load(source, into: builder)
       metadata.lastReference = snapshot.metadata.lastReference

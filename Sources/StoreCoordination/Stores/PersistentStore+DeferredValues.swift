@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+import Synchronization
 
 extension PersistentStore {
   /// All nodes, with the values that the format supplies only when they are read.
@@ -11,10 +12,15 @@ extension PersistentStore {
   public func nodesWithDeferredValues() throws(PersistentStoreError) -> NodeTable {
     if let connection {
       let builder = NodeTableBuilder(model: model, file: path)
-      builder.inverseHandling = .enforce
+      builder.compareEnds(by: try rules().inverses)
       return try connection.read(into: builder)
     }
     return try supplyingDeferredValues(of: nodes)
+  }
+
+  /// How the store was opened to treat its relationships.
+  func rules() throws(PersistentStoreError) -> RelationshipRules {
+    try state.withLock { open throws(PersistentStoreError) in try open.opening.ownOptions().rules }
   }
 
   /// The nodes, of this store or a part of it, with all deferred values.

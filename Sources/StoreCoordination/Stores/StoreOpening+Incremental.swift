@@ -64,20 +64,22 @@ extension StoreOpening {
     if readsWhole { traits.writes = .none }
     var nodes = NodeTable(model: model)
     var notes: [StoreSelection.Note] = []
+    var loadNotes: [LoadNote] = []
     if readsWhole {
       let builder = NodeTableBuilder(model: model, file: address.shown, limits: limits)
       builder.rules = rules
-      builder.inverseHandling = checksInverses ? .enforce : .derive
+      builder.inverseHandling = .enforce
       try store.load(into: builder)
       // The same order as in a file, where nothing else says it.
       nodes = try builder.finish().canonical()
       notes = builder.notes
+      loadNotes = builder.observations
       metadata.entries.keep(danglingReferences: builder.keptReferences)
       store.close()
     }
     let open = OpenStore(
       format: DatabaseFormat(traits), version: NodeVersion(nodes), metadata: metadata,
-      storedLastReference: metadata.lastReference, readNotes: notes, opening: self)
+      storedLastReference: metadata.lastReference, readNotes: notes, notes: loadNotes, opening: self)
     let connection =
       readsWhole
       ? nil

@@ -7,13 +7,40 @@ extension StoreOpening {
   func metadata() throws(PersistentStoreError) -> StoreMetadata {
     if let type = try registry.incrementalType(type, at: path) { return try incrementalMetadata(type) }
     if let type = registry.inProcessType(type, at: path) { return try inProcessMetadata(type) }
+    return try withFormat { format, formatType, source throws(PersistentStoreError) in
+      try readMetadata(&format, source, formatType)
+    }
+  }
+
+  /// Reads the metadata, and the model that the store carries, or that is inferred from its data.
+  func metadataAndModel() throws(PersistentStoreError) -> (StoreMetadata, ManagedObjectModel) {
+    if try registry.incrementalType(type, at: path) != nil || registry.inProcessType(type, at: path) != nil {
+      let metadata = try metadata()
+      guard let model = metadata.model else {
+        throw PersistentStoreError(.modelNeeded, "the store has lost its model", at: StoreLocation(file: path))
+      }
+      return (metadata, try compiled(model))
+    }
+    return try withFormat { format, formatType, source throws(PersistentStoreError) in
+      let metadata = try readMetadata(&format, source, formatType)
+      return (metadata, try resolveModel(&format, source, metadata))
+    }
+  }
+
+  private func withFormat<Result>(
+    _ body: (inout any AtomicStore, any AtomicStore.Type, StoreSource) throws(PersistentStoreError) -> Result
+  ) throws(PersistentStoreError) -> Result {
     let place = try inspect()
     guard place.holdsContent else {
       throw PersistentStoreError(.notFound, "the store does not exist", at: StoreLocation(file: path))
     }
-    let format = try formatType(for: place)
-    var value = try make(format, place, for: .reading)
-    return try readMetadata(&value, try StoreSource(opening: place), format)
+    let formatType = try formatType(for: place)
+    var format = try make(formatType, place, for: .reading)
+    do throws(PersistentStoreError) {
+      return try body(&format, formatType, try StoreSource(opening: place))
+    } catch {
+      throw error.located(StoreLocation(file: path))
+    }
   }
 
   /// Opens the store at a path, or creates one there.
@@ -64,7 +91,7 @@ extension StoreOpening {
       let builder = NodeTableBuilder(model: model, file: path, limits: limits, inputBytes: try source.totalSize())
       if part != nil { builder.wholeModel = whole }
       builder.rules = rules
-      builder.inverseHandling = checksInverses ? .enforce : .derive
+      builder.inverseHandling = .enforce
       if let similarNodes { builder.share(similarNodes) }
       do throws(PersistentStoreError) { try format.load(source, into: builder) } catch {
         throw naming(entitiesOf: &format, source, in: error)
@@ -80,7 +107,8 @@ extension StoreOpening {
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes + builder.damage, opening: opening)
+        bystanders: source.bystanders, readNotes: builder.notes,
+        notes: source.notes + builder.observations + builder.damage, opening: opening)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
@@ -236,6 +264,11 @@ extension StoreOpening {
     let description = if let stored = metadata.model { stored } else { try format.inferModel(from: source) }
     // Most stores that are compared have the same model: it is compiled once.
     if let known = similarNodes?.model, description.isIdentical(to: known.description) { return known }
+    return try compiled(description)
+  }
+
+  /// The store's own model.
+  private func compiled(_ description: ModelDescription) throws(PersistentStoreError) -> ManagedObjectModel {
     do {
       return try ManagedObjectModel(description)
     } catch {

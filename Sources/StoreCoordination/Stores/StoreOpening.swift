@@ -9,8 +9,6 @@ struct StoreOpening: Sendable {
   let options: StoreOptions
   var isReadOnly: Bool
   let model: ManagedObjectModel?
-  /// False to open a store whose relationships contradict each other.
-  var checksInverses = true
   /// A graph that the store most probably equals: columns that are the same are shared. Not kept with the open store.
   var similarNodes: NodeTable?
   /// Which properties are read, by name; nil, or a result of nil, for all. See

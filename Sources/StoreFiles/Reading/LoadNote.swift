@@ -1,8 +1,9 @@
 /// Something worth knowing about a load that succeeded: what was read beside the store's own file, what the file holds
 /// that the graph does not, what was left out by an option.
 ///
-/// A format reports it with ``StoreSource/report(_:)`` while it loads. `inspect` prints every note; a conversion treats
-/// a note that is a loss as it treats what the target cannot carry: it lists it, and refuses unless losses are allowed.
+/// A format reports it with ``StoreSource/report(_:)`` while it loads. `inspect` prints every note, and every command
+/// that reads a store prints losses and warnings on standard error. A conversion treats a note that is a loss as it
+/// treats what the target cannot carry: it lists it, and refuses unless losses are allowed.
 public struct LoadNote: Sendable, Hashable, CustomStringConvertible {
   /// An entity, `Entity.property`, a table or a file.
   public var subject: String
@@ -13,18 +14,22 @@ public struct LoadNote: Sendable, Hashable, CustomStringConvertible {
   public var example: String?
   /// Whether the file holds, or should hold, data of the graph that were not loaded.
   public var isLoss: Bool
+  /// Whether what was read may be misleading, although nothing is known to be missing: a write-ahead log that is not
+  /// there, ends of a relationship that contradict each other.
+  public var isWarning: Bool
   /// Where an object is that was left out because it is damaged, or that has a reference that was; nil for other notes.
   public var location: StoreLocation?
 
   public init(
     subject: String, count: Int = 1, text: String, example: String? = nil, isLoss: Bool = false,
-    location: StoreLocation? = nil
+    isWarning: Bool = false, location: StoreLocation? = nil
   ) {
     self.subject = subject
     self.count = count
     self.text = text
     self.example = example
     self.isLoss = isLoss
+    self.isWarning = isWarning
     self.location = location
   }
 

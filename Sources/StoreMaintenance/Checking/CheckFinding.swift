@@ -8,7 +8,8 @@ public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
     case unreadable
     /// The model is questionable.
     case model
-    /// A required value or object is missing.
+    /// A required value or object is missing. It is a warning if a to-many relationship without a minimum count is
+    /// empty, as SwiftData writes its arrays.
     case missing
     /// A value breaks a rule of the model: a bound, a length, a pattern.
     case rule
@@ -33,7 +34,7 @@ public struct CheckFinding: Sendable, Hashable, CustomStringConvertible {
   public var value: String?
   /// What is wrong, in one sentence.
   public var message: String
-  /// Whether nothing fails because of it: a warning about the model, or about a derived attribute.
+  /// Whether nothing fails because of it: a warning about the model, a derived attribute, or an empty to-many.
   public var isWarning = false
   /// The rule that is broken, whatever the value is, where a property can break several.
   var rule: String?

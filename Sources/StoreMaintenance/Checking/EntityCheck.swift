@@ -69,8 +69,9 @@ struct EntityCheck {
       if count == 0 {
         guard rule.isMandatory else { continue }
         list.add(
-          CheckFinding(kind: .missing, object: object(row), property: slot.name, message: "an object is needed"),
-          kind: .missing)
+          CheckFinding(
+            kind: .missing, object: object(row), property: slot.name, message: "an object is needed",
+            isWarning: slot.isToMany && rule.minimumCount <= 0), kind: .missing)
       } else if rule.minimumCount > 0 && count < rule.minimumCount {
         add(count, "at least \(rule.minimumCount) are needed", slot, row, &list)
       } else if rule.maximumCount > 0, count > rule.maximumCount {

@@ -176,13 +176,13 @@ public struct StoreCheck: Sendable {
       let kept = try PersistentStoreCoordinator.metadataForPersistentStore(
         type: storeType, at: path, options: self.options, registry: registry
       ).entries[RelationshipRules.danglingReferencesKey]?.dictionaryValue
-      let store = try unchecked(path, options, coordinator)
+      let store = try coordinator.addPersistentStoreUnchecked(type: storeType, at: path, options: options)
       return (store, isAsked ? [] : Self.dangling(store, before: kept))
     } catch {
       guard error.code == .invalidOption, !isAsked else { throw error }
       // A format without metadata cannot keep the texts: then they are counted.
       options["dangling"] = RelationshipRules.DanglingReferences.nullify.rawValue
-      let store = try unchecked(path, options, coordinator)
+      let store = try coordinator.addPersistentStoreUnchecked(type: storeType, at: path, options: options)
       let notes = store.readNotes.filter { $0.text.hasPrefix("references to objects that do not exist") }
       return (
         store,
@@ -192,15 +192,6 @@ public struct StoreCheck: Sendable {
         }
       )
     }
-  }
-
-  private func unchecked(
-    _ path: String, _ options: StoreOptions, _ coordinator: PersistentStoreCoordinator
-  ) throws(PersistentStoreError) -> PersistentStore {
-    if options["inverses"] != nil {
-      return try coordinator.addPersistentStore(type: storeType, at: path, options: options, isReadOnly: true)
-    }
-    return try coordinator.addPersistentStoreUnchecked(type: storeType, at: path, options: options)
   }
 
   /// The references that this opening kept as text, which the store had not kept before.

@@ -76,22 +76,19 @@ extension NodeTable {
   }
 
   /// The table with both ends of every relationship: a to-many follows from its to-one inverse.
-  func withBothEnds() throws(PersistentStoreError) -> NodeTable {
-    let builder = NodeTableBuilder(model: model)
-    for entity in model.entities {
-      for node in handles(of: entity.index) {
-        try builder.beginNode(entity: entity.index, reference: reference(of: node))
-        for slot in entity.slots {
-          let value = value(slot: slot.index, of: node)
-          if !value.isNull { try builder.set(value, slot: slot.index) }
-        }
-      }
-    }
-    var rules = RelationshipRules()
-    rules.inverses = .fromToOne
-    builder.rules = rules
-    builder.inverseHandling = .enforce
-    return try builder.finish()
+  ///
+  /// - Parameter sources: The tables that it was made of.
+  /// - Throws: `.inverseMismatch` for ends that contradict each other, and do not in any of these tables.
+  func withBothEnds(madeOf sources: [NodeTable]) throws(PersistentStoreError) -> NodeTable {
+    let result = try reconciled(by: .asStored, isDerived: { $0.followsFromInverse(in: model) }).nodes
+    let found = result.inverseDisagreements()
+    guard !found.isEmpty else { return result }
+    let known = Set(sources.flatMap { $0.inverseDisagreements() })
+    guard let new = found.first(where: { !known.contains($0) }) else { return result }
+    throw PersistentStoreError(
+      .inverseMismatch, "\(new.other) is named here, but its '\(new.inverse)' does not name \(new.object) back",
+      at: StoreLocation(
+        entity: new.object.entityName, reference: new.object.reference.description, property: new.property))
   }
 
   /// Takes objects out of all relationships that name them, and then out of the table.

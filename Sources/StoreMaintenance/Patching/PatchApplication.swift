@@ -25,7 +25,10 @@ struct PatchApplication {
     }
   }
 
-  init(_ snapshot: StoreSnapshot) {
+  private let allowsEmptyNonOptionalToMany: Bool
+
+  init(_ snapshot: StoreSnapshot, allowsEmptyNonOptionalToMany: Bool) {
+    self.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
     nodes = snapshot.nodes
     metadata = snapshot.metadata
   }
@@ -43,12 +46,15 @@ struct PatchApplication {
     try stop()
     try delete()
     try stop()
-    if changes.contains(where: concernsRelationships) { nodes = try nodes.withBothEnds() }
+    if changes.contains(where: concernsRelationships) { nodes = try nodes.withBothEnds(madeOf: [old]) }
     nodes = try nodes.canonical()
     try DerivedAttributes(nodes.model).update(&nodes, since: old, time: Date())
     for change in changes { verify(change) }
     try stop()
-    if changes.contains(where: concernsObjects) { conflicts = PatchViolations(from: old, to: nodes).conflicts() }
+    if changes.contains(where: concernsObjects) {
+      conflicts =
+        PatchViolations(from: old, to: nodes, allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany).conflicts()
+    }
     try stop()
     metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
     return StoreSnapshot(nodes: nodes, metadata: metadata)

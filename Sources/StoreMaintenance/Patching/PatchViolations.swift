@@ -8,9 +8,12 @@ struct PatchViolations {
   private let old: NodeTable
   private let new: NodeTable
 
-  init(from old: NodeTable, to new: NodeTable) {
+  private let allowsEmptyNonOptionalToMany: Bool
+
+  init(from old: NodeTable, to new: NodeTable, allowsEmptyNonOptionalToMany: Bool) {
     self.old = old
     self.new = new
+    self.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
   }
 
   /// The violations, by entity, as what does not fit.
@@ -19,7 +22,10 @@ struct PatchViolations {
   // MARK: Values
 
   private func values() -> [PatchConflict] {
-    NewFindings(in: new).since([(old, [:])]).map {
+    let findings = NewFindings(in: new).since([(old, [:])]).filter {
+      !(allowsEmptyNonOptionalToMany && $0.kind == .missing && $0.isWarning)
+    }
+    return findings.map {
       PatchConflict(object: $0.object, property: $0.property, found: $0.value, message: $0.message)
     }
   }

@@ -74,7 +74,8 @@ struct MappingApplication {
       }
     }
     guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: []) }
-    builder.inverseHandling = .enforce
+    // Contradictions that were there before are kept; a mapping must not make others.
+    builder.compareEnds(by: nodes.inverseDisagreements(limit: 1).isEmpty ? .refuse : .asStored)
     return try builder.finish()
   }
 

@@ -32,11 +32,11 @@ struct RelationshipDemands {
     let before = sourceSlot(slot, entity)
     var lacking: [ReferenceObject] = []
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
-      guard Self.isUnmet(rule, Self.count(reader, slot, row)) else { continue }
+      guard Self.isUnmet(rule, slot, Self.count(reader, slot, row)) else { continue }
       let reference = reader.reference(row: row)
       if let before, let oldRule = before.slot.relationship.flatMap({ ValidationRule($0) }),
         let node = old.handle(for: ObjectReference(entityName: before.entity.name, reference: reference)),
-        Self.isUnmet(oldRule, Self.count(old.reader(of: node.entity), before.slot, node.row))
+        Self.isUnmet(oldRule, before.slot, Self.count(old.reader(of: node.entity), before.slot, node.row))
       {
         continue
       }
@@ -63,9 +63,12 @@ struct RelationshipDemands {
     return (source, source.slots[found])
   }
 
-  private static func isUnmet(_ rule: ValidationRule, _ count: Int) -> Bool {
-    // As where an object is saved: an optional relationship may be empty, whatever its minimum is.
-    count == 0 ? rule.isMandatory : rule.minimumCount > 0 && count < rule.minimumCount
+  private static func isUnmet(_ rule: ValidationRule, _ slot: Slot, _ count: Int) -> Bool {
+    // An optional relationship may be empty, whatever its minimum is, and so may a to-many without a minimum: Core Data
+    // migrates such objects, and a save keeps what was read empty.
+    count == 0
+      ? rule.isMandatory && (!slot.isToMany || rule.minimumCount > 0)
+      : rule.minimumCount > 0 && count < rule.minimumCount
   }
 
   private static func count(_ reader: EntityReader, _ slot: Slot, _ row: Int) -> Int {

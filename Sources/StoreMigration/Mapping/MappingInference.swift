@@ -202,7 +202,8 @@ struct MappingInference {
       if hasOldInverse(slot) {
         return ModelMapping.Property(name: slot.name, origin: .inverse)
       }
-      if !slot.isOptional, !options.leavesGaps, slot.attribute?.derivationExpression == nil {
+      // A new to-many that is not optional stays empty, as in Core Data; a minimum count is checked afterwards.
+      if !slot.isOptional, !slot.isToMany, !options.leavesGaps, slot.attribute?.derivationExpression == nil {
         note(entity, slot.name, slot.isRelationship ? "new, required relationship" : "new, required, no default")
       }
       return gap

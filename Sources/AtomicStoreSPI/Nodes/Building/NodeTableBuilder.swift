@@ -28,6 +28,8 @@ public final class NodeTableBuilder {
   package internal(set) var notes: [SelectionNote] = []
   /// What was left out because it is damaged.
   package internal(set) var damage: [LoadNote] = []
+  /// What is worth knowing of what was read, although nothing was left out or changed.
+  package internal(set) var observations: [LoadNote] = []
   /// The references that were removed, by object and property.
   package internal(set) var keptReferences: [String: [String]] = [:]
 
@@ -186,6 +188,7 @@ public final class NodeTableBuilder {
     absent = []
     skipped = [:]
     damage = []
+    observations = []
     known = known.map {
       Known(
         tables: $0.tables, lookups: $0.lookups, hasReferences: $0.hasReferences.map { _ in false },

@@ -146,6 +146,9 @@ extension [InverseEnds.Link] {
   /// The same links from the other end, in ascending order.
   var reversedLinks: [InverseEnds.Link] { map { .init(source: $0.target, target: $0.source) }.sorted() }
 
+  /// Whether no two links are of the same source. The list must be in ascending order.
+  var hasDistinctSources: Bool { indices.dropFirst().allSatisfy { self[$0 - 1].source != self[$0].source } }
+
   /// The links that are not in the other list. Both lists must be in ascending order.
   func subtracting(_ others: [InverseEnds.Link]) -> [InverseEnds.Link] {
     var result: [InverseEnds.Link] = []

@@ -13,10 +13,15 @@ extension NodeTableBuilder {
   package enum InverseHandling {
     /// Not at all.
     case none
-    /// Missing ends are derived; contradictions are repaired where the rules say how, and kept otherwise.
-    case derive
-    /// Contradictions are refused or repaired, by the rules.
+    /// Missing ends are derived, and contradictions are treated by the rules.
     case enforce
+  }
+
+  /// Makes ``finish()`` compare the ends of relationships: missing ones are derived, and contradictions are treated by
+  /// the rule.
+  package func compareEnds(by rule: RelationshipRules.Inverses) {
+    rules.inverses = rule
+    inverseHandling = .enforce
   }
 
   struct AbsentColumn: Hashable {
@@ -24,7 +29,7 @@ extension NodeTableBuilder {
     var slot: Int
   }
 
-  /// Derives missing ends, and refuses or repairs contradicting ones, by the rules. References must be resolved.
+  /// Derives missing ends, and keeps, refuses or repairs contradicting ones, by the rules. References must be resolved.
   ///
   /// - Returns: Whether both ends of all pairs are in the file, and agree.
   /// - Throws: `.inverseMismatch` with both ends.
@@ -63,6 +68,28 @@ extension NodeTableBuilder {
     ends.entities(at: end, facing: other).contains { absent.contains(AbsentColumn(entity: $0, slot: end.slot)) }
   }
 
+  /// What is done about links that only one end has, although the file has both ends.
+  private enum Treatment {
+    /// Each end stays as it is.
+    case keep
+    /// Such links are left out, and reported.
+    case drop
+    /// Both ends get the same links, by the rule.
+    case repair
+    case refuse
+  }
+
+  private func treatment(of pair: InversePair) -> Treatment {
+    switch rules.inverses {
+    case _ where pair.isOneToOne && rules.keepsToOnes: .keep
+    case .asStored: .keep
+    case .toOneAsStored where pair.isOneToOne: .keep
+    case .fromToOne, .fromToMany: .repair
+    // What was left out may be the other end of a link.
+    case .refuse, .toOneAsStored: skipsDamagedObjects && !damage.isEmpty ? .drop : .refuse
+    }
+  }
+
   private func reconcile(_ pair: InversePair) throws(PersistentStoreError) {
     let first = links(at: pair.first, facing: pair.second)
     let second = links(at: pair.second, facing: pair.first)
@@ -71,32 +98,61 @@ extension NodeTableBuilder {
     // A missing end cannot contradict the other.
     let forward = unconfirmed.filter { !isAbsent($0.target, pair.second) }
     let backward = unconfirmedBack.filter { !isAbsent($0.target, pair.first) }
-    var all = (first + unconfirmedBack.reversedLinks).sorted()
+    // If a relationship is its own inverse, both are the same.
     let contradictions = forward.count + (pair.isOwnInverse ? 0 : backward.count)
-    let canMend = rules.inverses.canMend(pair)
-    let mends = contradictions > 0 && (inverseHandling == .enforce || canMend)
-    // What was left out may be the other end of a link: such links are left out as well.
-    let drops = mends && rules.inverses == .refuse && skipsDamagedObjects && !damage.isEmpty
-    if drops {
-      for link in forward { try reportRemoved(contradiction(link, isForward: true, pair, count: 1)) }
-      if !pair.isOwnInverse {
-        for link in backward { try reportRemoved(contradiction(link, isForward: false, pair, count: 1)) }
-      }
-      all = all.subtracting(forward).subtracting(backward.reversedLinks)
-    } else if mends {
-      guard canMend else {
-        throw contradiction(forward.first ?? backward[0], isForward: !forward.isEmpty, pair, count: contradictions)
-      }
-      // The correct end keeps its links, and gets those that only the other one could have. If both ends are to-many,
-      // links that either end has are kept.
-      if pair.isOneToMany { all = all.subtracting(rules.inverses == .fromToOne ? backward.reversedLinks : forward) }
+    let treatment = treatment(of: pair)
+    if treatment == .refuse, contradictions > 0 {
+      throw contradiction(forward.first ?? backward[0], isForward: !forward.isEmpty, pair, count: contradictions)
     }
-    let isFirstWrong = drops || mends && rules.inverses == .fromToMany
-    try write(all, at: pair.first, facing: pair.second, isWrong: isFirstWrong)
+    var all = (first + unconfirmedBack.reversedLinks).sorted()
+    if contradictions > 0 {
+      if treatment == .drop {
+        for link in forward { try reportRemoved(contradiction(link, isForward: true, pair, count: 1)) }
+        for link in pair.isOwnInverse ? [] : backward {
+          try reportRemoved(contradiction(link, isForward: false, pair, count: 1))
+        }
+        all = all.subtracting(forward).subtracting(backward.reversedLinks)
+      } else if treatment == .repair, pair.isOneToMany {
+        // Otherwise the links that either end has are kept.
+        all = all.subtracting(rules.inverses == .fromToOne ? backward.reversedLinks : forward)
+      }
+    }
+    let possible = pair.possible(all, preferring: first.subtracting(unconfirmed))
+    let surplus = possible.count < all.count ? all.subtracting(possible) : []
+    if treatment == .refuse, let link = surplus.first { throw claimed(link, possible, pair) }
+    if treatment == .drop { for link in surplus { try reportRemoved(claimed(link, possible, pair)) } }
+    if treatment == .keep { noteKept(forward, pair.isOwnInverse ? [] : backward, surplus.count, pair) }
+    // Where nothing contradicts, only missing ends are written; where all is kept, each from the other end alone.
+    let areWrong = treatment != .keep && (contradictions > 0 || !surplus.isEmpty)
+    let atFirst = treatment == .keep ? second.reversedLinks : possible
+    try write(atFirst, at: pair.first, facing: pair.second, isWrong: areWrong)
     if !pair.isOwnInverse {
-      let isSecondWrong = drops || mends && (rules.inverses == .fromToOne || pair.isManyToMany)
-      try write(all.reversedLinks, at: pair.second, facing: pair.first, isWrong: isSecondWrong)
+      let atSecond = (treatment == .keep ? first : possible).reversedLinks
+      try write(atSecond, at: pair.second, facing: pair.first, isWrong: areWrong)
     }
+  }
+
+  /// Notes that ends which contradict each other were kept.
+  ///
+  /// - Parameter surplus: The number of links to an object whose missing end already has another one.
+  private func noteKept(
+    _ forward: [InverseEnds.Link], _ backward: [InverseEnds.Link], _ surplus: Int, _ pair: InversePair
+  ) {
+    let rest = forward.isEmpty && backward.isEmpty ? surplus : 0
+    for (links, end, other) in [(forward, pair.first, pair.second), (backward, pair.second, pair.first)] {
+      guard let link = links.first else { continue }
+      let (source, target) = (NodeHandle(bits: link.source), NodeHandle(bits: link.target))
+      observations.append(
+        LoadNote(
+          subject: "\(model.entity(at: end.entity).name).\(end.name)", count: links.count,
+          text: "read as stored, although '\(other.name)' of the object that it names does not name it back",
+          example: "\(name(source)) and \(name(target))", isWarning: true))
+    }
+    guard rest > 0 else { return }
+    observations.append(
+      LoadNote(
+        subject: "\(model.entity(at: pair.second.entity).name).\(pair.second.name)", count: rest,
+        text: "read as stored, although the object that it names can name only one", isWarning: true))
   }
 
   private func links(at end: InversePair.End, facing other: InversePair.End) -> [InverseEnds.Link] {
@@ -127,7 +183,7 @@ extension NodeTableBuilder {
         let source = NodeHandle(entity: entity, row: row)
         let start = next
         while next < links.count, links[next].source == source.bits { next += 1 }
-        if try write(links[start..<next].map(\.target), to: source, column, at: end, other) { changed += 1 }
+        if try write(links[start..<next].map(\.target), to: source, column, at: end) { changed += 1 }
       }
       if changed > 0 {
         notes.append(
@@ -141,11 +197,9 @@ extension NodeTableBuilder {
 
   /// Returns whether anything changed.
   private func write(
-    _ targets: [UInt64], to node: NodeHandle, _ column: UnsafeMutablePointer<ColumnHeader>, at end: InversePair.End,
-    _ other: InversePair.End
+    _ targets: [UInt64], to node: NodeHandle, _ column: UnsafeMutablePointer<ColumnHeader>, at end: InversePair.End
   ) throws(PersistentStoreError) -> Bool {
     guard end.isToMany else {
-      if targets.count > 1 { throw named(node, by: targets, end, other) }
       let bits = targets.first ?? NodeHandle.nullBits
       if column.pointee.cell(node.row, as: UInt64.self) == bits { return false }
       column.pointee.setCell(node.row, bits)
@@ -196,33 +250,57 @@ extension NodeTableBuilder {
       if bits != NodeHandle.nullBits { message += ", where \(name(NodeHandle(bits: bits))) is named" }
     }
     if count > 1 { message += "; '\(pair.first.name)' and '\(pair.second.name)' contradict each other \(count) times" }
-    if pair.isOneToMany {
-      message += " (the option inverses=from-to-one or from-to-many specifies which end is correct)"
-    } else if pair.isManyToMany {
-      message += " (the option inverses=from-to-many keeps the links that either end has)"
+    if rules.namesOptions {
+      message +=
+        pair.isOneToMany
+        ? " (the option inverses=from-to-one or from-to-many specifies which end is correct, as-stored reads both)"
+        : " (the option inverses=from-to-many keeps the links that either end has, as-stored reads both)"
     }
     return PersistentStoreError(.inverseMismatch, message, at: place(source, end))
   }
 
-  /// The error for a to-one that would have to name several objects.
-  private func named(_ node: NodeHandle, by others: [UInt64], _ end: InversePair.End, _ other: InversePair.End)
-    -> PersistentStoreError
-  {
-    let (one, two) = (NodeHandle(bits: others[0]), NodeHandle(bits: others[1]))
+  /// The error for a to-one that the file omits, and that would have to name several objects.
+  private func claimed(
+    _ surplus: InverseEnds.Link, _ possible: [InverseEnds.Link], _ pair: InversePair
+  ) -> PersistentStoreError {
+    // The end that can name only one object is the one of which another link is kept.
+    let isAtFirst = !pair.first.isToMany && possible.contains { $0.source == surplus.source }
+    let (end, other) = isAtFirst ? (pair.first, pair.second) : (pair.second, pair.first)
+    let (object, two) = isAtFirst ? (surplus.source, surplus.target) : (surplus.target, surplus.source)
+    let kept = possible.first { (isAtFirst ? $0.source : $0.target) == object }
+    let one = kept.map { isAtFirst ? $0.target : $0.source } ?? two
+    let hint = rules.namesOptions ? " (the option inverses=from-to-many keeps the first)" : ""
     return PersistentStoreError(
       .inverseMismatch,
-      "\(name(node)) is named here and at \(place(two, other)), but its '\(end.name)' can name only one object",
-      at: place(one, other))
+      "\(name(NodeHandle(bits: object))) is named here and at \(place(NodeHandle(bits: two), other)), but its '\(end.name)' can name only one object\(hint)",
+      at: place(NodeHandle(bits: one), other))
   }
 }
 
-extension RelationshipRules.Inverses {
-  /// Whether the rule says how to repair ends that contradict each other.
-  func canMend(_ pair: InversePair) -> Bool {
-    switch self {
-    case .refuse: false
-    case .fromToOne: pair.isOneToMany
-    case .fromToMany: pair.isOneToMany || pair.isManyToMany
+extension InversePair {
+  /// The links that both ends can have: an object at a to-one end has at most one.
+  ///
+  /// - Parameters:
+  ///   - links: The links of the first end, in ascending order.
+  ///   - confirmed: Those among them that both ends have, which come first.
+  func possible(_ links: [InverseEnds.Link], preferring confirmed: [InverseEnds.Link]) -> [InverseEnds.Link] {
+    let isPossible =
+      (first.isToMany || links.hasDistinctSources) && (second.isToMany || links.reversedLinks.hasDistinctSources)
+    if isPossible { return links }
+    var (sources, targets): (Set<UInt64>, Set<UInt64>) = ([], [])
+    var result: [InverseEnds.Link] = []
+    for link in confirmed + links.subtracting(confirmed) {
+      // An object that is its own partner has one end.
+      let isMirrored = isOwnInverse && link.source != link.target
+      guard second.isToMany || !targets.contains(link.target), first.isToMany || !sources.contains(link.source)
+      else { continue }
+      guard !isMirrored || !targets.contains(link.source) && !sources.contains(link.target) else { continue }
+      for one in isMirrored ? [link, InverseEnds.Link(source: link.target, target: link.source)] : [link] {
+        sources.insert(one.source)
+        targets.insert(one.target)
+        result.append(one)
+      }
     }
+    return result.sorted()
   }
 }
