@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import StoreFiles
@@ -353,7 +354,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let replaced = try #require(try Reservation.make(at: StorePath.inspect(folder("c"))))
     // Another empty file under the same name is somebody else's.
     try write("", to: folder("d"))
-    rename(folder("d"), folder("c"))
+    Glibc.rename(folder("d"), folder("c"))
     replaced.removeIfUnsaved()
     #expect(folder.names == ["b", "c"])
   }

@@ -128,9 +128,9 @@ import Testing
     try FolderSwap.begin(staged, in: path, .init(members: ["a", "b", "more"], removed: ["gone"]), of: path)
     let identity = try StorePath.inspect(path).identity
     let steps: [() -> Void] = [
-      { rename(path + "/a", folder("out-a")) }, { rename(path + "/.atomicstore-commit/a", path + "/a") },
-      { rename(path + "/.atomicstore-commit/b", path + "/b") },
-      { rename(path + "/.atomicstore-commit/more", path + "/more") },
+      { Glibc.rename(path + "/a", folder("out-a")) }, { Glibc.rename(path + "/.atomicstore-commit/a", path + "/a") },
+      { Glibc.rename(path + "/.atomicstore-commit/b", path + "/b") },
+      { Glibc.rename(path + "/.atomicstore-commit/more", path + "/more") },
       { unlink(path + "/gone") },
     ]
     for step in steps.prefix(moves) { step() }

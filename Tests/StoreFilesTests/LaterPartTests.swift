@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import StoreFiles
@@ -103,7 +104,7 @@ import Testing
     let folder = try Folder()
     let bytes = try Self.file(in: folder).bytes(later: Self.parts)
     try Data(repeating: 0, count: 600_000).write(to: URL(filePath: folder("other")))
-    #expect(rename(folder("other"), folder("file")) == 0)
+    #expect(Glibc.rename(folder("other"), folder("file")) == 0)
     try bytes.read(0..<600_000)
     #expect(Self.has(bytes, 0..<600_000))
   }

@@ -191,7 +191,7 @@ import Testing
     for name in ["one", "two", "three"] { try entry(name) }
     try Data(PublicationRecord.bytes(entries)).write(to: URL(filePath: folder(Self.stale("one", ".unit"))))
     #expect(asf_exchange(folder(Self.stale("one", ".tmp")), folder("one")) == 0)
-    #expect(rename(folder(Self.stale("two", ".tmp")), folder("two")) == 0)
+    #expect(Glibc.rename(folder(Self.stale("two", ".tmp")), folder("two")) == 0)
   }
 
   @Test("what a killed process has published half-way is undone by the next save into the directory")
