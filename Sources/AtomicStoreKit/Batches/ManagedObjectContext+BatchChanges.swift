@@ -11,7 +11,7 @@ extension ManagedObjectContext {
   ///
   /// - Throws: `.invalidFetch`, `.undefinedKey`, `.invalidValue`, and what ``save()`` throws.
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
-    try checkThread()
+    checkThread()
     let context = batchContext()
     var fetch = FetchRequest<ManagedObject>(entityName: request.entityName, predicate: request.predicate)
     fetch.includesSubentities = request.includesSubentities
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
   ///
   /// - Throws: `.invalidFetch`, and what ``save()`` throws.
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
-    try checkThread()
+    checkThread()
     let context = batchContext()
     let objects = try request.objectIDs.map { context.existingObjects(with: $0) } ?? context.fetch(request.fetchRequest)
     for object in objects { context.delete(object) }

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
   /// - Throws: Errors of the rows, with their numbers; `.managedObjectConstraintMerge`; `.persistentStoreSave`; the
   ///   errors of the row handler.
   public func execute(_ request: BatchInsertRequest) throws -> BatchResult {
-    try checkThread()
+    checkThread()
     let cache = try batchCache(request)
     let plan = try batchPlan(request.entityName, cache)
     // Objects compute derived attributes, and incremental stores give references to objects.

@@ -32,7 +32,8 @@ extension ManagedObjectContext {
 
   /// - Parameter awakens: False for an object that a child context has already awakened.
   func insert(_ object: ManagedObject, awakens: Bool) {
-    guard object.context == nil, object.extras?.gone == nil, isOnItsThread else { return }
+    checkThread()
+    guard object.context == nil, object.extras?.gone == nil else { return }
     object.context = self
     event.recordInsertion(of: object)
     knowTemporaryID(of: object)
@@ -47,11 +48,6 @@ extension ManagedObjectContext {
     noteInserted(object)
     guard awakens, type(of: object) != ManagedObject.self else { return }
     callout { object.awakeFromInsert() }
-  }
-
-  /// Keeps a temporary ID valid that was requested while the object was in no context.
-  private func knowTemporaryID(of object: ManagedObject) {
-    if let name = object.extras?.temporaryName { remember(object, as: name) }
   }
 
   /// The entity that a class is registered for; nil if there is none.
@@ -80,8 +76,7 @@ extension ManagedObjectContext {
     let error = ManagedObjectError(
       .managedObjectValidation,
       "\(name) is not registered for an entity: call "
-        + "setManagedObjectClass(\(name).self, forEntityName:) on the coordinator "
-        + "before creating contexts")
+        + "setManagedObjectClass(\(name).self, forEntityName:) on the coordinator before creating contexts")
     object.refuse(error)
     object.needExtras().gone = .neverSaved
     refusedAssignments.append(error)
@@ -182,8 +177,8 @@ extension ManagedObjectContext {
   /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or
   /// immediately if ``propagatesDeletesAtEndOfEvent`` is false. A new object is removed from the context.
   public func delete(_ object: ManagedObject) {
-    guard isOnItsThread, object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]),
-      object.isReachable
+    checkThread()
+    guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable
     else { return }
     if type(of: object) != ManagedObject.self {
       // The hook may delete other objects, whose hooks delete this one.
@@ -374,7 +369,8 @@ extension ManagedObjectContext {
   ///
   /// There is no run loop: a fetch, a save and an undo call this; call it yourself at the end of an event.
   public func processPendingChanges() {
-    guard !isProcessing, isOnItsThread else { return }
+    checkThread()
+    guard !isProcessing else { return }
     mergeDeliveredSaves()
     isProcessing = true
     var rounds = 0

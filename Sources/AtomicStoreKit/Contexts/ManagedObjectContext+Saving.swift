@@ -13,7 +13,7 @@ extension ManagedObjectContext {
   ///
   /// - Throws: ``ManagedObjectError``. All changes are then still pending, and the save can be repeated.
   public func save() throws(ManagedObjectError) {
-    try checkThread()
+    checkThread()
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       throw ManagedObjectError(
         .persistentStoreOperation,

@@ -116,7 +116,8 @@ extension ManagedObjectError {
     public static let invalidFetch = Code(rawValue: -5)
     /// A predicate, sort key or column that needs more steps than ``FetchRequest/stepLimit`` allows.
     public static let stepLimitExceeded = Code(rawValue: -6)
-    /// A context or an object that was used on a thread other than the one of its ``ThreadCheck``.
+    /// A context or an object was used on a thread other than the one of its ``ThreadCheck``. This error is only
+    /// reported to the check; it is not thrown.
     public static let wrongThread = Code(rawValue: -7)
 
     public var description: String {

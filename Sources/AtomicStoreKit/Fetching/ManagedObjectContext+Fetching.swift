@@ -147,7 +147,7 @@ extension ManagedObjectContext {
 
   /// Reports errors in a request before anything is evaluated, so that they are found even if the store is empty.
   func check<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) {
-    try checkThread()
+    checkThread()
     guard
       request.predicate != nil || !request.sortKeys.isEmpty || !request.propertiesToGroupBy.isEmpty
         || !request.propertiesToFetch.isEmpty

@@ -49,14 +49,6 @@ extension ManagedObjectContext {
     set { options.threadCheck = newValue }
   }
 
-  func checkThread() throws(ManagedObjectError) {
-    guard let check = options.threadCheck, let error = check.violation(in: name) else { return }
-    throw error
-  }
-
-  /// False if the context is used on a thread that its check forbids, which has been reported then.
-  var isOnItsThread: Bool {
-    guard let check = options.threadCheck else { return true }
-    return check.violation(in: name) == nil
-  }
+  /// Reports the use of the context on a thread that its check forbids.
+  func checkThread() { options.threadCheck?.check(name) }
 }

@@ -323,6 +323,11 @@ public final class ManagedObjectContext {
     temporaries[name] = WeakObject(object: object)
   }
 
+  /// Keeps a temporary ID valid that was requested while the object was in no context.
+  func knowTemporaryID(of object: ManagedObject) {
+    if let name = object.extras?.temporaryName { remember(object, as: name) }
+  }
+
   func forgetTemporaries() { temporaries = [:] }
 
   // MARK: Faults
@@ -330,7 +335,7 @@ public final class ManagedObjectContext {
   /// Fetches a fault's values.
   func fire(_ object: ManagedObject) throws(ManagedObjectError) {
     if let reason = object.extras?.gone { throw object.unavailable(reason) }
-    try checkThread()
+    checkThread()
     if let parentObject = object.extras?.parentObject {
       try fireFromParent(object, parentObject)
     } else {

@@ -161,7 +161,7 @@ extension ManagedObject {
   final func overlayIsEmpty(at p: Int) -> Bool { overlay.map { $0[p] == nil } ?? true }
 
   final func checkChangeable(_ p: Int) throws(ManagedObjectError) {
-    try context?.checkThread()
+    context?.checkThread()
     guard flags.contains(.deleted) else { return }
     throw ManagedObjectError(
       .invalidValue, "\(plan.name).\(plan.properties[p].name) was not set: the object is being deleted",
