@@ -35,13 +35,13 @@ struct VersionHashVector: Decodable, CustomTestStringConvertible {
 
   var testDescription: String { "\(entity) of \(source)" }
 
-  static let all: [VersionHashVector] = {
-    let path = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-    guard let data = FileManager.default.contents(atPath: path + "/Vectors/version-hash-vectors.json") else {
-      return []
-    }
-    return (try? JSONDecoder().decode([VersionHashVector].self, from: data)) ?? []
-  }()
+  private static let read = Result {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Vectors/version-hash-vectors.json")
+    return try JSONDecoder().decode([VersionHashVector].self, from: Data(contentsOf: file))
+  }
+
+  /// - Throws: If their file cannot be read: without it nothing would be tested.
+  static func all() throws -> [VersionHashVector] { try read.get() }
 
   /// A model of the chain alone: what its relationships lead to is not there.
   func model() throws -> ManagedObjectModel {
