@@ -19,7 +19,7 @@ import Testing
     Breaker(fault: "trapsAtLoad", outcome: .crashed, words: "a Swift trap"),
     Breaker(fault: "trapsInTraits", outcome: .crashed, words: "ended by signal"),
     Breaker(fault: "hangsAtSave", outcome: .timedOut, words: "stopped after 1 s"),
-    Breaker(fault: "hangsInTraits", outcome: .timedOut, words: "stopped after 2 seconds"),
+    Breaker(fault: "hangsInTraits", outcome: .timedOut, words: "stopped after 2 s"),
     Breaker(fault: "exitsAtSave", outcome: .crashed, words: "ended by itself, with 0"),
     Breaker(fault: "exitsInTraits", outcome: .crashed, words: "ended by itself"),
     Breaker(fault: "killsParent", outcome: .crashed, words: "signal 9"),
@@ -32,7 +32,7 @@ import Testing
   static let run: (checks: [ConformanceCheck], results: [ConformanceResult])? = {
     let checks = try? breakers.flatMap { breaker in
       [
-        try Harness.check(breaker.id, fault: breaker.fault, seconds: breaker.outcome == .timedOut ? 1 : nil),
+        try Harness.check(breaker.id, fault: breaker.fault, limit: breaker.outcome == .timedOut ? .seconds(1) : nil),
         try Harness.check("REG-02"),
       ]
     }
@@ -72,7 +72,7 @@ import Testing
 
   @Test("a limit also applies to a check that is run directly")
   func limited() throws {
-    let check = try Harness.check("REG-02", fault: "hangsAtSave").limited(toSeconds: 1)
+    let check = try Harness.check("REG-02", fault: "hangsAtSave").limited(to: .seconds(1))
     // Without that limit it would take thirty times as much, of the processor.
     let result = check.outcome()
     #expect(result.outcome == .timedOut && result.explanation?.actual.contains("stopped after 1 s") == true)
@@ -80,13 +80,13 @@ import Testing
 
   @Test("limits are in processor time; a check that waits endlessly is stopped after ten times as long")
   func waiting() throws {
-    let result = try Harness.check("REG-02", fault: "waitsAtSave", seconds: 1).outcome()
+    let result = try Harness.check("REG-02", fault: "waitsAtSave", limit: .milliseconds(300)).outcome()
     #expect(result.outcome == .timedOut, "\(result)")
   }
 
   @Test("a busy check that gets no processor time is blocked, and the machine is named as the cause")
   func slow() throws {
-    let result = try Harness.check("REG-02", fault: "slowAtSave", seconds: 1).outcome()
+    let result = try Harness.check("REG-02", fault: "slowAtSave", limit: .milliseconds(300)).outcome()
     #expect(result.outcome == .blocked && result.reason?.contains("the machine is too slow") == true, "\(result)")
   }
 

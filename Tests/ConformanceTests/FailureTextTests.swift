@@ -23,7 +23,8 @@ import Testing
     "with check, rule, source, expected, actual, causes, files and a command, for every kind of failure",
     arguments: failing)
   func whole(_ failing: Failing) throws {
-    let check = try Harness.check(failing.id, fault: failing.fault, seconds: failing.outcome == .timedOut ? 1 : nil)
+    let check = try Harness.check(
+      failing.id, fault: failing.fault, limit: failing.outcome == .timedOut ? .seconds(1) : nil)
     let result = check.outcome(seed: 77)
     #expect(result.outcome == failing.outcome)
     let text = ConformanceFailure(result: result).description
@@ -80,6 +81,7 @@ import Testing
   func asked() {
     let all = Conformance.catalogue
     #expect(ConformanceFilter.asked(of: all, named: "VAL-07").map(\.id) == ["VAL-07"])
+    #expect(ConformanceFilter.asked(of: all, named: "VAL-07,VAL-99,REG-02").map(\.id).sorted() == ["REG-02", "VAL-07"])
     for name in ["VAL-99", "", nil] { #expect(ConformanceFilter.asked(of: all, named: name).count == all.count) }
   }
 

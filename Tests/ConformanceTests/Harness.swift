@@ -54,13 +54,13 @@ enum Harness {
   ///
   /// - Parameters:
   ///   - fault: What is planted in the store.
-  ///   - seconds: The most that anything in it may take; nil for what the check allows.
-  static func check(_ id: String, fault: String? = nil, seconds: Int? = nil, isBlind: Bool = false) throws
+  ///   - limit: The most that anything in it may take; nil for what the check allows.
+  static func check(_ id: String, fault: String? = nil, limit: Duration? = nil, isBlind: Bool = false) throws
     -> ConformanceCheck
   {
     var subject = subject
     subject.fault = fault
-    subject.timeLimit = seconds
+    subject.timeLimit = limit
     subject.isBlind = isBlind
     let definition = try #require((Checks.all + subject.ownChecks).first { $0.id == id }, "there is no check \(id)")
     return ConformanceCheck(definition: definition, subject: subject)
@@ -91,11 +91,11 @@ enum Harness {
     Fault("waitsAtSave", "waits for something at a save that never comes") {
       $0.beforeSave = { _, _ in while true { usleep(100_000) } }
     },
-    // As on a machine that gives it little: a hundredth of the time.
+    // As on a machine that gives it little: a sixtieth of the time.
     Fault("slowAtSave", "is at work at a save, and never has enough of the processor") { hooks in
       hooks.beforeSave = { _, _ in
         while true {
-          let end = clock() + CLOCKS_PER_SEC / 1250
+          let end = clock() + CLOCKS_PER_SEC / 1000
           while clock() < end {}
           usleep(60_000)
         }

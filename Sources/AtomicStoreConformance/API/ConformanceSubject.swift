@@ -34,8 +34,8 @@ public struct ConformanceSubject: Sendable {
   /// For the harness's own tests: checks and faults besides the catalogue's.
   var ownChecks: [CheckDefinition] = []
   var ownFaults: [Fault] = []
-  /// In seconds: nothing in a check may take longer, whatever the check allows. Nil for the checks' own limits.
-  package var timeLimit: Int?
+  /// Nothing in a check may take longer, whatever the check allows. Nil for the checks’ own limits.
+  package var timeLimit: Duration?
   /// For the harness's own tests: as where the calls of a process cannot be seen.
   var isBlind = false
 

@@ -88,7 +88,7 @@ struct CheckContext: Sendable {
         expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
     case .timedOut:
       throw PhaseFailure(
-        expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)",
+        expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds).text) \(CheckContext.limitWords)",
         isTimeOut: true)
     }
   }
@@ -121,7 +121,7 @@ struct CheckContext: Sendable {
     case .timedOut:
       throw PhaseFailure(
         expected: "\(what): refused, with an error",
-        actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)", isTimeOut: true)
+        actual: "it was stopped after \(limit(seconds).text) \(CheckContext.limitWords)", isTimeOut: true)
     }
   }
 
@@ -148,7 +148,7 @@ struct CheckContext: Sendable {
     if let plan { plan.state.pointee.mistakes |= subject.mistakes }
     if traits.isInProcess, subject.incremental == nil { return try Phase.runHere { try body(session) } }
     return try Phase.run(
-      file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds) * 1000,
+      file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds).milliseconds,
       faults: plan?.state, memory: memory, seconds: cpuSeconds,
       output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
     ) { try body(session) }
@@ -157,7 +157,9 @@ struct CheckContext: Sendable {
   /// What a limit is of.
   static let limitWords = "of processor time, or ten times as long of waiting"
 
-  private func limit(_ seconds: Int) -> Int { min(seconds, subject.timeLimit ?? seconds) }
+  private func limit(_ seconds: Int) -> Duration {
+    min(.seconds(seconds), subject.timeLimit ?? .seconds(seconds))
+  }
 
   private static func crash(_ signal: Int32) -> String {
     let name: String

@@ -21,6 +21,6 @@ struct TestedStore: Sendable {
   var fault: String?
   /// Mistakes that the system calls make for the planted fault, as bits of `csf_mistake`.
   var mistakes: Int32 = 0
-  /// In seconds: nothing in a check may take longer, whatever the check allows.
-  var timeLimit: Int?
+  /// Nothing in a check may take longer, whatever the check allows.
+  var timeLimit: Duration?
 }

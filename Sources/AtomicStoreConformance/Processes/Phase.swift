@@ -117,3 +117,9 @@ enum Phase {
     }
   }
 }
+
+extension Duration {
+  var milliseconds: Int { Int(self / .milliseconds(1)) }
+  /// Such as `2 s` and `0.2 s`.
+  var text: String { milliseconds.isMultiple(of: 1000) ? "\(milliseconds / 1000) s" : "\(self / .seconds(1)) s" }
+}

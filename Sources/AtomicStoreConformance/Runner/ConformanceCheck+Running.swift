@@ -17,9 +17,9 @@ extension ConformanceCheck {
   }
 
   /// The same check of the same store under other circumstances.
-  package func limited(toSeconds seconds: Int) -> ConformanceCheck {
+  package func limited(to limit: Duration) -> ConformanceCheck {
     var subject = subject
-    subject.timeLimit = seconds
+    subject.timeLimit = limit
     return ConformanceCheck(definition: definition, subject: subject)
   }
 }

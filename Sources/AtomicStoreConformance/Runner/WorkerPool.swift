@@ -142,7 +142,8 @@ final class WorkerPool: Sendable {
     _ definition: CheckDefinition, _ subject: ConformanceSubject, _ seed: UInt64, _ folder: String
   ) -> ConformanceResult {
     var result = ConformanceResult(id: definition.id, outcome: .blocked)
-    let limit = subject.timeLimit.map { min($0 * 2, definition.timeLimit) } ?? definition.timeLimit
+    let most = Duration.seconds(definition.timeLimit)
+    let limit = subject.timeLimit.map { min($0 * 2, most) } ?? most
     // A worker that is lost is not the check's fault: another one is tried, once.
     for _ in 0..<2 {
       guard let worker = take() else {
@@ -150,11 +151,12 @@ final class WorkerPool: Sendable {
         return result
       }
       let line = [
-        "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)",
-        subject.timeLimit.map { "\($0)" } ?? "",
+        "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit.milliseconds)",
+        subject.timeLimit.map { "\($0.milliseconds)" } ?? "",
         subject.isBlind ? "1" : "0", subject.runs.map { "\($0)" } ?? "", subject.url ?? "",
       ].joined(separator: "\t")
-      guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 10_000 + 20_000) else {
+      guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit.milliseconds * 10 + 20_000)
+      else {
         discard(worker)
         // What the lost one left is not there for the next.
         Files.remove(folder)
@@ -173,7 +175,7 @@ final class WorkerPool: Sendable {
       case "TIMEOUT": result.outcome = .timedOut
       case "CRASHED": result.outcome = .crashed
       case "SLOW":
-        result.reason = Phase.slowMachine(limit * 1000, used: Int64(parts.last ?? "") ?? 0)
+        result.reason = Phase.slowMachine(limit.milliseconds, used: Int64(parts.last ?? "") ?? 0)
         return result
       case "BLOCKED", "BAD":
         result.reason = "the worker answers \(answer)"
@@ -182,7 +184,7 @@ final class WorkerPool: Sendable {
       }
       let what =
         result.outcome == .timedOut
-        ? "it was stopped after \(limit) seconds \(CheckContext.limitWords)"
+        ? "it was stopped after \(limit.text) \(CheckContext.limitWords)"
         : parts.first == "CRASHED"
           ? "its process was ended by signal \(parts.last ?? "?")" : "its process ended by itself (\(answer))"
       result.explanation = .init(

@@ -66,7 +66,7 @@ enum WorkerServer {
       runsCheck.store(true, ordering: .relaxed)
       var subject = subject
       if !fields[4].isEmpty { subject.fault = fields[4] }
-      subject.timeLimit = Int(fields[6])
+      subject.timeLimit = Int(fields[6]).map { .milliseconds($0) }
       subject.isBlind = fields[7] == "1"
       subject.runs = Int(fields[8])
       subject.url = fields[9].isEmpty ? nil : fields[9]
