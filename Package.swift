@@ -354,8 +354,9 @@ let package = Package(
     .executableTarget(
       name: "random-contexts", dependencies: ["ContextScripts"], path: "Tests/RandomContexts", swiftSettings: strict),
 
-    // What the tests of several targets need.
-    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+    // What the tests of several targets need. The C part runs tasks on more threads, for tests that wait.
+    .target(name: "CTestSupport", path: "Tests/CTestSupport"),
+    .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: strict),
     .testTarget(name: "StorePrimitivesTests", dependencies: ["StorePrimitives"], swiftSettings: strict),
     .testTarget(
       name: "StoreFilesTests", dependencies: ["StoreFiles", "CConformance", "CStoreFiles"], swiftSettings: strict),
@@ -432,7 +433,7 @@ let package = Package(
         "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
         "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat",
-        "ArrowStoreFormat", "ModelFiles", "StoreMutation",
+        "ArrowStoreFormat", "ModelFiles", "StoreMutation", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(

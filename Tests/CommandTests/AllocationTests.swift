@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Number of memory allocations") struct AllocationTests {
@@ -12,14 +13,7 @@ import Testing
 
   @Test("allocations per object do not increase: almost none for loads and saves, one for fetches")
   func guarded() throws {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(Command.built("allocation-guard"), "it was not built"))
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    let text = try ChildProcess.output(of: try #require(Command.built("allocation-guard"), "it was not built"), [])
     let rows = text.split(separator: "\n").map { $0.split(separator: "\t").map(String.init) }
     let isDebug = rows.first?[1] == "debug"
     for row in rows.dropFirst() {

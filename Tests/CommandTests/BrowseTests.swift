@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import StoreReports
+import TestSupport
 import Testing
 
 /// `atomicstore browse` while it serves, and requests as raw text: a test decides on every header.
@@ -15,6 +16,7 @@ private final class BrowsedStore {
     let output = Pipe()
     process.executableURL = URL(filePath: program)
     process.arguments = ["browse", store, "--json"]
+    process.environment = TestEnvironment.variables()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     try process.run()

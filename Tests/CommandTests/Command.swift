@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The command, run as a process.
@@ -11,16 +12,10 @@ enum Command {
   static let samples = root + "/SampleStores"
   static let company = samples + "/Company/Company.xml"
 
-  /// The executable that was built with these tests: it stands beside them.
+  /// The executable that was built with these tests.
   static let path: String? = built("atomicstore")
 
-  static func built(_ name: String) -> String? {
-    let folders = [
-      (CommandLine.arguments.first.map { ($0 as NSString).deletingLastPathComponent }) ?? "", Bundle.main.bundlePath,
-      root + "/.build/debug",
-    ]
-    return folders.map { $0 + "/" + name }.first { FileManager.default.isExecutableFile(atPath: $0) }
-  }
+  static func built(_ name: String) -> String? { TestEnvironment.built(name) }
 
   struct Result {
     var code: Int32
@@ -51,31 +46,11 @@ enum Command {
     shell: String? = nil,
     program: String? = path
   ) throws -> Result {
-    let process = Process()
     let path = try #require(program, "the command was not built")
-    process.executableURL = URL(filePath: shell == nil ? path : "/bin/sh")
-    process.arguments = shell.map { ["-c", $0, path] + arguments } ?? arguments
-    if !environment.isEmpty {
-      process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
-    }
-    if let folder { process.currentDirectoryURL = URL(filePath: folder) }
-    let work = NSTemporaryDirectory() + "command-\(UUID().uuidString)"
-    // Files rather than pipes: nobody has to read while the command writes.
-    for name in ["in", "out", "err"] {
-      _ = FileManager.default.createFile(atPath: work + name, contents: name == "in" ? input : nil)
-    }
-    defer { for name in ["in", "out", "err"] { try? FileManager.default.removeItem(atPath: work + name) } }
-    process.standardInput = FileHandle(forReadingAtPath: work + "in")
-    process.standardOutput = FileHandle(forWritingAtPath: work + "out")
-    process.standardError = FileHandle(forWritingAtPath: work + "err")
-    try process.run()
-    process.waitUntilExit()
-    let output = try Data(contentsOf: URL(filePath: work + "out"))
-    let code =
-      process.terminationReason == .uncaughtSignal ? 1000 + process.terminationStatus : process.terminationStatus
-    return Result(
-      code: code, output: String(decoding: output, as: UTF8.self),
-      errors: String(decoding: try Data(contentsOf: URL(filePath: work + "err")), as: UTF8.self), data: output)
+    let result = try ChildProcess.run(
+      shell == nil ? path : "/bin/sh", shell.map { ["-c", $0, path] + arguments } ?? arguments, input: input,
+      in: folder, environment: environment)
+    return Result(code: result.code, output: result.output, errors: result.errors, data: result.data)
   }
 }
 
@@ -100,7 +75,7 @@ final class RunningCommand {
     let path = try #require(Command.path, "the command was not built")
     process.executableURL = URL(filePath: shell == nil ? path : "/bin/sh")
     process.arguments = shell.map { ["-c", $0, path] + arguments } ?? arguments
-    process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporaryFolder]) { _, new in new }
+    process.environment = TestEnvironment.variables(["TMPDIR": temporaryFolder])
     process.standardInput = input
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
@@ -120,6 +95,6 @@ final class RunningCommand {
   func end(_ signal: Int32? = nil) -> Int32 {
     if let signal { kill(process.processIdentifier, signal) }
     process.waitUntilExit()
-    return process.terminationReason == .uncaughtSignal ? 1000 + process.terminationStatus : process.terminationStatus
+    return ChildProcess.code(of: process)
   }
 }

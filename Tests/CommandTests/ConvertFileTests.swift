@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @Suite("Files of atomicstore convert") struct ConvertFileTests {
@@ -25,7 +26,7 @@ import Testing
     let process = Process()
     process.executableURL = URL(filePath: try #require(Command.path))
     process.arguments = ["convert", source, "-", "--to", "XML"]
-    process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": work.path]) { _, new in new }
+    process.environment = TestEnvironment.variables(["TMPDIR": work.path])
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice

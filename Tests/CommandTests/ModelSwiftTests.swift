@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("atomicstore model swift") struct ModelSwiftTests {
@@ -47,16 +48,8 @@ import Testing
     }
     let include = "/usr/include/libxml2"
     if FileManager.default.fileExists(atPath: include) { arguments += ["-Xcc", "-I\(include)"] }
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = arguments + files
-    let pipe = Pipe()
-    process.standardError = pipe
-    process.standardOutput = pipe
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0, "\(String(decoding: output.prefix(4000), as: UTF8.self))")
+    let result = try ChildProcess.run("/usr/bin/env", arguments + files)
+    #expect(result.code == 0, "\((result.output + result.errors).prefix(4000))")
   }
 
   @Test("what is generated for the sample models compiles", arguments: samples)

@@ -150,13 +150,6 @@ import Testing
 
   @Test("a closed pipe is not an error")
   func brokenPipe() throws {
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = [
-      "-c", "\"$0\" dump \"$1\" | head -n 1 >/dev/null", try #require(Command.path), Command.company,
-    ]
-    try process.run()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    #expect(try Command.shell("\"$0\" dump \"$1\" | head -n 1 >/dev/null", Command.company).code == 0)
   }
 }

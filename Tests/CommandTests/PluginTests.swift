@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CommandSupport
@@ -14,14 +15,9 @@ enum BadPlugin {
   static func make(_ name: String, _ source: String, in folder: String) throws -> String {
     let path = folder + "/" + name
     try Data(source.utf8).write(to: URL(fileURLWithPath: path + ".c"))
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: try #require(compiler))
-    process.arguments = [
-      "-shared", "-fPIC", "-I", Command.root + "/Sources/CStorePlugin/include", path + ".c", "-o", path + ".so",
-    ]
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0, "the C compiler failed")
+    try ChildProcess.output(
+      of: try #require(compiler),
+      ["-shared", "-fPIC", "-I", Command.root + "/Sources/CStorePlugin/include", path + ".c", "-o", path + ".so"])
     return path + ".so"
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The command with a terminal for its output.
@@ -8,7 +9,10 @@ enum Terminal {
     return (String(decoding: bytes, as: UTF8.self).replacingOccurrences(of: "\r\n", with: "\n"), talk)
   }
 
-  /// - Parameter hasErrors: Whether standard error is the terminal too.
+  /// - Parameters:
+  ///   - hasErrors: Whether standard error is the terminal too.
+  ///   - environment: What is added to the environment of all tests, in which nothing is colored:
+  ///     ``TestEnvironment/colors``.
   static func run(
     _ arguments: [String], columns: UInt16, hasErrors: Bool = false, environment: [String: String] = [:]
   ) throws -> (output: [UInt8], errors: String) {
@@ -27,7 +31,7 @@ enum Terminal {
     let process = Process()
     process.executableURL = URL(filePath: try #require(Command.path))
     process.arguments = arguments
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
+    process.environment = TestEnvironment.variables(environment)
     process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
     let errors = Pipe()
     if hasErrors {

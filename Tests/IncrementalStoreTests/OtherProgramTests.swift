@@ -14,16 +14,7 @@ import Testing
   /// Has a program of its own open a database, execute statements and close it, as the last one that has it open does.
   @discardableResult
   private func sqlite3(_ path: String, _ statements: String) throws -> String {
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["sqlite3", path, statements]
-    process.standardOutput = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
-    return String(decoding: data, as: UTF8.self)
+    try ChildProcess.output(of: "sqlite3", [path, statements])
   }
 
   // MARK: Locks

@@ -14,38 +14,15 @@ private enum Programs {
     guard let url = TestServer.url else { return false }
     let programs =
       "command -v psql && command -v pg_dump && { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }"
-    guard (try? run("sh", ["-c", programs])) != nil else { return false }
+    guard (try? ChildProcess.output(of: "sh", ["-c", programs])) != nil else { return false }
     return (try? sql(url, "SHOW wal_level")) == "logical\n"
   }()
-
-  struct ProgramFailure: Error { var text: String }
-
-  /// What a program prints. Files rather than pipes: a server that it starts keeps them open.
-  static func run(
-    _ program: String, _ arguments: [String], _ environment: [String: String] = [:]
-  ) throws -> String {
-    let folder = try TemporaryDirectory("replica-output")
-    let (out, errors) = (folder.path + "/out", folder.path + "/errors")
-    for path in [out, errors] { _ = FileManager.default.createFile(atPath: path, contents: nil) }
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = [program] + arguments
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    process.standardOutput = FileHandle(forWritingAtPath: out)
-    process.standardError = FileHandle(forWritingAtPath: errors)
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw ProgramFailure(text: "\(program): " + (try String(contentsOfFile: errors, encoding: .utf8)))
-    }
-    return try String(contentsOfFile: out, encoding: .utf8)
-  }
 
   /// The URL of the database, without the schema of a store.
   static func base(_ url: String) -> String { url.split(separator: "?").first.map(String.init) ?? url }
 
   static func sql(_ url: String, _ statements: String) throws -> String {
-    try run("psql", ["-qAt", "-v", "ON_ERROR_STOP=1", base(url), "-c", statements])
+    try ChildProcess.output(of: "psql", ["-qAt", "-v", "ON_ERROR_STOP=1", base(url), "-c", statements])
   }
 }
 
@@ -76,7 +53,8 @@ struct ReplicaTests {
     }
 
     private func script(_ arguments: String...) throws -> String {
-      try Programs.run(Self.script, arguments, ["ATOMICSTORE_POSTGRES_FOLDER": folder.path + "/postgres"])
+      try ChildProcess.output(
+        of: Self.script, arguments, environment: ["ATOMICSTORE_POSTGRES_FOLDER": folder.path + "/postgres"])
     }
   }
 
@@ -104,10 +82,10 @@ struct ReplicaTests {
     let pair = try GraphPair(seed: 21, count: 60, target: publisher)
     let server = try Server()
     let copy = try server.url(schema)
-    let definition = try Programs.run("pg_dump", ["--schema-only", "-n", schema, Programs.base(publisher)])
+    let definition = try ChildProcess.output(of: "pg_dump", ["--schema-only", "-n", schema, Programs.base(publisher)])
     let file = server.folder.path + "/schema.sql"
     try definition.write(toFile: file, atomically: true, encoding: .utf8)
-    _ = try Programs.run("psql", ["-q", "-v", "ON_ERROR_STOP=1", "-f", file, Programs.base(copy)])
+    try ChildProcess.output(of: "psql", ["-q", "-v", "ON_ERROR_STOP=1", "-f", file, Programs.base(copy)])
     _ = try Programs.sql(publisher, "CREATE PUBLICATION \"\(schema)\" FOR TABLES IN SCHEMA \"\(schema)\"")
     _ = try Programs.sql(
       copy,
@@ -154,6 +132,6 @@ struct ReplicaTests {
       if try isSo() { return }
       usleep(100_000)
     }
-    throw Programs.ProgramFailure(text: "the replica does not follow")
+    throw ChildProcess.Failure(description: "the replica does not follow")
   }
 }

@@ -409,12 +409,7 @@ import Testing
   func foreign() throws {
     let place = try Place()
     let other = place.folder.path + "/other.sqlgraph"
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["sqlite3", other, "CREATE TABLE t (x); INSERT INTO t VALUES (1)"]
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+    try ChildProcess.output(of: "sqlite3", [other, "CREATE TABLE t (x); INSERT INTO t VALUES (1)"])
     let before = try Data(contentsOf: URL(fileURLWithPath: other))
     for type in [nil, "SQLiteGraph"] {
       let coordinator = PersistentStoreCoordinator(
@@ -476,13 +471,7 @@ import Testing
       try Self.make("Ada", "Person", context).setValue(team, forKey: "team")
       try context.save()
     }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["sqlite3", place.path, statement]
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+    try ChildProcess.output(of: "sqlite3", [place.path, statement])
     #expect(throws: (any Error).self) {
       let context = ManagedObjectContext(try place.open())
       let people = try context.fetch(FetchRequest<ManagedObject>(entityName: "Person"))
@@ -499,11 +488,7 @@ import Testing
     let place = try Place()
     _ = try place.open()
     for last in [Int64.max, .max - 10, .min, -(1 << 62)] {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = ["sqlite3", place.path, "UPDATE atomicstore_keys SET last = \(last)"]
-      try process.run()
-      process.waitUntilExit()
+      try ChildProcess.output(of: "sqlite3", [place.path, "UPDATE atomicstore_keys SET last = \(last)"])
       let context = ManagedObjectContext(try place.open())
       _ = try Self.make("Ada", "Person", context)
       #expect(throws: ManagedObjectError.self) { try context.save() }

@@ -51,29 +51,14 @@ private func decode(_ bytes: [UInt8]) throws -> PropertyListValue? {
 private func decode(_ text: String) throws -> PropertyListValue? { try decode(Array(text.utf8)) }
 
 private let python: String? = {
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-  process.arguments = ["python3", "-c", "import plistlib"]
-  process.standardError = FileHandle.nullDevice
-  guard (try? process.run()) != nil else { return nil }
-  process.waitUntilExit()
-  return process.terminationStatus == 0 ? "python3" : nil
+  (try? ChildProcess.output(of: "python3", ["-c", "import plistlib"])).map { _ in "python3" }
 }()
 
 private func run(_ script: String, _ arguments: [String], _ input: [UInt8]) throws -> [UInt8] {
   let file = FileManager.default.temporaryDirectory.appendingPathComponent("plist-\(UUID().uuidString)")
   try Data(input).write(to: file)
   defer { try? FileManager.default.removeItem(at: file) }
-  let process = Process()
-  let output = Pipe()
-  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-  process.arguments = ["python3", "-c", script, file.path] + arguments
-  process.standardOutput = output
-  process.standardError = FileHandle.nullDevice
-  try process.run()
-  let data = output.fileHandleForReading.readDataToEndOfFile()
-  process.waitUntilExit()
-  return [UInt8](data)
+  return [UInt8](try ChildProcess.run("python3", ["-c", script, file.path] + arguments).data)
 }
 
 private let sample: PropertyListValue = [

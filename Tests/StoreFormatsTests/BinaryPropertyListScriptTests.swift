@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import BuiltInStoreFormats
 import Foundation
+import TestSupport
 import Testing
 
 /// The page of Python that decodes property lists.
@@ -11,18 +12,11 @@ enum DecodingScript {
 
   /// The rows of a store as the script prints them, numbers that JSON does not have as texts.
   static func rows(of path: String) throws -> [[String: Any]] {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(python))
-    process.arguments = [SampleStores.folder + "/../Scripts/decode-store.py", path]
-    process.environment = ["PYTHONIOENCODING": "utf-8", "PATH": "/usr/bin:/bin"]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+    let output = try ChildProcess.output(
+      of: try #require(python), [SampleStores.folder + "/../Scripts/decode-store.py", path],
+      environment: ["PYTHONIOENCODING": "utf-8", "PATH": "/usr/bin:/bin"])
     // JSON has no not-a-number: Python writes one all the same.
-    let text = String(decoding: output, as: UTF8.self).replacingOccurrences(of: ": NaN", with: ": \"NaN\"")
+    let text = output.replacingOccurrences(of: ": NaN", with: ": \"NaN\"")
       .replacingOccurrences(of: ": Infinity", with: ": \"Infinity\"")
     return try text.split(separator: "\n").map {
       try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])

@@ -3,6 +3,7 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 import ModelFiles
+import TestSupport
 import Testing
 
 /// Core Data stores made with the sqlite3 program in a folder of their own, which goes with the value.
@@ -25,26 +26,12 @@ final class SQLiteSamples {
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   static func run(_ program: String, _ arguments: [String]) throws {
-    let process = Process()
-    process.executableURL = URL(filePath: program)
-    process.arguments = arguments
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0, "\(program) \(arguments)")
+    try ChildProcess.output(of: program, arguments)
   }
 
   /// What a query gives, columns separated by bars.
   static func lines(_ path: String, _ sql: String) throws -> [String] {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(program))
-    process.arguments = [path, sql]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+    try ChildProcess.run(try #require(program), [path, sql]).output.split(separator: "\n").map(String.init)
   }
 
   func path(_ name: String) -> String { folder + "/" + name }

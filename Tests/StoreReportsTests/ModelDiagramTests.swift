@@ -3,6 +3,7 @@ import Foundation
 import ModelFiles
 import StoreCodecs
 import StoreReports
+import TestSupport
 import Testing
 
 @Suite("Diagrams of models") struct ModelDiagramTests {
@@ -206,21 +207,10 @@ import Testing
     }
     models.append(try ManagedObjectModel(ModelDescription(entities: entities)))
     for model in models {
-      let process = Process()
-      process.executableURL = URL(filePath: try #require(Self.graphviz))
-      process.arguments = ["-Tplain"]
-      let (input, output, errors) = (Pipe(), Pipe(), Pipe())
-      process.standardInput = input
-      process.standardOutput = output
-      process.standardError = errors
-      try process.run()
-      try input.fileHandleForWriting.write(contentsOf: Data(try ModelDiagram(model).dot().utf8))
-      try input.fileHandleForWriting.close()
-      let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-      let complaints = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-      process.waitUntilExit()
-      #expect(process.terminationStatus == 0 && !complaints.contains("rror"), "\(complaints)")
-      #expect(text.split(separator: "\n").filter { $0.hasPrefix("node ") }.count == model.entityCount)
+      let result = try ChildProcess.run(
+        try #require(Self.graphviz), ["-Tplain"], input: Data(try ModelDiagram(model).dot().utf8))
+      #expect(result.code == 0 && !result.errors.contains("rror"), "\(result.errors)")
+      #expect(result.output.split(separator: "\n").filter { $0.hasPrefix("node ") }.count == model.entityCount)
     }
   }
 

@@ -107,18 +107,9 @@ import Testing
     let start = try #require(page.range(of: "<script>"))
     let end = try #require(page.range(of: "</script>", range: start.upperBound..<page.endIndex))
     let script = Array(page[start.upperBound..<end.lowerBound].utf8)
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", "openssl dgst -sha256 -binary 2>/dev/null | base64 || true"]
-    let (input, output) = (Pipe(), Pipe())
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
-    try input.fileHandleForWriting.write(contentsOf: Data(script))
-    try input.fileHandleForWriting.close()
-    let digest = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-      .trimmingCharacters(in: .whitespacesAndNewlines)
-    process.waitUntilExit()
+    let digest = try ChildProcess.output(
+      of: "/bin/sh", ["-c", "openssl dgst -sha256 -binary 2>/dev/null | base64 || true"], input: Data(script)
+    ).trimmingCharacters(in: .whitespacesAndNewlines)
     #expect(page.contains("default-src 'none'") && page.contains("'sha256-"))
     if digest.count == 44 { #expect(page.contains("'sha256-\(digest)'")) }
     for forbidden in ["src=\"http", "url(", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval("] {

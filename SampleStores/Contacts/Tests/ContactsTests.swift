@@ -5,31 +5,11 @@ import TestSupport
 import Testing
 
 @Suite("The contact book") struct ContactsTests {
-  /// The program that was built with these tests.
-  private static var program: String? {
-    let root = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/").dropFirst()
-    let folders = [
-      Bundle.main.bundlePath, (CommandLine.arguments.first.map { ($0 as NSString).deletingLastPathComponent }) ?? "",
-      root + "/.build/debug",
-    ]
-    return folders.map { $0 + "/contacts" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-  }
-
   /// Runs the program with commands on standard input.
   private func drive(_ commands: [String], _ arguments: [String] = []) throws -> [String] {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: try #require(Self.program, "it was not built"))
-    process.arguments = arguments
-    let (input, output) = (Pipe(), Pipe())
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
-    input.fileHandleForWriting.write(Data((commands.joined(separator: "\n") + "\n").utf8))
-    try input.fileHandleForWriting.close()
-    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
-    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    let program = try #require(TestEnvironment.built("contacts"), "it was not built")
+    let input = Data((commands.joined(separator: "\n") + "\n").utf8)
+    return try ChildProcess.output(of: program, arguments, input: input).split(separator: "\n").map(String.init)
   }
 
   @Test("contacts are added, listed by group, found and renamed; each change is reported")
