@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import FaultyDesigns
+import TestSupport
 import Testing
 
 @testable import AtomicStoreConformance
@@ -28,7 +29,9 @@ import Testing
     ]
   }()
 
-  @Test("a mistake is found by each check that names it, and by none of them without the mistake", arguments: some)
+  @Test(
+    "a mistake is found by each check that names it, and by none of them without the mistake",
+    arguments: some.share(of: "mistakes", name: \.rawValue))
   func found(_ mistake: Mistake) {
     let outcome = ConformanceSelfTest.run(designs: Self.subjects, faults: [mistake.rawValue])
     #expect(outcome.findings.map(\.fault).map { $0.hasSuffix(".\(mistake.rawValue)") } == [true])

@@ -1,5 +1,6 @@
 import ContextScripts
 import Foundation
+import TestSupport
 import Testing
 
 /// A fixed share of what `Scripts/random-contexts` does for as long as is asked.
@@ -12,7 +13,7 @@ import Testing
     "after every save both ends of all relationships agree in the file, and values are as the merge policy specifies",
     arguments: [("BinaryPropertyList", 1), ("BinaryPropertyList", 2), ("XML", 3), ("CSV", 4), ("SQLiteGraph", 5)])
   func agree(_ type: String, _ part: UInt64) {
-    for index in 0..<UInt64(Self.scripts) {
+    for index in (0..<Self.scripts).share(of: "random contexts of \(type)").map(UInt64.init) {
       let script = ContextScript(seed: part << 32 | index, type: type)
       guard script.failure() != nil else { continue }
       let short = script.shortened()

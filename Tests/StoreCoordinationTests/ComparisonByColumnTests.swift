@@ -193,7 +193,9 @@ private struct RandomGraphs {
 }
 
 @Suite("Comparing by column") struct ComparisonByColumnTests {
-  @Test("random graphs differ as they do value by value, in the same order", arguments: 0..<60)
+  @Test(
+    "random graphs differ as they do value by value, in the same order",
+    arguments: (0..<60).share(of: "comparisons by columns"))
   func random(_ seed: Int) throws {
     var random = RandomGraphs(generator: SeededGenerator(seed: UInt64(seed)))
     let texts = seed % 3 == 0

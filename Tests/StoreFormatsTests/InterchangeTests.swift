@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import BuiltInStoreFormats
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Between formats nothing is lost") struct InterchangeTests {
@@ -31,7 +32,9 @@ import Testing
     return result
   }
 
-  @Test("a random graph is converted through all formats and is preserved to the bit", arguments: [UInt64](1...40))
+  @Test(
+    "a random graph is converted through all formats and is preserved to the bit",
+    arguments: [UInt64](1...40).share(of: "random graphs through all formats"))
   func roundTrip(_ seed: UInt64) throws {
     let folder = NSTemporaryDirectory() + "interchange-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -3,6 +3,7 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 import StoreCodecs
+import TestSupport
 import Testing
 
 @testable import BinaryPropertyListStoreFormat
@@ -28,7 +29,9 @@ import Testing
     return .toMany(list.sorted { "\($0)" < "\($1)" })
   }
 
-  @Test("the values of random graphs are those of the whole store", arguments: 1...60 as ClosedRange<UInt64>)
+  @Test(
+    "the values of random graphs are those of the whole store",
+    arguments: (1...60 as ClosedRange<UInt64>).share(of: "parts of property lists"))
   func sameValues(_ seed: UInt64) throws {
     let snapshot = try RandomGraphs.make(seed: seed)
     let path = NSTemporaryDirectory() + "part-\(UUID().uuidString).plist"

@@ -193,7 +193,7 @@ import Testing
       var bytes = try [UInt8](Data(contentsOf: URL(filePath: path)))
       var refused = 0
       var tried = 0
-      for index in bytes.indices where index % 8 == bit {
+      for index in bytes.indices.share(of: "changed bytes of string references") where index % 8 == bit {
         bytes[index] ^= 1 << UInt8(bit)
         tried += 1
         do throws(PersistentStoreError) {

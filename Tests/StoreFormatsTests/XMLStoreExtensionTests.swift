@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import Foundation
+import TestSupport
 import Testing
 import XMLStoreFormat
 
@@ -86,7 +87,9 @@ struct XMLStoreExtensionTests {
     #expect(opened.nodes.value(forKey: name, of: NodeHandle(entity: 0, row: 0)) == value)
   }
 
-  @Test("random stores come back as they were, and are written the same again", arguments: 0..<24)
+  @Test(
+    "random stores come back as they were, and are written the same again",
+    arguments: (0..<24).share(of: "random XML stores"))
   func randomStore(_ seed: Int) throws {
     var random = SeededGenerator(state: UInt64(seed))
     var nodes = NodeTable(model: try Self.model())

@@ -41,7 +41,9 @@ import Testing
     }
   }
 
-  @Test("all values of the store that wins are in the result, whose ends agree", arguments: 1...100)
+  @Test(
+    "all values of the store that wins are in the result, whose ends agree",
+    arguments: (1...100 as ClosedRange<UInt64>).share(of: "one-to-one unions"))
   func union(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let graphs = [try Self.staff(&random), try Self.staff(&random), try Self.staff(&random)]
@@ -54,7 +56,9 @@ import Testing
     }
   }
 
-  @Test("with a base, the ends of the result agree, whatever both sides changed", arguments: 1...100)
+  @Test(
+    "with a base, the ends of the result agree, whatever both sides changed",
+    arguments: (1...100 as ClosedRange<UInt64>).share(of: "one-to-one merges"))
   func threeWay(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let (base, one, two) = (try Self.staff(&random), try Self.staff(&random), try Self.staff(&random))

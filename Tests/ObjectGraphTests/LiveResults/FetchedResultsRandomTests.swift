@@ -31,7 +31,8 @@ import Testing
   }
 
   @Test(
-    "changes applied to the old sections give the new ones, which are what a fetch finds", arguments: 0..<60)
+    "changes applied to the old sections give the new ones, which are what a fetch finds",
+    arguments: (0..<60 as Range<UInt64>).share(of: "changes of sections"))
   func applying(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let stack = try Stack()
