@@ -71,10 +71,9 @@ extension ManagedObject {
     case .changes(let changes):
       guard case .many(var objects)? = held?[holder] else { return }
       held?[holder] = nil
-      if !changes.removed.isEmpty {
-        let removed = Set(changes.removed.values.lazy.map { ObjectIdentifier($0) })
-        objects.removeAll { removed.contains(ObjectIdentifier($0)) }
-      }
+      let removed = Set(changes.removed.values.lazy.map { ObjectIdentifier($0) })
+      // One that was added after the last save and then deleted is not among those that were removed.
+      objects.removeAll { $0.contextReference == nil || removed.contains(ObjectIdentifier($0)) }
       // Some may be there already, if the relationship was read after the change: that does no harm.
       objects += changes.added.elements
       held?[holder] = .many(objects)
