@@ -115,7 +115,8 @@ private final class Owner: ManagedObject {
     var weakObjects: [Weak] = []
     func readAll(_ context: ManagedObjectContext) throws {
       let owner = try Self.owner(context, id)
-      weakObjects = (try Self.read(owner, .typed) as [ManagedObject] + [owner]).map { Weak(object: $0) }
+      let found: [ManagedObject] = try Self.read(owner, .typed)
+      weakObjects = (found + [owner]).map { Weak(object: $0) }
       for car in owner.cars { #expect(car.owner === owner) }
     }
     try readAll(try #require(context))
@@ -152,7 +153,8 @@ private final class Owner: ManagedObject {
     func work() throws {
       let child = ManagedObjectContext(parent: parent)
       let owner = try Self.owner(child, id)
-      weakObjects = (try Self.read(owner, .typed) as [ManagedObject] + [owner]).map { Weak(object: $0) }
+      let found: [ManagedObject] = try Self.read(owner, .typed)
+      weakObjects = (found + [owner]).map { Weak(object: $0) }
       weakObjects += parent.registeredObjects.map { Weak(object: $0) }
       for car in owner.cars { #expect(car.owner === owner) }
       owner.best?.number = 7

@@ -34,7 +34,7 @@ extension ManagedObject {
   final func readToMany(_ p: Int) -> [ManagedObject] {
     let objects = toManyObjects(p)
     let cell = plan.reads[p]
-    guard cell.slot >= 0, base != nil else { return objects }
+    guard cell.slot >= 0 else { return objects }
     if objects.isEmpty {
       if held != nil { held?[Int(cell.holder)] = nil }
     } else {
@@ -54,7 +54,7 @@ extension ManagedObject {
     held?[holder] = objects
   }
 
-  /// Whether the program read a to-many of the object's stored version.
+  /// Whether the program read a relationship, and found objects.
   final func isHeld(_ p: Int) -> Bool {
     let cell = plan.reads[p]
     return cell.slot >= 0 && held?[Int(cell.holder)] != nil
@@ -71,15 +71,11 @@ extension ManagedObject {
     case .changes(let changes):
       guard case .many(var objects)? = held?[holder] else { return }
       held?[holder] = nil
-      if !changes.removed.isEmpty {
-        let removed = Set(changes.removed.values.lazy.map { ObjectIdentifier($0) })
-        objects.removeAll { removed.contains(ObjectIdentifier($0)) }
-      }
-      // Objects that were added before the last read are among those that it found.
-      if !changes.added.isEmpty {
-        let known = Set(objects.lazy.map { ObjectIdentifier($0) })
-        objects += changes.added.elements.filter { !known.contains(ObjectIdentifier($0)) }
-      }
+      let removed = Set(changes.removed.values.lazy.map { ObjectIdentifier($0) })
+      // One that was added after the last save and then deleted is not among those that were removed.
+      objects.removeAll { $0.contextReference == nil || removed.contains(ObjectIdentifier($0)) }
+      // Some may be there already, if the relationship was read after the change: that does no harm.
+      objects += changes.added.elements
       held?[holder] = .many(objects)
     case .stored, .transient: break
     }

@@ -322,6 +322,7 @@ extension ManagedObjectContext {
       // It may have a permanent ID, and an object without a context does not remove itself from the table.
       object.cache?.unregister(object)
       object.flags = []
+      object.held = nil
       object.context = nil
       object.needExtras().gone = .neverSaved
       notice.deleted.append(object)

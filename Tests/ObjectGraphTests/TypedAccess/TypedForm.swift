@@ -55,7 +55,9 @@ struct TypedForm: Sendable {
   private static let tones: [Tone] = [.red, .green, .blue]
 
   /// All types of attributes: with and without a default value, transient ones, and the parts of a composite.
-  static let all: [TypedForm] = {
+  static let all: [TypedForm] = makeAll()
+
+  private static func makeAll() -> [TypedForm] {
     var all: [TypedForm] = []
     let integers: [StaticString] = [
       "integer", "integer+", "~integer", "~integer+", "whole.integer", "number16", "number16+", "~number16",
@@ -84,7 +86,7 @@ struct TypedForm: Sendable {
     all.append(TypedForm("~any") { tones[$0 % 3] })
     all.append(TypedForm("any") { "any \($0)" })
     return all
-  }()
+  }
 
   private static func forms<Value: AttributeValue & SendableMetatype>(
     _ keys: StaticString..., make: @escaping @Sendable (Int) -> Value

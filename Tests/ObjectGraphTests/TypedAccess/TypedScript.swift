@@ -134,9 +134,10 @@ private final class TypedRun {
       let wanted = TypedForm.text(form.value(number))
       if now != wanted { return "primitive \(form.name) is \(now) after it was set to \(wanted)" }
     case .add(let number):
-      for (key, path) in [
-        ("integer", \Thing.integer), ("~integer", \.passingInteger), ("~integer+", \.presetInteger),
-      ] {
+      let properties: [(String, ReferenceWritableKeyPath<Thing, Int>)] = [
+        ("integer", \.integer), ("~integer", \.passingInteger), ("~integer+", \.presetInteger),
+      ]
+      for (key, path) in properties {
         let before = try object.value(forKey: key) as? Int ?? 0
         object[keyPath: path] += number
         let after = try object.value(forKey: key) as? Int
