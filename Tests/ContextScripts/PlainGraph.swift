@@ -26,7 +26,7 @@ struct PlainGraph: Equatable {
 
   func ends(_ key: Int, _ name: String) -> [Int] { records[key]?.ends[name] ?? [] }
   func relationships(_ key: Int) -> [Relationship] { records[key].map { WalkModel.relationships(of: $0.entity) } ?? [] }
-  func keys(_ entity: String) -> [Int] {
+  func keys(of entity: String) -> [Int] {
     keys.filter { WalkModel.isKind(records[$0]?.entity ?? "", entity) }
   }
 
@@ -153,22 +153,22 @@ enum WalkModel {
     ])
   }
 
-  private static let relationshipsByEntity: [String: [PlainGraph.Relationship]] = Dictionary(
-    uniqueKeysWithValues: model.entities.map { entity in
-      (
-        entity.name,
-        entity.properties.compactMap { property in
-          guard case .relationship(let found) = property, let inverse = found.inverseName,
-            case .relationship(let back)? = model.entity(named: found.destinationEntityName)?.properties.first(where: {
-              $0.name == inverse
-            })
-          else { return nil }
-          return PlainGraph.Relationship(
-            name: found.name, inverse: inverse, destination: found.destinationEntityName, isToMany: found.isToMany,
-            isOrdered: found.isOrdered, isInverseToMany: back.isToMany, rule: found.deleteRule)
-        }
-      )
-    })
+  private static let relationshipsByEntity: [String: [PlainGraph.Relationship]] = {
+    var found: [String: [PlainGraph.Relationship]] = [:]
+    for entity in model.entities { found[entity.name] = entity.properties.compactMap { described($0) } }
+    return found
+  }()
+
+  private static func described(_ property: PropertyDescription) -> PlainGraph.Relationship? {
+    guard case .relationship(let found) = property, let inverse = found.inverseName,
+      let back = model.entity(named: found.destinationEntityName)?.properties.first(where: { $0.name == inverse }),
+      case .relationship(let other) = back
+    else { return nil }
+    return PlainGraph.Relationship(
+      name: found.name, inverse: inverse, destination: found.destinationEntityName, isToMany: found.isToMany,
+      isOrdered: found.isOrdered, isInverseToMany: other.isToMany, rule: found.deleteRule)
+  }
+
   static func relationships(of entity: String) -> [PlainGraph.Relationship] { relationshipsByEntity[entity] ?? [] }
   static func isKind(_ entity: String, _ name: String) -> Bool {
     entity == name || entity == "Boss" && name == "Person"

@@ -54,7 +54,7 @@ extension WalkRun {
     _ key: Int, _ object: ManagedObject, _ end: PlainGraph.Relationship, _ scene: inout Scene
   ) throws -> Bool {
     let now = scene.graph.ends(key, end.name)
-    guard chance(3, in: 4), let other = pick(scene.graph.keys(end.destination)) else {
+    guard chance(3, in: 4), let other = pick(scene.graph.keys(of: end.destination)) else {
       if now.isEmpty { return false }
       log.append("\(key).\(end.name) = nil")
       try object.setValue(nil, forKey: end.name)
@@ -71,7 +71,7 @@ extension WalkRun {
   private func editMany(
     _ key: Int, _ object: ManagedObject, _ end: PlainGraph.Relationship, _ scene: inout Scene
   ) throws -> Bool {
-    let candidates = scene.graph.keys(end.destination)
+    let candidates = scene.graph.keys(of: end.destination)
     let now = scene.graph.ends(key, end.name)
     switch dice.below(8) {
     case 0..<4:

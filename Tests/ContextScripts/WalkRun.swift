@@ -304,7 +304,7 @@ final class WalkRun {
     let value = dice.below(5)
     log.append("batch update of \(entity): n = \(value) {")
     let result = try main.context.execute(BatchUpdateRequest(entityName: entity, propertiesToUpdate: ["n": value]))
-    for key in graph.keys(entity) { graph.records[key]?.values["n"] = value }
+    for key in graph.keys(of: entity) { graph.records[key]?.values["n"] = value }
     try takeOver(graph, [result.changes])
   }
 

@@ -116,4 +116,22 @@ import Testing
     try child.save()
     #expect(try numbers(stack.context) == [1, 0, 2])
   }
+
+  @Test("a refresh of one object of a child takes over what the parent changed at the other end, too")
+  func refreshedEnds() throws {
+    let stack = try Stack(model: try Self.model(.one))
+    let lists = try (0..<2).map { try stack.insert("List", ["n": $0]) }
+    let item = try stack.insert("Item", ["n": 0])
+    try lists[0].setValue([item], forKey: "items")
+    let child = ManagedObjectContext(parent: stack.context)
+    let mine = try lists.map { try child.existingObject(with: $0.objectID) }
+    let childItem = try child.existingObject(with: item.objectID)
+    #expect(try mine[0].objects(forRelationshipNamed: "items") == [childItem])
+    try item.setValue(lists[1], forKey: "owner")
+    child.refresh(mine[1], mergeChanges: true)
+    #expect(try mine[1].objects(forRelationshipNamed: "items") == [childItem])
+    #expect(try childItem.objects(forRelationshipNamed: "owner") == [mine[1]])
+    #expect(try mine[0].objects(forRelationshipNamed: "items").isEmpty)
+    #expect(!child.hasChanges)
+  }
 }

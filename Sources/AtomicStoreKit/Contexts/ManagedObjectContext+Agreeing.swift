@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
     for cache in caches {
-      let concerned = moved.filter { $0.object.cache === cache }
+      let concerned = moved.filter { $0.object.cache === cache && hasChangedEnds($0) }
       if concerned.isEmpty { continue }
       if cache.isIncremental { renewNeighbors(of: concerned, in: cache) }
       guard let version = cache.currentVersion() else { continue }
@@ -56,6 +56,17 @@ extension ManagedObjectContext {
       next = neighbors.compactMap { object in
         object.base.flatMap { $0 === now ? nil : MovedObject(object: object, base: $0, node: object.node) }
       }
+    }
+  }
+
+  /// Whether the store has other objects at the other end of a relationship than the object read before.
+  private func hasChangedEnds(_ item: MovedObject) -> Bool {
+    let object = item.object
+    guard let version = object.cache?.currentVersion(), let node = node(of: object, in: version) else { return false }
+    return object.plan.relationships.contains { p in
+      let property = object.plan.properties[p]
+      return property.slot >= 0 && property.inverse >= 0
+        && item.base.differs(slot: object.plan.entity.slots[property.slot], of: item.node, from: version, node)
     }
   }
 

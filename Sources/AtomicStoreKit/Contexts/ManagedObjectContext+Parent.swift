@@ -213,6 +213,12 @@ extension ManagedObjectContext {
     }
   }
 
+  /// The objects at the other end of a relationship when this context read it from the parent.
+  func overlayEnds(of object: ManagedObject, _ p: Int) -> ObjectList {
+    if case .object(let other?)? = object.overlay?[p] { return ObjectList([other]) }
+    return overlayMembers(of: object, p)
+  }
+
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
     guard let target = object.extras?.parentObject, !target.flags.contains(.deleted), let edits = object.edits else {
       return

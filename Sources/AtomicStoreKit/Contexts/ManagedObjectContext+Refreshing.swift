@@ -37,6 +37,7 @@ extension ManagedObjectContext {
     var changedInStore: [(object: ManagedObject, relationships: [Int])] = []
     var deletedBefore: [(object: ManagedObject, relationships: [Int])] = []
     renewWindows(for: objects)
+    let objects = parent == nil ? objects : withChangedEnds(objects)
     for object in objects where object.context === self && !object.flags.contains(.inserted) {
       let conflict = object.hasChanges ? difference(of: object) : nil
       let (base, node) = (object.base, object.node)
@@ -71,6 +72,23 @@ extension ManagedObjectContext {
     propagateDeletes()
     undoManager?.enableUndoRegistration()
     agreeEnds(of: moved)
+  }
+
+  /// Adds to objects of a child context those that are at the other ends of relationships that the parent has changed
+  /// since they were read.
+  private func withChangedEnds(_ objects: [ManagedObject]) -> [ManagedObject] {
+    var found = ObjectList(objects)
+    var next = objects
+    while let object = next.popLast() {
+      guard object.flags.contains(.realized), let parentObject = object.extras?.parentObject else { continue }
+      for p in object.plan.relationships where object.plan.properties[p].inverse >= 0 && parentObject.isReachable {
+        let before = overlayEnds(of: object, p)
+        let now = ObjectList(ends(parentObject, p).map { child(of: $0) })
+        let changed = before.filter { !now.contains($0) } + now.filter { !before.contains($0) }
+        for other in changed where other.flags.contains(.realized) && found.append(other) { next.append(other) }
+      }
+    }
+    return found.elements
   }
 
   private static func relationships(of object: ManagedObject, changedInStore conflict: MergeConflict) -> [Int] {
