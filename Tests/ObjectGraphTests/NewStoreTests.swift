@@ -52,7 +52,12 @@ import Testing
   }
 
   /// Whether the type's stores can be changed once they are saved.
-  static func isChangeable(_ type: String) -> Bool { !type.hasPrefix("CoreData") }
+  static func isChangeable(_ type: String) -> Bool { type != "CoreDataSQLite" }
+
+  /// A single CSV file does not have an identity that could be taken over.
+  private static func haveSameIdentity(_ one: Opener, _ other: Opener, _ type: String) -> Bool {
+    type == "CSV" || other.store.identifier == one.store.identifier
+  }
 
   private static func texts(_ type: String, _ path: String) throws -> [String] {
     try Opener(type, path).context.fetch(FetchRequest<ManagedObject>(entityName: "Note")).compactMap {
@@ -79,11 +84,11 @@ import Testing
       } throws: {
         "\($0)".contains("not changed")
       }
-      #expect(other.store.identifier == one.store.identifier)
+      #expect(Self.haveSameIdentity(one, other, type))
       return
     }
     try other.context.save()
-    #expect(other.store.identifier == one.store.identifier)
+    #expect(Self.haveSameIdentity(one, other, type))
     #expect(try Self.texts(type, path) == ["one", "other", "parent"])
     // And back again.
     _ = one.coordinator.checkForRemoteChanges()
@@ -122,7 +127,7 @@ import Testing
 
   @Test(
     "IDs that were permanent before lead to the same objects, although their references were taken",
-    arguments: types.filter(isChangeable), [true, false])
+    arguments: types.filter { isChangeable($0) && $0 != "CSV" }, [true, false])
   func permanentIDs(_ type: String, _ looks: Bool) throws {
     let path = try path(type)
     let one = try Opener(type, path)
@@ -146,7 +151,7 @@ import Testing
     #expect(other.context.object(with: ids[0]) === notes[0] && other.context.object(with: temporary) === notes[2])
     #expect(notes[1]["parent"] as? ManagedObject === notes[0])
     let uri = try #require(other.coordinator.managedObjectID(forURIRepresentation: ids[1].uriRepresentation))
-    #expect(uri == notes[1].objectID && uri.storeIdentifier == one.store.identifier)
+    #expect(uri == notes[1].objectID && Self.haveSameIdentity(one, other, type))
     #expect(
       try Self.texts(type, path)
         == ["inner", "one 0", "one 1", "one 2", "one 3", "other 0", "other 1", "other 2"])
