@@ -75,6 +75,7 @@ extension ParsableCommand {
       try body()
       Diagnostics.releaseNotes()
     } catch let code as ExitCode {
+      Diagnostics.releaseNotes()
       throw code
     } catch {
       throw CommandFailure(error, json: json)

@@ -15,13 +15,15 @@ final class ExternalData {
   private let limits: StoreLimits
   private var missing: [ScalarString: (count: Int, example: String, first: StoreLocation)] = [:]
 
-  /// A condition in SQL that holds for a cell which names a file, and one that holds for a cell of neither form.
+  /// Conditions in SQL: for a cell that names a file, and for one that is neither null nor external data.
   static func conditions(_ column: String) -> (isFileName: String, isOther: String) {
     let name = SQLiteDatabase.quoted(column)
-    return (
-      "(typeof(\(name)) = 'blob' AND length(\(name)) = 38 AND substr(\(name), 1, 1) = X'02' AND substr(\(name), 38) = X'00' AND substr(\(name), 10, 1) = X'2D')",
-      "(\(name) IS NOT NULL AND (typeof(\(name)) <> 'blob' OR substr(\(name), 1, 1) NOT IN (X'01', X'02')))"
-    )
+    func byte(_ place: Int, _ value: String) -> String { "substr(\(name), \(place), 1) IS X'\(value)'" }
+    // The name of a file is a UUID, with its hyphens.
+    let marks = [byte(1, "02"), byte(10, "2D"), byte(15, "2D"), byte(20, "2D"), byte(25, "2D"), byte(38, "00")]
+    let isFileName = "(typeof(\(name)) = 'blob' AND length(\(name)) = 38 AND \(marks.joined(separator: " AND ")))"
+    let isInline = "(typeof(\(name)) = 'blob' AND \(byte(1, "01")))"
+    return (isFileName, "(\(name) IS NOT NULL AND NOT \(isFileName) AND NOT \(isInline))")
   }
 
   init(_ source: StoreSource, _ limits: StoreLimits) {
