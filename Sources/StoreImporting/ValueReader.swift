@@ -347,7 +347,7 @@ final class ValueReader {
   static func hasLeadingZero(_ given: Span<UInt8>) -> Bool {
     let bytes = trimmed(given)
     guard bytes.count > 1 else { return false }
-    let first = bytes[0] == UInt8(ascii: "-") ? 1 : 0
+    let first = bytes[0] == UInt8(ascii: "-") || bytes[0] == UInt8(ascii: "+") ? 1 : 0
     guard first + 1 < bytes.count, bytes[first] == UInt8(ascii: "0") else { return false }
     return bytes[first + 1] >= UInt8(ascii: "0") && bytes[first + 1] <= UInt8(ascii: "9")
   }

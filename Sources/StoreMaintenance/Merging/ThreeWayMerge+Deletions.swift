@@ -100,13 +100,21 @@ extension ThreeWayMerge {
       for slot in entity.slots where slot.isRelationship && !slot.isToMany {
         for node in graph.handles(of: entity.index) {
           guard case .toOne(let reference) = graph.value(slot: slot.index, of: node), deleted.contains(reference),
-            !deleted.contains(graph.objectReference(of: node))
+            !deleted.contains(graph.objectReference(of: node)), !isOfBase(reference, slot, node, graph)
           else { continue }
           found.append(LostReference(side: side, node: node, slot: slot))
         }
       }
     }
     return found
+  }
+
+  /// Whether an object named another one already in the base.
+  private func isOfBase(_ reference: ObjectReference, _ slot: Slot, _ node: NodeHandle, _ graph: NodeTable) -> Bool {
+    guard let there = base.handle(for: graph.objectReference(of: node)), base.name(of: there) == graph.name(of: node),
+      case .toOne(let old) = base.value(slot: slot.index, of: there)
+    else { return false }
+    return base.handle(for: old) == base.handle(for: reference)
   }
 
   /// Adds the to-ones that get the value of the side that deleted what they name to the settled conflicts.
@@ -170,7 +178,7 @@ extension ThreeWayMerge {
   }
 }
 
-/// A to-one of one side that names an object which a decision deletes.
+/// A to-one of one side that names, unlike in the base, an object which a decision deletes.
 struct LostReference {
   let side: ThreeWayMerge.Side
   let node: NodeHandle
@@ -189,10 +197,10 @@ struct DecidedDeletions {
   func applied(
     to value: StoredValue, _ before: StoredValue, _ slot: Slot, _ model: ManagedObjectModel
   ) -> StoredValue {
-    if case .toOne(let reference) = value, deleted.contains(reference) { return before }
-    guard !kept.isEmpty else { return value }
+    guard !kept.isEmpty || !deleted.isEmpty else { return value }
     // A kept object may have become one that this relationship cannot name.
     let before = before.accepted(by: slot, in: model)
+    if case .toOne(let reference) = value, deleted.contains(reference) { return before }
     switch (value, before) {
     case (.null, .toOne(let old)) where kept.contains(old): return before
     case (.null, .toMany(let old)), (.toMany([]), .toMany(let old)):

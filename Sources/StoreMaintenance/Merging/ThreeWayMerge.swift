@@ -32,7 +32,7 @@ struct ThreeWayMerge {
   var decidedOfSecond = DecidedDeletions()
   /// Objects that one side's object was taken for as a whole, with that side.
   var takenWhole: [(node: NodeHandle, side: Side)] = []
-  /// To-ones that name an object which a decision deletes.
+  /// To-ones that name an object which a decision deletes, and did not in the base.
   var lostReferences: [LostReference] = []
   private var ends = OneToOneEnds()
 
