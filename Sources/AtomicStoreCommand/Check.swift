@@ -114,7 +114,11 @@ struct Check: ParsableCommand {
       var again = StoreCheck(registry: InstalledFormats.registry)
       again.model = check.model
       again.maximumFindingCount = maximum
-      report = try again.readable(target)
+      do { report = try again.readable(target) } catch {
+        var failure = CommandFailure(error, json: common.json)
+        failure.message = "\(target) was written, but cannot be read again: \(failure.message)"
+        throw failure
+      }
     }
     try show(report)
     return report.isSound

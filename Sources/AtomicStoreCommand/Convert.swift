@@ -114,6 +114,7 @@ struct Convert: ParsableCommand {
       guard output == nil else {
         throw CommandFailure("-o is for --files-from: the second argument is the store to create", exitCode: 64)
       }
+      guard !targetPath.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
       isSound = try convert(source, to: targetPath)
     }
     if !isSound { throw ExitCode(1) }

@@ -13,7 +13,12 @@ struct FileOutput: ParsableArguments {
   var path: String? { output == "-" ? nil : output }
 
   /// Writes a text. A file appears as a whole or not at all.
-  func write(_ text: String) throws { try write { $0.append(text) } }
+  ///
+  /// - Parameter sources: What the text was made of: a new file grants no more than each of them does.
+  func write(_ text: String, limitedBy sources: [String]) throws {
+    guard let path else { return try Diagnostics.put(text) }
+    try Self.write(to: path, madeOf: [], limitedBy: sources, replaces: force) { try $0.write(Array(text.utf8)) }
+  }
 
   /// Writes what `body` appends.
   ///
@@ -29,23 +34,32 @@ struct FileOutput: ParsableArguments {
   }
 
   /// Writes a file beside its place, and moves it there when it is whole.
+  ///
+  /// - Parameters:
+  ///   - sources: The stores that the content comes from: a new file grants no more than they do, and is none of their
+  ///     files.
+  ///   - others: What else it comes from, and grants no more than.
   static func write(
-    to path: String, madeOf sources: [String], replaces: Bool, _ body: (StagedFile) throws -> Void
+    to path: String, madeOf sources: [String], limitedBy others: [String] = [], replaces: Bool,
+    _ body: (StagedFile) throws -> Void
   ) throws {
-    let places = try sources.filter { $0 != "-" && !Input.isURL($0) }.map { try StorePath.inspect($0) }
+    let places = try places(sources)
     guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
     try checkIsNone(of: places, path)
     try refuseDirectory(path)
+    Publication.undoInterrupted(beside: path)
     var status = stat()
     if !replaces, stat(path, &status) == 0 {
       throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73)
     }
-    let staged = try StagedStore(
-      target: path, layout: .file, policy: replaces ? .replaceAny : .createNew,
-      ceiling: try PermissionCeiling(of: places))
-    try body(try staged.files.file())
-    try staged.finish()
-    try staged.commit()
+    let unit = try Publication(madeOf: places + self.places(others))
+    try unit.addFile(at: path, replaces: replaces, body)
+    try unit.commit()
+  }
+
+  /// Where sources are, apart from standard input and URLs, which say nothing about permissions.
+  static func places(_ sources: [String]) throws -> [StorePath] {
+    try sources.filter { $0 != "-" && !Input.isURL($0) && !Input.isStaged($0) }.map { try StorePath.inspect($0) }
   }
 
   /// - Throws: An error if a file would be one of these stores, or of their files, also with `--force`.

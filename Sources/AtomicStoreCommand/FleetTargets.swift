@@ -104,12 +104,6 @@ struct FleetTargets: Sendable {
   static func makeDirectories(of target: String) throws {
     let directory = directory(of: target)
     guard !directoryExists(of: target) else { return }
-    var path = directory.hasPrefix("/") ? "/" : ""
-    for part in directory.split(separator: "/") {
-      path += path.isEmpty || path.hasSuffix("/") ? part : "/" + part
-      guard mkdir(path, 0o777) == 0 || errno == EEXIST else {
-        throw CommandFailure("\(path): the directory cannot be created: \(Descriptor.text(errno))", exitCode: 73)
-      }
-    }
+    try Publication.makeDirectory(directory)
   }
 }

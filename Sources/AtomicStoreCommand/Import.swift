@@ -115,23 +115,17 @@ struct Import: ParsableCommand {
     // First what cannot be told again: once the store is written, the records that were left out must not be lost.
     try problems.report(imported.problems, to: result.dryRun ? nil : files, force: result.force, told: &told)
     if !result.dryRun { try problems.add(imported.tables + imported.joinTables, to: files, force: result.force) }
-    if let modelPath, !result.dryRun { files.add(try staged(imported.nodes.model, for: modelPath)) }
-    let written = try JointPublication.run {
-      let written = try write(imported, sources, store?.1, graph)
-      try tellingWhatIsWritten { try files.move() }
-      return written
+    if let modelPath, !result.dryRun {
+      try add(imported.nodes.model, at: modelPath, to: files.publication)
     }
-    try tellingWhatIsWritten { try files.print() }
-    try tell(imported, written)
-  }
-
-  /// Publishes what is written besides the store.
-  private func tellingWhatIsWritten(_ body: () throws -> Void) throws {
-    do { try body() } catch {
+    let written = try write(imported, sources, store?.1, graph, files.publication)
+    // A result without a name, on standard output, was not published with the files.
+    do { try files.commit() } catch {
       if !result.dryRun { Diagnostics.say("the store was written; not all of the files beside it were") }
       // Doing all again would not find what was changed.
       throw CommandFailure(error, json: common.json)
     }
+    try tell(imported, written)
   }
 
   private func pendingFiles(reading sources: [ImportSource]) throws -> PendingFiles {
@@ -209,7 +203,8 @@ struct Import: ParsableCommand {
   // MARK: Results
 
   private func write(
-    _ imported: StoreImporter.Result, _ sources: [ImportSource], _ store: PersistentStore?, _ graph: DatabaseGraph?
+    _ imported: StoreImporter.Result, _ sources: [ImportSource], _ store: PersistentStore?, _ graph: DatabaseGraph?,
+    _ unit: Publication
   ) throws -> StoreConverter.Report {
     var metadata = store?.metadata ?? StoreMetadata(storeType: result.to ?? "")
     metadata.model = imported.nodes.model.description
@@ -219,7 +214,8 @@ struct Import: ParsableCommand {
     if store != nil, into == nil { result.output = nil }
     return try result.write(
       snapshot, describedAs: "tables", notes: imported.notes, madeOf: store.map { [$0] } ?? [],
-      files: sources.compactMap(\.path), replacing: store, read: graph.map { [$0] } ?? [])
+      files: sources.compactMap(\.path), replacing: store, read: graph.map { [$0] } ?? [],
+      with: unit)
   }
 
   /// Refuses a model file that could not be written after the store was.
@@ -240,13 +236,13 @@ struct Import: ParsableCommand {
     }
   }
 
-  private func staged(_ model: ManagedObjectModel, for path: String) throws -> StagedModel {
+  private func add(_ model: ManagedObjectModel, at path: String, to unit: Publication) throws {
     let (kept, _) = ModelFile.withoutWhatFilesCannotHold(model.description)
     guard PathParts.fileExtension(of: path) == "xcdatamodeld" else {
-      return try StagedModel(kept, for: path, overwrite: result.force)
+      return try unit.add(kept, at: path, overwrite: result.force)
     }
     let name = PathParts.stem(of: path)
-    return try StagedModel(versions: [(name, kept)], current: name, for: path, overwrite: result.force)
+    try unit.add(versions: [(name, kept)], current: name, at: path, overwrite: result.force)
   }
 
   private func tell(_ imported: StoreImporter.Result, _ report: StoreConverter.Report) throws {

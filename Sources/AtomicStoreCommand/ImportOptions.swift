@@ -231,7 +231,7 @@ struct ImportProblemOptions: ParsableArguments {
       throw CommandFailure(
         "--reject: two tables have the same file name; import them one after the other", exitCode: 64)
     }
-    files.makeDirectory(reject)
+    try files.publication.makeDirectory(reject)
     for table in tables where table.rejectedCount > 0 {
       try files.add(table.rejected, to: reject + "/" + PathParts.name(of: table.file), force: force)
     }

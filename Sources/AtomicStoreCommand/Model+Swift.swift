@@ -42,22 +42,27 @@ extension Model {
           throw CommandFailure(error.message, exitCode: 65, json: common.json)
         }
         func path(_ name: String) -> String { output.hasSuffix("/") ? output + name : output + "/" + name }
-        for (name, _) in files {
-          guard let there = FileManager.default.contents(atPath: path(name)), !there.isEmpty else { continue }
-          guard there.starts(with: Data(SwiftModelWriter.mark.utf8)) else {
+        var changed: [(path: String, bytes: [UInt8])] = []
+        for (name, text) in files {
+          let (path, bytes) = (path(name), Array(text.utf8))
+          let place = try StorePath.inspect(path)
+          guard place.holdsContent else {
+            changed.append((path, bytes))
+            continue
+          }
+          let there = try StoreSource(opening: place).bytes().withUnsafeBytes { Array($0) }
+          guard there.starts(with: SwiftModelWriter.mark.utf8) else {
             throw CommandFailure(
-              "\(path(name)): this file was not generated, and is not replaced; nothing was written", exitCode: 73,
+              "\(path): this file was not generated, and is not replaced; nothing was written", exitCode: 73,
               json: common.json)
           }
-        }
-        try FileManager.default.createDirectory(atPath: output, withIntermediateDirectories: true)
-        for (name, text) in files {
-          let path = path(name)
-          let bytes = Data(text.utf8)
           // An unchanged file keeps its date, so that nothing is compiled again.
-          if FileManager.default.contents(atPath: path) == bytes { continue }
-          try bytes.write(to: URL(filePath: path))
+          if there != bytes { changed.append((path, bytes)) }
         }
+        let unit = try Publication(madeOf: try FileOutput.places([source]))
+        try unit.makeDirectory(output)
+        for (path, bytes) in changed { try unit.addFile(bytes, at: path, replaces: true) }
+        try unit.commit()
         let names = files.map(\.name)
         try Diagnostics.put(
           common.json

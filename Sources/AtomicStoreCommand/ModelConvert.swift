@@ -29,19 +29,21 @@ extension Model {
         defer { Input.discard() }
         if source != "-" { try refuseSource() }
         let name = PathParts.stem(of: target)
+        let unit = try Publication(madeOf: try FileOutput.places([source]))
         switch PathParts.fileExtension(of: target) {
         case "xcdatamodel":
           let model = try writable(try description(input, version))
-          try ModelFile.write(model, to: target, overwrite: force)
+          try unit.add(model, at: target, overwrite: force)
         case "xcdatamodeld":
           let (names, current) = try versions(input, name)
           var list: [(name: String, model: ModelDescription)] = []
           for name in names { list.append((name.target, try writable(try description(input, name.source)))) }
-          try ModelFile.write(versions: list, current: current, to: target, overwrite: force)
+          try unit.add(versions: list, current: current, at: target, overwrite: force)
         default:
           throw CommandFailure(
             "the result must have the extension .xcdatamodel or .xcdatamodeld, not '\(target)'", exitCode: 64)
         }
+        try unit.commit()
       }
     }
 

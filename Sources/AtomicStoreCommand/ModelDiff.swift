@@ -58,7 +58,8 @@ extension Model {
       guard let old, let new else { return }
       let title = "\(Diagram.title(first, nil)) → \(Diagram.title(second, nil))"
       for model in [first, second] { try file.refuseToReplace(model: model) }
-      try file.write(try format.text(try ModelDiagram(from: old, to: new), title: title))
+      try file.write(
+        try format.text(try ModelDiagram(from: old, to: new), title: title), limitedBy: [first, second])
     }
 
     private func read(_ path: String) throws -> (model: ManagedObjectModel?, hashes: VersionHashes) {

@@ -47,7 +47,7 @@ extension Model {
         }
         let text = try format.text(try ModelDiagram(model), title: Self.title(path, source.versionName))
         try file.refuseToReplace(model: path)
-        try file.write(text)
+        try file.write(text, limitedBy: [path])
       }
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import AtomicStoreSPI
 import CommandSupport
 import FoundationEssentials
+import Glibc
 
 struct NewFormat: ParsableCommand {
   enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -54,28 +55,24 @@ struct NewFormat: ParsableCommand {
         throw CommandFailure("a format '\(name)' already exists", exitCode: 64)
       }
       let folder = output ?? name
-      guard !FileManager.default.fileExists(atPath: folder) else {
+      Publication.undoInterrupted(beside: folder)
+      guard try StorePath.kind(of: folder) == .nothing else {
         throw CommandFailure("\(folder) exists; nothing is written into it", exitCode: 73)
       }
       let (checkout, dependency, place) = try findKit()
-      let files = try sampleFiles(in: checkout)
-      var written: [String] = []
-      do {
-        for file in files {
-          let path = folder + "/" + renamed(file.path)
-          try FileManager.default.createDirectory(
-            atPath: PathParts.directory(of: path), withIntermediateDirectories: true)
-          let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
-            .replacingBytes(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
-          try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-          if FileManager.default.isExecutableFile(atPath: file.source) {
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
-          }
-          written.append(path)
-        }
-      } catch {
-        throw CommandFailure("\(folder): cannot be written: \(error.systemReason)", exitCode: 73)
+      let files = try sampleFiles(in: checkout).map { file in
+        let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
+          .replacingBytes(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
+        let mode = try SystemCall.status(file.source, followLinks: true)?.st_mode ?? 0
+        return (path: renamed(file.path), bytes: Array(text.utf8), isExecutable: mode & 0o100 != 0)
       }
+      let unit = Publication()
+      try unit.makeDirectory(PathParts.directory(of: folder))
+      try unit.addTree(at: folder, policy: .createNew) { (tree) throws(PersistentStoreError) in
+        for file in files { try tree.file(at: file.path, isExecutable: file.isExecutable).write(file.bytes) }
+      }
+      try unit.commit()
+      let written = files.map { folder + "/" + $0.path }
       if common.json {
         try Diagnostics.put(
           JSONValue.object([
@@ -100,14 +97,16 @@ struct NewFormat: ParsableCommand {
   }
 
   /// The paths of all files in a directory, relative to it, but for what a build leaves there.
-  private static func files(in folder: String, under parent: String = "") -> [String] {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/" + parent)) ?? []
-    return names.flatMap { name -> [String] in
+  private static func files(in folder: String, under parent: String = "") throws -> [String] {
+    let names = try StorePath.inspect(parent.isEmpty ? folder : folder + "/" + parent).allNames()
+    return try names.flatMap { name -> [String] in
       if parent.isEmpty, name.hasPrefix(".build") || name == ".swiftpm" { return [] }
       let path = parent.isEmpty ? name : parent + "/" + name
-      var isFolder = false
-      guard FileManager.default.fileExists(atPath: folder + "/" + path, isDirectory: &isFolder) else { return [] }
-      return isFolder ? files(in: folder, under: path) : [path]
+      return switch try StorePath.kind(of: folder + "/" + path) {
+      case .folder, .emptyFolder: try files(in: folder, under: path)
+      case .file, .zeroLength: [path]
+      case .nothing: throw CommandFailure("\(folder)/\(path): the file of the sample does not exist", exitCode: 66)
+      }
     }
   }
 
@@ -118,7 +117,7 @@ struct NewFormat: ParsableCommand {
     let samples = checkout + "/SampleStores/"
     for (sample, isBase) in [("JSONLines", true), (kind.folder.map { "Kinds/" + $0 }, false)] {
       guard let sample else { continue }
-      for path in Self.files(in: samples + sample) where path != "Package.resolved" {
+      for path in try Self.files(in: samples + sample) where path != "Package.resolved" {
         if isBase, kind.hasOwnRecords, path.hasPrefix("Sources/JSONLinesStore/") { continue }
         found[path] = samples + sample + "/" + path
       }

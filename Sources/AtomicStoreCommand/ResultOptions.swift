@@ -59,13 +59,15 @@ struct ResultOptions: ParsableArguments {
   ///   - mayReplaceSource: Whether `--force` allows the result to be one of the sources.
   ///   - fallback: The type of a result whose extension names none.
   ///   - read: What was read from databases among the sources: one that is replaced is changed instead.
+  ///   - unit: Files that are published with a result that has a name.
   func write(
     _ snapshot: StoreSnapshot, describedAs name: String, notes: [SelectionNote] = [],
     madeOf sources: [PersistentStore] = [], files: [String] = [],
     replacing store: PersistentStore? = nil, mayReplaceSource: Bool = false, orType fallback: String? = nil,
-    read: [DatabaseGraph] = []
+    read: [DatabaseGraph] = [], with unit: Publication? = nil
   ) throws -> StoreConverter.Report {
     var converter = try converter()
+    converter.publication = unit
     // The staged copy of standard input is private, and says nothing about the permissions of what was piped.
     let origins = sources.map(\.path) + files
     converter.limitsPermissions = !origins.allSatisfy { Input.isStaged($0) }

@@ -31,14 +31,15 @@ extension Conform.Run {
     if !reports.isEmpty { try refuse("reports", choices) }
     let (records, isSuccess) = reports.isEmpty ? try runOfAllTypes() : (try readReports(), true)
     let matrix = ConformanceMatrix(records)
-    for path in report {
+    var files = try report.map { path in
       switch PathParts.fileExtension(of: path) {
-      case "json": try write(try matrix.json(), to: path)
-      case "html": try write(Array(matrix.html.utf8), to: path)
-      default: try write(Array(matrix.text.utf8), to: path)
+      case "json": (path, try matrix.json())
+      case "html": (path, Array(matrix.html.utf8))
+      default: (path, Array(matrix.text.utf8))
       }
     }
-    if let badge, let record = records.first { try write(Array(ConformanceBadge(record).svg.utf8), to: badge) }
+    if let badge, let record = records.first { files.append((badge, Array(ConformanceBadge(record).svg.utf8))) }
+    try write(files)
     try Diagnostics.put(common.json ? String(decoding: try matrix.json(), as: UTF8.self) : matrix.text)
     if !isSuccess { throw ExitCode(1) }
   }

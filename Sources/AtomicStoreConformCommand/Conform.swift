@@ -148,16 +148,17 @@ struct Conform: ParsableCommand {
       try requireSome(checks)
       try requireTargets(["json", "xml", "html", "txt", "notes"])
       let made = made(subject.type.storeType, checks)
-      for path in report {
+      var files = try report.map { path in
         switch PathParts.fileExtension(of: path) {
-        case "json": try write(try made.json(), to: path)
-        case "xml": try write(Array(made.junit.utf8), to: path)
-        case "html": try write(Array(made.html.utf8), to: path)
-        case "notes": try write(Array(made.notes.utf8), to: path)
-        default: try write(Array(made.text.utf8), to: path)
+        case "json": (path, try made.json())
+        case "xml": (path, Array(made.junit.utf8))
+        case "html": (path, Array(made.html.utf8))
+        case "notes": (path, Array(made.notes.utf8))
+        default: (path, Array(made.text.utf8))
         }
       }
-      if let badge { try write(Array(ConformanceBadge(ConformanceRecord(made)).svg.utf8), to: badge) }
+      if let badge { files.append((badge, Array(ConformanceBadge(ConformanceRecord(made)).svg.utf8))) }
+      try write(files)
       try Diagnostics.put(common.json ? String(decoding: try made.json(), as: UTF8.self) : made.text)
       if !made.isSuccess { throw ExitCode(1) }
     }
@@ -223,11 +224,11 @@ struct Conform: ParsableCommand {
       }
     }
 
-    func write(_ bytes: [UInt8], to path: String) throws {
-      do { try Data(bytes).write(to: URL(fileURLWithPath: path)) } catch {
-        throw CommandFailure(
-          "\(path): cannot be written: \(error.systemReason)", exitCode: 73, json: common.json)
-      }
+    /// Writes all files, or none.
+    func write(_ files: [(path: String, bytes: [UInt8])]) throws {
+      let unit = Publication()
+      for (path, bytes) in files { try unit.addFile(bytes, at: path, replaces: force) }
+      try unit.commit()
     }
   }
 }

@@ -23,6 +23,55 @@
 
 static csf_state *volatile state;
 
+// MARK: As a library that is loaded before others
+
+#ifdef CSF_PRELOAD
+// Scripts/faults compiles this file as a library of its own, which it loads into the command (LD_PRELOAD). Every call whose path is in
+// CSF_FOLDER is then counted, from the first one on that changes something there; looks and reads count as well. The shared file
+// CSF_RESULT gets the number of calls. Call number CSF_AT fails with CSF_ERROR, with CSF_FOREVER all that follow fail too; without an
+// error the process is killed instead.
+#include <sys/mman.h>
+
+static const char *touched_folder;
+static size_t touched_length;
+static int64_t fail_at;
+static int fail_error, fail_forever, has_begun;
+static int64_t *touches;
+static csf_state idle;
+
+static int touch_fails(int changes, const char *path) {
+  if (!touches || !path || strncmp(path, touched_folder, touched_length) != 0) return 0;
+  if (path[touched_length] && path[touched_length] != '/') return 0;
+  if (changes) __atomic_store_n(&has_begun, 1, __ATOMIC_SEQ_CST);
+  else if (!__atomic_load_n(&has_begun, __ATOMIC_SEQ_CST)) return 0;
+  int64_t number = __atomic_add_fetch(touches, 1, __ATOMIC_SEQ_CST);
+  if (fail_at == 0 || number < fail_at || (number > fail_at && !fail_forever)) return 0;
+  if (fail_error == 0) syscall(SYS_kill, getpid(), SIGKILL);
+  errno = fail_error;
+  return 1;
+}
+
+__attribute__((constructor)) static void preloaded(void) {
+  const char *folder = getenv("CSF_FOLDER"), *result = getenv("CSF_RESULT"), *at = getenv("CSF_AT"), *error = getenv("CSF_ERROR");
+  if (!folder || !result) return;
+  int descriptor = (int)syscall(SYS_openat, AT_FDCWD, result, O_RDWR | O_CLOEXEC, 0);
+  if (descriptor < 0) return;
+  void *shared = mmap(NULL, sizeof *touches, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  syscall(SYS_close, descriptor);
+  if (shared == MAP_FAILED) return;
+  touched_folder = strdup(folder);
+  touched_length = strlen(folder);
+  fail_at = at ? atoll(at) : 0;
+  fail_error = error ? atoi(error) : 0;
+  fail_forever = getenv("CSF_FOREVER") != NULL;
+  // Descriptors are followed from here on.
+  state = &idle;
+  touches = shared;
+}
+#else
+static int touch_fails(int changes, const char *path) { return 0; }
+#endif
+
 // Which descriptors were opened for writing, or for reading, since the state was handed over, and under which path.
 #define DESCRIPTORS 1024
 static unsigned char role[DESCRIPTORS]; // 1: writing, 2: reading, 4: a directory
@@ -50,6 +99,7 @@ static void note(const char *what, const char *path, const char *other) {
 
 /// Counts a call that changes something. 1: it is to fail, errno is set.
 static int meets(int kind, const char *what, const char *path, const char *other) {
+  if (touch_fails(1, path)) return 1;
   csf_state *s = state;
   if (!s || !s->armed) return 0;
   note(what, path, other);
@@ -105,6 +155,7 @@ static int is_special(const char *path) {
 
 /// Counts a look at the disk, after the first rename. 1: it is to fail, errno is set.
 static int look_fails(const char *path) {
+  if (touch_fails(0, path)) return 1;
   csf_state *s = state;
   if (!s || !s->armed || s->renames == 0) return 0;
   if (is_special(path)) return 0;
@@ -130,6 +181,7 @@ static int opened(int descriptor, const char *path, int flags) {
 }
 
 static int do_open(int at, const char *path, int flags, mode_t mode) {
+  if (touch_fails((flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC), path)) return -1;
   if (state && state->armed) {
     int changes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC));
     if (is_special(path)) {
@@ -433,9 +485,18 @@ DIR *opendir(const char *path) {
   return NULL;
 }
 
+#ifdef CSF_PRELOAD
+int fstat(int descriptor, struct stat *info) {
+  const char *path = name_of(descriptor);
+  if (*path && touch_fails(0, path)) return -1;
+  return (int)syscall(SYS_newfstatat, descriptor, "", info, AT_EMPTY_PATH);
+}
+#endif
+
 // MARK: Reading and networks
 
 static int read_fails(int descriptor) {
+  if (is_read(descriptor) && touch_fails(0, name_of(descriptor))) return 1;
   if (!is_read(descriptor) || !state->armed) return 0;
   int64_t number = ++state->reads;
   if ((state->mode == CSF_FAIL_READ && number == state->at) || (state->mode == CSF_FAIL_KIND && (state->kinds & CSF_READ))) {

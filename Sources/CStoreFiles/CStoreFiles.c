@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+int asf_stat(const char *path, void *status) { return stat(path, status); }
 
 int asf_exchange(const char *one, const char *other) {
   return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
@@ -121,7 +124,10 @@ int asf_copy_access_lists(const char *from, int to) {
 }
 
 int64_t asf_get_attribute(const char *path, const char *name, void *buffer, int64_t size) {
-  return getxattr(path, name, buffer, (size_t)size);
+  int64_t length;
+  do length = getxattr(path, name, buffer, (size_t)size);
+  while (length == -1 && errno == EINTR);
+  return length;
 }
 
 int asf_umask(void) {
@@ -142,7 +148,10 @@ int asf_umask(void) {
 
 int asf_lock(int descriptor) {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
-  return fcntl(descriptor, F_OFD_SETLK, &whole);
+  int result;
+  do result = fcntl(descriptor, F_OFD_SETLK, &whole);
+  while (result == -1 && errno == EINTR);
+  return result;
 }
 
 int asf_is_member(uint32_t user, uint32_t group) {

@@ -61,7 +61,24 @@ package enum Arguments {
       }
       throw CommandFailure("argument \(place) is not UTF-8: '\(shown.joined())'", exitCode: 64, json: askForJSON)
     }
-    try checkDashes(CommandLine.arguments.dropFirst().prefix { $0 != "--" })
+    let words = CommandLine.arguments.dropFirst().prefix { $0 != "--" }
+    try checkDashes(words)
+    try checkOutputs(words)
+  }
+
+  /// The options that name a file or directory to be written.
+  private static let outputs = ["-o", "--output", "--report", "--reject", "--write-model", "--badge", "--into"]
+
+  /// - Throws: An error for an empty path, such as an unset variable of a script: it would be the current directory, or
+  ///   the root of the disk.
+  private static func checkOutputs(_ words: ArraySlice<String>) throws {
+    for place in words.indices {
+      let isEmpty =
+        words[place].isEmpty && place > words.startIndex && outputs.contains(words[place - 1])
+        || outputs.contains { words[place] == $0 + "=" }
+      guard isEmpty else { continue }
+      throw CommandFailure("an empty path is not a file name", exitCode: 64, json: askForJSON)
+    }
   }
 
   /// Whether a word with two dashes looks like a file name.

@@ -1,6 +1,5 @@
 public import AtomicStoreSPI
 import FoundationEssentials
-import Glibc
 import StoreCodecs
 
 extension ModelFile {
@@ -89,24 +88,45 @@ extension ModelFile {
   public static func write(
     versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
-    try StagedModel(versions: versions, current: current, for: path, overwrite: overwrite).commit()
+    let unit = Publication()
+    try unit.add(versions: versions, current: current, at: path, overwrite: overwrite)
+    try unit.commit()
   }
 
   /// Refuses a place where a model in Xcode's format cannot be written, as ``write(_:to:overwrite:)`` does.
   package static func checkTarget(_ path: String, overwrite: Bool) throws(PersistentStoreError) {
     let place = try StorePath.inspect(path)
     guard place.kind != .nothing, place.kind != .emptyFolder else { return }
-    guard overwrite else { throw taken(path) }
-    if place.fileExtension != "xcdatamodeld" { return try refuseWhatIsNoModel(at: place) }
-    if place.kind == .file { throw isFile(path) }
-    try checkVersions(in: place.resolvedPath, path, overwrite: true)
+    guard overwrite else {
+      Publication.undoInterrupted(beside: path)
+      guard try StorePath.inspect(path).kind == .nothing else { throw taken(path) }
+      return
+    }
+    try checkReplaced(place.resolvedPath, path, overwrite: true)
   }
 
-  /// Refuses to replace a directory that has more in it than the versions of a model, or anything at all if nothing may
-  /// be replaced.
-  static func checkVersions(in directory: String, _ path: String, overwrite: Bool) throws(PersistentStoreError) {
-    guard overwrite else { return try refuseFiles(in: directory, path) { _ in true } }
-    try refuseFiles(in: directory, path) { !$0.hasSuffix(".xcdatamodel") && $0 != ".xccurrentversion" }
+  /// Refuses to replace what has more in it than a model of the kind that the path names, or anything at all if nothing
+  /// may be replaced.
+  ///
+  /// - Parameters:
+  ///   - old: Where it is.
+  ///   - path: The path of the result.
+  static func checkReplaced(_ old: String, _ path: String, overwrite: Bool) throws(PersistentStoreError) {
+    let place = try StorePath.inspect(old)
+    guard place.kind == .folder || place.kind == .emptyFolder else { throw isFile(path) }
+    let holdsVersions = try StorePath.inspect(path).fileExtension == "xcdatamodeld"
+    for name in try place.allNames() where name != ".DS_Store" && !Publication.isTemporaryName(name) {
+      let isOfModel =
+        holdsVersions
+        ? name.hasSuffix(".xcdatamodel") || name == ".xccurrentversion"
+        // One version, as Xcode keeps it.
+        : ["contents", "elements", "layout"].contains(name)
+      guard overwrite, isOfModel else {
+        throw PersistentStoreError(
+          .alreadyExists, "the directory contains '\(name)', which is not part of a model",
+          at: StoreLocation(file: path))
+      }
+    }
   }
 
   private static func taken(_ path: String) -> PersistentStoreError {
@@ -117,21 +137,5 @@ extension ModelFile {
   private static func isFile(_ path: String) -> PersistentStoreError {
     PersistentStoreError(
       .alreadyExists, "this is a file, not a model in Xcode's format", at: StoreLocation(file: path))
-  }
-
-  /// Refuses to replace what is not the one version of a model that Xcode keeps in a directory.
-  static func refuseWhatIsNoModel(at place: StorePath) throws(PersistentStoreError) {
-    if place.kind == .file { throw isFile(place.path) }
-    try refuseFiles(in: place.resolvedPath, place.path) { !["contents", "elements", "layout"].contains($0) }
-  }
-
-  private static func refuseFiles(
-    in target: String, _ path: String, _ isForeign: (String) -> Bool
-  ) throws(PersistentStoreError) {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: target)) ?? []
-    for name in names.sorted() where name != ".DS_Store" && isForeign(name) {
-      throw PersistentStoreError(
-        .alreadyExists, "the directory contains '\(name)', which is not part of a model", at: StoreLocation(file: path))
-    }
   }
 }

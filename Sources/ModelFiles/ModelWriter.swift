@@ -24,7 +24,9 @@ extension ModelFile {
   public static func write(
     _ model: ModelDescription, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
-    try StagedModel(model, for: path, overwrite: overwrite).commit()
+    let unit = Publication()
+    try unit.add(model, at: path, overwrite: overwrite)
+    try unit.commit()
   }
 }
 

@@ -152,7 +152,7 @@ public final class PersistentContainer: Sendable {
     let isFile = StoreAddress.scheme(of: path) == nil && !description.isInMemory
     // The folder of a file is made; a URL has none.
     if isFile, let slash = path.lastIndex(of: "/"), slash > path.startIndex, !description.isReadOnly {
-      try FileManager.default.createDirectory(atPath: String(path[..<slash]), withIntermediateDirectories: true)
+      try Publication.makeDirectory(String(path[..<slash]))
     }
     if isFile, !description.isReadOnly, let plan = try plan(for: description),
       try StorePath.inspect(path).holdsContent

@@ -31,7 +31,11 @@ do {
   if let dot = name.lastIndex(of: "."), dot != name.startIndex { name = String(name[..<dot]) }
   let writer = SwiftModelWriter(try ManagedObjectModel(file.description), name: name, isPublic: false)
   let bytes = Data(try writer.wholeText().utf8)
-  if (try? Data(contentsOf: URL(filePath: output))) != bytes { try bytes.write(to: URL(filePath: output)) }
+  if (try? Data(contentsOf: URL(filePath: output))) != bytes {
+    let unit = Publication()
+    try unit.addFile(Array(bytes), at: output, replaces: true)
+    try unit.commit()
+  }
 } catch {
   fail(path, "\(error)")
 }

@@ -133,9 +133,12 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   }
 
   public func hasTable(_ name: String) throws(PersistentStoreError) -> Bool {
-    var isThere = false
-    try query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1", [.text(name)]) { _ in isThere = true }
-    return isThere
+    var type: String?
+    try query("SELECT type FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?1", [.text(name)]) { row in
+      type = row.text(0)
+    }
+    guard let type, type != "table" else { return type != nil }
+    throw PersistentStoreError(.malformed, "'\(name)' is a \(type), not a table", at: StoreLocation(file: path))
   }
 
   // MARK: Statements

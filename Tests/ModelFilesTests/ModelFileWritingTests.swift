@@ -70,10 +70,12 @@ struct ModelFileWritingTests {
   }
 
   /// Writes a model beside its place.
-  private static func staged(_ path: String, overwrite: Bool) throws -> StagedModel {
+  private static func staged(_ path: String, overwrite: Bool) throws -> Publication {
+    let unit = Publication()
     path.hasSuffix("d")
-      ? try StagedModel(versions: [("One", model)], current: "One", for: path, overwrite: overwrite)
-      : try StagedModel(model, for: path, overwrite: overwrite)
+      ? try unit.add(versions: [("One", model)], current: "One", at: path, overwrite: overwrite)
+      : try unit.add(model, at: path, overwrite: overwrite)
+    return unit
   }
 
   @Test(

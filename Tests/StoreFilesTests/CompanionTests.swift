@@ -107,4 +107,76 @@ import Testing
     #expect(error?.code == .invalidValue)
     staged.discard()
   }
+
+  // MARK: Whose they are
+
+  /// - Parameter replaced: The UUID of the store that is replaced, and whether it is of the same type.
+  private static func save(
+    _ path: String, _ text: String, _ identifier: String, replacing replaced: (String, Bool)? = nil,
+    _ faults: FaultPlan? = nil
+  ) throws {
+    let staged = try StagedStore(target: path, layout: .file, policy: .replaceAny, faults: faults)
+    staged.files.setCompanionOwner(CompanionOwner(identifier: identifier) { replaced })
+    try staged.files.file().write(Array(text.utf8))
+    try Array(text.utf8).withUnsafeBytes { try staged.files.writeCompanion("a", in: ".s_SUPPORT/DATA", $0) }
+    try staged.finish()
+    try staged.commit()
+  }
+  private static let one = "00000000-0000-0000-0000-000000000001"
+  private static let two = "00000000-0000-0000-0000-000000000002"
+
+  @Test("those of the store that is written, or replaced, are replaced with it")
+  func replaced() throws {
+    let folder = try Folder()
+    let path = folder("s.store")
+    try Self.save(path, "old", Self.one)
+    // What is left where the store itself was removed.
+    try FileManager.default.removeItem(atPath: path)
+    try Self.save(path, "again", Self.one)
+    try Self.save(path, "new", Self.two, replacing: (Self.one, false))
+    #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "new")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".s_SUPPORT", "s.store"])
+  }
+
+  @Test("those of another store are refused, with its UUID")
+  func another() throws {
+    let folder = try Folder()
+    try Self.save(folder("s.store"), "old", Self.one)
+    let others: [(String, Bool)?] = [nil, (Self.two, true)]
+    for replaced in others {
+      let error = #expect(throws: PersistentStoreError.self) {
+        try Self.save(folder("s.store"), "new", Self.two, replacing: replaced)
+      }
+      #expect(error?.code == .alreadyExists && error?.message.contains(Self.one) ?? false)
+    }
+    #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "old")
+    // Without a mark, they are of the store beside them if that has the type that has such a directory.
+    try FileManager.default.removeItem(atPath: folder(".s_SUPPORT/.atomicstore-store"))
+    #expect(throws: PersistentStoreError.self) {
+      try Self.save(folder("s.store"), "new", Self.two, replacing: (Self.one, false))
+    }
+    try Self.save(folder("s.store"), "new", Self.two, replacing: (Self.one, true))
+    #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "new")
+  }
+
+  @Test("whichever call fails, both are the old ones")
+  func everyFailureOfReplacing() throws {
+    var failures = 0
+    while true {
+      let folder = try Folder()
+      let path = folder("s.store")
+      try Self.save(path, "old", Self.one)
+      do {
+        try Self.save(path, "new", Self.one, FaultPlan(failing: failures, error: EIO))
+        break
+      } catch {
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "old", "call \(failures): \(error)")
+        #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "old")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".s_SUPPORT", "s.store"])
+      }
+      failures += 1
+      try #require(failures < 100)
+    }
+    #expect(failures >= 15)
+  }
 }

@@ -1,3 +1,4 @@
+import CConformance
 import CStoreFiles
 import Foundation
 import Glibc
@@ -131,5 +132,43 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
     }
     #expect(StoreLock.path(for: "/a/store") != StoreLock.path(for: "/a/stor"))
     #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
+  }
+
+  @Test("what can never be locked is refused at once, with its path", arguments: ["pipe", "link", "directory"])
+  func obstacles(_ kind: String) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    let lock = StoreLock.path(for: path)
+    switch kind {
+    case "pipe": #expect(mkfifo(lock, 0o666) == 0)
+    case "link": #expect(symlink("/etc/passwd", lock) == 0)
+    default: #expect(mkdir(lock, 0o777) == 0)
+    }
+    // Patience is without limit: the test would not end.
+    let error = commitError(try Self.stage(path, "new"), patience: .max)
+    #expect(error?.code == .locked && error?.message.contains(lock) ?? false)
+    #expect(folder.names == [FilePathText.name(lock)])
+  }
+
+  @Test("the lock file of another user in a directory with the sticky bit is refused at once, with its owner")
+  func otherUser() throws {
+    guard geteuid() == 0 else { return }
+    let folder = try Folder()
+    let path = folder("store")
+    let lock = StoreLock.path(for: path)
+    #expect(chmod(folder.path, 0o1777) == 0)
+    try Data().write(to: URL(filePath: lock))
+    #expect(chown(lock, 1, 1) == 0 && chmod(lock, 0o600) == 0)
+    // In a process of its own: threads share the user.
+    let child = try #require(Optional(csf_fork()))
+    if child == 0 {
+      guard setgid(65534) == 0, setuid(65534) == 0 else { _exit(2) }
+      do throws(PersistentStoreError) { _ = try StoreLock(for: path, patience: .max) } catch {
+        _exit(error.code == .locked && error.message.contains("daemon") && error.message.contains(lock) ? 0 : 3)
+      }
+      _exit(4)
+    }
+    var status: Int32 = 0
+    #expect(waitpid(child, &status, 0) == child && status == 0)
   }
 }

@@ -3,6 +3,9 @@
 #include <stdint.h>
 #include "PagedMemory.h"
 
+/// The system's stat, whose name in Swift is that of the structure.
+int asf_stat(const char *_Nonnull path, void *_Nonnull status);
+
 /// Swaps two paths in one step (renameat2 with RENAME_EXCHANGE). 0, or -1 with errno set.
 int asf_exchange(const char *_Nonnull one, const char *_Nonnull other);
 

@@ -52,7 +52,8 @@ extension StoreConverter {
       changes.previousMetadataEntries = store.metadata.entries
       changes.metadataEntries = snapshot.metadata.entries
     }
-    report.isVerified = try save(changes, to: store, at: address, snapshot)
+    let unit = publication ?? Publication()
+    report.isVerified = try unit.commit(with: { try save(changes, to: store, at: address, snapshot, unit) })
     return report
   }
 
@@ -76,7 +77,8 @@ extension StoreConverter {
 
   /// - Returns: Whether the result was read back. It cannot be compared if another process has saved meanwhile.
   private func save(
-    _ changes: StoreSave, to store: PersistentStore, at address: String, _ snapshot: StoreSnapshot
+    _ changes: StoreSave, to store: PersistentStore, at address: String, _ snapshot: StoreSnapshot,
+    _ unit: Publication
   ) throws -> Bool {
     var opening = store.state.withLock { $0.opening }
     opening.path = address
@@ -97,6 +99,7 @@ extension StoreConverter {
       let metadata = try read(builder)
       let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
       try Self.check(written, against: snapshot, store, "nothing was saved, since the database would not hold it")
+      try unit.publish()
     }
     if answer == nil {
       isVerified = false
@@ -107,7 +110,9 @@ extension StoreConverter {
         .retry, "another process has saved to the database since it was read, so nothing was saved: do it again",
         at: StoreLocation(file: store.path))
     }
-    JointPublication.notePublished()
+    // What is found from here on does not take back the transaction, nor the files that belong to it.
+    try unit.publish()
+    unit.conclude()
     if isVerified { return true }
     progress?(.verifying)
     let builder = NodeTableBuilder(model: writable.model, file: store.path)

@@ -42,6 +42,29 @@ extension StoreConverter {
   }
 }
 
+/// An error of a function that a store calls, within the error that the store sees.
+struct CallbackError: Error, CustomStringConvertible {
+  let error: any Error
+  var description: String { "\(error)" }
+
+  /// An error as the store sees it. One of a store is passed as it is: the store repeats its transaction if the code
+  /// says so.
+  static func passed(_ error: any Error) -> PersistentStoreError {
+    if let error = error as? PersistentStoreError { return error }
+    return PersistentStoreError(.internalInconsistency, "\(error)", underlying: CallbackError(error: error))
+  }
+
+  /// The error that a function threw, whatever the store has made of it; for another failure, the store's error.
+  static func thrown(_ error: any Error) -> any Error {
+    var inner: (any Error)? = error
+    while let next = inner {
+      if let callback = next as? CallbackError { return callback.error }
+      inner = (next as? PersistentStoreError)?.underlying
+    }
+    return error
+  }
+}
+
 extension StoreConverter.SourceGraph {
   /// What the format did not load.
   var losses: [Loss] { loadNotes.filter(\.isLoss).map(Loss.init) }

@@ -40,10 +40,16 @@ extension StoreConverter {
     }
   }
 
-  /// - Parameter place: Called with a function that fills a store at a path.
+  /// Fills a store at a path.
+  ///
+  /// - Parameter unit: For a database that is changed where it is: the files that are published just before its
+  ///   transaction ends.
+  typealias Fill = (_ path: String, _ unit: Publication?) throws -> Void
+
+  /// - Parameter place: Called with a function that fills a store.
   private func write(
     _ source: SourceGraph, at address: StoreAddress, as type: any IncrementalStore.Type,
-    _ place: ((String) throws -> Void) throws -> Void
+    _ place: (Fill) throws -> Void
   ) throws -> Report {
     try type.traits.check(writeOptions, of: type.storeType, for: optionUse)
     progress?(.forecasting)
@@ -67,13 +73,15 @@ extension StoreConverter {
       identifier: metadata.uuid, losses: losses, selections: source.notes, bytesWritten: 0,
       notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
     if !isDryRun || address.isFile {
-      try place { path in
-        try replaceAll(with: snapshot, losses, at: path, shownAs: address.shown, type)
+      try place { path, unit in
+        try replaceAll(with: snapshot, losses, at: path, shownAs: address.shown, type, unit)
       }
     }
     guard address.isFile else { return report }
     if !isDryRun {
-      report.bytesWritten = try SystemCall.status(address.full, followLinks: true).map { Int($0.st_size) } ?? 0
+      // It is published: an unknown size does not change that.
+      let status = try? SystemCall.status(address.full, followLinks: true)
+      report.bytesWritten = status.map { Int($0.st_size) } ?? 0
     }
     return report
   }
@@ -81,27 +89,25 @@ extension StoreConverter {
   /// Has a store filled where it is to be: in place, where there is such a store already; otherwise a new file, or one
   /// that takes the place of a store of another type, is written beside its place.
   func place(
-    _ source: SourceGraph, at address: StoreAddress, _ type: any IncrementalStore.Type,
-    _ fill: (String) throws -> Void
+    _ source: SourceGraph, at address: StoreAddress, _ type: any IncrementalStore.Type, _ fill: Fill
   ) throws {
-    guard address.isFile else {
-      try fill(address.full)
-      return JointPublication.notePublished()
-    }
+    let unit = publication ?? Publication()
+    guard address.isFile else { return try unit.commit(with: { try fill(address.full, unit) }) }
     let place = try refuseTaken(address.full, sources: source.paths)
     // Other processes may have such a store open: it stays the file that it is.
     if place.holdsContent, try registry.incrementalType(nil, at: address.full).map({ $0 == type }) ?? false {
       guard !isDryRun else { return }
-      try fill(address.full)
-      return JointPublication.notePublished()
+      return try unit.commit(with: { try fill(address.full, unit) })
     }
     let staged = try staged(source, at: address, place, fill)
-    if !isDryRun { try staged.commit() }
+    guard !isDryRun else { return }
+    unit.add(staged)
+    try unit.commit()
   }
 
   /// Has a new file filled beside its place.
   private func staged(
-    _ source: SourceGraph, at address: StoreAddress, _ place: StorePath, _ fill: (String) throws -> Void
+    _ source: SourceGraph, at address: StoreAddress, _ place: StorePath, _ fill: Fill
   ) throws -> StagedStore {
     for suffix in ["-wal", "-journal"] where try StorePath.inspect(address.full + suffix).holdsContent {
       // It would be taken for the log of the new file.
@@ -109,26 +115,19 @@ extension StoreConverter {
     }
     let staged = try makeStaged(
       source, Destination(shown: address.full, place: place, unrelated: try refuseUnknown(place)), .file)
-    var failure: (any Error)?
     do throws(PersistentStoreError) {
       try staged.files.file(discarding: ["-shm"]) { path in
-        do {
-          try fill(path)
-          // SQLite moves the log into the file when it closes a database, and says nothing if the disk is too full.
-          if try StorePath.inspect(path + "-wal").holdsContent {
-            throw PersistentStoreError(
-              .noSpace, "the database's log could not be moved into its file: is there enough space?",
-              at: StoreLocation(file: address.full))
-          }
-        } catch {
-          failure = error
-          throw error
+        do { try fill(path, nil) } catch { throw CallbackError.passed(error) }
+        // SQLite moves the log into the file when it closes a database, and says nothing if the disk is too full.
+        if try StorePath.inspect(path + "-wal").holdsContent {
+          throw PersistentStoreError(
+            .noSpace, "the database's log could not be moved into its file: is there enough space?",
+            at: StoreLocation(file: address.full))
         }
       }
       try staged.finish()
     } catch {
-      // The kit's own errors of a comparison, not what the door for libraries makes of them.
-      throw failure ?? error
+      throw CallbackError.thrown(error)
     }
     return staged
   }
@@ -136,15 +135,14 @@ extension StoreConverter {
   /// Replaces everything in a store, or creates it.
   private func replaceAll(
     with snapshot: StoreSnapshot, _ losses: [Loss], at path: String, shownAs shown: String,
-    _ type: any IncrementalStore.Type
+    _ type: any IncrementalStore.Type, _ unit: Publication?
   ) throws {
     var store = try type.init(StoreConfiguration(path: path, options: writeOptions, isReadOnly: false))
     defer { store.close() }
     progress?(.writing)
-    if losses.isEmpty, try replaceAllComparing(with: snapshot, &store) { return }
+    if losses.isEmpty, try replaceAllComparing(with: snapshot, &store, unit) { return }
     let kept = StoreSnapshot(
       nodes: losses.isEmpty ? snapshot.nodes : try type.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
-    var failure: (any Error)?
     do throws(PersistentStoreError) {
       try store.replaceAll(with: kept, mayReplace: replacesTarget) { read throws(PersistentStoreError) in
         progress?(.verifying)
@@ -155,21 +153,22 @@ extension StoreConverter {
           let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
           try Self.verify(written, against: snapshot, losses, targetType: type.storeType, comparesMetadata: true)
           progress?(.publishing)
+          try unit?.publish()
         } catch {
-          failure = error
-          throw PersistentStoreError(.cancelled, "the result is not what was written")
+          throw CallbackError.passed(error)
         }
       }
     } catch {
-      throw failure ?? error
+      throw CallbackError.thrown(error)
     }
   }
 
   /// Has a store compare the objects itself.
   ///
   /// - Returns: Whether it can do that; otherwise nothing was done.
-  private func replaceAllComparing(with snapshot: StoreSnapshot, _ store: inout any IncrementalStore) throws -> Bool {
-    var failure: (any Error)?
+  private func replaceAllComparing(
+    with snapshot: StoreSnapshot, _ store: inout any IncrementalStore, _ unit: Publication?
+  ) throws -> Bool {
     let (model, name) = (snapshot.nodes.model, type(of: store).storeType)
     do throws(PersistentStoreError) {
       let isDone = try store.replaceAll(with: snapshot, mayReplace: replacesTarget) {
@@ -181,14 +180,13 @@ extension StoreConverter {
             against: StoreSnapshot(nodes: NodeTable(model: model), metadata: snapshot.metadata), [],
             targetType: name, comparesMetadata: true)
         } catch {
-          failure = error
-          throw PersistentStoreError(.cancelled, "the result is not what was written")
+          throw CallbackError.passed(error)
         }
       }
       if isDone { progress?(.publishing) }
       return isDone
     } catch {
-      throw failure ?? error
+      throw CallbackError.thrown(error)
     }
   }
 }

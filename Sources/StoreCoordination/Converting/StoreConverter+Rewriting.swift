@@ -34,7 +34,6 @@ extension StoreConverter {
     if isDryRun { return try rehearse(&store, address, type, change) }
     var report: Report?
     var wanted: StoreSnapshot?
-    var failure: (any Error)?
     do throws(PersistentStoreError) {
       let isDone = try store.rewrite { found, read throws(PersistentStoreError) in
         do {
@@ -47,8 +46,7 @@ extension StoreConverter {
           progress?(.writing)
           return result.snapshot
         } catch {
-          failure = error
-          throw Self.passed(error)
+          throw CallbackError.passed(error)
         }
       } verify: { read throws(PersistentStoreError) in
         do {
@@ -61,8 +59,7 @@ extension StoreConverter {
           try Self.verify(written, against: wanted, [], targetType: type.storeType, comparesMetadata: true)
           progress?(.publishing)
         } catch {
-          failure = error
-          throw Self.passed(error)
+          throw CallbackError.passed(error)
         }
       }
       guard isDone else {
@@ -70,7 +67,7 @@ extension StoreConverter {
           .notSupported, "\(type.storeType) stores cannot be changed as a whole where they are")
       }
     } catch {
-      throw error.code == .cancelled ? failure ?? error : error
+      throw CallbackError.thrown(error)
     }
     guard let report else { throw PersistentStoreError(.internalInconsistency, "the store was not read") }
     return report
@@ -89,12 +86,6 @@ extension StoreConverter {
     }
     let changed = try change(nodes, found) ?? StoreSnapshot(nodes: nodes, metadata: found)
     return try prepared(changed, found, type).report
-  }
-
-  /// An error as the store gets it, which repeats the transaction if the database asks for that.
-  private static func passed(_ error: any Error) -> PersistentStoreError {
-    if let error = error as? PersistentStoreError, error.code == .retry || error.code == .unavailable { return error }
-    return PersistentStoreError(.cancelled, "the change is not possible")
   }
 
   private static func nodes(

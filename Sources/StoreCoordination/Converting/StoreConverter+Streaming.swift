@@ -36,7 +36,7 @@ extension StoreConverter {
     metadata.setVersionHashes(of: source.model, configuration: nil)
     var counts: [Int: Int]?
     do {
-      try place(graph, at: address, type) { path in
+      try place(graph, at: address, type) { path, _ in
         counts = try copy(source, metadata, to: path, as: type)
         guard counts != nil else { throw PersistentStoreError(.notSupported, "the store cannot be copied row by row") }
       }
@@ -48,7 +48,9 @@ extension StoreConverter {
       counts: source.model.entities.compactMap { entity in counts?[entity.index].map { (entity.name, $0) } },
       identifier: metadata.uuid, losses: [], selections: [], bytesWritten: 0, isDryRun: false)
     if address.isFile {
-      report.bytesWritten = try SystemCall.status(address.full, followLinks: true).map { Int($0.st_size) } ?? 0
+      // It is published: an unknown size does not change that.
+      let status = try? SystemCall.status(address.full, followLinks: true)
+      report.bytesWritten = status.map { Int($0.st_size) } ?? 0
     }
     return report
   }

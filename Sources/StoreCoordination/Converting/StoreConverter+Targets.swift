@@ -1,11 +1,17 @@
 import AtomicStoreSPI
+import FoundationEssentials
 
 /// What a conversion does not write over.
 extension StoreConverter {
   /// Returns what is at the target, if it may be replaced.
   @discardableResult
   package func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePath {
-    let place = try StorePath.inspect(target)
+    var place = try StorePath.inspect(target)
+    if place.holdsContent, !replacesTarget, !isDryRun {
+      // Perhaps only because a conversion was killed.
+      Publication.undoInterrupted(beside: target)
+      place = try StorePath.inspect(target)
+    }
     for source in sources { try Self.refuseOverlap(try StorePath.inspect(source), place, target) }
     try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
@@ -55,4 +61,23 @@ extension StoreConverter {
         at: StoreLocation(file: place.path), underlying: error)
     }
   }
+
+  /// The store that files beside a result belong to.
+  func owner(of metadata: StoreMetadata, _ destination: Destination) -> CompanionOwner {
+    let registry = registry
+    return CompanionOwner(identifier: metadata.uuid.uuidString) {
+      guard let place = destination.place, place.holdsContent,
+        let old = try? PersistentStoreCoordinator.metadataForPersistentStore(
+          at: place.resolvedPath, registry: registry)
+      else { return nil }
+      return (old.uuid.uuidString, ScalarString(old.storeType) == ScalarString(metadata.storeType))
+    }
+  }
+
+  static func temporaryPath(for target: String) -> String {
+    let name = target.split(separator: "/").last.map(String.init) ?? "store"
+    return temporaryFolder + "/dry-run-\(UUID().uuidString)-\(name)"
+  }
+
+  static var temporaryFolder: String { FileManager.default.temporaryDirectory.path(percentEncoded: false) }
 }

@@ -40,6 +40,9 @@ public struct StoreConverter: Sendable {
   public var subset: (any StoreSubsetting)?
   /// The use of ``writeOptions``: for Save As, also for the store that remains open.
   var optionUse = StoreOption.Use.writing
+  /// Files that are published with the result, as one unit. The converter publishes it; a dry run, and a result without
+  /// a name, leave that to the caller.
+  package var publication: Publication?
   /// Called now and then with the current stage.
   public var progress: (@Sendable (Stage) -> Void)?
 
@@ -120,12 +123,7 @@ public struct StoreConverter: Sendable {
     let place = try refuseTaken(target, sources: store.isReachedByURL ? [] : [store.path])
     let unrelated = try refuseUnknown(place)
     let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
-    let report = staged.report
-    if !isDryRun {
-      progress?(.publishing)
-      try staged.store.commit()
-    }
-    return report
+    return try publish(staged)
   }
 
   /// Converts an open store to a file without a name, which only its owner can access and which is removed when this
@@ -183,12 +181,7 @@ public struct StoreConverter: Sendable {
     graph.paths += files
     if let store { try graph.replace(store, writeOptions) }
     let staged = try stage(graph, Destination(shown: target, place: place, unrelated: unrelated))
-    let report = staged.report
-    if !isDryRun {
-      progress?(.publishing)
-      try staged.store.commit()
-    }
-    return report
+    return try publish(staged)
   }
 
   /// Writes a graph that is in memory to a file without a name: see
@@ -233,6 +226,16 @@ public struct StoreConverter: Sendable {
     let store: PublishedStore
   }
 
+  private func publish(_ staged: consuming StagedResult) throws -> Report {
+    let report = staged.report
+    guard !isDryRun else { return report }
+    progress?(.publishing)
+    let unit = publication ?? Publication()
+    unit.add(staged.store)
+    try unit.commit()
+    return report
+  }
+
   /// Converts and publishes. The caller must then conclude or roll back.
   func publish(_ store: PersistentStore, to target: String) throws -> PublishedResult {
     let place = try refuseTaken(target, sources: store.isReachedByURL ? [] : [store.path])
@@ -245,7 +248,7 @@ public struct StoreConverter: Sendable {
 
   /// Where the result is written until it is published. A dry run does not write next to the target.
   func makeStaged(
-    _ source: SourceGraph, _ destination: Destination, _ layout: StoreLayout
+    _ source: SourceGraph, _ destination: Destination, _ layout: StoreLayout, _ metadata: StoreMetadata? = nil
   ) throws(PersistentStoreError) -> StagedStore {
     if let folder = destination.unnamedFolder {
       guard layout == .file else {
@@ -261,12 +264,14 @@ public struct StoreConverter: Sendable {
     }
     var places: [StorePath] = []
     if limitsPermissions { for path in source.paths { places.append(try StorePath.inspect(path)) } }
-    return try StagedStore(
+    let staged = try StagedStore(
       target: destination.shown, layout: layout,
       policy: source.replaced.map { .replaceOnlyIf($0) }
         ?? (replacesTarget ? .replaceAny : destination.place?.identity.map { .replaceOnlyIf($0) } ?? .createNew),
       keeping: destination.unrelated,
       ceiling: try PermissionCeiling(of: places))
+    if let metadata { staged.files.setCompanionOwner(owner(of: metadata, destination)) }
+    return staged
   }
 
   /// Writes the result, reads it back and compares it.
@@ -315,7 +320,7 @@ public struct StoreConverter: Sendable {
       notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
-    let staged = try makeStaged(source, destination, format.layout)
+    let staged = try makeStaged(source, destination, format.layout, metadata)
     let kept: StoreSnapshot
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
@@ -423,11 +428,4 @@ public struct StoreConverter: Sendable {
     let nodes = try builder.finish()
     return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())
   }
-
-  private static func temporaryPath(for target: String) -> String {
-    let name = target.split(separator: "/").last.map(String.init) ?? "store"
-    return temporaryFolder + "/dry-run-\(UUID().uuidString)-\(name)"
-  }
-
-  private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path(percentEncoded: false) }
 }

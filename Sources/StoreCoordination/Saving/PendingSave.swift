@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import Synchronization
 
 extension PersistentStore {
@@ -71,6 +72,8 @@ final class PendingSave {
       }
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
+      let identifier = metadata.uuid.uuidString
+      staged.files.setCompanionOwner(CompanionOwner(identifier: identifier) { (identifier, true) })
       return PendingSave(
         path: store.path, format: format, snapshot: snapshot, staged: staged,
         unchanged: changes.isEmpty && open.keepsContent ? open.fileIdentity : nil)

@@ -59,6 +59,11 @@ package struct FileIdentity: Hashable, Sendable {
   /// Whether both have the same content: as `==`, except for the directory that contains the members.
   func hasSameMembers(as other: FileIdentity) -> Bool { size == other.size && members == other.members }
 
+  /// All of it, for a file that another process reads: equal texts have equal identities.
+  var text: String { "\(device) \(inode) \(size) \(modificationSeconds) \(modificationNanoseconds) \(members)" }
+  /// Whether a text is of the same file or directory, in whatever state.
+  func isFile(ofText text: String) -> Bool { text.hasPrefix("\(device) \(inode) ") }
+
   package var isEmpty: Bool { size == 0 }
   package func isSameFile(as other: FileIdentity) -> Bool { device == other.device && inode == other.inode }
 

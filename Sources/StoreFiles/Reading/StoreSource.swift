@@ -174,7 +174,7 @@ public final class StoreSource: Sendable {
     let (descriptor, path) = try open(member)
     defer { DatabaseFileHold.close(descriptor) }
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    guard Retried.fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw PersistentStoreError(.unsupportedFileKind, "this is not a file", at: StoreLocation(file: path))
     }
@@ -257,27 +257,25 @@ public final class StoreSource: Sendable {
       }
       return
     }
-    let (descriptor, path) = try open(member)
-    defer { DatabaseFileHold.close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
-    let buffer = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
-    defer { buffer.deallocate() }
-    var total = 0
-    while true {
-      let got = try SystemCall.read(descriptor, into: buffer, count: size, path: path)
-      if got == 0 { break }
-      total += got
-      if try !body(UnsafeRawBufferPointer(start: buffer, count: got)) { return }
+    try opened(member) { descriptor, status, path throws(PersistentStoreError) in
+      let buffer = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
+      defer { buffer.deallocate() }
+      var total = 0
+      while true {
+        let got = try SystemCall.read(descriptor, into: buffer, count: size, path: path)
+        if got == 0 { break }
+        total += got
+        if try !body(UnsafeRawBufferPointer(start: buffer, count: got)) { return }
+      }
+      try checkUnchanged(descriptor, status, path, complete: total == Int(status.st_size))
     }
-    try checkUnchanged(descriptor, status, path, complete: total == Int(status.st_size))
   }
 
   func checkUnchanged(
     _ descriptor: Int32, _ before: stat, _ path: String, complete: Bool
   ) throws(PersistentStoreError) {
     var after = stat()
-    guard fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after) else {
+    guard Retried.fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after) else {
       throw PersistentStoreError(
         .changedOnDisk, "the file changed while it was being read", at: StoreLocation(file: path))
     }
@@ -285,16 +283,17 @@ public final class StoreSource: Sendable {
 
   /// Opens the file or a member, and returns its path.
   private func open(_ member: String?) throws(PersistentStoreError) -> (descriptor: Int32, path: String) {
+    // Without waiting for the other end of a pipe that has taken the place of the file.
+    let flags = O_RDONLY | O_NONBLOCK
     switch content {
-    case .file(let path) where member == nil: return (try SystemCall.open(path, O_RDONLY, doing: "open"), path)
+    case .file(let path) where member == nil: return (try SystemCall.open(path, flags, doing: "open"), path)
     case .folder(let listing):
       guard let member, let found = listing.member(named: member) else { break }
       let final = listing.path + "/" + member
-      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, O_RDONLY, doing: "open"), final) } catch
-      {
+      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, flags, doing: "open"), final) } catch {
         // A commit in progress moves members to their final paths.
         guard error.code == .notFound, found.path != final else { throw error }
-        return (try SystemCall.open(final, O_RDONLY, doing: "open"), final)
+        return (try SystemCall.open(final, flags, doing: "open"), final)
       }
     default: break
     }

@@ -4,12 +4,20 @@ import Glibc
 enum HiddenName {
   static let marker = ".atomicstore-"
   private static let suffix = ".tmp"
+  private static let recordSuffix = ".unit"
 
   /// `.NAME.atomicstore-BOOT-NAMESPACE-PID-START-RANDOM.tmp` beside the target, with NAME shortened if the result would
   /// exceed 255 bytes.
   ///
   /// It contains the process and host that created it, and cannot be predicted.
   static func staged(beside target: String) -> String {
+    make(beside: target, suffix)
+  }
+
+  /// The same for the record of a publication, with another suffix: earlier versions of the kit leave it.
+  static func record(beside target: String) -> String { make(beside: target, recordSuffix) }
+
+  private static func make(beside target: String, _ suffix: String) -> String {
     let random = String(UInt64.random(in: 0...UInt64.max), radix: 36)
     return make(
       FilePathText.name(target), "\(marker)\(ProcessIdentity.current.text)-\(random)\(suffix)",
@@ -34,12 +42,17 @@ enum HiddenName {
   /// Renames what must not be lost to a name of ``kept(beside:)``, and returns its path; the old one if that fails.
   static func keep(_ path: String, beside target: String) -> String {
     let kept = kept(beside: target)
-    guard (try? SystemCall.status(path, followLinks: false)) != nil, rename(path, kept) == 0 else { return path }
+    guard (try? SystemCall.status(path, followLinks: false)) != nil, Retried.rename(path, kept) == 0 else { return path }
     return kept
   }
 
   /// The process that created a name of this kind; nil for other names. Version 0.1 wrote only the process number.
-  static func owner(of name: String) -> ProcessIdentity? {
+  static func owner(of name: String) -> ProcessIdentity? { owner(of: name, suffix) }
+
+  /// The same for the record of a publication.
+  static func owner(ofRecord name: String) -> ProcessIdentity? { owner(of: name, recordSuffix) }
+
+  private static func owner(of name: String, _ suffix: String) -> ProcessIdentity? {
     guard name.hasSuffix(suffix), let range = lastMarker(in: name) else { return nil }
     let tail = name.utf8[range...].dropFirst(marker.utf8.count).dropLast(suffix.utf8.count)
     guard let dash = tail.lastIndex(of: UInt8(ascii: "-")), let text = String(tail[..<dash]) else { return nil }

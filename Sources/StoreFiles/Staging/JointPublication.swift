@@ -7,7 +7,7 @@ package enum JointPublication {
   /// at once, and everything that is staged is removed; from then on it waits until the function has returned.
   ///
   /// The function must not wait for anyone once something is published, for example for the reader of a pipe.
-  package static func run<Result>(_ body: () throws -> Result) rethrows -> Result {
+  package static func run<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     guard asf_begin_joint() != 0 else { return try body() }
     defer { asf_end_joint() }
     return try body()

@@ -54,7 +54,7 @@ package struct PublishedStore: ~Copyable, Sendable {
     }
     let undone = Replacement(
       location: replacement.location, layout: replacement.layout, staged: written, replaced: replacement.replaced,
-      companions: replacement.companions)
+      isTree: replacement.isTree, companions: replacement.companions)
     try undone.rollBack(from: written)
   }
 }

@@ -20,6 +20,8 @@ struct Replacement: Sendable {
   /// The identity of the staged file or directory when it was moved to the target.
   let staged: FileIdentity?
   let replaced: Replaced
+  /// Whether the directory was replaced with everything in it, unrelated files included.
+  let isTree: Bool
   /// What was published with it, beside it.
   let companions: StagedCompanions
 
@@ -38,7 +40,10 @@ struct Replacement: Sendable {
 
   /// Removes what was replaced.
   func conclude() {
-    if case .exchanged = replaced, layout == .folder { UnrelatedFiles.rescue(from: stagedPath, to: targetPath) }
+    companions.conclude()
+    if case .exchanged = replaced, layout == .folder, !isTree {
+      UnrelatedFiles.rescue(from: stagedPath, to: targetPath)
+    }
     removeReplaced()
     location.use.end()
   }
@@ -85,8 +90,10 @@ struct Replacement: Sendable {
     case .file(let keeper): try renameBack(keeper, cause)
     case .members(let keeper, let old, let new): try moveBack(keeper, old, new, cause)
     }
-    companions.remove()
+    let left = companions.remove()
     try? SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
+    // Another program's version stays.
+    if let left, left.code != .changedOnDisk { throw notRolledBack(cause, left.message) }
   }
 
   /// Whether something is what was staged here. If unknown, it is not.
@@ -98,8 +105,8 @@ struct Replacement: Sendable {
   private func takeBack(_ cause: PersistentStoreError) throws(PersistentStoreError) {
     // Move it first, then inspect it: the target could be replaced between an inspection and a removal.
     guard
-      asf_rename_exclusive(targetPath, stagedPath) == 0
-        || (SystemCall.isUnsupported(errno) && rename(targetPath, stagedPath) == 0)
+      Retried.renameExclusively(targetPath, stagedPath) == 0
+        || (SystemCall.isUnsupported(errno) && Retried.rename(targetPath, stagedPath) == 0)
     else {
       if errno == ENOENT { return }
       throw notRolledBack(
@@ -110,8 +117,8 @@ struct Replacement: Sendable {
     // Not ours, or unknown: move it back.
     let isKnown = ((try? FileIdentity.of(stagedPath)) ?? nil) != nil
     guard
-      asf_rename_exclusive(stagedPath, targetPath) == 0
-        || (SystemCall.isUnsupported(errno) && rename(stagedPath, targetPath) == 0)
+      Retried.renameExclusively(stagedPath, targetPath) == 0
+        || (SystemCall.isUnsupported(errno) && Retried.rename(stagedPath, targetPath) == 0)
     else {
       throw notRolledBack(cause, "what was at \(targetPath) is kept at \(keep(stagedPath))")
     }
@@ -154,7 +161,7 @@ struct Replacement: Sendable {
       errno = error
       return false
     }
-    return asf_exchange(stagedPath, targetPath) == 0
+    return Retried.exchange(stagedPath, targetPath) == 0
   }
 
   private func renameBack(_ keeper: String, _ cause: PersistentStoreError) throws(PersistentStoreError) {
@@ -162,11 +169,11 @@ struct Replacement: Sendable {
       SystemCall.removeTree(keeper)
       throw .changedOnDisk(targetPath)
     }
-    if rename(keeper, targetPath) == 0 { return }
+    if Retried.rename(keeper, targetPath) == 0 { return }
     // Of another kind: first move the new store away.
-    if errno == EISDIR || errno == ENOTDIR, rename(targetPath, stagedPath) == 0 {
-      if rename(keeper, targetPath) == 0 { return SystemCall.removeTree(stagedPath) }
-      _ = rename(stagedPath, targetPath)
+    if errno == EISDIR || errno == ENOTDIR, Retried.rename(targetPath, stagedPath) == 0 {
+      if Retried.rename(keeper, targetPath) == 0 { return SystemCall.removeTree(stagedPath) }
+      _ = Retried.rename(stagedPath, targetPath)
     }
     let reason = String(cString: strerror(errno))
     throw notRolledBack(
@@ -184,7 +191,7 @@ struct Replacement: Sendable {
       let names = Set(old)
       let spare = HiddenName.staged(beside: targetPath)
       location.use.reserve(spare)
-      guard mkdir(spare, 0o700) == 0 else {
+      guard Retried.mkdir(spare, 0o700) == 0 else {
         throw SystemCall.error(errno, "create a directory beside the store", targetPath)
       }
       defer { SystemCall.removeTree(spare) }

@@ -1,25 +1,24 @@
-import CStoreFiles
 import Glibc
 import Synchronization
 
-/// Files that belong to a store of one file and are beside it in a hidden directory, until the store is published:
-/// staged under another name, and given theirs just before the store gets its own.
+/// Files that belong to a store of one file and are beside it in a hidden directory. They are staged as a directory of
+/// their own, and published just before the store gets its name.
 ///
-/// They are new with the store. A directory that is there already belongs to another one and is not touched.
+/// The directory contains a file with the UUID of its store, so that later saves know what they would replace.
 final class StagedCompanions: Sendable {
-  private struct State {
+  /// The file with the UUID of the store.
+  static let markName = ".atomicstore-store"
+
+  private struct State: ~Copyable {
     /// The name of the directory beside the store; nil as long as nothing was written.
     var root: String?
-    var stagedPath = ""
-    /// Below the root, in the order in which they were created.
-    var directories: [String] = []
-    var files: [StagedFile] = []
-    var isPublished = false
+    var staged: StagedStore?
+    var published: PublishedStore?
+    var owner: CompanionOwner?
   }
   private let state = Mutex(State())
   private let targetPath: String
   private let faults: FaultPlan?
-  private let use = StagedItemUse()
 
   init(targetPath: String, faults: FaultPlan?) {
     self.targetPath = targetPath
@@ -28,6 +27,9 @@ final class StagedCompanions: Sendable {
 
   private func finalPath(_ root: String) -> String { FilePathText.folder(targetPath) + "/" + root }
 
+  /// Sets the store that the files belong to. Call it before anything is written.
+  func setOwner(_ owner: CompanionOwner) { state.withLock { $0.owner = owner } }
+
   // MARK: Writing
 
   /// Writes a file.
@@ -35,32 +37,19 @@ final class StagedCompanions: Sendable {
   /// - Parameter directory: names separated by `/`, the first of which begins with a dot.
   func write(_ name: String, in directory: String, _ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     let parts = directory.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    guard let root = parts.first, root.utf8.first == UInt8(ascii: "."), (parts + [name]).allSatisfy(Self.isName) else {
+    guard let root = parts.first, root.utf8.first == UInt8(ascii: "."), (parts + [name]).allSatisfy(StagedFiles.isName)
+    else {
       throw PersistentStoreError(
         .invalidValue, "'\(directory)/\(name)' cannot name a file beside the store", at: StoreLocation(file: targetPath)
       )
     }
     try state.withLock { state throws(PersistentStoreError) in
       try begin(root, &state)
-      var path = state.stagedPath
-      for part in parts.dropFirst() {
-        path += "/" + part
-        if !state.directories.contains(path) { try makeDirectory(path, &state) }
-      }
-      let shown = FilePathText.folder(targetPath) + "/" + directory + "/" + name
-      if let error = faults?.next(.create) { throw SystemCall.error(error, "create a file", shown) }
-      let descriptor = try SystemCall.open(
-        path + "/" + name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a file beside the store")
-      let file = StagedFile(descriptor: descriptor, stagedPath: path + "/" + name, path: shown, faults: faults)
-      state.files.append(file)
+      guard let files = state.staged?.files else { return }
+      let file = try files.file(at: (parts.dropFirst() + [name]).joined(separator: "/"))
       try file.write(bytes)
       try file.park()
     }
-  }
-
-  private static func isName(_ name: String) -> Bool {
-    !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/")) && !name.utf8.contains(0)
-      && name.utf8.count <= 255
   }
 
   private func begin(_ root: String, _ state: inout State) throws(PersistentStoreError) {
@@ -72,96 +61,108 @@ final class StagedCompanions: Sendable {
       }
       return
     }
-    guard try SystemCall.status(finalPath(root), followLinks: false) == nil else { throw taken(root) }
-    let path = HiddenName.staged(beside: targetPath)
-    StagedItems.beginMoving()
-    defer { StagedItems.endMoving() }
-    StagedItems.add(path)
-    do throws(PersistentStoreError) { try makeDirectory(path, &state) } catch {
-      StagedItems.remove(path)
-      throw error
+    let (path, owner) = (finalPath(root), state.owner)
+    let check: StagedStore.DirectoryCheck = { (old) throws(PersistentStoreError) in
+      try CompanionOwner.check(old, shownAs: path, replacedBy: owner)
     }
+    if try SystemCall.status(path, followLinks: false) != nil { try check(path) }
+    state.staged = try StagedStore(tree: path, policy: .replaceAny, replacing: check, ceiling: nil, faults: faults)
     state.root = root
-    state.stagedPath = path
-    use.mark(path)
-  }
-
-  private func makeDirectory(_ path: String, _ state: inout State) throws(PersistentStoreError) {
-    if let error = faults?.next(.create) ?? (mkdir(path, 0o700) == 0 ? nil : errno) {
-      throw SystemCall.error(error, "create a directory beside the store", targetPath)
-    }
-    state.directories.append(path)
-  }
-
-  private func taken(_ root: String) -> PersistentStoreError {
-    PersistentStoreError(
-      .alreadyExists, "this directory has the external data of an earlier store; move it away first",
-      at: StoreLocation(file: finalPath(root)))
+    guard let owner, let files = state.staged?.files else { return }
+    try files.file(at: Self.markName).write(Array((owner.identifier + "\n").utf8))
   }
 
   // MARK: Publishing
 
   /// Gives files and directories their modes, and syncs them. Only a rename remains.
-  func seal(_ permissions: NewFilePermissions) throws(PersistentStoreError) {
+  ///
+  /// - Parameter ceiling: The maximum permissions that they grant to others; nil for the system's default.
+  func finish(_ ceiling: PermissionCeiling?) throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
-      let folder = FilePathText.folder(targetPath)
-      for file in state.files {
-        try file.seal(replacing: nil) { group throws(PersistentStoreError) in
-          try permissions.mode(isFolder: false, in: folder, group: group)
-        }
-      }
-      for path in state.directories.reversed() {
-        guard let status = try SystemCall.status(path, followLinks: false) else { throw .changedOnDisk(targetPath) }
-        let mode = try permissions.mode(isFolder: true, in: folder, group: status.st_gid)
-        guard chmod(path, mode) == 0 else { throw SystemCall.error(errno, "set the mode", targetPath) }
-        if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", targetPath) }
-        try SystemCall.syncFolder(path, of: targetPath)
-      }
+      state.staged?.ceiling = ceiling
+      try state.staged?.finish()
     }
   }
 
   /// Where the files are until they are published: for reading the store before that.
-  var staged: (root: String, path: String)? {
-    state.withLock { state in state.root.map { ($0, state.stagedPath) } }
+  var stagedPath: (root: String, path: String)? {
+    state.withLock { state in
+      guard let root = state.root, let path = state.staged?.stagedPath else { return nil }
+      return (root, path)
+    }
+  }
+
+  /// What is published, for the record of a publication; nil if there is nothing to publish.
+  func recordEntry() throws(PersistentStoreError) -> PublicationRecord.Entry? {
+    try state.withLock { state throws(PersistentStoreError) in try state.staged?.recordEntry() }
   }
 
   /// Gives the directory its name. Call it before the store gets its own: a store without its data is worse than data
   /// without their store.
   func publish() throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
-      guard let root = state.root, !state.isPublished else { return }
-      if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", finalPath(root)) }
-      if asf_rename_exclusive(state.stagedPath, finalPath(root)) != 0 {
-        if errno == EEXIST { throw taken(root) }
-        // A directory replaces an empty one only.
-        guard SystemCall.isUnsupported(errno), rename(state.stagedPath, finalPath(root)) == 0 else {
-          throw SystemCall.error(errno, "rename", finalPath(root))
-        }
-      }
-      StagedItems.remove(state.stagedPath)
-      state.isPublished = true
-      use.end()
+      guard let staged = state.staged.take() else { return }
+      state.published = try staged.publish()
     }
-    try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
   }
 
-  /// Removes what was staged, or published: the store that it belongs to is not there.
-  func remove() {
+  /// Restores what was replaced, and removes what was staged or published: the store that it belongs to is not there.
+  ///
+  /// - Returns: Why something could not be restored.
+  @discardableResult
+  func remove() -> PersistentStoreError? {
     state.withLock { state in
-      guard let root = state.root else { return }
-      for file in state.files { file.abandon() }
-      if !state.isPublished || rename(finalPath(root), state.stagedPath) == 0 {
-        SystemCall.removeTree(state.stagedPath)
-      }
-      StagedItems.remove(state.stagedPath)
       state.root = nil
-      use.end()
+      state.staged.take()?.discard()
+      guard let published = state.published.take() else { return nil }
+      do throws(PersistentStoreError) { try published.rollBack() } catch { return error }
+      return nil
     }
   }
+
+  /// Removes what was replaced.
+  func conclude() { state.withLock { $0.published.take()?.conclude() } }
 
   /// Removes what was staged and not published.
-  func abandon() {
-    guard !state.withLock({ $0.isPublished }) else { return use.end() }
-    remove()
+  func abandon() { state.withLock { $0.staged.take()?.discard() } }
+}
+
+/// The store that files beside it belong to.
+package struct CompanionOwner: Sendable {
+  /// The UUID of the store.
+  package let identifier: String
+  /// The UUID of the store at the path that is replaced, and whether it is of the same type; nil if nothing is
+  /// replaced. It is called only if there is a directory that it may have.
+  package let replaced: @Sendable () -> (identifier: String, isOfSameType: Bool)?
+
+  package init(
+    identifier: String, replaced: @escaping @Sendable () -> (identifier: String, isOfSameType: Bool)? = { nil }
+  ) {
+    self.identifier = identifier
+    self.replaced = replaced
+  }
+
+  /// - Throws: `.alreadyExists` if a directory is not one of the store that is written, or of the one that it replaces.
+  static func check(
+    _ path: String, shownAs shown: String, replacedBy owner: CompanionOwner?
+  ) throws(PersistentStoreError) {
+    let mark = mark(in: path)
+    if let owner {
+      if let mark, mark == owner.identifier { return }
+      if let replaced = owner.replaced(), mark.map({ $0 == replaced.identifier }) ?? replaced.isOfSameType { return }
+    }
+    let whose = mark.map { "of the store with the UUID \($0)" } ?? "of a store that another program wrote, or"
+    let rest = mark == nil ? " that was removed" : ", which is not the store that would be replaced"
+    throw PersistentStoreError(
+      .alreadyExists, "this directory has the external data \(whose)\(rest); move it away, or name another result",
+      at: StoreLocation(file: shown))
+  }
+
+  private static func mark(in directory: String) -> String? {
+    let path = directory + "/" + StagedCompanions.markName
+    guard let status = try? SystemCall.status(path, followLinks: false), status.st_mode & S_IFMT == S_IFREG,
+      let bytes = try? StoreProbe.read(path), bytes.count == 37, bytes.last == UInt8(ascii: "\n")
+    else { return nil }
+    return String(validating: bytes.dropLast(), as: UTF8.self)
   }
 }

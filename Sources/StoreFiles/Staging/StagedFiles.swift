@@ -13,6 +13,8 @@ public final class StagedFiles: Sendable {
   let location: StagingLocation
   /// Whether the staged file has no name and is never published.
   let isUnnamed: Bool
+  /// Whether it is a directory that is published with everything in it, at any depth: see ``file(at:isExecutable:)``.
+  let isTree: Bool
   /// How many members are open at the same time: a process may have 1,024 descriptors, and needs some for other
   /// purposes.
   private static let openMembers = 32
@@ -21,15 +23,18 @@ public final class StagedFiles: Sendable {
     var files: [StagedFile] = []
     /// How many of the first files were closed temporarily.
     var parked = 0
+    /// Directories of a tree, in the order in which they were created.
+    var directories: [String] = []
     var isClosed = false
   }
   private let state = Mutex(State())
   let companions: StagedCompanions
 
-  init(_ location: StagingLocation, layout: StoreLayout, isUnnamed: Bool = false) {
+  init(_ location: StagingLocation, layout: StoreLayout, isUnnamed: Bool = false, isTree: Bool = false) {
     self.location = location
     self.layout = layout
     self.isUnnamed = isUnnamed
+    self.isTree = isTree
     companions = StagedCompanions(targetPath: location.targetPath, faults: location.faults)
   }
 
@@ -56,14 +61,50 @@ public final class StagedFiles: Sendable {
     guard layout == .folder else {
       throw PersistentStoreError(.internalInconsistency, "the store is a file: it has no members")
     }
-    let bytes = name.utf8
-    guard !bytes.isEmpty, name != ".", name != "..", !bytes.contains(UInt8(ascii: "/")), !bytes.contains(0),
-      bytes.count <= 255
-    else {
+    guard Self.isName(name) else {
       throw PersistentStoreError(
         .invalidValue, "'\(name)' cannot be the name of a file", at: StoreLocation(file: location.targetPath))
     }
     return try create(location.stagedPath + "/" + name, shownAs: location.targetPath + "/" + name)
+  }
+
+  /// Creates a file in a tree, and the directories that its path names.
+  ///
+  /// - Parameters:
+  ///   - path: names separated by `/`, relative to the tree.
+  ///   - isExecutable: Whether users who may read the file may also execute it.
+  /// - Throws: as ``member(_:)``.
+  package func file(at path: String, isExecutable: Bool = false) throws(PersistentStoreError) -> StagedFile {
+    guard isTree else { throw PersistentStoreError(.internalInconsistency, "the store is not a tree of files") }
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard parts.allSatisfy(Self.isName) else {
+      throw PersistentStoreError(
+        .invalidValue, "'\(path)' cannot be the path of a file", at: StoreLocation(file: location.targetPath))
+    }
+    try checkOpen()
+    var directory = ""
+    for part in parts.dropLast() {
+      directory += "/" + part
+      try makeDirectory(directory)
+    }
+    return try create(
+      location.stagedPath + "/" + path, shownAs: location.targetPath + "/" + path, isExecutable: isExecutable)
+  }
+
+  /// - Parameter directory: Its path in the tree, with a slash before it.
+  private func makeDirectory(_ directory: String) throws(PersistentStoreError) {
+    try state.withLock { state throws(PersistentStoreError) in
+      guard !state.directories.contains(directory) else { return }
+      let error = location.faults?.next(.create) ?? (Retried.mkdir(location.stagedPath + directory, 0o700) == 0 ? nil : errno)
+      if let error { throw SystemCall.error(error, "create a directory", location.targetPath + directory) }
+      state.directories.append(directory)
+    }
+  }
+
+  /// Whether a file can have a name.
+  static func isName(_ name: String) -> Bool {
+    !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/")) && !name.utf8.contains(0)
+      && name.utf8.count <= 255
   }
 
   /// The name that the store's file will have, symbolic links followed: names of files beside it derive from it.
@@ -94,10 +135,15 @@ public final class StagedFiles: Sendable {
     try companions.write(name, in: directory, bytes)
   }
 
+  /// Sets the store that files beside it belong to. Call it before the format writes.
+  package func setCompanionOwner(_ owner: CompanionOwner) { companions.setOwner(owner) }
+
   // MARK: For StagedStore
 
   /// The files so far, in the order they were created.
   var files: [StagedFile] { state.withLock { $0.files } }
+  /// The directories of a tree, with a slash before each, in the order in which they were created.
+  var directories: [String] { state.withLock { $0.directories } }
   /// Whether the format's part is over: no file can be created any more.
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
@@ -115,7 +161,9 @@ public final class StagedFiles: Sendable {
 
   // MARK: Creating
 
-  private func create(_ path: String, shownAs shown: String) throws(PersistentStoreError) -> StagedFile {
+  private func create(
+    _ path: String, shownAs shown: String, isExecutable: Bool = false
+  ) throws(PersistentStoreError) -> StagedFile {
     try checkOpen()
     if let error = location.faults?.next(.create) { throw SystemCall.error(error, "create a file", shown) }
     // Formats write one member after the other: the first ones are complete.
@@ -136,7 +184,9 @@ public final class StagedFiles: Sendable {
       let code = error.code == .notFound ? .cannotCreate : error.code
       throw PersistentStoreError(code, error.message, at: StoreLocation(file: shown))
     }
-    return add(StagedFile(descriptor: descriptor, stagedPath: path, path: shown, faults: location.faults))
+    return add(
+      StagedFile(
+        descriptor: descriptor, stagedPath: path, path: shown, faults: location.faults, isExecutable: isExecutable))
   }
 
   private func unnamedFile() throws(PersistentStoreError) -> StagedFile {
@@ -152,7 +202,7 @@ public final class StagedFiles: Sendable {
       } catch {
         throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: location.targetPath))
       }
-      unlink(path)
+      Retried.unlink(path)
     }
     return add(
       StagedFile(

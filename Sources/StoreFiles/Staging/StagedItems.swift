@@ -7,6 +7,7 @@ import Synchronization
 /// A name is listed before there is anything at its path, and until the operation that made it has ended: what is not
 /// listed, other threads of the process take for stale and remove.
 enum StagedItems {
+  private static let greatestHold = 256
   /// By path, whether the item is removed when the program is asked to stop.
   private static let items = Mutex<[String: Bool]>([:])
 
@@ -26,7 +27,7 @@ enum StagedItems {
     for _ in 0..<1000 {
       let left = all.filter { path in
         var status = stat()
-        return lstat(path, &status) == 0
+        return Retried.lstat(path, &status) == 0
       }
       if left.isEmpty { return }
       for path in left { SystemCall.removeTree(path) }
@@ -53,7 +54,7 @@ enum StagedItems {
     beginMoving()
     defer { endMoving() }
     add(path)
-    return mkdir(path, mode) == 0 ? 0 : errno
+    return Retried.mkdir(path, mode) == 0 ? 0 : errno
   }
 
   /// Locks a staged file or directory as long as the descriptor is open, so that processes of other containers on the
@@ -62,8 +63,13 @@ enum StagedItems {
   ///
   /// - Parameter path: The staged file or directory.
   static func hold(_ path: String) -> Int32? {
-    let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
+    // A process may have 1,024 descriptors, and may stage more files than that. It needs the rest for other purposes.
+    guard descriptor < greatestHold else {
+      DatabaseFileHold.close(descriptor)
+      return nil
+    }
     // Shared: a library that verifies the file may lock it for reading.
     if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return descriptor }
     DatabaseFileHold.close(descriptor)

@@ -24,6 +24,13 @@ extension StagedStore {
   ///   then kept, as after any other error except `.notRolledBack`, which names the paths of both the old store and the
   ///   new one. `.locked` if another process keeps saving the store.
   package consuming func publish(patience: Int = 30_000) throws(PersistentStoreError) -> PublishedStore {
+    try publish(patience: patience, isPartOfUnit: false)
+  }
+
+  /// - Parameter isPartOfUnit: Whether a ``Publication`` has recorded what is done, and syncs the directories.
+  consuming func publish(
+    patience: Int = 30_000, isPartOfUnit: Bool
+  ) throws(PersistentStoreError) -> PublishedStore {
     guard files.isClosed, !files.isUnnamed else {
       throw PersistentStoreError(
         .internalInconsistency, "the staged store is not finished", at: StoreLocation(file: targetPath))
@@ -40,9 +47,12 @@ extension StagedStore {
     case .replaceOnlyIf(let expected): if old != expected { throw .changedOnDisk(targetPath) }
     case .replaceAny: break
     }
+    if old != nil { try check?(targetPath) }
     let isCarrying = try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     let staged = try FileIdentity.of(stagedPath)
+    let entries = isPartOfUnit ? [] : try recordEntries()
+    let record: PublicationRecord? = entries.count > 1 ? try PublicationRecord(entries, beside: targetPath) : nil
     try files.companions.publish()
     let replaced: Replacement.Replaced
     do throws(PersistentStoreError) { replaced = try exchange(old, staged, canExchange: isCarrying) } catch {
@@ -50,17 +60,21 @@ extension StagedStore {
       throw error
     }
     let replacement = Replacement(
-      location: location, layout: layout, staged: staged, replaced: replaced, companions: files.companions)
+      location: location, layout: layout, staged: staged, replaced: replaced, isTree: files.isTree,
+      companions: files.companions)
     ownsStaged = false
     let identity: FileIdentity
     do throws(PersistentStoreError) {
       try checkReplaced(replacement.replaced, old)
-      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", targetPath) }
-      try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
+      if !isPartOfUnit {
+        if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", targetPath) }
+        try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
+      }
       guard let now = try FileIdentity.of(targetPath) else {
         throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
       }
       identity = now
+      try record?.remove()
     } catch {
       // Under the store's lock, which this commit holds.
       try replacement.putBack(known: old, after: error)
@@ -72,13 +86,23 @@ extension StagedStore {
     return PublishedStore(replacement, identity: identity)
   }
 
+  /// What is published here, for the record of a publication, in the order in which it is.
+  func recordEntries() throws(PersistentStoreError) -> [PublicationRecord.Entry] {
+    [try files.companions.recordEntry(), try recordEntry()].compactMap(\.self)
+  }
+
+  func recordEntry() throws(PersistentStoreError) -> PublicationRecord.Entry? {
+    guard let identity = try FileIdentity.of(stagedPath) else { return nil }
+    return try PublicationRecord.Entry(target: targetPath, staged: stagedPath, identity)
+  }
+
   /// Carries over unrelated files in the directory that is replaced.
   ///
   /// - Returns: Whether that succeeded; false if they can only stay where they are.
   private func takeBystanders() throws(PersistentStoreError) -> Bool {
-    guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else {
-      return true
-    }
+    guard check == nil, let status = try SystemCall.status(targetPath, followLinks: false),
+      status.st_mode & S_IFMT == S_IFDIR
+    else { return true }
     let names = try UnrelatedFiles.names(in: targetPath) + unrelated
     guard let first = names.first else { return true }
     guard layout == .folder else {
@@ -116,7 +140,7 @@ extension StagedStore {
     if canExchange {
       // What is moved out is a user's store: a signal must not remove it.
       StagedItems.keep(stagedPath)
-      let error = faults?.next(.exchange) ?? (asf_exchange(stagedPath, targetPath) == 0 ? 0 : errno)
+      let error = faults?.next(.exchange) ?? (Retried.exchange(stagedPath, targetPath) == 0 ? 0 : errno)
       if error == 0 {
         location.use.mark(stagedPath)
         return .exchanged
@@ -129,26 +153,26 @@ extension StagedStore {
     guard let status = try SystemCall.status(targetPath, followLinks: false) else { throw .changedOnDisk(targetPath) }
     switch (layout, status.st_mode & S_IFMT) {
     case (.file, S_IFREG): return try publishFile(old)
-    case (.folder, S_IFDIR): return try publishMembers(status, staged)
+    case (.folder, S_IFDIR) where check == nil: return try publishMembers(status, staged)
     default: return try publishOverEmpty(old)
     }
   }
 
   private func publishNew() throws(PersistentStoreError) {
-    if asf_rename_exclusive(stagedPath, targetPath) == 0 { return }
+    if Retried.renameExclusively(stagedPath, targetPath) == 0 { return }
     if errno == EEXIST { throw .alreadyExists(targetPath) }
     guard SystemCall.isUnsupported(errno) else { throw SystemCall.error(errno, "rename", targetPath) }
     // The file system does not support exclusive renames. A link is exclusive as well; a directory replaces only an
     // empty one.
-    if layout == .file, link(stagedPath, targetPath) == 0 {
-      unlink(stagedPath)
+    if layout == .file, Retried.link(stagedPath, targetPath) == 0 {
+      Retried.unlink(stagedPath)
       return
     }
     if layout == .file, errno == EEXIST { throw .alreadyExists(targetPath) }
     if layout == .file, try SystemCall.status(targetPath, followLinks: false) != nil {
       throw .alreadyExists(targetPath)
     }
-    guard rename(stagedPath, targetPath) == 0 else {
+    guard Retried.rename(stagedPath, targetPath) == 0 else {
       if [EEXIST, ENOTEMPTY, ENOTDIR].contains(errno) { throw .alreadyExists(targetPath) }
       throw SystemCall.error(errno, "rename", targetPath)
     }
@@ -158,21 +182,21 @@ extension StagedStore {
   private func publishFile(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
     location.use.reserve(keeper)
-    if link(targetPath, keeper) != 0 {
+    if Retried.link(targetPath, keeper) != 0 {
       guard SystemCall.isUnsupported(errno) || errno == EPERM || errno == EMLINK else {
         throw SystemCall.error(errno, "keep the old store", targetPath)
       }
       do throws(PersistentStoreError) { try SystemCall.copy(targetPath, to: keeper) } catch {
-        unlink(keeper)
+        Retried.unlink(keeper)
         throw error
       }
     } else if try FileIdentity.of(keeper) != old {
-      unlink(keeper)
+      Retried.unlink(keeper)
       throw .changedOnDisk(targetPath)
     }
-    guard rename(stagedPath, targetPath) == 0 else {
+    guard Retried.rename(stagedPath, targetPath) == 0 else {
       let error = errno
-      unlink(keeper)
+      Retried.unlink(keeper)
       throw SystemCall.error(error, "rename", targetPath)
     }
     StagedItems.keep(stagedPath)
@@ -213,7 +237,7 @@ extension StagedStore {
         stagedPath, in: targetPath, FolderSwap.Manifest(members: new, removed: old.filter { !names.contains($0) }),
         of: targetPath)
     } catch {
-      rmdir(keeper)
+      Retried.rmdir(keeper)
       throw error
     }
     StagedItems.keep(stagedPath)
@@ -223,7 +247,8 @@ extension StagedStore {
     } catch {
       ownsStaged = false
       try Replacement(
-        location: location, layout: layout, staged: identity, replaced: replaced, companions: files.companions
+        location: location, layout: layout, staged: identity, replaced: replaced, isTree: files.isTree,
+        companions: files.companions
       ).putBack(known: nil, after: error)
       throw error
     }
@@ -236,14 +261,14 @@ extension StagedStore {
   private func keeperDirectory(_ status: stat) throws(PersistentStoreError) -> String {
     let keeper = HiddenName.staged(beside: targetPath)
     location.use.reserve(keeper)
-    guard mkdir(keeper, 0o700) == 0 else {
+    guard Retried.mkdir(keeper, 0o700) == 0 else {
       throw SystemCall.error(errno, "create a directory beside the store", targetPath)
     }
-    let descriptor = Glibc.open(keeper, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = Retried.open(keeper, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if descriptor >= 0 {
-      _ = fchown(descriptor, uid_t.max, status.st_gid)
+      _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
       _ = asf_copy_access_lists(targetPath, descriptor)
-      _ = fchmod(descriptor, status.st_mode & 0o7777 | 0o700)
+      _ = Retried.fchmod(descriptor, status.st_mode & 0o7777 | 0o700)
       close(descriptor)
     }
     return keeper
@@ -253,17 +278,17 @@ extension StagedStore {
   private func publishOverEmpty(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
     location.use.reserve(keeper)
-    let isEmpty = layout == .folder ? old?.isEmpty ?? true : try FolderListing(targetPath).isEmpty
+    let isEmpty = check != nil ? true : layout == .folder ? old?.isEmpty ?? true : try FolderListing(targetPath).isEmpty
     guard isEmpty else {
       throw PersistentStoreError(
         .cannotCreate,
         "this file system cannot replace a directory by a file, or the reverse, in one step; "
           + "remove the existing one first", at: StoreLocation(file: targetPath))
     }
-    guard rename(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "rename", targetPath) }
-    guard rename(stagedPath, targetPath) == 0 else {
+    guard Retried.rename(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "rename", targetPath) }
+    guard Retried.rename(stagedPath, targetPath) == 0 else {
       let error = errno
-      _ = rename(keeper, targetPath)
+      _ = Retried.rename(keeper, targetPath)
       throw SystemCall.error(error, "rename", targetPath)
     }
     StagedItems.keep(stagedPath)
@@ -273,6 +298,11 @@ extension StagedStore {
 
   /// A program that does not use the lock may have been faster: then what was replaced is not what was read.
   private func checkReplaced(_ replaced: Replacement.Replaced, _ old: FileIdentity?) throws(PersistentStoreError) {
+    switch replaced {
+    case .exchanged: try check?(stagedPath)
+    case .file(let keeper): try check?(keeper)
+    case .nothing, .members: break
+    }
     guard case .replaceOnlyIf = policy else { return }
     if let error = faults?.next(.look) { throw SystemCall.error(error, "look at the file", targetPath) }
     switch replaced {

@@ -21,9 +21,14 @@ package struct StagedStore: ~Copyable, Sendable {
   /// The files that the format writes.
   package let files: StagedFiles
   let policy: Policy
+  /// Throws if a directory must not be replaced with everything in it. It is called with its path before it is
+  /// replaced, and with the path that it was moved to: another process may have added a file in between.
+  package typealias DirectoryCheck = @Sendable (_ old: String) throws(PersistentStoreError) -> Void
+  /// For a tree; nil for a store, whose save keeps the unrelated files of a directory.
+  let check: DirectoryCheck?
   /// Files in the target's directory that a save keeps, in addition to hidden ones, which it always keeps.
   let unrelated: [String]
-  private let ceiling: PermissionCeiling?
+  var ceiling: PermissionCeiling?
   /// Whether this value must remove what is staged.
   var ownsStaged = true
 
@@ -43,6 +48,25 @@ package struct StagedStore: ~Copyable, Sendable {
   package init(
     target path: String, layout: StoreLayout, policy: Policy, keeping unrelated: [String] = [],
     ceiling: PermissionCeiling? = nil, faults: FaultPlan? = nil
+  ) throws(PersistentStoreError) {
+    try self.init(path, layout, policy, unrelated, nil, ceiling, faults)
+  }
+
+  /// Prepares to write a directory with files at any depth, which replaces a directory with everything in it.
+  ///
+  /// - Parameters:
+  ///   - check: Throws if the directory at the path must not be replaced.
+  /// - Throws: as for a store.
+  package init(
+    tree path: String, policy: Policy, replacing check: @escaping DirectoryCheck, ceiling: PermissionCeiling? = nil,
+    faults: FaultPlan? = nil
+  ) throws(PersistentStoreError) {
+    try self.init(path, .folder, policy, [], check, ceiling, faults)
+  }
+
+  private init(
+    _ path: String, _ layout: StoreLayout, _ policy: Policy, _ unrelated: [String], _ check: DirectoryCheck?,
+    _ ceiling: PermissionCeiling?, _ faults: FaultPlan?
   ) throws(PersistentStoreError) {
     let place = try StorePath.inspect(path)
     let targetPath = place.resolvedPath
@@ -64,7 +88,8 @@ package struct StagedStore: ~Copyable, Sendable {
     location.use.reserve(location.stagedPath)
     StagedItems.add(location.stagedPath)
     if layout == .folder { try Self.makeDirectory(location, shownAs: path) }
-    files = StagedFiles(location, layout: layout)
+    files = StagedFiles(location, layout: layout, isTree: check != nil)
+    self.check = check
     self.policy = policy
     self.unrelated = unrelated
     self.ceiling = ceiling
@@ -78,6 +103,7 @@ package struct StagedStore: ~Copyable, Sendable {
     files = StagedFiles(
       StagingLocation(targetPath: shown, stagedPath: folder, faults: nil), layout: .file, isUnnamed: true)
     policy = .createNew
+    check = nil
     unrelated = []
     ceiling = .ownerOnly
   }
@@ -94,12 +120,12 @@ package struct StagedStore: ~Copyable, Sendable {
   private static func makeDirectory(_ location: StagingLocation, shownAs path: String) throws(PersistentStoreError) {
     let staged = location.stagedPath
     do throws(PersistentStoreError) {
-      if let error = location.faults?.next(.create) ?? (mkdir(staged, 0o700) == 0 ? nil : errno) {
+      if let error = location.faults?.next(.create) ?? (Retried.mkdir(staged, 0o700) == 0 ? nil : errno) {
         throw SystemCall.error(error, "create a directory beside the store", path)
       }
       try inherit(from: location.targetPath, to: staged)
     } catch {
-      rmdir(staged)
+      Retried.rmdir(staged)
       StagedItems.remove(staged)
       throw error
     }
@@ -113,9 +139,9 @@ package struct StagedStore: ~Copyable, Sendable {
     let descriptor = try SystemCall.open(staged, O_RDONLY | O_DIRECTORY, doing: "open the folder")
     defer { close(descriptor) }
     // What cannot be preserved is determined, and reported, when the store is finished.
-    _ = fchown(descriptor, uid_t.max, old.st_gid)
+    _ = Retried.fchown(descriptor, uid_t.max, old.st_gid)
     _ = asf_copy_access_lists(target, descriptor)
-    guard fchmod(descriptor, 0o700 | old.st_mode & S_ISGID) == 0 else {
+    guard Retried.fchmod(descriptor, 0o700 | old.st_mode & S_ISGID) == 0 else {
       throw SystemCall.error(errno, "set the mode", target)
     }
   }
@@ -154,24 +180,33 @@ package struct StagedStore: ~Copyable, Sendable {
         return permissions.mode(isFolder: false, inheriting: list, group: group)
       }
     }
-    try files.companions.seal(permissions)
+    try files.companions.finish(ceiling)
     guard layout == .folder else { return }
-    let descriptor = try SystemCall.open(stagedPath, O_RDONLY | O_DIRECTORY, doing: "open the folder")
+    for directory in files.directories.reversed() { try sealDirectory(directory, permissions) }
+    try sealDirectory("", permissions)
+  }
+
+  /// - Parameter directory: Its path in the staged directory, with a slash before it; empty for that itself.
+  private func sealDirectory(
+    _ directory: String, _ permissions: NewFilePermissions
+  ) throws(PersistentStoreError) {
+    let (path, final) = (stagedPath + directory, targetPath + directory)
+    let descriptor = try SystemCall.open(path, O_RDONLY | O_DIRECTORY, doing: "open the folder")
     defer { close(descriptor) }
     let mode: mode_t
-    if let old, oldIsFolder {
-      mode = try FileOwnership.copy(from: targetPath, old, to: descriptor, shown: targetPath)
-      asf_copy_attributes(targetPath, descriptor)
+    if let old = try SystemCall.status(final, followLinks: false), old.st_mode & S_IFMT == S_IFDIR {
+      mode = try FileOwnership.copy(from: final, old, to: descriptor, shown: final)
+      asf_copy_attributes(final, descriptor)
     } else {
       var own = stat()
-      guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the folder", targetPath) }
+      guard Retried.fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the folder", final) }
       mode =
         try permissions.mode(isFolder: true, in: FilePathText.folder(targetPath), group: own.st_gid) | own.st_mode
         & S_ISGID
     }
-    guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", targetPath) }
-    if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", targetPath) }
-    try SystemCall.syncFolder(stagedPath, of: targetPath)
+    guard Retried.fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", final) }
+    if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", final) }
+    try SystemCall.syncFolder(path, of: final)
   }
 
   /// Returns the staged contents as a source before they are published. Call ``finish()`` first.
@@ -179,14 +214,15 @@ package struct StagedStore: ~Copyable, Sendable {
     guard files.isUnnamed else {
       let place = try StorePath.inspect(stagedPath)
       return try StoreSource(
-        opening: place.shown(as: name), companions: files.companions.staged.map { (files.fileName, $0.root, $0.path) })
+        opening: place.shown(as: name),
+        companions: files.companions.stagedPath.map { (files.fileName, $0.root, $0.path) })
     }
     guard let descriptor = files.files.first?.descriptor else {
       throw PersistentStoreError(
         .internalInconsistency, "the format did not create a file", at: StoreLocation(file: name))
     }
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", name) }
+    guard Retried.fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", name) }
     // Opening this path opens the file again, so that it is read from its beginning.
     let path = "/proc/self/fd/\(descriptor)"
     return try StoreSource(

@@ -11,7 +11,14 @@ enum StaleItems {
   ///
   /// - Parameter now: The current time in seconds since 1970.
   static func remove(in folder: String, now: Int = time(nil)) {
-    for name in hiddenNames(in: folder) {
+    let names = hiddenNames(in: folder)
+    // First what was published half-way: to restore what it replaced, that must still be there.
+    for name in names {
+      if let owner = HiddenName.owner(ofRecord: name), isStale(folder + "/" + name, name, owner, now) {
+        PublicationRecord.undo(folder + "/" + name)
+      }
+    }
+    for name in names {
       let path = folder + "/" + name
       if name.hasSuffix(StoreLock.suffix) {
         StoreLock.removeIfAbandoned(path, now: now)
@@ -23,7 +30,7 @@ enum StaleItems {
 
   /// The hidden names that may be the kit's. No strings are created for others: a directory may contain a great many.
   private static func hiddenNames(in folder: String) -> [String] {
-    guard let stream = opendir(folder) else { return [] }
+    guard let stream = Retried.opendir(folder) else { return [] }
     defer { closedir(stream) }
     var names: [String] = []
     while let entry = readdir(stream) {
@@ -52,7 +59,7 @@ enum StaleItems {
   /// When it was last written to or renamed: what a save replaced can be as old as the store.
   private static func lastChange(of path: String) -> Int {
     var status = stat()
-    guard lstat(path, &status) == 0 else { return .max / 2 }
+    guard Retried.lstat(path, &status) == 0 else { return .max / 2 }
     return max(status.st_mtim.tv_sec, status.st_ctim.tv_sec)
   }
 
@@ -61,7 +68,7 @@ enum StaleItems {
 
   /// Returns 0 if it is not locked.
   private static func lockError(_ path: String) -> Int32 {
-    let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return errno }
     // Closing the descriptor releases the lock.
     defer { DatabaseFileHold.close(descriptor) }

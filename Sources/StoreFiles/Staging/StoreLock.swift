@@ -84,36 +84,81 @@ struct StoreLock: ~Copyable {
   }
 
   private static func attempt(_ path: String, _ target: String) throws(PersistentStoreError) -> Attempt {
-    var descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    var descriptor = Retried.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     let isNew = descriptor >= 0
     if isNew {
       prepare(descriptor, target)
     } else {
-      guard errno == EEXIST || errno == EINTR else {
-        throw SystemCall.error(errno, "create the store's lock file", target)
-      }
-      descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-      if descriptor < 0 {
-        return errno == ENOENT || errno == EINTR
-          ? .again : .taken("its lock file cannot be opened: \(String(cString: strerror(errno)))")
-      }
+      guard errno == EEXIST else { throw SystemCall.error(errno, "create the store's lock file", target) }
+      descriptor = Retried.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+      if descriptor < 0 { return try unopened(path, errno, target) }
     }
-    let outcome = hold(descriptor, path, isNew: isNew, now: time(nil))
+    let outcome: Attempt
+    do throws(PersistentStoreError) {
+      outcome = try hold(descriptor, path, isNew: isNew, now: time(nil), of: target)
+    } catch {
+      if isNew { Retried.unlink(path) }
+      Glibc.close(descriptor)
+      throw error
+    }
     if case .held = outcome {} else { Glibc.close(descriptor) }
     return outcome
   }
 
-  private static func hold(_ descriptor: Int32, _ path: String, isNew: Bool, now: Int) -> Attempt {
+  /// A lock file that cannot be opened: another commit may hold it, or has just ended; or it can never be locked.
+  private static func unopened(
+    _ path: String, _ error: Int32, _ target: String
+  ) throws(PersistentStoreError) -> Attempt {
+    if error == ENOENT { return .again }
+    guard let status = try SystemCall.status(path, followLinks: false) else { return .again }
+    try refuse(status, path, target)
+    let owner = status.st_uid == geteuid() ? "" : ", and belongs to \(userName(status.st_uid))"
+    var folder = stat()
+    // Only its owner can remove it there, and no commit of another user's can replace the store.
+    if error == EACCES, status.st_uid != geteuid(), Retried.stat(FilePathText.folder(path), &folder) == 0,
+      folder.st_mode & S_ISVTX != 0
+    {
+      throw PersistentStoreError(
+        .locked,
+        "the store's lock file cannot be opened\(owner): they, the owner of the directory or the superuser can remove \(path)",
+        at: StoreLocation(file: target))
+    }
+    return .taken("its lock file cannot be opened: \(String(cString: strerror(error)))\(owner)")
+  }
+
+  /// What is not a file never becomes a lock file by waiting.
+  private static func refuse(_ status: stat, _ path: String, _ target: String) throws(PersistentStoreError) {
+    guard status.st_mode & S_IFMT != S_IFREG else { return }
+    let owner = status.st_uid == geteuid() ? "" : "; it belongs to \(userName(status.st_uid))"
+    throw PersistentStoreError(
+      .locked, "the store cannot be locked: \(path) is in the way, which is not a file. Remove it\(owner)",
+      at: StoreLocation(file: target))
+  }
+
+  /// For messages: `user NAME`, or the number if the system does not know the user.
+  private static func userName(_ user: uid_t) -> String {
+    var buffer = [CChar](repeating: 0, count: 16384)
+    var entry = passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    guard getpwuid_r(user, &entry, &buffer, buffer.count, &found) == 0, let name = found?.pointee.pw_name else {
+      return "user \(user)"
+    }
+    return "user \(String(cString: name))"
+  }
+
+  private static func hold(
+    _ descriptor: Int32, _ path: String, isNew: Bool, now: Int, of target: String
+  ) throws(PersistentStoreError) -> Attempt {
     let isLocked = asf_lock(descriptor) == 0
     let error = errno
-    if !isLocked, error == EAGAIN || error == EACCES || error == EINTR { return .taken(holder(descriptor)) }
+    if !isLocked, error == EAGAIN || error == EACCES { return .taken(holder(descriptor)) }
     var own = stat()
-    var there = stat()
-    guard fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev
-    else {
-      return .again
-    }
-    guard own.st_mode & S_IFMT == S_IFREG else { return .taken("something else has the name of the store's lock file") }
+    guard Retried.fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the store's lock file", target) }
+    // Only a file that is gone was removed by the commit that held it. Another failure says nothing about it.
+    guard let there = try SystemCall.status(path, followLinks: false), own.st_ino == there.st_ino,
+      own.st_dev == there.st_dev
+    else { return .again }
+    try refuse(own, path, target)
     // The file system does not support locks: the creator of the file holds the lock.
     guard isLocked else { return isNew ? .held(descriptor) : .taken(holder(descriptor)) }
     // Locks of other hosts may not be visible here.
@@ -127,12 +172,12 @@ struct StoreLock: ~Copyable {
   /// fails, only its creator has access.
   private static func prepare(_ descriptor: Int32, _ target: String) {
     var status = stat()
-    if lstat(target, &status) == 0 || stat(FilePathText.folder(target), &status) == 0, status.st_mode & S_ISVTX == 0 {
-      _ = fchown(descriptor, uid_t.max, status.st_gid)
+    if Retried.lstat(target, &status) == 0 || Retried.stat(FilePathText.folder(target), &status) == 0, status.st_mode & S_ISVTX == 0 {
+      _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
       var own = stat()
       var writers = (status.st_mode & 0o222) | (status.st_mode & 0o222) << 1
-      if fstat(descriptor, &own) != 0 || own.st_gid != status.st_gid { writers &= ~0o070 }
-      _ = fchmod(descriptor, 0o600 | writers & 0o066)
+      if Retried.fstat(descriptor, &own) != 0 || own.st_gid != status.st_gid { writers &= ~0o070 }
+      _ = Retried.fchmod(descriptor, 0o600 | writers & 0o066)
     }
     let text = Array((ProcessIdentity.current.text + "\n").utf8)
     _ = text.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -140,7 +185,7 @@ struct StoreLock: ~Copyable {
 
   private static func process(_ descriptor: Int32) -> ProcessIdentity? {
     var buffer = [UInt8](repeating: 0, count: 256)
-    let length = buffer.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    let length = buffer.withUnsafeMutableBytes { Retried.pread(descriptor, $0.baseAddress, $0.count, 0) }
     return ProcessIdentity(String(decoding: buffer.prefix(max(length, 0)), as: UTF8.self).prefix { $0 != "\n" })
   }
 
@@ -151,9 +196,9 @@ struct StoreLock: ~Copyable {
 
   /// Removes a lock file that is no longer held.
   static func removeIfAbandoned(_ path: String, now: Int) {
-    let descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return }
-    if case .held = hold(descriptor, path, isNew: false, now: now) { unlink(path) }
+    if case .held? = try? hold(descriptor, path, isNew: false, now: now, of: path) { Retried.unlink(path) }
     close(descriptor)
   }
 
@@ -170,8 +215,8 @@ struct StoreLock: ~Copyable {
     // While it is locked: a process that waits for this file sees that it was unlinked, and creates another.
     var own = stat()
     var there = stat()
-    if fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev {
-      unlink(path)
+    if Retried.fstat(descriptor, &own) == 0, Retried.lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev {
+      Retried.unlink(path)
     }
   }
 

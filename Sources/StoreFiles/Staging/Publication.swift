@@ -1,0 +1,244 @@
+import Glibc
+
+/// The files and directories that one command or save writes, published as one unit: all of them, or none.
+///
+/// Everything is staged first, which is where most failures occur. Then each gets its name, one after the other; if one
+/// cannot, those before it get back what they had. A signal leaves nothing, or all. What a killed process leaves is
+/// undone by the next write into the directory: see ``PublicationRecord``.
+///
+/// ```swift
+/// let unit = Publication(madeOf: [source])
+/// try unit.addFile(report, at: "report.csv", replaces: false)
+/// unit.add(try unit.stage(at: "Store.xml", layout: .file, policy: .createNew) { … })
+/// try unit.commit()
+/// ```
+///
+/// `@unchecked Sendable`: a command makes it and hands it on; one thread at a time uses it.
+package final class Publication: @unchecked Sendable {
+  private final class Item {
+    var staged: StagedStore?
+    var published: PublishedStore?
+    let target: String
+
+    init(_ staged: consuming StagedStore) {
+      target = staged.targetPath
+      self.staged = consume staged
+    }
+  }
+  /// In the order in which they are published.
+  private var items: [Item] = []
+  /// Directories that were created for the files. They are removed if nothing is published.
+  private var madeDirectories: [String] = []
+  /// Published items may still be taken back.
+  private var isPublished = false
+  private let ceiling: PermissionCeiling?
+
+  /// - Parameter sources: What the content comes from. A new file or directory grants other users at most what each of
+  ///   these grants them.
+  package init(madeOf sources: [StorePath] = []) throws(PersistentStoreError) {
+    ceiling = try PermissionCeiling(of: sources)
+  }
+
+  /// For content that has no source, or whose stores have their own limit.
+  package init() { ceiling = nil }
+
+  deinit {
+    guard !isPublished else { return }
+    items = []
+    for directory in madeDirectories.reversed() { SystemCall.removeEmptyFolder(directory) }
+  }
+
+  // MARK: Staging
+
+  /// Whether nothing has been added.
+  package var isEmpty: Bool { items.isEmpty }
+
+  /// Adds a store that is finished.
+  package func add(_ staged: consuming StagedStore) { items.append(Item(staged)) }
+
+  /// Adds a file.
+  ///
+  /// - Parameter replaces: Whether a file at the path is replaced.
+  /// - Throws: as ``StagedStore``.
+  package func addFile(_ bytes: [UInt8], at path: String, replaces: Bool) throws {
+    try addFile(at: path, replaces: replaces) { try $0.write(bytes) }
+  }
+
+  /// Adds a file that a function writes.
+  package func addFile(at path: String, replaces: Bool, _ write: (StagedFile) throws -> Void) throws {
+    let staged = try StagedStore(
+      target: path, layout: .file, policy: replaces ? .replaceAny : .createNew, ceiling: ceiling)
+    try write(try staged.files.file())
+    try staged.finish()
+    add(staged)
+  }
+
+  /// Adds a directory with files at any depth.
+  ///
+  /// - Parameters:
+  ///   - policy: What may be replaced.
+  ///   - check: Throws if the directory at the path must not be replaced with everything in it.
+  ///   - write: Creates the files: see ``StagedFiles/file(at:isExecutable:)``.
+  package func addTree(
+    at path: String, policy: StagedStore.Policy,
+    replacing check: @escaping StagedStore.DirectoryCheck = { (_) throws(PersistentStoreError) in },
+    _ write: (StagedFiles) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    let staged = try StagedStore(tree: path, policy: policy, replacing: check, ceiling: ceiling)
+    try write(staged.files)
+    try staged.finish()
+    add(staged)
+  }
+
+  /// Creates a directory, and those that contain it, unless they exist. They are removed if nothing is published.
+  package func makeDirectory(_ path: String) throws(PersistentStoreError) {
+    madeDirectories += try Self.makeDirectory(path, ceiling: ceiling)
+  }
+
+  /// Creates a directory, and those that contain it, unless they exist. Another process may create them at the same
+  /// time.
+  ///
+  /// - Returns: Those that were created, from the outside in.
+  @discardableResult
+  package static func makeDirectory(
+    _ path: String, ceiling: PermissionCeiling? = nil
+  ) throws(PersistentStoreError) -> [String] {
+    guard !path.isEmpty else { throw PersistentStoreError(.cannotCreate, "an empty path is not a directory name") }
+    var made: [String] = []
+    var partial = path.hasPrefix("/") ? "/" : ""
+    for part in path.split(separator: "/") {
+      partial += partial.isEmpty || partial.hasSuffix("/") ? String(part) : "/" + part
+      if let status = try SystemCall.status(partial, followLinks: true), status.st_mode & S_IFMT == S_IFDIR { continue }
+      guard Retried.mkdir(partial, 0o777) == 0 else {
+        if errno == EEXIST, let status = try SystemCall.status(partial, followLinks: true),
+          status.st_mode & S_IFMT == S_IFDIR
+        {
+          continue
+        }
+        let error = SystemCall.error(errno, "create the directory", partial)
+        for directory in made.reversed() { Retried.rmdir(directory) }
+        throw error.code == .alreadyExists
+          ? PersistentStoreError(.cannotCreate, "this is not a directory", at: error.location) : error
+      }
+      made.append(partial)
+      guard let ceiling, let status = try SystemCall.status(partial, followLinks: false) else { continue }
+      _ = Retried.chmod(partial, ceiling.limiting(status.st_mode & 0o7777, isFolder: true, group: status.st_gid))
+    }
+    return made
+  }
+
+  /// Undoes what killed processes have published half-way into the directory of a path. Call it before something is
+  /// refused because there is something at the path.
+  package static func undoInterrupted(beside path: String) {
+    guard let place = try? StorePath.inspect(path) else { return }
+    StaleItems.remove(in: FilePathText.folder(place.resolvedPath))
+  }
+
+  /// Whether a name is that of a lock, or of a staged file, of the kit.
+  package static func isTemporaryName(_ name: String) -> Bool {
+    name.hasPrefix(".") && (name.hasSuffix(StoreLock.suffix) || HiddenName.owner(of: name) != nil)
+  }
+
+  // MARK: Publishing
+
+  /// Publishes everything, and removes what was replaced.
+  ///
+  /// - Throws: as ``publish()``.
+  package func commit() throws(PersistentStoreError) {
+    try JointPublication.run { () throws(PersistentStoreError) in
+      try publish()
+      conclude()
+    }
+  }
+
+  /// Publishes everything with a change of a database, which nothing can take back once its transaction has ended.
+  ///
+  /// - Parameter transaction: Changes the database. It calls ``publish()`` just before the transaction ends; otherwise
+  ///   that is done afterwards. If it fails, what was published is taken back.
+  /// - Throws: The error of the transaction, or of ``publish()``.
+  package func commit<Result>(with transaction: () throws -> Result) throws -> Result {
+    try JointPublication.run {
+      do {
+        let result = try transaction()
+        JointPublication.notePublished()
+        try publish()
+        conclude()
+        return result
+      } catch {
+        try rollBack(after: PersistentStoreError(wrapping: error, as: .inputOutput, at: StoreLocation()))
+        throw error
+      }
+    }
+  }
+
+  /// Gives each item its name, and keeps what was replaced until ``conclude()`` or ``rollBack()``.
+  ///
+  /// - Throws: The error of the first item that could not be published, after those before it were taken back.
+  ///   `.notRolledBack` if one of them could not be; the message names the paths.
+  package func publish() throws(PersistentStoreError) {
+    guard !isPublished else { return }
+    isPublished = true
+    do throws(PersistentStoreError) {
+      let record = try makeRecord()
+      let isRecorded = record != nil
+      for item in items {
+        item.published = try item.staged.take()?.publish(isPartOfUnit: isRecorded)
+      }
+      if isRecorded {
+        for folder in folders { try SystemCall.syncFolder(folder, of: folder) }
+      }
+      try record?.remove()
+    } catch {
+      isPublished = false
+      try takeBack(after: error)
+      throw error
+    }
+  }
+
+  /// Removes what was replaced.
+  package func conclude() {
+    for item in items { item.published.take()?.conclude() }
+    items = []
+    madeDirectories = []
+  }
+
+  /// Restores what was replaced, and removes what was new.
+  ///
+  /// - Parameter cause: The reason.
+  /// - Throws: `.notRolledBack` with the paths of what could not be restored.
+  package func rollBack(after cause: PersistentStoreError) throws(PersistentStoreError) {
+    guard isPublished else { return }
+    isPublished = false
+    try takeBack(after: cause)
+  }
+
+  private func takeBack(after cause: PersistentStoreError) throws(PersistentStoreError) {
+    var failures: [String] = cause.code == .notRolledBack ? [cause.message] : []
+    for item in items.reversed() {
+      item.staged.take()?.discard()
+      // A version that another process saved meanwhile is kept.
+      do throws(PersistentStoreError) { try item.published.take()?.rollBack() } catch {
+        if error.code != .changedOnDisk { failures.append("\(item.target): \(error.message)") }
+      }
+    }
+    items = []
+    guard failures.isEmpty else {
+      throw PersistentStoreError(
+        .notRolledBack, failures.joined(separator: "; "), at: cause.location, underlying: cause)
+    }
+  }
+
+  /// The directories that names are given in, each once.
+  private var folders: [String] {
+    var seen = Set<ScalarString>()
+    return items.map { FilePathText.folder($0.target) }.filter { seen.insert(ScalarString($0)).inserted }
+  }
+
+  /// One name needs no record: it is given in one step.
+  private func makeRecord() throws(PersistentStoreError) -> PublicationRecord? {
+    var entries: [PublicationRecord.Entry] = []
+    for item in items { entries += try item.staged?.recordEntries() ?? [] }
+    guard entries.count > 1, let first = items.first else { return nil }
+    return try PublicationRecord(entries, beside: first.target)
+  }
+}
