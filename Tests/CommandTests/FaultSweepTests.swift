@@ -21,5 +21,4 @@ import Testing
     // Four faults at five calls.
     #expect(result.output.contains("1 cases, 20 runs, 0 problems"), "\(result.output)")
   }
-
 }

@@ -16,7 +16,9 @@ enum FileOwnership {
   static func copy(from old: String, _ status: stat, to descriptor: Int32, shown: String) throws(PersistentStoreError)
     -> mode_t
   {
-    if Retried.fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = Retried.fchown(descriptor, uid_t.max, status.st_gid) }
+    if Retried.fchown(descriptor, status.st_uid, status.st_gid) != 0 {
+      _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
+    }
     var now = stat()
     guard Retried.fstat(descriptor, &now) == 0 else { throw SystemCall.error(errno, "look at the file", shown) }
     var mode = status.st_mode & 0o7777

@@ -146,7 +146,10 @@ struct FolderSwap {
     try SystemCall.syncFolder(folder, of: store)
     func takeAway(_ name: String) throws(PersistentStoreError) {
       guard try SystemCall.status(folder + "/" + name, followLinks: false) != nil else { return }
-      let result = if let old { Retried.rename(folder + "/" + name, old + "/" + name) } else { Retried.unlink(folder + "/" + name) }
+      let result =
+        if let old { Retried.rename(folder + "/" + name, old + "/" + name) } else {
+          Retried.unlink(folder + "/" + name)
+        }
       guard result == 0 || errno == ENOENT else {
         throw SystemCall.error(errno, "replace a file of the store", folder + "/" + name)
       }

@@ -7,9 +7,9 @@ import Glibc
 /// undone by the next write into the directory: see ``PublicationRecord``.
 ///
 /// ```swift
-/// let unit = Publication(madeOf: [source])
+/// let unit = try Publication(madeOf: [source])
 /// try unit.addFile(report, at: "report.csv", replaces: false)
-/// unit.add(try unit.stage(at: "Store.xml", layout: .file, policy: .createNew) { … })
+/// unit.add(staged)
 /// try unit.commit()
 /// ```
 ///

@@ -153,7 +153,9 @@ struct StoreLock: ~Copyable {
     let error = errno
     if !isLocked, error == EAGAIN || error == EACCES { return .taken(holder(descriptor)) }
     var own = stat()
-    guard Retried.fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the store's lock file", target) }
+    guard Retried.fstat(descriptor, &own) == 0 else {
+      throw SystemCall.error(errno, "look at the store's lock file", target)
+    }
     // Only a file that is gone was removed by the commit that held it. Another failure says nothing about it.
     guard let there = try SystemCall.status(path, followLinks: false), own.st_ino == there.st_ino,
       own.st_dev == there.st_dev
@@ -172,7 +174,9 @@ struct StoreLock: ~Copyable {
   /// fails, only its creator has access.
   private static func prepare(_ descriptor: Int32, _ target: String) {
     var status = stat()
-    if Retried.lstat(target, &status) == 0 || Retried.stat(FilePathText.folder(target), &status) == 0, status.st_mode & S_ISVTX == 0 {
+    if Retried.lstat(target, &status) == 0 || Retried.stat(FilePathText.folder(target), &status) == 0,
+      status.st_mode & S_ISVTX == 0
+    {
       _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
       var own = stat()
       var writers = (status.st_mode & 0o222) | (status.st_mode & 0o222) << 1
@@ -215,7 +219,9 @@ struct StoreLock: ~Copyable {
     // While it is locked: a process that waits for this file sees that it was unlinked, and creates another.
     var own = stat()
     var there = stat()
-    if Retried.fstat(descriptor, &own) == 0, Retried.lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev {
+    if Retried.fstat(descriptor, &own) == 0, Retried.lstat(path, &there) == 0, own.st_ino == there.st_ino,
+      own.st_dev == there.st_dev
+    {
       Retried.unlink(path)
     }
   }

@@ -71,7 +71,9 @@ package enum StoreRemoval {
     let use = StagedItemUse()
     use.reserve(staged)
     defer { use.end() }
-    guard Retried.mkdir(staged, 0o700) == 0 else { throw SystemCall.error(errno, "create a directory beside the store", path) }
+    guard Retried.mkdir(staged, 0o700) == 0 else {
+      throw SystemCall.error(errno, "create a directory beside the store", path)
+    }
     do throws(PersistentStoreError) {
       if let status = try SystemCall.status(path, followLinks: false) {
         _ = chown(staged, uid_t.max, status.st_gid)

@@ -30,7 +30,9 @@ enum Retried {
     guard let one, let other else { return -1 }
     return repeated { asf_exchange(one, other) }
   }
-  static func link(_ old: UnsafePointer<CChar>!, _ new: UnsafePointer<CChar>!) -> Int32 { repeated { Glibc.link(old, new) } }
+  static func link(_ old: UnsafePointer<CChar>!, _ new: UnsafePointer<CChar>!) -> Int32 {
+    repeated { Glibc.link(old, new) }
+  }
   @discardableResult
   static func unlink(_ path: UnsafePointer<CChar>!) -> Int32 { repeated { Glibc.unlink(path) } }
   @discardableResult

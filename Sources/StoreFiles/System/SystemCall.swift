@@ -99,7 +99,9 @@ package enum SystemCall {
     guard descriptor >= 0 else { throw error(errno, "open the folder", store) }
     defer { close(descriptor) }
     // Some file systems cannot sync a directory and return EINVAL.
-    if Retried.fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the directory", store) }
+    if Retried.fsync(descriptor) != 0, errno != EINVAL, errno != EROFS {
+      throw error(errno, "sync the directory", store)
+    }
   }
 
   /// The names in a directory except `.` and `..`, in the order of their bytes.
