@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "acc823751b26653c7ca399426fa16d8d4a5a2a2e3b767e50c226ac7d949a1415"
+#define ASP_INTERFACE "f3ba7cc64a7a31866d6b1c4c6e139283bfc65ede87a0c445b7374900040cb300"
