@@ -142,7 +142,8 @@ import Testing
   func another() throws {
     let folder = try Folder()
     try Self.save(folder("s.store"), "old", Self.one)
-    for replaced in [nil, (Self.two, true)] as [(String, Bool)?] {
+    let others: [(String, Bool)?] = [nil, (Self.two, true)]
+    for replaced in others {
       let error = #expect(throws: PersistentStoreError.self) {
         try Self.save(folder("s.store"), "new", Self.two, replacing: replaced)
       }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "205255899c030c8b253d5a6e6161aa4b378e2eb0092288f673dd5ed11cb4d995"
+#define ASP_INTERFACE "29de668dcc4428e7fdc3b4ac4f877082998b7c705c16a65f8232fb793c0b2762"

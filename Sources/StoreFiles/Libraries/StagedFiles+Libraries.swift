@@ -78,10 +78,10 @@ extension StagedFiles {
     let final = isUnnamed ? path : location.stagedPath
     if !isUnnamed {
       // As a file that the kit creates: until it is published, only its owner can access it.
-      guard chmod(path, 0o600) == 0 else { throw SystemCall.error(errno, "set the mode", location.targetPath) }
-      if let error = location.faults?.next(.rename) ?? (renameExclusively(path, final) == 0 ? nil : errno) {
+      guard Retried.chmod(path, 0o600) == 0 else { throw SystemCall.error(errno, "set the mode", location.targetPath) }
+      if let error = location.faults?.next(.rename) ?? (Retried.renameExclusively(path, final) == 0 ? nil : errno) {
         // The name has 64 random bits: where the file system cannot refuse to replace a file, there is none.
-        guard SystemCall.isUnsupported(error), rename(path, final) == 0 else {
+        guard SystemCall.isUnsupported(error), Retried.rename(path, final) == 0 else {
           throw SystemCall.error(error, "move the file that the library wrote", location.targetPath)
         }
       }

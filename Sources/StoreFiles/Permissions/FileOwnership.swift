@@ -16,9 +16,11 @@ enum FileOwnership {
   static func copy(from old: String, _ status: stat, to descriptor: Int32, shown: String) throws(PersistentStoreError)
     -> mode_t
   {
-    if fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = fchown(descriptor, uid_t.max, status.st_gid) }
+    if Retried.fchown(descriptor, status.st_uid, status.st_gid) != 0 {
+      _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
+    }
     var now = stat()
-    guard fstat(descriptor, &now) == 0 else { throw SystemCall.error(errno, "look at the file", shown) }
+    guard Retried.fstat(descriptor, &now) == 0 else { throw SystemCall.error(errno, "look at the file", shown) }
     var mode = status.st_mode & 0o7777
     if now.st_uid != status.st_uid || now.st_gid != status.st_gid {
       let list = try AccessList(of: old, status)

@@ -72,7 +72,7 @@ struct FolderSwap {
       return nil
     }
     let path = folder + "/" + name + "/" + manifestName
-    let descriptor = openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT || errno == ENOTDIR || errno == ELOOP { return nil }
       throw SystemCall.error(errno, "read the list of an unfinished commit", path)
@@ -109,24 +109,24 @@ struct FolderSwap {
     do throws(PersistentStoreError) {
       // Anyone who can read the store must be able to read this.
       if let status = try SystemCall.status(staged, followLinks: false) {
-        _ = fchown(descriptor, uid_t.max, status.st_gid)
-        guard fchmod(descriptor, status.st_mode & 0o777 & ~0o111) == 0 else {
+        _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
+        guard Retried.fchmod(descriptor, status.st_mode & 0o777 & ~0o111) == 0 else {
           throw SystemCall.error(errno, "set the mode", store)
         }
       }
       try SystemCall.write(manifest.bytes, to: descriptor, path: store)
-      guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", store) }
+      guard Retried.fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", store) }
     } catch {
       Glibc.close(descriptor)
-      unlink(path)
+      Retried.unlink(path)
       throw error
     }
     do throws(PersistentStoreError) {
       guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", store) }
       try SystemCall.syncFolder(staged, of: store)
-      guard rename(staged, folder + "/" + name) == 0 else { throw SystemCall.error(errno, "rename", store) }
+      guard Retried.rename(staged, folder + "/" + name) == 0 else { throw SystemCall.error(errno, "rename", store) }
     } catch {
-      unlink(path)
+      Retried.unlink(path)
       throw error
     }
   }
@@ -146,7 +146,10 @@ struct FolderSwap {
     try SystemCall.syncFolder(folder, of: store)
     func takeAway(_ name: String) throws(PersistentStoreError) {
       guard try SystemCall.status(folder + "/" + name, followLinks: false) != nil else { return }
-      let result = if let old { rename(folder + "/" + name, old + "/" + name) } else { unlink(folder + "/" + name) }
+      let result =
+        if let old { Retried.rename(folder + "/" + name, old + "/" + name) } else {
+          Retried.unlink(folder + "/" + name)
+        }
       guard result == 0 || errno == ENOENT else {
         throw SystemCall.error(errno, "replace a file of the store", folder + "/" + name)
       }
@@ -154,13 +157,13 @@ struct FolderSwap {
     for name in manifest.members where try SystemCall.status(commit + "/" + name, followLinks: false) != nil {
       // A rename replaces the existing file; if that is still needed, it is moved away first.
       if old != nil { try takeAway(name) }
-      guard rename(commit + "/" + name, folder + "/" + name) == 0 else {
+      guard Retried.rename(commit + "/" + name, folder + "/" + name) == 0 else {
         throw SystemCall.error(errno, "replace a file of the store", folder + "/" + name)
       }
     }
     for name in manifest.removed { try takeAway(name) }
     try SystemCall.syncFolder(folder, of: store)
-    guard unlink(commit + "/" + manifestName) == 0 || errno == ENOENT else {
+    guard Retried.unlink(commit + "/" + manifestName) == 0 || errno == ENOENT else {
       throw SystemCall.error(errno, "remove the list of a commit", store)
     }
     SystemCall.removeTree(commit)

@@ -84,7 +84,7 @@ final class LaterParts: Sendable {
   /// - Throws: `.changedOnDisk` if the file changed since it was opened.
   func checkUnchanged() throws(PersistentStoreError) {
     var status = stat()
-    guard fstat(descriptor, &status) == 0, try FileIdentity(path, status) == identity else { throw changed }
+    guard Retried.fstat(descriptor, &status) == 0, try FileIdentity(path, status) == identity else { throw changed }
   }
 
   private var changed: PersistentStoreError {

@@ -174,7 +174,7 @@ public final class StoreSource: Sendable {
     let (descriptor, path) = try open(member)
     defer { DatabaseFileHold.close(descriptor) }
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    guard Retried.fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw PersistentStoreError(.unsupportedFileKind, "this is not a file", at: StoreLocation(file: path))
     }
@@ -275,7 +275,8 @@ public final class StoreSource: Sendable {
     _ descriptor: Int32, _ before: stat, _ path: String, complete: Bool
   ) throws(PersistentStoreError) {
     var after = stat()
-    guard fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after) else {
+    guard Retried.fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after)
+    else {
       throw PersistentStoreError(
         .changedOnDisk, "the file changed while it was being read", at: StoreLocation(file: path))
     }

@@ -42,7 +42,9 @@ enum HiddenName {
   /// Renames what must not be lost to a name of ``kept(beside:)``, and returns its path; the old one if that fails.
   static func keep(_ path: String, beside target: String) -> String {
     let kept = kept(beside: target)
-    guard (try? SystemCall.status(path, followLinks: false)) != nil, rename(path, kept) == 0 else { return path }
+    guard (try? SystemCall.status(path, followLinks: false)) != nil, Retried.rename(path, kept) == 0 else {
+      return path
+    }
     return kept
   }
 

@@ -7,9 +7,9 @@ import Glibc
 /// undone by the next write into the directory: see ``PublicationRecord``.
 ///
 /// ```swift
-/// let unit = Publication(madeOf: [source])
+/// let unit = try Publication(madeOf: [source])
 /// try unit.addFile(report, at: "report.csv", replaces: false)
-/// unit.add(try unit.stage(at: "Store.xml", layout: .file, policy: .createNew) { … })
+/// unit.add(staged)
 /// try unit.commit()
 /// ```
 ///
@@ -109,20 +109,20 @@ package final class Publication: @unchecked Sendable {
     for part in path.split(separator: "/") {
       partial += partial.isEmpty || partial.hasSuffix("/") ? String(part) : "/" + part
       if let status = try SystemCall.status(partial, followLinks: true), status.st_mode & S_IFMT == S_IFDIR { continue }
-      guard mkdir(partial, 0o777) == 0 else {
+      guard Retried.mkdir(partial, 0o777) == 0 else {
         if errno == EEXIST, let status = try SystemCall.status(partial, followLinks: true),
           status.st_mode & S_IFMT == S_IFDIR
         {
           continue
         }
         let error = SystemCall.error(errno, "create the directory", partial)
-        for directory in made.reversed() { rmdir(directory) }
+        for directory in made.reversed() { Retried.rmdir(directory) }
         throw error.code == .alreadyExists
           ? PersistentStoreError(.cannotCreate, "this is not a directory", at: error.location) : error
       }
       made.append(partial)
       guard let ceiling, let status = try SystemCall.status(partial, followLinks: false) else { continue }
-      _ = chmod(partial, ceiling.limiting(status.st_mode & 0o7777, isFolder: true, group: status.st_gid))
+      _ = Retried.chmod(partial, ceiling.limiting(status.st_mode & 0o7777, isFolder: true, group: status.st_gid))
     }
     return made
   }

@@ -44,7 +44,7 @@ struct PublicationRecord: ~Copyable {
     // Listed before it exists: other threads take what is not listed for stale.
     StagedItems.keep(path)
     do throws(PersistentStoreError) { try Self.write(Self.bytes(entries), path, target) } catch {
-      unlink(path)
+      Retried.unlink(path)
       StagedItems.remove(path)
       throw error
     }
@@ -57,12 +57,12 @@ struct PublicationRecord: ~Copyable {
       path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a file beside the store")
     defer { close(descriptor) }
     try SystemCall.write(bytes, to: descriptor, path: target)
-    guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", target) }
+    guard Retried.fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", target) }
     try SystemCall.syncFolder(FilePathText.folder(path), of: target)
   }
 
   deinit {
-    unlink(path)
+    Retried.unlink(path)
     StagedItems.remove(path)
     if let hold { DatabaseFileHold.close(hold) }
   }
@@ -70,7 +70,7 @@ struct PublicationRecord: ~Copyable {
   /// Removes the record: what was published counts. It must be gone from the disk, too, before anything that was
   /// replaced is removed, or it would be undone after a power failure.
   func remove() throws(PersistentStoreError) {
-    guard unlink(path) == 0 else { throw SystemCall.error(errno, "remove the record of a publication", path) }
+    guard Retried.unlink(path) == 0 else { throw SystemCall.error(errno, "remove the record of a publication", path) }
     try SystemCall.syncFolder(FilePathText.folder(path), of: path)
   }
 
@@ -118,7 +118,7 @@ struct PublicationRecord: ~Copyable {
     if entries.allSatisfy({ state(of: $0) != .changed }) {
       for entry in entries.reversed() where !undo(entry) { return }
     }
-    unlink(path)
+    Retried.unlink(path)
   }
 
   private enum State { case published, unpublished, changed }
@@ -155,8 +155,8 @@ struct PublicationRecord: ~Copyable {
     // What was replaced is at the staged path, unless the file system cannot exchange names, or it was removed since.
     let moved =
       entry.isReplacing
-      ? (try? FileIdentity.of(entry.staged)) ?? nil != nil && exchangePaths(entry.target, entry.staged) == 0
-      : renameExclusively(entry.target, entry.staged) == 0
+      ? (try? FileIdentity.of(entry.staged)) ?? nil != nil && Retried.exchange(entry.target, entry.staged) == 0
+      : Retried.renameExclusively(entry.target, entry.staged) == 0
     if moved, let there = (try? FileIdentity.of(entry.staged)) ?? nil, there.text == entry.identity {
       SystemCall.removeTree(entry.staged)
     }

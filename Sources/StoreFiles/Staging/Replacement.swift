@@ -105,8 +105,8 @@ struct Replacement: Sendable {
   private func takeBack(_ cause: PersistentStoreError) throws(PersistentStoreError) {
     // Move it first, then inspect it: the target could be replaced between an inspection and a removal.
     guard
-      renameExclusively(targetPath, stagedPath) == 0
-        || (SystemCall.isUnsupported(errno) && rename(targetPath, stagedPath) == 0)
+      Retried.renameExclusively(targetPath, stagedPath) == 0
+        || (SystemCall.isUnsupported(errno) && Retried.rename(targetPath, stagedPath) == 0)
     else {
       if errno == ENOENT { return }
       throw notRolledBack(
@@ -117,8 +117,8 @@ struct Replacement: Sendable {
     // Not ours, or unknown: move it back.
     let isKnown = ((try? FileIdentity.of(stagedPath)) ?? nil) != nil
     guard
-      renameExclusively(stagedPath, targetPath) == 0
-        || (SystemCall.isUnsupported(errno) && rename(stagedPath, targetPath) == 0)
+      Retried.renameExclusively(stagedPath, targetPath) == 0
+        || (SystemCall.isUnsupported(errno) && Retried.rename(stagedPath, targetPath) == 0)
     else {
       throw notRolledBack(cause, "what was at \(targetPath) is kept at \(keep(stagedPath))")
     }
@@ -161,7 +161,7 @@ struct Replacement: Sendable {
       errno = error
       return false
     }
-    return exchangePaths(stagedPath, targetPath) == 0
+    return Retried.exchange(stagedPath, targetPath) == 0
   }
 
   private func renameBack(_ keeper: String, _ cause: PersistentStoreError) throws(PersistentStoreError) {
@@ -169,11 +169,11 @@ struct Replacement: Sendable {
       SystemCall.removeTree(keeper)
       throw .changedOnDisk(targetPath)
     }
-    if rename(keeper, targetPath) == 0 { return }
+    if Retried.rename(keeper, targetPath) == 0 { return }
     // Of another kind: first move the new store away.
-    if errno == EISDIR || errno == ENOTDIR, rename(targetPath, stagedPath) == 0 {
-      if rename(keeper, targetPath) == 0 { return SystemCall.removeTree(stagedPath) }
-      _ = rename(stagedPath, targetPath)
+    if errno == EISDIR || errno == ENOTDIR, Retried.rename(targetPath, stagedPath) == 0 {
+      if Retried.rename(keeper, targetPath) == 0 { return SystemCall.removeTree(stagedPath) }
+      _ = Retried.rename(stagedPath, targetPath)
     }
     let reason = String(cString: strerror(errno))
     throw notRolledBack(
@@ -191,7 +191,7 @@ struct Replacement: Sendable {
       let names = Set(old)
       let spare = HiddenName.staged(beside: targetPath)
       location.use.reserve(spare)
-      guard mkdir(spare, 0o700) == 0 else {
+      guard Retried.mkdir(spare, 0o700) == 0 else {
         throw SystemCall.error(errno, "create a directory beside the store", targetPath)
       }
       defer { SystemCall.removeTree(spare) }

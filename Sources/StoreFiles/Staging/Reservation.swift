@@ -32,7 +32,7 @@ package struct Reservation: Sendable {
     }
     defer { DatabaseFileHold.close(descriptor) }
     var made = stat()
-    guard fstat(descriptor, &made) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    guard Retried.fstat(descriptor, &made) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
     return Reservation(path: path, identity: try FileIdentity(path, made))
   }
 
@@ -42,9 +42,9 @@ package struct Reservation: Sendable {
     guard let lock = try? StoreLock(for: path, patience: 1000) else { return }
     defer { withExtendedLifetime(lock) {} }
     var status = stat()
-    guard lstat(path, &status) == 0, status.st_size == 0, status.st_mode & S_IFMT == S_IFREG,
+    guard Retried.lstat(path, &status) == 0, status.st_size == 0, status.st_mode & S_IFMT == S_IFREG,
       UInt64(status.st_dev) == identity.device, UInt64(status.st_ino) == identity.inode
     else { return }
-    unlink(path)
+    Retried.unlink(path)
   }
 }

@@ -146,6 +146,11 @@ package struct CompanionOwner: Sendable {
   static func check(
     _ path: String, shownAs shown: String, replacedBy owner: CompanionOwner?
   ) throws(PersistentStoreError) {
+    guard let status = try SystemCall.status(path, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else {
+      throw PersistentStoreError(
+        .alreadyExists, "the store's external data need a directory of this name, and something else has it",
+        at: StoreLocation(file: shown))
+    }
     let mark = mark(in: path)
     if let owner {
       if let mark, mark == owner.identifier { return }

@@ -83,7 +83,7 @@ public final class StagedFile: Sendable {
       throw PersistentStoreError(.internalInconsistency, "the file is closed", at: StoreLocation(file: path))
     }
     if let descriptor = state.descriptor { return descriptor }
-    let descriptor = openFile(stagedPath, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
+    let descriptor = Retried.open(stagedPath, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemCall.error(errno, "open the file again", path) }
     state.descriptor = descriptor
     return descriptor
@@ -124,13 +124,13 @@ public final class StagedFile: Sendable {
           asf_copy_attributes(replaced.path, descriptor)
         } else {
           var own = stat()
-          guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+          guard Retried.fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
           let new = try newMode(own.st_gid)
           mode = isExecutable ? new | (new & 0o444) >> 2 : new
         }
-        guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
+        guard Retried.fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
         if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
-        guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
+        guard Retried.fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
       } catch {
         DatabaseFileHold.close(descriptor)
         throw error

@@ -95,7 +95,8 @@ public final class StagedFiles: Sendable {
   private func makeDirectory(_ directory: String) throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
       guard !state.directories.contains(directory) else { return }
-      let error = location.faults?.next(.create) ?? (mkdir(location.stagedPath + directory, 0o700) == 0 ? nil : errno)
+      let error =
+        location.faults?.next(.create) ?? (Retried.mkdir(location.stagedPath + directory, 0o700) == 0 ? nil : errno)
       if let error { throw SystemCall.error(error, "create a directory", location.targetPath + directory) }
       state.directories.append(directory)
     }
@@ -202,7 +203,7 @@ public final class StagedFiles: Sendable {
       } catch {
         throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: location.targetPath))
       }
-      unlink(path)
+      Retried.unlink(path)
     }
     return add(
       StagedFile(

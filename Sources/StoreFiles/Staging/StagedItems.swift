@@ -27,7 +27,7 @@ enum StagedItems {
     for _ in 0..<1000 {
       let left = all.filter { path in
         var status = stat()
-        return lstat(path, &status) == 0
+        return Retried.lstat(path, &status) == 0
       }
       if left.isEmpty { return }
       for path in left { SystemCall.removeTree(path) }
@@ -54,7 +54,7 @@ enum StagedItems {
     beginMoving()
     defer { endMoving() }
     add(path)
-    return mkdir(path, mode) == 0 ? 0 : errno
+    return Retried.mkdir(path, mode) == 0 ? 0 : errno
   }
 
   /// Locks a staged file or directory as long as the descriptor is open, so that processes of other containers on the
@@ -63,7 +63,7 @@ enum StagedItems {
   ///
   /// - Parameter path: The staged file or directory.
   static func hold(_ path: String) -> Int32? {
-    let descriptor = openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     // A process may have 1,024 descriptors, and may stage more files than that. It needs the rest for other purposes.
     guard descriptor < greatestHold else {

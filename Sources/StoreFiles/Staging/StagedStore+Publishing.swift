@@ -140,7 +140,7 @@ extension StagedStore {
     if canExchange {
       // What is moved out is a user's store: a signal must not remove it.
       StagedItems.keep(stagedPath)
-      let error = faults?.next(.exchange) ?? (exchangePaths(stagedPath, targetPath) == 0 ? 0 : errno)
+      let error = faults?.next(.exchange) ?? (Retried.exchange(stagedPath, targetPath) == 0 ? 0 : errno)
       if error == 0 {
         location.use.mark(stagedPath)
         return .exchanged
@@ -159,20 +159,20 @@ extension StagedStore {
   }
 
   private func publishNew() throws(PersistentStoreError) {
-    if renameExclusively(stagedPath, targetPath) == 0 { return }
+    if Retried.renameExclusively(stagedPath, targetPath) == 0 { return }
     if errno == EEXIST { throw .alreadyExists(targetPath) }
     guard SystemCall.isUnsupported(errno) else { throw SystemCall.error(errno, "rename", targetPath) }
     // The file system does not support exclusive renames. A link is exclusive as well; a directory replaces only an
     // empty one.
-    if layout == .file, link(stagedPath, targetPath) == 0 {
-      unlink(stagedPath)
+    if layout == .file, Retried.link(stagedPath, targetPath) == 0 {
+      Retried.unlink(stagedPath)
       return
     }
     if layout == .file, errno == EEXIST { throw .alreadyExists(targetPath) }
     if layout == .file, try SystemCall.status(targetPath, followLinks: false) != nil {
       throw .alreadyExists(targetPath)
     }
-    guard rename(stagedPath, targetPath) == 0 else {
+    guard Retried.rename(stagedPath, targetPath) == 0 else {
       if [EEXIST, ENOTEMPTY, ENOTDIR].contains(errno) { throw .alreadyExists(targetPath) }
       throw SystemCall.error(errno, "rename", targetPath)
     }
@@ -182,21 +182,21 @@ extension StagedStore {
   private func publishFile(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
     location.use.reserve(keeper)
-    if link(targetPath, keeper) != 0 {
+    if Retried.link(targetPath, keeper) != 0 {
       guard SystemCall.isUnsupported(errno) || errno == EPERM || errno == EMLINK else {
         throw SystemCall.error(errno, "keep the old store", targetPath)
       }
       do throws(PersistentStoreError) { try SystemCall.copy(targetPath, to: keeper) } catch {
-        unlink(keeper)
+        Retried.unlink(keeper)
         throw error
       }
     } else if try FileIdentity.of(keeper) != old {
-      unlink(keeper)
+      Retried.unlink(keeper)
       throw .changedOnDisk(targetPath)
     }
-    guard rename(stagedPath, targetPath) == 0 else {
+    guard Retried.rename(stagedPath, targetPath) == 0 else {
       let error = errno
-      unlink(keeper)
+      Retried.unlink(keeper)
       throw SystemCall.error(error, "rename", targetPath)
     }
     StagedItems.keep(stagedPath)
@@ -237,7 +237,7 @@ extension StagedStore {
         stagedPath, in: targetPath, FolderSwap.Manifest(members: new, removed: old.filter { !names.contains($0) }),
         of: targetPath)
     } catch {
-      rmdir(keeper)
+      Retried.rmdir(keeper)
       throw error
     }
     StagedItems.keep(stagedPath)
@@ -261,14 +261,14 @@ extension StagedStore {
   private func keeperDirectory(_ status: stat) throws(PersistentStoreError) -> String {
     let keeper = HiddenName.staged(beside: targetPath)
     location.use.reserve(keeper)
-    guard mkdir(keeper, 0o700) == 0 else {
+    guard Retried.mkdir(keeper, 0o700) == 0 else {
       throw SystemCall.error(errno, "create a directory beside the store", targetPath)
     }
-    let descriptor = openFile(keeper, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = Retried.open(keeper, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if descriptor >= 0 {
-      _ = fchown(descriptor, uid_t.max, status.st_gid)
+      _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
       _ = asf_copy_access_lists(targetPath, descriptor)
-      _ = fchmod(descriptor, status.st_mode & 0o7777 | 0o700)
+      _ = Retried.fchmod(descriptor, status.st_mode & 0o7777 | 0o700)
       close(descriptor)
     }
     return keeper
@@ -285,10 +285,10 @@ extension StagedStore {
         "this file system cannot replace a directory by a file, or the reverse, in one step; "
           + "remove the existing one first", at: StoreLocation(file: targetPath))
     }
-    guard rename(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "rename", targetPath) }
-    guard rename(stagedPath, targetPath) == 0 else {
+    guard Retried.rename(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "rename", targetPath) }
+    guard Retried.rename(stagedPath, targetPath) == 0 else {
       let error = errno
-      _ = rename(keeper, targetPath)
+      _ = Retried.rename(keeper, targetPath)
       throw SystemCall.error(error, "rename", targetPath)
     }
     StagedItems.keep(stagedPath)

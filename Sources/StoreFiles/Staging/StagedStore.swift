@@ -120,12 +120,12 @@ package struct StagedStore: ~Copyable, Sendable {
   private static func makeDirectory(_ location: StagingLocation, shownAs path: String) throws(PersistentStoreError) {
     let staged = location.stagedPath
     do throws(PersistentStoreError) {
-      if let error = location.faults?.next(.create) ?? (mkdir(staged, 0o700) == 0 ? nil : errno) {
+      if let error = location.faults?.next(.create) ?? (Retried.mkdir(staged, 0o700) == 0 ? nil : errno) {
         throw SystemCall.error(error, "create a directory beside the store", path)
       }
       try inherit(from: location.targetPath, to: staged)
     } catch {
-      rmdir(staged)
+      Retried.rmdir(staged)
       StagedItems.remove(staged)
       throw error
     }
@@ -139,9 +139,9 @@ package struct StagedStore: ~Copyable, Sendable {
     let descriptor = try SystemCall.open(staged, O_RDONLY | O_DIRECTORY, doing: "open the folder")
     defer { close(descriptor) }
     // What cannot be preserved is determined, and reported, when the store is finished.
-    _ = fchown(descriptor, uid_t.max, old.st_gid)
+    _ = Retried.fchown(descriptor, uid_t.max, old.st_gid)
     _ = asf_copy_access_lists(target, descriptor)
-    guard fchmod(descriptor, 0o700 | old.st_mode & S_ISGID) == 0 else {
+    guard Retried.fchmod(descriptor, 0o700 | old.st_mode & S_ISGID) == 0 else {
       throw SystemCall.error(errno, "set the mode", target)
     }
   }
@@ -199,12 +199,12 @@ package struct StagedStore: ~Copyable, Sendable {
       asf_copy_attributes(final, descriptor)
     } else {
       var own = stat()
-      guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the folder", final) }
+      guard Retried.fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the folder", final) }
       mode =
         try permissions.mode(isFolder: true, in: FilePathText.folder(targetPath), group: own.st_gid) | own.st_mode
         & S_ISGID
     }
-    guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", final) }
+    guard Retried.fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", final) }
     if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", final) }
     try SystemCall.syncFolder(path, of: final)
   }
@@ -222,7 +222,7 @@ package struct StagedStore: ~Copyable, Sendable {
         .internalInconsistency, "the format did not create a file", at: StoreLocation(file: name))
     }
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", name) }
+    guard Retried.fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", name) }
     // Opening this path opens the file again, so that it is read from its beginning.
     let path = "/proc/self/fd/\(descriptor)"
     return try StoreSource(

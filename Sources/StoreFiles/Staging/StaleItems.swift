@@ -30,7 +30,7 @@ enum StaleItems {
 
   /// The hidden names that may be the kit's. No strings are created for others: a directory may contain a great many.
   private static func hiddenNames(in folder: String) -> [String] {
-    guard let stream = opendir(folder) else { return [] }
+    guard let stream = Retried.opendir(folder) else { return [] }
     defer { closedir(stream) }
     var names: [String] = []
     while let entry = readdir(stream) {
@@ -59,7 +59,7 @@ enum StaleItems {
   /// When it was last written to or renamed: what a save replaced can be as old as the store.
   private static func lastChange(of path: String) -> Int {
     var status = stat()
-    guard lstat(path, &status) == 0 else { return .max / 2 }
+    guard Retried.lstat(path, &status) == 0 else { return .max / 2 }
     return max(status.st_mtim.tv_sec, status.st_ctim.tv_sec)
   }
 
@@ -68,7 +68,7 @@ enum StaleItems {
 
   /// Returns 0 if it is not locked.
   private static func lockError(_ path: String) -> Int32 {
-    let descriptor = openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return errno }
     // Closing the descriptor releases the lock.
     defer { DatabaseFileHold.close(descriptor) }

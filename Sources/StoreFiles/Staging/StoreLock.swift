@@ -84,20 +84,20 @@ struct StoreLock: ~Copyable {
   }
 
   private static func attempt(_ path: String, _ target: String) throws(PersistentStoreError) -> Attempt {
-    var descriptor = openFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    var descriptor = Retried.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     let isNew = descriptor >= 0
     if isNew {
       prepare(descriptor, target)
     } else {
       guard errno == EEXIST else { throw SystemCall.error(errno, "create the store's lock file", target) }
-      descriptor = openFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+      descriptor = Retried.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
       if descriptor < 0 { return try unopened(path, errno, target) }
     }
     let outcome: Attempt
     do throws(PersistentStoreError) {
       outcome = try hold(descriptor, path, isNew: isNew, now: time(nil), of: target)
     } catch {
-      if isNew { unlink(path) }
+      if isNew { Retried.unlink(path) }
       Glibc.close(descriptor)
       throw error
     }
@@ -115,7 +115,7 @@ struct StoreLock: ~Copyable {
     let owner = status.st_uid == geteuid() ? "" : ", and belongs to \(userName(status.st_uid))"
     var folder = stat()
     // Only its owner can remove it there, and no commit of another user's can replace the store.
-    if error == EACCES, status.st_uid != geteuid(), stat(FilePathText.folder(path), &folder) == 0,
+    if error == EACCES, status.st_uid != geteuid(), Retried.stat(FilePathText.folder(path), &folder) == 0,
       folder.st_mode & S_ISVTX != 0
     {
       throw PersistentStoreError(
@@ -153,7 +153,9 @@ struct StoreLock: ~Copyable {
     let error = errno
     if !isLocked, error == EAGAIN || error == EACCES { return .taken(holder(descriptor)) }
     var own = stat()
-    guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the store's lock file", target) }
+    guard Retried.fstat(descriptor, &own) == 0 else {
+      throw SystemCall.error(errno, "look at the store's lock file", target)
+    }
     // Only a file that is gone was removed by the commit that held it. Another failure says nothing about it.
     guard let there = try SystemCall.status(path, followLinks: false), own.st_ino == there.st_ino,
       own.st_dev == there.st_dev
@@ -172,12 +174,14 @@ struct StoreLock: ~Copyable {
   /// fails, only its creator has access.
   private static func prepare(_ descriptor: Int32, _ target: String) {
     var status = stat()
-    if lstat(target, &status) == 0 || stat(FilePathText.folder(target), &status) == 0, status.st_mode & S_ISVTX == 0 {
-      _ = fchown(descriptor, uid_t.max, status.st_gid)
+    if Retried.lstat(target, &status) == 0 || Retried.stat(FilePathText.folder(target), &status) == 0,
+      status.st_mode & S_ISVTX == 0
+    {
+      _ = Retried.fchown(descriptor, uid_t.max, status.st_gid)
       var own = stat()
       var writers = (status.st_mode & 0o222) | (status.st_mode & 0o222) << 1
-      if fstat(descriptor, &own) != 0 || own.st_gid != status.st_gid { writers &= ~0o070 }
-      _ = fchmod(descriptor, 0o600 | writers & 0o066)
+      if Retried.fstat(descriptor, &own) != 0 || own.st_gid != status.st_gid { writers &= ~0o070 }
+      _ = Retried.fchmod(descriptor, 0o600 | writers & 0o066)
     }
     let text = Array((ProcessIdentity.current.text + "\n").utf8)
     _ = text.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -185,7 +189,7 @@ struct StoreLock: ~Copyable {
 
   private static func process(_ descriptor: Int32) -> ProcessIdentity? {
     var buffer = [UInt8](repeating: 0, count: 256)
-    let length = buffer.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    let length = buffer.withUnsafeMutableBytes { Retried.pread(descriptor, $0.baseAddress, $0.count, 0) }
     return ProcessIdentity(String(decoding: buffer.prefix(max(length, 0)), as: UTF8.self).prefix { $0 != "\n" })
   }
 
@@ -196,9 +200,9 @@ struct StoreLock: ~Copyable {
 
   /// Removes a lock file that is no longer held.
   static func removeIfAbandoned(_ path: String, now: Int) {
-    let descriptor = openFile(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return }
-    if case .held? = try? hold(descriptor, path, isNew: false, now: now, of: path) { unlink(path) }
+    if case .held? = try? hold(descriptor, path, isNew: false, now: now, of: path) { Retried.unlink(path) }
     close(descriptor)
   }
 
@@ -215,8 +219,10 @@ struct StoreLock: ~Copyable {
     // While it is locked: a process that waits for this file sees that it was unlinked, and creates another.
     var own = stat()
     var there = stat()
-    if fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev {
-      unlink(path)
+    if Retried.fstat(descriptor, &own) == 0, Retried.lstat(path, &there) == 0, own.st_ino == there.st_ino,
+      own.st_dev == there.st_dev
+    {
+      Retried.unlink(path)
     }
   }
 

@@ -31,7 +31,7 @@ package enum StoreRemoval {
   }
 
   private static func removeFile(_ path: String) throws(PersistentStoreError) {
-    guard unlink(path) == 0 else { throw SystemCall.error(errno, "remove the store", path) }
+    guard Retried.unlink(path) == 0 else { throw SystemCall.error(errno, "remove the store", path) }
     try SystemCall.syncFolder(FilePathText.folder(path), of: path)
   }
 
@@ -41,19 +41,19 @@ package enum StoreRemoval {
     let use = StagedItemUse()
     use.reserve(aside)
     defer { use.end() }
-    guard rename(path, aside) == 0 else {
+    guard Retried.rename(path, aside) == 0 else {
       if SystemCall.isUnsupported(errno) { return false }
       throw SystemCall.error(errno, "remove the store", path)
     }
     // Files that were created meanwhile belong to other programs.
     let listing = try? FolderListing(aside)
     guard let listing, listing.others.isEmpty, let now = try? FileIdentity.of(aside), now == expected else {
-      guard renameExclusively(aside, path) == 0 else {
+      guard Retried.renameExclusively(aside, path) == 0 else {
         // Under a name that no later save removes.
         let kept = HiddenName.kept(beside: path)
         throw PersistentStoreError(
           .notRolledBack,
-          "the store was changed while it was being removed, and is kept at \(rename(aside, kept) == 0 ? kept : aside)",
+          "the store was changed while it was being removed, and is kept at \(Retried.rename(aside, kept) == 0 ? kept : aside)",
           at: StoreLocation(file: path))
       }
       throw PersistentStoreError(
@@ -71,11 +71,13 @@ package enum StoreRemoval {
     let use = StagedItemUse()
     use.reserve(staged)
     defer { use.end() }
-    guard mkdir(staged, 0o700) == 0 else { throw SystemCall.error(errno, "create a directory beside the store", path) }
+    guard Retried.mkdir(staged, 0o700) == 0 else {
+      throw SystemCall.error(errno, "create a directory beside the store", path)
+    }
     do throws(PersistentStoreError) {
       if let status = try SystemCall.status(path, followLinks: false) {
         _ = chown(staged, uid_t.max, status.st_gid)
-        _ = chmod(staged, status.st_mode & 0o7777 | 0o700)
+        _ = Retried.chmod(staged, status.st_mode & 0o7777 | 0o700)
       }
       try FolderSwap.begin(staged, in: path, FolderSwap.Manifest(members: [], removed: names), of: path)
     } catch {
@@ -83,7 +85,7 @@ package enum StoreRemoval {
       throw error
     }
     try FolderSwap.finish(in: path, movingOldTo: nil, of: path)
-    rmdir(path)
+    Retried.rmdir(path)
     try SystemCall.syncFolder(FilePathText.folder(path), of: path)
   }
 }

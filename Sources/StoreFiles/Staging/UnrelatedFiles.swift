@@ -39,7 +39,7 @@ enum UnrelatedFiles {
       if SystemCall.isUnsupported(errno) || errno == EPERM || errno == EMLINK { throw .unsupported(refusal(shown)) }
       throw .refused(refusal(shown))
     }
-    guard mkdir(target, 0o700) == 0 else { throw .refused(refusal(shown)) }
+    guard Retried.mkdir(target, 0o700) == 0 else { throw .refused(refusal(shown)) }
     do {
       for name in try SystemCall.names(in: path) {
         try carry(path + "/" + name, to: target + "/" + name, shown: shown + "/" + name)
@@ -48,10 +48,10 @@ enum UnrelatedFiles {
       defer { close(descriptor) }
       asf_copy_attributes(path, descriptor)
       let mode = try FileOwnership.copy(from: path, status, to: descriptor, shown: shown)
-      guard fchmod(descriptor, mode) == 0 else { throw refusal(shown) }
+      guard Retried.fchmod(descriptor, mode) == 0 else { throw refusal(shown) }
       var times = [status.st_atim, status.st_mtim]
       futimens(descriptor, &times)
-      if fsync(descriptor) != 0, errno != EINVAL { throw refusal(shown) }
+      if Retried.fsync(descriptor) != 0, errno != EINVAL { throw refusal(shown) }
     } catch let failure as Failure {
       throw failure
     } catch let error as PersistentStoreError {
@@ -80,7 +80,7 @@ enum UnrelatedFiles {
   static func rescue(from old: String, to new: String) {
     for name in (try? names(in: old)) ?? [] {
       // Do not replace another file, and skip those already moved.
-      _ = renameExclusively(old + "/" + name, new + "/" + name)
+      _ = Retried.renameExclusively(old + "/" + name, new + "/" + name)
     }
   }
 }

@@ -30,7 +30,7 @@ public final class DatabaseFileHold: Sendable {
 
     init?(_ path: String) {
       var status = stat()
-      guard stat(path, &status) == 0 else { return nil }
+      guard Retried.stat(path, &status) == 0 else { return nil }
       self.init(status)
     }
   }
@@ -99,7 +99,7 @@ public final class DatabaseFileHold: Sendable {
     entries.withLock { entries in
       guard !entries.isEmpty else { return Glibc.close(descriptor) }
       var status = stat()
-      guard fstat(descriptor, &status) == 0, entries[FileNumber(status)] != nil else {
+      guard Retried.fstat(descriptor, &status) == 0, entries[FileNumber(status)] != nil else {
         return Glibc.close(descriptor)
       }
       entries[FileNumber(status)]?.descriptors.append(descriptor)

@@ -69,7 +69,7 @@ struct ProcessIdentity: Equatable {
   }
 
   private static func read(_ path: String) -> String {
-    let descriptor = openFile(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }
     defer { close(descriptor) }
     var buffer = [UInt8](repeating: 0, count: 1024)

@@ -19,7 +19,7 @@ package enum SystemCall {
 
   package static func status(_ path: String, followLinks: Bool) throws(PersistentStoreError) -> stat? {
     var value = stat()
-    let result = followLinks ? stat(path, &value) : lstat(path, &value)
+    let result = followLinks ? Retried.stat(path, &value) : Retried.lstat(path, &value)
     if result == 0 { return value }
     if errno == ENOENT || errno == ENOTDIR { return nil }
     throw error(errno, "look at the file", path)
@@ -28,7 +28,7 @@ package enum SystemCall {
   package static func open(_ path: String, _ flags: Int32, mode: mode_t = 0, doing: String) throws(PersistentStoreError)
     -> Int32
   {
-    let descriptor = openFile(path, flags | O_CLOEXEC, mode)
+    let descriptor = Retried.open(path, flags | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw error(errno, doing, path) }
     return descriptor
   }
@@ -80,10 +80,10 @@ package enum SystemCall {
       try write(Array(piece[..<got]), to: to, path: path)
     }
     var status = stat()
-    guard fstat(from, &status) == 0 else { throw error(errno, "look at the file", path) }
-    _ = fchown(to, status.st_uid, status.st_gid)
+    guard Retried.fstat(from, &status) == 0 else { throw error(errno, "look at the file", path) }
+    _ = Retried.fchown(to, status.st_uid, status.st_gid)
     var times = [status.st_atim, status.st_mtim]
-    guard fchmod(to, status.st_mode & 0o7777) == 0, futimens(to, &times) == 0, fsync(to) == 0 else {
+    guard Retried.fchmod(to, status.st_mode & 0o7777) == 0, futimens(to, &times) == 0, Retried.fsync(to) == 0 else {
       throw error(errno, "keep the old store", path)
     }
   }
@@ -95,11 +95,13 @@ package enum SystemCall {
 
   /// - Parameter store: The name for errors, since the directory of a store that is being written is temporary.
   static func syncFolder(_ path: String, of store: String) throws(PersistentStoreError) {
-    let descriptor = openFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = Retried.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw error(errno, "open the folder", store) }
     defer { close(descriptor) }
     // Some file systems cannot sync a directory and return EINVAL.
-    if fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the directory", store) }
+    if Retried.fsync(descriptor) != 0, errno != EINVAL, errno != EROFS {
+      throw error(errno, "sync the directory", store)
+    }
   }
 
   /// The names in a directory except `.` and `..`, in the order of their bytes.
@@ -108,7 +110,7 @@ package enum SystemCall {
   static func names(in path: String) throws(PersistentStoreError) -> [String] {
     // A save replaces this directory by another one and then empties it: a list made meanwhile matches neither.
     for _ in 0..<20 {
-      guard let folder = opendir(path) else { throw error(errno, "list the directory", path) }
+      guard let folder = Retried.opendir(path) else { throw error(errno, "list the directory", path) }
       defer { closedir(folder) }
       var names: [ScalarString] = []
       errno = 0
@@ -121,7 +123,7 @@ package enum SystemCall {
       }
       if errno != 0 { throw error(errno, "list the directory", path) }
       var listed = stat()
-      guard fstat(dirfd(folder), &listed) == 0 else { throw error(errno, "inspect the directory", path) }
+      guard Retried.fstat(dirfd(folder), &listed) == 0 else { throw error(errno, "inspect the directory", path) }
       if let there = try status(path, followLinks: true), there.st_dev == listed.st_dev, there.st_ino == listed.st_ino {
         return names.sorted().map(\.string)
       }
@@ -132,7 +134,7 @@ package enum SystemCall {
   /// Whether a directory has a name that does not begin with a dot; false also if it cannot be listed. It reads names
   /// until it finds one.
   static func hasVisibleNames(in path: String) -> Bool {
-    guard let folder = opendir(path) else { return false }
+    guard let folder = Retried.opendir(path) else { return false }
     defer { closedir(folder) }
     while let entry = readdir(folder) {
       if entry.pointee.d_name.0 != CChar(bitPattern: UInt8(ascii: ".")) { return true }
@@ -141,17 +143,17 @@ package enum SystemCall {
   }
 
   /// Removes a directory that has nothing in it; others, and what is not there, stay as they are.
-  package static func removeEmptyFolder(_ path: String) { rmdir(path) }
+  package static func removeEmptyFolder(_ path: String) { Retried.rmdir(path) }
 
   /// Removes a file, or a directory with its content. Links are removed, not followed. What cannot be removed is left.
   package static func removeTree(_ path: String) {
     var value = stat()
-    guard lstat(path, &value) == 0 else { return }
+    guard Retried.lstat(path, &value) == 0 else { return }
     if value.st_mode & S_IFMT == S_IFDIR {
       for name in (try? names(in: path)) ?? [] { removeTree(path + "/" + name) }
-      rmdir(path)
+      Retried.rmdir(path)
     } else {
-      unlink(path)
+      Retried.unlink(path)
     }
   }
 }

@@ -1,0 +1,24 @@
+import Foundation
+import Testing
+
+/// A share of what `Scripts/faults` does: `Scripts/full faults` does all of it.
+@Suite("Faults of system calls, of every command that writes", .serialized) struct FaultSweepTests {
+  private static func sweep(_ arguments: String...) throws -> Command.Result {
+    let path = try #require(Command.path, "the command was not built")
+    return try Command.run(
+      arguments: ["python3", Command.root + "/Scripts/faults", "--command", path] + arguments, program: "/usr/bin/env")
+  }
+
+  @Test(
+    "leave the old or the new, whole, and nothing that the next run does not remove",
+    arguments: [
+      "convert-xml", "convert-external", "convert-external-force", "set-csvstore", "import-new", "import-database",
+      "model-convert-force", "model-swift-changed", "new-format", "report",
+    ])
+  func share(_ name: String) throws {
+    let result = try Self.sweep("--share", "5", "--jobs", "1", name)
+    #expect(result.code == 0, "\(result.output)\(result.errors)")
+    // Four faults at five calls.
+    #expect(result.output.contains("1 cases, 20 runs, 0 problems"), "\(result.output)")
+  }
+}
