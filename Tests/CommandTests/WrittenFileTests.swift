@@ -13,15 +13,15 @@ import Testing
       "report @COMPANY -o @EMPTY", "fetch @COMPANY --entity Department --format arrow -o @EMPTY",
       "import T=t.csv -o @EMPTY", "import T=t.csv -o x.xml --reject @EMPTY", "import T=t.csv -o x.xml --report=",
       "import T=t.csv -o x.xml --write-model @EMPTY", "import T=t.csv --into @EMPTY",
-      "set @COMPANY --entity Department floor=1 -o @EMPTY", "check @COMPANY --fix dangling=nullify -o @EMPTY",
+      "set @COMPANY --entity Department --all floor=1 -o @EMPTY", "check @COMPANY --fix dangling=nullify -o @EMPTY",
       "anonymise @COMPANY Department.name=hash -o @EMPTY", "merge @COMPANY @COMPANY -o @EMPTY",
       "conform --type XML --report @EMPTY", "conform --type XML --badge=",
     ])
   func emptyPath(_ line: String) throws {
     let folder = try Folder()
     try "id,n\n1,1\n".write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
-    let words = line.split(separator: " ").map { word in
-      word == "@EMPTY" ? "" : word.replacing("@ROOT", with: Command.root).replacing("@COMPANY", with: Command.company)
+    let words = line.split(separator: " ").map { word -> String in
+      word == "@EMPTY" ? "" : String(word).replacing("@ROOT", with: Command.root).replacing("@COMPANY", with: Command.company)
     }
     let result = try Command.run(arguments: words, in: folder.path)
     #expect(result.code == 64, "\(result.code) \(result.errors)")

@@ -74,7 +74,7 @@ struct TypedForm: Sendable {
     all += forms("tone", "tone+", "~tone", "~tone+", "whole.tone") { tones[$0 % 3] }
     all += forms("double", "double+", "~double", "~double+", "whole.double") { Double($0) / 4 }
     all += forms("float", "float+", "~float", "~float+", "whole.float") { Float($0) / 4 }
-    all += forms("decimal", "decimal+", "~decimal", "~decimal+", "whole.decimal") { DecimalNumber($0) }
+    all += forms("decimal", "decimal+", "~decimal", "~decimal+", "whole.decimal") { DecimalNumber(Int64($0)) }
     all += forms("flag", "flag+", "~flag", "~flag+", "whole.flag") { $0 % 2 == 1 }
     all += forms("day", "day+", "~day", "~day+", "whole.day") { Date(timeIntervalSinceReferenceDate: Double($0)) }
     all += forms("data", "data+", "~data", "~data+", "whole.data") { Data([UInt8(truncatingIfNeeded: $0)]) }
