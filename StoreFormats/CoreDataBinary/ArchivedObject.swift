@@ -15,6 +15,11 @@ struct ArchivedObject {
     "NSSecureUnarchiveFromDataTransformerName", "NSSecureUnarchiveFromDataTransformer",
   ]
 
+  /// Whether a value of a type that the format does not have can be written as an object all the same.
+  static func canHold(_ value: StoredValue, of attribute: AttributeDescription) -> Bool {
+    attribute.type == .transformable && ArchivedObject(value, of: attribute) != nil
+  }
+
   /// Nil if the value is not an archive of an object.
   init?(_ value: StoredValue, of attribute: AttributeDescription) {
     guard case .data(let data) = value,

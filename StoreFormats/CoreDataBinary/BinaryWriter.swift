@@ -86,7 +86,7 @@ struct BinaryWriter {
       for slot in entity.slots where slot.attributeType == .transformable || slot.attributeType == .undefined {
         for row in 0..<reader.count where !reader.isNull(slot: slot.index, row: row) {
           if let attribute = slot.attribute,
-            CoreDataBinaryStore.traits.keepsValue?(reader.value(slot: slot.index, row: row), attribute) == true
+            ArchivedObject.canHold(reader.value(slot: slot.index, row: row), of: attribute)
           {
             continue
           }

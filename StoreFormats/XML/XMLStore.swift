@@ -7,7 +7,7 @@ import StoreCodecs
 /// Entities are in upper case and properties in lower case in the file, so names are compared case-insensitively. The
 /// store's schema is written to a metadata entry unless the file alone contains the same information.
 public struct XMLStore: AtomicStore {
-  public static let storeType = "XML"
+  public static let storeType = Schema.storeType
 
   public static let traits = StoreTraits(
     summary: "Core Data's XML store, in one file", fileExtensions: ["xml", "storedata"],

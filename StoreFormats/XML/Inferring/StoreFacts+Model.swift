@@ -23,7 +23,7 @@ extension StoreFacts {
     try tree.arrange()
     try tree.distribute()
     return ModelDescription(
-      entities: tree.roots.map { tree.description(of: $0) }, isInferred: true, inferredFrom: XMLStore.storeType)
+      entities: tree.roots.map { tree.description(of: $0) }, isInferred: true, inferredFrom: Schema.storeType)
   }
 }
 

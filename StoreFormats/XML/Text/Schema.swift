@@ -3,6 +3,8 @@ import AtomicStoreSPI
 /// The store's model in its metadata, under a key of this format: names with their case, types, order, and everything
 /// else that the objects do not reveal.
 enum Schema {
+  /// The name of the format.
+  static let storeType = "XML"
   static let key = MetadataText.modelKey
 
   /// Removes the model from a file's entries and returns it; nil if there is none.
