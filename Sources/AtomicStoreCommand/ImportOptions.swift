@@ -169,7 +169,7 @@ struct ImportProblemOptions: ParsableArguments {
   )
   var reject: String?
   @Option(
-    help: "What happens to records with keys that lead nowhere: refuse, reject, nullify or keep-as-text.",
+    help: "What happens to records with keys of missing records: refuse, reject, nullify or keep-as-text.",
     transform: { try Self.dangling($0) })
   var dangling: StoreImporter.DanglingKeys?
   @Option(name: .customLong("max-errors"), help: "Stop after so many problems.") var maximum: Int?

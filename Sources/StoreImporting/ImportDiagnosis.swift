@@ -29,7 +29,7 @@ final class ImportDiagnosis {
   private let limit: Int?
   private(set) var problems: [(table: Int, problem: ImportProblem)] = []
   private(set) var isCut = false
-  /// Whether a key that leads nowhere ends the import.
+  /// Whether a dangling key ends the import.
   private(set) var isRefused = false
   /// By root and key.
   private var owners: [Int: [ReferenceObject: Owner]] = [:]

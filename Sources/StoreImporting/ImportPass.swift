@@ -270,7 +270,7 @@ final class ImportPass {
     let number = ExactText.integer(text) ?? (ValueReader.hasLeadingPlus(text) ? nil : values.integer(text, kind))
     if let existing = job.existingKeys[root] { return existing.reference(text, number: number) }
     if let number, isNumberRoot[root] || !ValueReader.hasLeadingZero(text) { return .integer(number) }
-    // A key that leads nowhere does not make the keys of records texts.
+    // A dangling key does not make the keys of records texts.
     if isLink, removesKeys { return .string(ValueReader.text(ValueReader.trimmed(text))) }
     throw .textKeys(root: root)
   }

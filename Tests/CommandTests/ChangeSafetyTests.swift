@@ -65,7 +65,7 @@ import Testing
     #expect(fetched.output == "n\n20\n")
   }
 
-  @Test("import --dangling keeps, refuses or sets aside records with keys that lead nowhere")
+  @Test("import --dangling keeps, refuses or sets aside records with keys of missing records")
   func dangling() throws {
     let folder = try Folder()
     try Self.family(folder)

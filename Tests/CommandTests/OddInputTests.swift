@@ -147,7 +147,7 @@ import Testing
       ),
       ("convert nosuch.xml -", "standard output has no extension"),
       ("insert lib.xml --entity Book title:=x title:=y author:=Author/1", "'title' is set twice"),
-      ("delete lib.xml --entity Book", "--where chooses objects"),
+      ("delete lib.xml --entity Book", "either --where PREDICATE, or --all"),
       ("merge lib.xml lib.xml -o new.xml --match Nix=name", "the model does not have an entity 'Nix'"),
       ("merge lib.xml lib.xml -o new.xml --match Author=nix", "Author does not have a property 'nix'"),
       ("merge lib.xml lib.xml -o new.xml --match Author=", "no property is named"),

@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "with nullify and keep-as-text every record is there, without the keys that lead nowhere", arguments: [false, true])
+    "with nullify and keep-as-text every record is there, without the dangling keys", arguments: [false, true])
   func removed(isKept: Bool) throws {
     let result = try Self.importer(isKept ? .keepAsText : .nullify).read(StaffSample.tables(Self.tables))
     let nodes = result.nodes
@@ -46,7 +46,7 @@ import Testing
           ] : [:]))
   }
 
-  @Test("a key that leads nowhere does not make the keys of its table texts")
+  @Test("a dangling key does not make the keys of its table texts")
   func numbers() throws {
     let nodes = try Self.importer(.nullify).read(StaffSample.tables(Self.tables)).nodes
     let dept = try #require(nodes.model.entity(named: "Dept")).index
@@ -92,7 +92,7 @@ import Testing
     #expect(try result.nodes.references("Emp", 2, "dept").isEmpty)
   }
 
-  @Test("pairs of a join table with keys that lead nowhere are removed or kept as text", arguments: [false, true])
+  @Test("pairs of a join table with dangling keys are removed or kept as text", arguments: [false, true])
   func joins(isKept: Bool) throws {
     var importer = try Self.importer(isKept ? .keepAsText : .nullify)
     importer.joinTables = [

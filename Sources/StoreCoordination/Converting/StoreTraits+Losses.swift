@@ -93,7 +93,7 @@ extension StoreTraits {
     !number.isFinite || (number == 0 && number.sign == .minus)
   }
 
-  /// What becomes of a decimal in a column that holds 64-bit integers and doubles.
+  /// How a decimal changes in a column that holds 64-bit integers and doubles.
   private enum DecimalFate { case kept, respelled, changed }
 
   private static func fate(of text: String) -> DecimalFate {

@@ -1,5 +1,8 @@
 import AtomicStoreSPI
 
+/// What objects are called, by what they are called in one of the graphs that another one is made of.
+typealias ObjectNames = [ObjectReference: ObjectReference]
+
 /// An object in several graphs. It may be in another entity of its hierarchy in each.
 struct ObjectIdentity: Hashable {
   var root: Int

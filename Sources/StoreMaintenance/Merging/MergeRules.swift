@@ -1,8 +1,5 @@
 import AtomicStoreSPI
 
-/// What objects are called, by what they are called in one of the graphs.
-typealias ObjectNames = [ObjectReference: ObjectReference]
-
 /// Decides conflicts by a rule, and collects those that it does not.
 struct ConflictDecision {
   let rule: StoreMerge.ConflictRule
