@@ -266,8 +266,7 @@ final class ImportPass {
     _ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int, _ isLink: Bool
   ) throws(ImportStop) -> ReferenceObject {
     if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
-    // A telephone number as a key keeps its plus sign.
-    let number = ExactText.integer(text) ?? (ValueReader.hasLeadingPlus(text) ? nil : values.integer(text, kind))
+    let number = ExactText.integer(text) ?? values.integer(text, kind)
     if let existing = job.existingKeys[root] { return existing.reference(text, number: number) }
     if let number, isNumberRoot[root] || !ValueReader.hasLeadingZero(text) { return .integer(number) }
     // A dangling key does not make the keys of records texts.
