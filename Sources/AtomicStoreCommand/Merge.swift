@@ -36,6 +36,7 @@ struct Merge: ParsableCommand {
         echo '*.xml merge=atomicstore' >> .gitattributes
       """)
   @Argument(help: "The stores, at least two.") var stores: [String]
+  @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
   @Option(help: "The version that two stores come from.") var base: String?
   @Option(help: "Which objects are the same: reference, none, unique, or ENTITY=PROPERTY,… May be repeated.")
@@ -100,6 +101,7 @@ struct Merge: ParsableCommand {
     var merge = StoreMerge()
     merge.conflictRule = try conflictRule()
     merge.matching = try matching(isOne: isOne)
+    merge.allowsEmptyNonOptionalToMany = emptyToMany.isAllowed
     merge.lastReference = opened.map(\.metadata.lastReference).max() ?? 0
     let ancestor = try base.map { try open($0) }
     try checkModels(zip(stores, sources.map(\.nodes)) + (ancestor.map { [(base ?? "", $0.nodes)] } ?? []))

@@ -38,7 +38,7 @@ struct TextColumnFacts {
         if let misfit = fits[candidate, default: Fit()].misfit {
           if misfit.text != shown { fits[candidate]?.isOneMisfit = false }
         } else {
-          fits[candidate]?.misfit = (field.line, shown)
+          fits[candidate, default: Fit()].misfit = (field.line, shown)
         }
       }
     }

@@ -125,13 +125,15 @@ import Testing
     #expect(notes == (note.map { ["Thing.value: kept as text: " + $0] } ?? []), "\(notes)")
   }
 
-  @Test("the note counts all records of a long table, of which only the beginning is looked at first")
-  func longColumn() throws {
-    let rows = (1...3_000).map { $0 == 2_500 ? "x\n" : "\($0)\n" }.joined()
+  @Test(
+    "the note counts all records of a long table, of which only the beginning is looked at first",
+    arguments: [1, 2, 2_500, 3_000])
+  func longColumn(_ misfit: Int) throws {
+    let rows = (1...3_000).map { $0 == misfit ? "x\n" : "\($0)\n" }.joined()
     let result = try StoreImporter().read([LibrarySample.source("value\n" + rows, "things.csv")])
     #expect(
       result.notes.map(\.description).contains {
-        $0.hasPrefix("Thing.value: kept as text: 2999 of 3000 are numbers, things.csv:2501 is not: 'x'")
+        $0.hasPrefix("Thing.value: kept as text: 2999 of 3000 are numbers, things.csv:\(misfit + 1) is not: 'x'")
       }, "\(result.notes)")
   }
 

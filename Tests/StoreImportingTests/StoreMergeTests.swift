@@ -179,6 +179,65 @@ import Testing
       "\(result.settled)")
   }
 
+  private static func pair(_ first: RelationshipDescription, _ second: RelationshipDescription) throws -> StoreImporter {
+    let label = PropertyDescription.attribute(AttributeDescription(name: "label", type: .string))
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Note", properties: [label, .relationship(first)]),
+        EntityDescription(name: "State", properties: [label, .relationship(second)]),
+      ]))
+    return importer
+  }
+
+  @Test("ends that contradict each other in a store are kept, also if its objects get other references")
+  func keptContradictions() throws {
+    let importer = try Self.pair(
+      RelationshipDescription(name: "state", destinationEntityName: "State", inverseName: "note", maximumCount: 1),
+      RelationshipDescription(name: "note", destinationEntityName: "Note", inverseName: "state", maximumCount: 1))
+    var nodes = try importer.read([
+      LibrarySample.source("id,label,state\n1,n,1\n", "notes.csv"), LibrarySample.source("id,label\n1,s\n", "states.csv"),
+    ]).nodes
+    let state = try #require(nodes.handle(for: ObjectReference(entityName: "State", reference: .integer(1))))
+    let slot = try #require(nodes.model.entity(named: "State")?.slot(named: "note"))
+    try nodes.set(.null, slot: slot, of: state)
+    #expect(nodes.inverseDisagreements().count == 1)
+    var merge = StoreMerge()
+    merge.matching = .nothing
+    let merged = try merge.merge([nodes, nodes]).nodes
+    #expect(
+      merged.inverseDisagreements().map(\.description) == [
+        "Note/1.state names State/1, but State/1.note does not name Note/1",
+        "Note/2.state names State/2, but State/2.note does not name Note/2",
+      ])
+  }
+
+  @Test("a merge leaves a required to-many without a minimum count empty only if that is allowed", arguments: [false, true])
+  func emptyToMany(_ isAllowed: Bool) throws {
+    var states = RelationshipDescription(
+      name: "states", destinationEntityName: "State", inverseName: "note", maximumCount: 0)
+    states.isOptional = false
+    let importer = try Self.pair(
+      states,
+      RelationshipDescription(name: "note", destinationEntityName: "Note", inverseName: "states", maximumCount: 1))
+    func graph(_ rows: String) throws -> NodeTable {
+      try importer.read([
+        LibrarySample.source("id,label\n1,n\n", "notes.csv"),
+        LibrarySample.source("id,label,note\n" + rows, "states.csv"),
+      ]).nodes
+    }
+    let base = try graph("1,a,1\n2,b,1\n")
+    var merge = StoreMerge()
+    merge.allowsEmptyNonOptionalToMany = isAllowed
+    let sides = (try graph("1,a,\n2,b,1\n"), try graph("1,a,1\n2,b,\n"))
+    if isAllowed {
+      #expect(try merge.merge(base: base, sides.0, sides.1).nodes.value("Note", 1, "states").isNull)
+    } else {
+      let error = #expect(throws: StoreMerge.ConflictError.self) { try merge.merge(base: base, sides.0, sides.1) }
+      #expect(error?.conflicts.map(\.description) == ["Note/1.states: an object is needed"])
+    }
+  }
+
   @Test("a merge that would leave a required value empty is refused, with the object and the property")
   func required() throws {
     func staff(_ depts: String, _ emps: String) throws -> NodeTable {

@@ -31,14 +31,22 @@ struct NewFindings {
     var rule: String?
   }
   private let nodes: NodeTable
+  private let allowsEmptyNonOptionalToMany: Bool
 
-  init(in nodes: NodeTable) { self.nodes = nodes }
+  /// - Parameter allowsEmptyNonOptionalToMany: Leaves out to-manys that are not optional, have no minimum count and are
+  ///   empty.
+  init(in nodes: NodeTable, allowsEmptyNonOptionalToMany: Bool) {
+    self.nodes = nodes
+    self.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
+  }
 
   /// The findings by kind, entity and reference.
   ///
   /// - Parameter sources: The graphs before, with what their objects are called now.
   func since(_ sources: [(nodes: NodeTable, names: ObjectNames)]) -> [CheckFinding] {
-    let findings = Self.findings(in: nodes)
+    let findings = Self.findings(in: nodes).filter {
+      !(allowsEmptyNonOptionalToMany && $0.kind == .missing && $0.isWarning)
+    }
     guard !findings.isEmpty else { return [] }
     var known: Set<Breach> = []
     for source in sources {

@@ -99,9 +99,11 @@ struct GraphUnion {
     }
   }
 
-  mutating func result() throws -> StoreMerge.Result {
+  mutating func result(_ allowsEmptyNonOptionalToMany: Bool) throws -> StoreMerge.Result {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
-    let merged = try nodes.completed(mergedFrom: Array(zip(graphs, names)), since: graphs[0])
+    let merged = try nodes.completed(
+      mergedFrom: Array(zip(graphs, names)), since: graphs[0],
+      allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany)
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 }

@@ -14,7 +14,7 @@ extension StoreMerge {
     }
     try checkNames(in: first.model)
     var union = try GraphUnion(first, Array(graphs.dropFirst()), matching, conflictRule, after: lastReference)
-    return try union.result()
+    return try union.result(allowsEmptyNonOptionalToMany)
   }
 
   /// Merges the changes that two graphs made to a common base.
@@ -26,7 +26,7 @@ extension StoreMerge {
   public func merge(base: NodeTable, _ first: NodeTable, _ second: NodeTable) throws -> Result {
     try checkNames(in: base.model)
     var merge = try ThreeWayMerge(base, first, second, conflictRule, after: lastReference)
-    return try merge.result()
+    return try merge.result(allowsEmptyNonOptionalToMany)
   }
 
   /// Merges stores with their metadata.
@@ -89,14 +89,16 @@ extension NodeTable {
   /// - Parameters:
   ///   - graphs: The merged graphs, with what their objects are called in this one.
   ///   - first: The graph whose derived attributes are current.
+  ///   - allowsEmptyNonOptionalToMany: As ``StoreMerge/allowsEmptyNonOptionalToMany``.
   /// - Throws: ``StoreMerge/ConflictError`` for objects that break a rule or a uniqueness constraint of the model which
   ///   they did not break in one of the merged graphs.
-  func completed(mergedFrom graphs: [(nodes: NodeTable, names: ObjectNames)], since first: NodeTable) throws
-    -> NodeTable
-  {
-    var merged = try withBothEnds(madeOf: graphs.map(\.nodes)).canonical()
+  func completed(
+    mergedFrom graphs: [(nodes: NodeTable, names: ObjectNames)], since first: NodeTable,
+    allowsEmptyNonOptionalToMany: Bool
+  ) throws -> NodeTable {
+    var merged = try withBothEnds(madeOf: graphs).canonical()
     try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
-    let broken = NewFindings(in: merged).since(graphs).compactMap { finding in
+    let broken = NewFindings(in: merged, allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany).since(graphs).compactMap { finding in
       finding.object.map { StoreMerge.Conflict($0, property: finding.property, rule: finding.message) }
     }
     guard broken.isEmpty else { throw StoreMerge.ConflictError(conflicts: broken) }

@@ -42,6 +42,9 @@ public struct StoreMerge: Sendable {
   /// The greatest of the last references that the stores have given out, from their metadata: those that objects get
   /// anew follow on from it, or from the greatest one that an object has.
   public var lastReference: Int64 = 0
+  /// Whether the merge may leave a to-many empty that is not optional and has no minimum count, as arrays of SwiftData
+  /// are. False by default; what is empty in one of the stores is kept all the same.
+  public var allowsEmptyNonOptionalToMany = false
 
   /// Creates a merge that matches by reference and refuses conflicts.
   public init() {}

@@ -49,7 +49,7 @@ struct ThreeWayMerge {
     lastNumber = [base, first, second].map(\.greatestIntegerReference).reduce(max(0, last), max)
   }
 
-  mutating func result() throws -> StoreMerge.Result {
+  mutating func result(_ allowsEmptyNonOptionalToMany: Bool) throws -> StoreMerge.Result {
     try decideEntities()
     let gone = try decideDeletions()
     try addNewObjects()
@@ -59,7 +59,8 @@ struct ThreeWayMerge {
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     try clearContradictingEnds()
     let merged = try nodes.completed(
-      mergedFrom: [(base, namesOfBase), (first, namesOfFirst), (second, names)], since: first)
+      mergedFrom: [(base, namesOfBase), (first, namesOfFirst), (second, names)], since: first,
+      allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany)
     return StoreMerge.Result(nodes: merged, renumbered: renumbered, settled: decision.settled)
   }
 

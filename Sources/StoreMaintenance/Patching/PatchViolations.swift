@@ -22,10 +22,7 @@ struct PatchViolations {
   // MARK: Values
 
   private func values() -> [PatchConflict] {
-    let findings = NewFindings(in: new).since([(old, [:])]).filter {
-      !(allowsEmptyNonOptionalToMany && $0.kind == .missing && $0.isWarning)
-    }
-    return findings.map {
+    NewFindings(in: new, allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany).since([(old, [:])]).map {
       PatchConflict(object: $0.object, property: $0.property, found: $0.value, message: $0.message)
     }
   }
