@@ -34,6 +34,7 @@ private class Ticket: ManagedObject {
   @Managed("status") var status: Status
   @Managed("price") var price: Price
   @Managed("address") var address: Address?
+  // swift-format-ignore: NoLeadingUnderscores
   private var _cars: [Int] = [1]
   var cars: Set<Ticket> {
     get { self[managed: "cars"] }
