@@ -104,6 +104,8 @@ public struct ContextScript: Sendable {
       var script = self
       script.setup.type = type
       script.setup.readsEverything = true
+      // What another process saved is seen at once in a database, and in a file at the next save.
+      script.setup.hasForeigner = false
       let found = script.outcome()
       if type == Self.types[0] { first = found }
       guard

@@ -88,7 +88,7 @@ struct PlainGraph: Equatable {
     return isDenied ? nil : gone
   }
 
-  /// Whether an object is the same in both, but for the order of sets.
+  /// Whether an object is the same in both, apart from the order of sets.
   static func isSame(_ one: Record?, _ other: Record?) -> Bool {
     guard let one, let other else { return one == nil && other == nil }
     return one.values == other.values

@@ -2,7 +2,7 @@
 public struct WalkScript: Sendable {
   public let type: String
   let seed: UInt64
-  /// Each operation draws from a generator of its own, so that a script without some of its steps is a script as well.
+  /// Each operation draws from its own generator, so that a script without some of its steps is a script as well.
   public var steps: [UInt64]
 
   /// The script of that seed.

@@ -127,7 +127,7 @@ struct BothEndsInContextTests {
     #expect(try pair.storedProblems().isEmpty)
   }
 
-  @Test("a friend added in both contexts, and taken back after the save", arguments: types)
+  @Test("a friend added in both contexts, and undone after the save", arguments: types)
   func undone(_ type: String) throws {
     let pair = try Pair(type, .mergeByPropertyObjectTrump)
     try pair.set(0, 2, "mate", 0)

@@ -3,11 +3,11 @@ import StoreCoordination
 
 /// After a save: objects read what their stores hold now.
 extension ManagedObjectContext {
-  /// Notes the changed objects that read older versions than those that the save is based on: their other ends are to
-  /// follow.
+  /// Notes the changed and deleted objects that read older versions than those that the save is based on: their other
+  /// ends are to follow. A merge policy may keep an object that is deleted here.
   func noteStaleObjects(_ versions: [(cache: StoreCache, version: NodeVersion)]) {
     guard versions.contains(where: \.cache.isMixed) else { return }
-    for object in updated {
+    for object in updated.elements + deleted.elements {
       guard let cache = object.cache, let base = object.base, base !== storeVersion(of: object, versions) else {
         continue
       }

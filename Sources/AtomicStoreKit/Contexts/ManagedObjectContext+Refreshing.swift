@@ -18,7 +18,7 @@ extension ManagedObjectContext {
     guard object.context === self, !object.flags.contains(.inserted) else { return }
     object.held = nil
     if mergeChanges { return mergeNewer(into: [object]) }
-    // First with its changes: what is taken back then are its changes to what the store has now.
+    // First with its changes, so that the changes that are undone are those to what the store has now.
     if object.flags.contains(.realized) { mergeNewer(into: [object]) }
     let others = takeBackRelationships(of: object)
     discardValues(of: object)
@@ -36,8 +36,8 @@ extension ManagedObjectContext {
     var moved: [MovedObject] = []
     var changedInStore: [(object: ManagedObject, relationships: [Int])] = []
     var deletedBefore: [(object: ManagedObject, relationships: [Int])] = []
-    renewWindows(for: objects)
     let objects = parent == nil ? objects : withChangedEnds(objects)
+    renewWindows(for: objects)
     for object in objects where object.context === self && !object.flags.contains(.inserted) {
       let conflict = object.hasChanges ? difference(of: object) : nil
       let (base, node) = (object.base, object.node)

@@ -187,7 +187,7 @@ extension ManagedObjectContext {
 
   /// The last transactions of databases in which a save was overtaken. The next attempt compares everything.
   ///
-  /// - Throws: A conflict if nobody has saved since the last attempt, so that the next one would be refused as well.
+  /// - Throws: A conflict if there was no save since the last attempt, so that the next one would be refused as well.
   private func overtakenTokens(
     _ versions: [(cache: StoreCache, version: NodeVersion)], last: [HistoryToken?]
   ) throws(ManagedObjectError) -> [HistoryToken?] {
