@@ -20,10 +20,10 @@ import Testing
           name: "Customer",
           properties: [
             .attribute("name", .string), .toMany("orders", "Order", inverse: "customer"),
-            derived("spent", .integer64, "orders.@sum.total"), derived("all", .integer64, "orders.items.@count"),
+            derived("spent", .integer64, "orders.@sum.total"), derived("all", .integer64, "orders.@sum.count"),
             derived("bigOrders", .integer64, "SUBQUERY(orders, $o, $o.total > 10 AND $o.customer.name != 'n0').@count"),
             derived("openItems", .integer64, "SUBQUERY(orders.items, $i, $i.isOpen == YES).@count"),
-            derived("bonuses", .integer64, "orders.items.@sum.bonus"),
+            derived("bonuses", .integer64, "orders.items.bonus.@sum"),
           ]),
         EntityDescription(
           name: "Order",

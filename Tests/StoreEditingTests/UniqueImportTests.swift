@@ -70,7 +70,9 @@ import Testing
     let issue = try #require(try other.importJSON(Data(text.utf8), entityName: "Issue").first)
     #expect(!issue.isInserted)
     try other.save()
-    let all = try ManagedObjectContext(coordinator).fetch(FetchRequest<ManagedObject>(entityName: "Issue"))
+    let reader = ManagedObjectContext(coordinator)
+    defer { withExtendedLifetime(reader) {} }
+    let all = try reader.fetch(FetchRequest<ManagedObject>(entityName: "Issue"))
     #expect(all.count == 1)
     #expect(all.map { $0["title"] as? String } == ["new"] && all.map { $0["status"] as? String } == ["closed"])
     #expect(all.map { $0["code"] as? String } == ["A-4"] && all.map { $0["number"] as? Int } == [4])
@@ -161,7 +163,9 @@ import Testing
       }
       _ = try context.importJSON(try text(of: records, context, &random), entityName: "Issue")
       try context.save()
-      let all = try ManagedObjectContext(coordinator).fetch(
+      let reader = ManagedObjectContext(coordinator)
+      defer { withExtendedLifetime(reader) {} }
+      let all = try reader.fetch(
         FetchRequest<ManagedObject>(
           entityName: "Issue", predicate: try FetchPredicate(format: "code != 'carrier'")))
       var found: [String: [String: String]] = [:]

@@ -314,4 +314,57 @@ import Testing
     }
     #expect(error.losses.map(\.subject) == (byHandler ? ["E.whole"] : ["E.name", "E.nick"]))
   }
+
+  /// One person whose pet does not name him back, and two relationships that do not belong together.
+  private static func contradicting() throws -> NodeTable {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Person",
+          properties: [.toMany("pets", "Pet", inverse: "owner"), .toOne("best", "Pet")]),
+        EntityDescription(
+          name: "Pet", properties: [.toOne("owner", "Person", inverse: "pets"), .toOne("friend", "Person")]),
+      ]))
+    var nodes = NodeTable(model: model)
+    let (person, pet) = (
+      ObjectReference(entityName: "Person", reference: .integer(1)),
+      ObjectReference(entityName: "Pet", reference: .integer(1))
+    )
+    for object in [person, pet] {
+      let entity = try #require(model.entity(named: object.entityName))
+      _ = try nodes.addCacheNode(entity: entity.index, reference: object.reference)
+    }
+    let node = try #require(nodes.handle(for: person))
+    try nodes.setValue(.toMany([pet]), forKey: "pets", of: node)
+    try nodes.setValue(.toOne(pet), forKey: "best", of: node)
+    return nodes
+  }
+
+  @Test("a contradiction of the source is kept, and none is added to it", arguments: [true, false])
+  func contradictions(_ addsOne: Bool) throws {
+    let inverse = addsOne ? ("friend", "best") as (String?, String?) : (nil, nil)
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Human",
+          properties: [.toMany("pets", "Pet", inverse: "owner"), .toOne("best", "Pet", inverse: inverse.0)],
+          renamingIdentifier: "Person"),
+        EntityDescription(
+          name: "Pet",
+          properties: [.toOne("owner", "Human", inverse: "pets"), .toOne("friend", "Human", inverse: inverse.1)]),
+      ]))
+    let nodes = try Self.contradicting()
+    func migrated() throws -> NodeTable {
+      try StoreMigrator(MigrationPlan([.inferred(to: model)])).migrate(nodes, store: UUID()).nodes
+    }
+    guard addsOne else {
+      #expect(try migrated().inverseDisagreements().count == 1)
+      return
+    }
+    #expect {
+      _ = try migrated()
+    } throws: {
+      ($0 as? PersistentStoreError)?.code == .inverseMismatch
+    }
+  }
 }

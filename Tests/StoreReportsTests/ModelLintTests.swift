@@ -137,6 +137,18 @@ import Testing
           + #"<fetchIndex name="i"><fetchIndexElement property="x" type="Binary" order="ascending"/></fetchIndex>"#),
       subjects: ["A.x"]),
     Case(
+      rule: "derivation-cycle",
+      wrong: entity(
+        "A",
+        attribute("x", "Double", #"derived="YES" derivationExpression="TERNARY(y &gt; 1, 1, 2)" "#)
+          + attribute("y", "Double", #"derived="YES" derivationExpression="x + 1" "#)
+          + attribute("z", "Double", #"derived="YES" derivationExpression="x + 1" "#)),
+      right: entity(
+        "A",
+        attribute("x", "Double")
+          + attribute("y", "Double", #"derived="YES" derivationExpression="TERNARY(x &gt; 1, 1, 2)" "#)),
+      subjects: ["A.x", "A.y"]),
+    Case(
       rule: "untraced-derivation",
       wrong: entity(
         "A",

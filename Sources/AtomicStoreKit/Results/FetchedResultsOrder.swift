@@ -131,7 +131,13 @@ struct FetchedResultsOrder<Result: ManagedObject> {
   }
 
   private func sectionName(of object: Result, _ path: String) throws(ManagedObjectError) -> String {
-    guard let value = try object.value(forKeyPath: path, holds: false) else { return "" }
+    let found: Any?
+    do throws(ManagedObjectError) { found = try object.value(forKeyPath: path, holds: false) } catch {
+      guard error.code == .undefinedKey else { throw error }
+      // A key of another entity of the hierarchy is nil, as it is in the request.
+      found = try FetchExpression.keyPath(of: path).value(with: object)
+    }
+    guard let value = found else { return "" }
     switch value {
     case let text as String: return text
     case let flag as Bool: return flag ? "1" : "0"

@@ -35,7 +35,7 @@ public final class PersistentStore: Sendable {
   /// The store that replaced this one by Save As.
   let successor = Mutex<PersistentStore?>(nil)
   /// The IDs that objects were given before the store took over another identity, with those that they have now.
-  let formerIDs = Mutex<[ManagedObjectID: ManagedObjectID]>([:])
+  let formerIDs = Mutex(FormerIDs())
   /// Why the last change by another process could not be read.
   let lastRemoteFailure = Mutex<String?>(nil)
 
@@ -77,11 +77,9 @@ public final class PersistentStore: Sendable {
 
   /// Remembers that an object which was never saved has another ID from now on.
   package func noteNewID(_ new: ManagedObjectID, insteadOf old: ManagedObjectID) {
-    formerIDs.withLock { known in
-      for (former, id) in known where id == old { known[former] = new }
-      // An ID of the present identity may be another object's by now.
-      if old.storeIdentifier != identifier { known[old] = new }
-    }
+    // An ID of the present identity may be another object's by now.
+    let isFormer = old.storeIdentifier != identifier
+    formerIDs.withLock { $0.note(new, insteadOf: old, isFormer: isFormer) }
   }
 
   /// Whether the store accepts objects of the entity, by its configuration.
@@ -191,6 +189,22 @@ public final class PersistentStore: Sendable {
       let entity = model.entity(named: id.entityName)
     else { return nil }
     return version.handle(for: reference, root: entity.root.index)
+  }
+}
+
+/// IDs that objects had before their store took over another identity.
+struct FormerIDs {
+  private var present: [ManagedObjectID: ManagedObjectID] = [:]
+  /// By the ID that an object has now.
+  private var former: [ManagedObjectID: [ManagedObjectID]] = [:]
+
+  subscript(id: ManagedObjectID) -> ManagedObjectID? { present[id] }
+
+  mutating func note(_ new: ManagedObjectID, insteadOf old: ManagedObjectID, isFormer: Bool) {
+    let ids = (former.removeValue(forKey: old) ?? []) + (isFormer ? [old] : [])
+    guard !ids.isEmpty else { return }
+    for id in ids { present[id] = new }
+    former[new] = ids
   }
 }
 

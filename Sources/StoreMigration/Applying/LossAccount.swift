@@ -31,6 +31,8 @@ struct LossAccount {
   /// What was reported, or may be lost.
   private var settledHolders: Set<Holder> = []
   private var settledOrigins: Set<Origin> = []
+  /// The losses of properties that were reported.
+  private var reported: [(holder: Holder, loss: Loss)] = []
 
   init(of nodes: NodeTable) {
     baselines = [nodes]
@@ -121,6 +123,12 @@ struct LossAccount {
 
   // MARK: Losses
 
+  /// Reported losses of properties whose entities were dropped later: then the objects are the loss.
+  var superseded: Set<Loss> {
+    let kept = Set(holders.compactMap { $0 })
+    return Set(reported.lazy.filter { !kept.contains($0.holder) }.map(\.loss))
+  }
+
   /// What is lost by now and was not reported.
   private mutating func newLosses() -> [Loss] {
     var losses: [Loss] = []
@@ -140,7 +148,9 @@ struct LossAccount {
       // What the other end of a relationship keeps is not lost.
       if let other = otherEnd(of: origin), keptEnds.contains(other) { continue }
       settledOrigins.insert(origin)
-      if let loss = loss(of: origin) { losses.append(loss) }
+      guard let loss = loss(of: origin) else { continue }
+      losses.append(loss)
+      reported.append((origin.holder, loss))
     }
     return losses
   }

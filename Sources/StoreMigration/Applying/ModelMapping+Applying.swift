@@ -75,8 +75,32 @@ struct MappingApplication {
     }
     guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: []) }
     // Contradictions that were there before are kept; a mapping must not make others.
-    builder.compareEnds(by: nodes.inverseDisagreements(limit: 1).isEmpty ? .refuse : .asStored)
-    return try builder.finish()
+    let known = Set(nodes.inverseDisagreements())
+    builder.compareEnds(by: known.isEmpty ? .refuse : .asStored)
+    let result = try builder.finish()
+    guard !known.isEmpty else { return result }
+    for found in result.inverseDisagreements() where !(former(found).map { known.contains($0) } ?? false) {
+      throw PersistentStoreError(
+        .inverseMismatch, "after the migration it would name \(found.other), whose '\(found.inverse)' does not name it",
+        at: StoreLocation(
+          entity: found.object.entityName, reference: found.object.reference.description, property: found.property))
+    }
+    return result
+  }
+
+  /// A contradiction with the names of the source; nil if an end has its objects from elsewhere.
+  private func former(_ found: InverseDisagreement) -> InverseDisagreement? {
+    func old(_ object: ObjectReference, _ name: String) -> (ObjectReference, String)? {
+      guard let mapped = mapping.entities.first(where: { $0.name == object.entityName }),
+        let source = mapped.sourceName,
+        case .kept(let property)? = mapped.properties.first(where: { $0.name == name })?.origin
+      else { return nil }
+      return (ObjectReference(entityName: source, reference: object.reference), property)
+    }
+    guard let (object, property) = old(found.object, found.property),
+      let (other, inverse) = old(found.other, found.inverse)
+    else { return nil }
+    return InverseDisagreement(object: object, property: property, other: other, inverse: inverse)
   }
 
   private func addRows(_ source: Entity, _ destination: Entity) throws(PersistentStoreError) {

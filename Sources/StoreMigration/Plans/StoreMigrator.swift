@@ -58,6 +58,8 @@ public struct StoreMigrator: Sendable {
     var result = Result(nodes: try nodes.canonical(), steps: [])
     var account = LossAccount(of: result.nodes)
     for stage in stages { try run(stage, &result, &account, store) }
+    let superseded = account.superseded
+    for index in result.steps.indices { result.steps[index].losses.removeAll { superseded.contains($0) } }
     return result
   }
 

@@ -113,7 +113,10 @@ extension PredicateKind {
       return ancestor.map { .object($0) }
     case (.composite(let one), .composite(let two)): return one.allPartNames == two.allPartNames ? self : nil
     case (.list, _), (_, .list), (.object, _), (_, .object), (.composite, _), (_, .composite): return nil
-    default: return self
+    default:
+      let areNumbers = [group, other.group].allSatisfy { $0 == .number || $0 == .boolean }
+      if group == other.group || areNumbers { return self }
+      return group == .unknown ? self : other.group == .unknown ? other : nil
     }
   }
 

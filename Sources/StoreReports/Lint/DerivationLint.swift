@@ -9,6 +9,7 @@ struct DerivationLint {
   init(_ model: ManagedObjectModel) { self.model = model }
 
   func run(_ list: inout LintList) {
+    checkCircles(&list)
     for entity in model.entities {
       for case .attribute(let attribute) in entity.declaration.properties {
         guard let text = attribute.derivationExpression else { continue }
@@ -24,6 +25,64 @@ struct DerivationLint {
       }
     }
   }
+
+  // MARK: Circles
+
+  private struct Derived: Hashable {
+    let entity: Int
+    let name: ScalarString
+  }
+
+  /// Reports attributes that are derived from themselves through conditions of `SUBQUERY` and `TERNARY`, which the check
+  /// of the model does not read.
+  private func checkCircles(_ list: inout LintList) {
+    var sources: [Derived: Set<Derived>] = [:]
+    for entity in model.entities {
+      for case .attribute(let attribute) in entity.declaration.properties {
+        guard let text = attribute.derivationExpression else { continue }
+        sources[Derived(entity: entity.index, name: ScalarString(attribute.name))] = Set(
+          DerivationPaths(text).paths.flatMap { derived(on: $0, from: entity) })
+      }
+    }
+    // What is derived from nothing that is left, or what nothing that is left is derived from, is not in a circle.
+    var count = -1
+    while count != sources.count {
+      count = sources.count
+      let read = Set(sources.values.joined())
+      sources = sources.filter { read.contains($0.key) && $0.value.contains { sources[$0] != nil } }
+    }
+    let known = Set(list.findings.filter { $0.rule == "derivation-cycle" }.map(\.subject))
+    for entity in model.entities {
+      for case .attribute(let attribute) in entity.declaration.properties
+      where sources[Derived(entity: entity.index, name: ScalarString(attribute.name))] != nil
+        && !known.contains("\(entity.name).\(attribute.name)")
+      {
+        list.add("derivation-cycle", entity.name, attribute.name, "it is derived from itself, and may keep changing")
+      }
+    }
+  }
+
+  /// The derived attributes on a path.
+  private func derived(on path: [String], from start: Entity) -> [Derived] {
+    var found: [Derived] = []
+    var entity = start
+    for key in path where !FetchExpression.isOperator(key) {
+      var owner = entity.hierarchy.first { $0.property(named: key) != nil } ?? entity
+      let property = owner.property(named: key)
+      while let above = owner.superentity, above.property(named: key) != nil { owner = above }
+      switch property {
+      case .attribute(let attribute) where attribute.derivationExpression != nil:
+        found.append(Derived(entity: owner.index, name: ScalarString(key)))
+      case .relationship(let relationship):
+        guard let next = model.entity(named: relationship.destinationEntityName) else { return found }
+        entity = next
+      default: break
+      }
+    }
+    return found
+  }
+
+  // MARK: What is not traced
 
   /// Functions that read nothing but their arguments.
   private static let knownFunctions: Set<String> = [

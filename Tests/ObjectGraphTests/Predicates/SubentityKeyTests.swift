@@ -15,7 +15,7 @@ import Testing
       properties: [
         .attribute("level", .integer32), .attribute("title", .string), .attribute("home", .composite("Home")),
         .attribute("mood", .string, isTransient: true), .toMany("reports", "Person", inverse: "boss"),
-        .toOne("deputy", "Manager"),
+        .toOne("deputy", "Manager", inverse: "deputyOf"), .toMany("deputyOf", "Manager", inverse: "deputy"),
       ], subentities: [EntityDescription(name: "Director", properties: [.attribute("bonus", .decimal)])])
     let person = EntityDescription(
       name: "Person",
@@ -215,11 +215,14 @@ import Testing
           name: "Part", properties: [.attribute("name", .string)],
           subentities: [
             EntityDescription(
-              name: "Bolt", properties: [.attribute("size", .integer16), .attribute("mark", .string)]),
+              name: "Bolt",
+              properties: [
+                .attribute("size", .integer16), .attribute("mark", .string), .attribute("code", .string),
+              ]),
             EntityDescription(
               name: "Box",
               properties: [
-                .attribute("size", .double), .toMany("mark", "Part"),
+                .attribute("size", .double), .toMany("mark", "Part"), .attribute("code", .integer32),
               ]),
           ])
       ]))
@@ -236,6 +239,11 @@ import Testing
     }
     // Both are numbers.
     #expect(try fetch("size == 2") == (hasObjects ? 2 : 0))
+    #expect {
+      _ = try fetch("code + 1 > 2")
+    } throws: {
+      "\($0)".contains("'code' is a string of Bolt, but a number of Box")
+    }
     #expect {
       _ = try fetch("mark == 'x'")
     } throws: {
