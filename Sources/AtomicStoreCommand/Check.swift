@@ -94,11 +94,16 @@ struct Check: ParsableCommand {
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
     if result.dryRun { try ResultPlace.check(target) }
-    // What was not asked for is copied as it is.
-    if converter.readOptions["inverses"] == nil {
+    let written: StoreConverter.Report
+    do {
+      written = try Self.mended(converter, input, target)
+    } catch let error as PersistentStoreError
+      where error.code == .inverseMismatch && converter.readOptions["inverses"] == nil
+    {
+      // What was not asked for is copied as it is.
       converter.readOptions["inverses"] = RelationshipRules.Inverses.asStored.rawValue
+      written = try Self.mended(converter, input, target)
     }
-    let written = try Self.mended(converter, input, target)
     for loss in written.losses { Diagnostics.say(loss.reportLine) }
     for note in written.selections { Diagnostics.say("mended: \(note)") }
     let report: StoreCheck.Report

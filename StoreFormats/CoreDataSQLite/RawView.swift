@@ -135,7 +135,7 @@ struct RawView {
     }
   }
 
-  /// The columns of blobs that name files of their own, and hold nothing else than external data.
+  /// The columns of blobs that name separate files, and hold nothing else than external data.
   private func external(_ columns: [DatabaseSchema.Column], in table: DatabaseSchema.Table) -> Set<Int> {
     let blobs = columns.indices.filter { Self.type(columns[$0].type) == .binaryData }
     guard !blobs.isEmpty else { return [] }

@@ -35,7 +35,7 @@ enum MigrationPairs {
     } else if pair.to.contains("CareKitStore2.1.") {
       // OCKCDTask inherits from the new OCKCDTaskBase.
       pair.reasons.formUnion([
-        "OCKCDTask.knowledge new, required relationship", "OCKCDTask.uuid new, required, no default",
+        "OCKCDTask.uuid new, required, no default",
         "OCKCDTask.tags attribute->relationship", "OCKCDTask.next destination OCKCDTask->OCKCDTaskBase",
         "OCKCDTask.previous destination OCKCDTask->OCKCDTaskBase",
       ])

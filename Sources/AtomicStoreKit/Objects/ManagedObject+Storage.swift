@@ -223,12 +223,7 @@ extension ManagedObject {
     if let base, base.isWindow { _ = storedCount(p) }
   }
 
-  /// Whether a to-many is empty and was so when it was read: then no change of this object or of another emptied it.
-  final func wasReadEmpty(_ p: Int) -> Bool {
-    base != nil && !flags.contains(.inserted) && toManyCount(p) == 0 && storedCount(p) == 0
-  }
-
-  private final func storedCount(_ p: Int) -> Int {
+  final func storedCount(_ p: Int) -> Int {
     let slot = plan.properties[p].slot
     guard let base, slot >= 0 else { return 0 }
     return base.toManyCount(slot: slot, of: node)

@@ -62,6 +62,11 @@ extension ManagedObject {
     return []
   }
 
+  /// Whether a to-many is empty and was so when it was read: then no change of this object or of another emptied it.
+  final func wasReadEmpty(_ p: Int) -> Bool {
+    base != nil && !flags.contains(.inserted) && toManyCount(p) == 0 && storedCount(p) == 0
+  }
+
   private final func failure(
     _ p: Int, _ code: ManagedObjectError.Code, _ rule: String, _ value: String
   ) -> ManagedObjectError {

@@ -113,15 +113,20 @@ extension StoreConverter.SourceGraph {
   func writtenAgreeing<Result: ~Copyable>(_ write: (Self) throws -> Result) throws -> Result {
     do {
       return try write(self)
-    } catch let error as StoreConverter.VerificationError {
+    } catch let error where Self.isDifference(error) {
       for keepsToOnes in [true, false] where !nodes.inverseDisagreements(limit: 1).isEmpty {
         var copy = self
         let agreeing = try nodes.reconciled(by: .fromToOne, keepsToOnes: keepsToOnes)
         copy.nodes = agreeing.nodes
         copy.notes += agreeing.notes
-        do { return try write(copy) } catch is StoreConverter.VerificationError { continue }
+        do { return try write(copy) } catch let error where Self.isDifference(error) { continue }
       }
       throw error
     }
+  }
+
+  /// Whether a result did not read back equal. Databases compare within their transaction.
+  private static func isDifference(_ error: any Error) -> Bool {
+    error is StoreConverter.VerificationError || (error as? PersistentStoreError)?.code == .internalInconsistency
   }
 }
