@@ -37,7 +37,8 @@ import Testing
       let (table, name) = (column[0], column[1])
       // The least row and the greatest are changed one at a time: a constraint may refuse both.
       for row in ["max"] {
-        let sql = "UPDATE OR IGNORE \"\(table)\" SET \"\(name)\" = \(value) WHERE rowid = (SELECT \(row)(rowid) FROM \"\(table)\")"
+        let sql =
+          "UPDATE OR IGNORE \"\(table)\" SET \"\(name)\" = \(value) WHERE rowid = (SELECT \(row)(rowid) FROM \"\(table)\")"
         let edited = try Command.run(arguments: [copy, sql], program: sqlite)
         // A table without row numbers, or one that refuses the value.
         guard edited.code == 0 else { continue }

@@ -21,7 +21,8 @@ import Testing
     let folder = try Folder()
     try "id,n\n1,1\n".write(toFile: folder("t.csv"), atomically: false, encoding: .utf8)
     let words = line.split(separator: " ").map { word -> String in
-      word == "@EMPTY" ? "" : String(word).replacing("@ROOT", with: Command.root).replacing("@COMPANY", with: Command.company)
+      word == "@EMPTY"
+        ? "" : String(word).replacing("@ROOT", with: Command.root).replacing("@COMPANY", with: Command.company)
     }
     let result = try Command.run(arguments: words, in: folder.path)
     #expect(result.code == 64, "\(result.code) \(result.errors)")

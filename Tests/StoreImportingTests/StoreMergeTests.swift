@@ -179,7 +179,8 @@ import Testing
       "\(result.settled)")
   }
 
-  private static func pair(_ first: RelationshipDescription, _ second: RelationshipDescription) throws -> StoreImporter {
+  private static func pair(_ first: RelationshipDescription, _ second: RelationshipDescription) throws -> StoreImporter
+  {
     let label = PropertyDescription.attribute(AttributeDescription(name: "label", type: .string))
     var importer = StoreImporter()
     importer.model = try ManagedObjectModel(
@@ -196,7 +197,8 @@ import Testing
       RelationshipDescription(name: "state", destinationEntityName: "State", inverseName: "note", maximumCount: 1),
       RelationshipDescription(name: "note", destinationEntityName: "Note", inverseName: "state", maximumCount: 1))
     var nodes = try importer.read([
-      LibrarySample.source("id,label,state\n1,n,1\n", "notes.csv"), LibrarySample.source("id,label\n1,s\n", "states.csv"),
+      LibrarySample.source("id,label,state\n1,n,1\n", "notes.csv"),
+      LibrarySample.source("id,label\n1,s\n", "states.csv"),
     ]).nodes
     let state = try #require(nodes.handle(for: ObjectReference(entityName: "State", reference: .integer(1))))
     let slot = try #require(nodes.model.entity(named: "State")?.slot(named: "note"))
@@ -212,7 +214,8 @@ import Testing
       ])
   }
 
-  @Test("a merge leaves a required to-many without a minimum count empty only if that is allowed", arguments: [false, true])
+  @Test(
+    "a merge leaves a required to-many without a minimum count empty only if that is allowed", arguments: [false, true])
   func emptyToMany(_ isAllowed: Bool) throws {
     var states = RelationshipDescription(
       name: "states", destinationEntityName: "State", inverseName: "note", maximumCount: 0)

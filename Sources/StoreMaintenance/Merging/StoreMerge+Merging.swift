@@ -98,9 +98,10 @@ extension NodeTable {
   ) throws -> NodeTable {
     var merged = try withBothEnds(madeOf: graphs).canonical()
     try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
-    let broken = NewFindings(in: merged, allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany).since(graphs).compactMap { finding in
-      finding.object.map { StoreMerge.Conflict($0, property: finding.property, rule: finding.message) }
-    }
+    let broken = NewFindings(in: merged, allowsEmptyNonOptionalToMany: allowsEmptyNonOptionalToMany).since(graphs)
+      .compactMap { finding in
+        finding.object.map { StoreMerge.Conflict($0, property: finding.property, rule: finding.message) }
+      }
     guard broken.isEmpty else { throw StoreMerge.ConflictError(conflicts: broken) }
     try merged.checkUniqueness(mergedFrom: graphs.map(\.nodes))
     return merged

@@ -33,8 +33,8 @@ struct DerivationLint {
     let name: ScalarString
   }
 
-  /// Reports attributes that are derived from themselves through conditions of `SUBQUERY` and `TERNARY`, which the check
-  /// of the model does not read.
+  /// Reports attributes that are derived from themselves through conditions of `SUBQUERY` and `TERNARY`, which the
+  /// check of the model does not read.
   private func checkCircles(_ list: inout LintList) {
     var sources: [Derived: Set<Derived>] = [:]
     for entity in model.entities {
