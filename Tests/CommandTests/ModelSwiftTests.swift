@@ -82,6 +82,8 @@ import Testing
     try Data(text.utf8).write(to: URL(filePath: use))
     try typecheck(files + [use])
     try typecheck(publicFiles)
+    let generated = try files.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+    #expect(generated.contains("@AtomicStoreKit.Managed(\"cached\")"), "a transient attribute is one like any other")
   }
 
   @Test("equal models give equal files, which are not written again")

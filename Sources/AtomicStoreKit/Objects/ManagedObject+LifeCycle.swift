@@ -1,3 +1,5 @@
+import AtomicStoreSPI
+
 extension ManagedObject {
   final func forgetInitialValues() {
     flags.remove(.realized)
@@ -28,5 +30,20 @@ extension ManagedObject {
     extras.parentObject = nil
     extras.fetched = [:]
     extras.transformed = [:]
+  }
+
+  final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {
+    let name = extras?.lastID?.entityName ?? plan.name
+    var message = "\(name)/\(reference.map(\.description) ?? "new") \(reason.text)"
+    if let way = extras?.reachedBy { message += "; it was reached by \(way)" }
+    return ManagedObjectError(
+      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: name, reason: reason)
+  }
+
+  /// Records an error of a property access that cannot throw it.
+  final func record(_ error: ManagedObjectError) {
+    needExtras().accessError = error
+    context?.record(error)
+    if error.reason == .contextGone { OutlivedContexts.report(error) }
   }
 }

@@ -36,21 +36,6 @@ extension ManagedObject {
     return true
   }
 
-  final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {
-    let name = extras?.lastID?.entityName ?? plan.name
-    var message = "\(name)/\(reference.map(\.description) ?? "new") \(reason.text)"
-    if let way = extras?.reachedBy { message += "; it was reached by \(way)" }
-    return ManagedObjectError(
-      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: name, reason: reason)
-  }
-
-  /// Records an error of a property access that cannot throw it.
-  final func record(_ error: ManagedObjectError) {
-    needExtras().accessError = error
-    context?.record(error)
-    if error.reason == .contextGone { OutlivedContexts.report(error) }
-  }
-
   /// Whether values can be read; if not, the error is recorded.
   final func isReadable() -> Bool {
     if flags.contains(.realized) { return true }
