@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
-/// What an object graph should be, as plain values: undo is an older copy, a save is a copy, a rollback is the copy that
-/// was saved.
+/// What an object graph should be, as plain values: undo is an older copy, a save is a copy, a rollback is the copy
+/// that was saved.
 struct PlainGraph: Equatable {
   struct Record: Equatable {
     let entity: String

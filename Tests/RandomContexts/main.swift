@@ -2,9 +2,8 @@ import ContextScripts
 import Foundation
 
 // Carries out scripts of several contexts on one store, and prints the shortest ones that leave a file in disagreement
-// or break what a merge policy promises: random-contexts [COUNT] [SEED] [TYPE], with
-// ATOMICSTORE_POSTGRES_URL for the type PostgreSQL. With "all" for the type, each script is carried out on stores of all
-// types, which must answer alike.
+// or break what a merge policy promises: random-contexts [COUNT] [SEED] [TYPE], with ATOMICSTORE_POSTGRES_URL for the
+// type PostgreSQL. With "all" for the type, each script is carried out on stores of all types, which must answer alike.
 let arguments = CommandLine.arguments.dropFirst().map { $0 }
 let count = arguments.first.flatMap { Int($0) } ?? 1000
 let seed = arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1

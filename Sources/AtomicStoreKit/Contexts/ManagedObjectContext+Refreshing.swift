@@ -5,8 +5,8 @@ import StoreCoordination
 extension ManagedObjectContext {
   /// Reads the object's values from its store again.
   ///
-  /// Where a relationship has changed in the store, objects at its other end that have no changes are refreshed as well,
-  /// so that both ends agree.
+  /// Where a relationship has changed in the store, objects at its other end that have no changes are refreshed as
+  /// well, so that both ends agree.
   ///
   /// - Parameters:
   ///   - object: An object of this context. One that was inserted here keeps its state and its values, which are
