@@ -258,4 +258,44 @@ struct BothEndsInContextTests {
     #expect(try pair.problems(0).isEmpty)
     #expect(try pair.storedProblems().isEmpty)
   }
+
+  @Test("an undo restores a deleted object as it was, with all its members, after merges", arguments: types)
+  func undoneDeletion(_ type: String) throws {
+    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    try pair.set(1, 3, "boss", 2)
+    try pair.contexts[1].save()
+    pair.contexts[0].refreshAllObjects()
+    pair.contexts[0].delete(pair.person(0, 2))
+    pair.contexts[0].processPendingChanges()
+    pair.person(0, 0)["n"] = 5
+    pair.contexts[0].undo()
+    pair.contexts[0].undo()
+    #expect(try pair.person(0, 2).objects(forRelationshipNamed: "reports") == [pair.person(0, 3)])
+    #expect(try pair.problems(0).isEmpty)
+    #expect(!pair.contexts[0].hasChanges)
+  }
+
+  @Test("a save leaves no changes if another context has given its objects to one that it deletes", arguments: types)
+  func savedBesideDeleted(_ type: String) throws {
+    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    try pair.set(1, 1, "boss", 2)
+    try pair.toggle(1, 3, "friends", 1)
+    try pair.contexts[1].save()
+    pair.contexts[0].delete(pair.person(0, 2))
+    try pair.toggle(0, 1, "friends", 0)
+    try pair.contexts[0].save()
+    #expect(!pair.contexts[0].hasChanges)
+    #expect(try pair.problems(0).isEmpty)
+    #expect(try pair.storedProblems().isEmpty)
+  }
+
+  @Test("an object that was looked for before it was saved is found afterwards", arguments: types)
+  func lookedForBefore(_ type: String) throws {
+    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let new = try pair.contexts[1].insertNewObject(forEntityName: "P")
+    try pair.contexts[1].obtainPermanentIDs(for: [new])
+    #expect(graphError { _ = try pair.contexts[0].existingObject(with: new.objectID) } != nil)
+    try pair.contexts[1].save()
+    #expect(graphError { _ = try pair.contexts[0].existingObject(with: new.objectID) } == nil)
+  }
 }

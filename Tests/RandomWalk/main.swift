@@ -19,8 +19,8 @@ while done < count, failures < 10 {
     failures += 1
     let short = script.shortened()
     // Shown at once: a long run may be stopped before it ends.
-    let text =
-      "seed \(seed &+ index), \(short.steps.count) steps: \(short.failure() ?? "it fails no more; before: " + first)\n\n"
+    let found = short.failure() ?? "it fails no more; before: " + first
+    let text = "seed \(seed &+ index), \(short.steps.count) steps: \(found)\n\n"
     FileHandle.standardOutput.write(Data(text.utf8))
   }
   done += script.steps.count

@@ -36,6 +36,7 @@ final class RelationshipReconciliation {
   let decided: DecidedEnds
   /// Whether this is for what the context reads, not for a save.
   let isForReading: Bool
+  private let hasNoChanges: Bool
   /// Objects that were given newer values, and whose other ends have yet to follow.
   private var moved: [MovedObject]
   private let movedObjects: Set<ObjectIdentifier>
@@ -65,6 +66,7 @@ final class RelationshipReconciliation {
     self.version = version
     self.decided = decided
     isForReading = moved != nil
+    hasNoChanges = context.inserted.isEmpty && context.updated.isEmpty && context.deleted.isEmpty
     self.moved = moved ?? []
     movedObjects = Set((moved ?? []).lazy.map { ObjectIdentifier($0.object) })
   }
@@ -225,6 +227,9 @@ final class RelationshipReconciliation {
 
   private func change(_ object: ManagedObject, _ body: () -> Void) {
     if isForReading {
+      // Without changes here the ends agree by what the store has; a context that has just saved stays without changes.
+      // An undo restores deleted objects as they were.
+      if hasNoChanges || object.flags.contains(.deleted) { return }
       // An object that the store no longer has keeps what was read of it.
       if !object.flags.contains(.inserted), context.node(of: object, in: version) == nil { return }
     } else {
@@ -256,6 +261,8 @@ final class RelationshipReconciliation {
   }
 
   func set(_ object: ManagedObject, _ p: Int, _ target: ManagedObject?) {
+    // A reference that the rule No Action left to a deleted object stays until its object is refreshed.
+    if isForReading, target == nil, let seen = shown(object, p), seen.context !== context { return }
     guard needsChange(object, { shown(object, p) === target }) else { return }
     change(object) { object.applyToOne(p, target) }
   }

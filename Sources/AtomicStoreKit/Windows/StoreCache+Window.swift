@@ -209,6 +209,10 @@ extension ManagedObjectContext {
   func fire(_ object: ManagedObject, in cache: StoreCache, _ version: NodeVersion) throws(ManagedObjectError) {
     guard let reference = object.reference else { throw object.unavailable(.neverSaved) }
     cache.failure = nil
+    // It may have been looked for before it was saved, or restored after it was deleted.
+    if version.knownHandle(for: reference, root: object.plan.root).map(version.isFilled) != true {
+      version.forget(reference, root: object.plan.root)
+    }
     guard let node = version.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else {
       object.base = nil
       if let failure = cache.failure {
