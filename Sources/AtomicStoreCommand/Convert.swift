@@ -184,9 +184,6 @@ struct Convert: ParsableCommand {
       throw error
     }
     bar.clear()
-    if let renumberMap, let renumbering = report.renumbering, !dryRun {
-      try RenumberingFile.write(renumbering, to: renumberMap, madeOf: [source], replaces: force)
-    }
     try tell(report, findings, source, target)
     return findings?.isSound ?? true
   }
@@ -205,12 +202,27 @@ struct Convert: ParsableCommand {
       }
       let (coordinator, store) = try opened(converter, input, &findings)
       defer { try? coordinator.remove(store) }
+      var converter = converter
+      converter.publication = try renumberingFile(of: store, converter, input)
       let report =
         target == "-" ? try converter.convertToStandardOutput(store) : try converter.convert(store, to: target)
+      if target == "-" { try converter.publication?.commit() }
       // Of many stores, each is released before the next one.
       if !fleet.isUsed { MemoryUntilExit.keep(store.nodes) }
       return report
     }
+  }
+
+  /// The list of renumbered objects as a file that is published with the store; nil without `--renumber-map`.
+  private func renumberingFile(
+    of store: PersistentStore, _ converter: StoreConverter, _ input: String
+  ) throws -> Publication? {
+    guard let renumberMap, !dryRun else { return nil }
+    let nodes = try converter.subset?.nodes(of: store).nodes ?? store.nodes
+    let renumbering = try Renumbering(of: nodes, after: store.metadata.lastReference)
+    let unit = try Publication(madeOf: try FileOutput.places([input]))
+    try RenumberingFile.add(renumbering, to: unit, at: renumberMap, replaces: force)
+    return unit
   }
 
   /// Whether source and target are databases, so that one may be copied to the other row by row.

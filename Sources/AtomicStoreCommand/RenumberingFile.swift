@@ -17,14 +17,9 @@ enum RenumberingFile {
     }
   }
 
-  static func write(
-    _ renumbering: Renumbering, to path: String, madeOf sources: [String], replaces: Bool
-  ) throws {
-    try FileOutput.write(to: path, madeOf: sources, replaces: replaces) { file in
-      let writer = ByteWriter { bytes throws(PersistentStoreError) in try file.write(bytes) }
-      writer.append(JSONValue.object([("renumbered", renumbering.json)]).text + "\n")
-      try writer.finish()
-    }
+  static func add(_ renumbering: Renumbering, to unit: Publication, at path: String, replaces: Bool) throws {
+    let text = JSONValue.object([("renumbered", renumbering.json)]).text + "\n"
+    try unit.addFile(Array(text.utf8), at: path, replaces: replaces)
   }
 
   static func read(_ path: String) throws -> Renumbering {

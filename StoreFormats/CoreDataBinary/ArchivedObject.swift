@@ -20,7 +20,8 @@ struct ArchivedObject {
     attribute.type == .transformable && ArchivedObject(value, of: attribute) != nil
   }
 
-  /// Nil if the value is not an archive of an object.
+  /// Nil if the value is not an archive of an object, or not one that is read back to the byte. A reader makes a new
+  /// archive of the object, without objects that nothing refers to.
   init?(_ value: StoredValue, of attribute: AttributeDescription) {
     guard case .data(let data) = value,
       attribute.valueTransformerName.map({ $0.isEmpty || Self.archivingTransformers.contains($0) }) ?? true,
@@ -28,10 +29,18 @@ struct ArchivedObject {
       let archive = try? PropertyList.decodeBinary(Array(data)).dictionaryValue,
       archive["$archiver"]?.stringValue == "NSKeyedArchiver", let objects = archive["$objects"]?.arrayValue,
       let root = archive["$top"]?.dictionaryValue?["root"], case .uid = root,
-      objects.first?.stringValue == "$null"
+      objects.first?.stringValue == "$null", Self.isReadBack(Array(data))
     else { return nil }
     self.objects = objects
     self.root = root
+  }
+
+  /// Whether a reader of the store makes the same bytes of the object. This also checks all references in the archive.
+  private static func isReadBack(_ bytes: [UInt8]) -> Bool {
+    let again = try? StoreSource(bytes: bytes, name: "").bytes().withUnsafeBytes { raw throws(PersistentStoreError) in
+      try KeyedArchive(raw, file: "").top.first { $0.key == "root" }?.value.archived()
+    }
+    return again == bytes
   }
 }
 

@@ -41,11 +41,14 @@ struct ValueLayout {
     guard count != nil || text == Self.unknownCount else {
       throw invalid("the user info \(Self.countKey) is '\(text)'")
     }
+    // Both numbers may come from an untrusted file: they are bounded before anything is made of them.
+    let most = entity.slots.count + Self.maximumGapCount
+    guard count.map({ (0...most).contains($0) }) ?? true else { throw invalid("it has \(text) values") }
     var slots = [Slot?](repeating: nil, count: attributes.count)
     for slot in attributes {
       let text = slot.attribute?.userInfo.first { $0.key == Self.positionKey }?.value
       guard let position = text.flatMap({ Int($0) }), position > 0,
-        position <= count ?? attributes.count + Self.maximumGapCount
+        position <= count ?? most
       else {
         throw invalid(
           text.map { "the user info \(Self.positionKey) is '\($0)'" } ?? "the user info \(Self.positionKey) is missing",
@@ -55,7 +58,6 @@ struct ValueLayout {
       guard slots[position - 1] == nil else { throw invalid("two attributes have the position \(position)", slot.name) }
       slots[position - 1] = slot
     }
-    guard (count ?? 0) <= entity.slots.count + Self.maximumGapCount else { throw invalid("it has \(text) values") }
     self.slots = slots
     self.count = count
     isCarried = true

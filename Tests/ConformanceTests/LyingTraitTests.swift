@@ -168,7 +168,7 @@ extension Harness {
     let traits = Mirror(reflecting: CalmStore.traits).children.compactMap(\.label)
     // What people read, and options and extensions, which INI-23 and REG-01 ask for, are no promises about values.
     // Stores in memory have no file, and the harness refuses their types. Only Core Data can trust hashes. What
-    // keepsValue says of one value of a format is compared by every save and conversion.
+    // keepsValue says of one value is tested with the format that has it.
     let told: Set = [
       "summary", "fileExtensions", "readOptions", "writeOptions", "isInProcess", "trustedHashes", "keepsValue",
     ]

@@ -2,6 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
+import StoreCodecs
 import Testing
 
 /// Core Data binary stores without their model. They are judged by Python alone, which shares no code with the kit.
@@ -248,8 +249,11 @@ import Testing
 
   @Test(
     "an inferred model without positions, or with impossible ones, is refused before anything is written",
-    arguments: [[nil], ["0"], ["1", "1"], ["99999"], ["x"]] as [[String?]])
-  func badPositions(_ positions: [String?]) throws {
+    arguments: [
+      ("2", [nil]), ("2", ["0"]), ("2", ["1", "1"]), ("2", ["99999"]), ("2", ["x"]), ("unknown", ["9000000000"]),
+      ("9000000000000000000", ["5000000000"]), ("9000000000000000000", ["1"]), ("-1", ["1"]), ("x", ["1"]),
+    ] as [(String, [String?])])
+  func badPositions(_ count: String, _ positions: [String?]) throws {
     let properties = positions.enumerated().map { index, position in
       PropertyDescription.attribute(
         AttributeDescription(
@@ -260,7 +264,8 @@ import Testing
       ModelDescription(
         entities: [
           EntityDescription(
-            name: "E", properties: properties, userInfo: [UserInfoEntry(key: "CoreDataBinary.valueCount", value: "2")])
+            name: "E", properties: properties, userInfo: [UserInfoEntry(key: "CoreDataBinary.valueCount", value: count)]
+          )
         ], isInferred: true, inferredFrom: "CoreDataBinary"))
     let builder = NodeTableBuilder(model: model)
     try builder.beginNode(entity: 0, reference: 1)
@@ -273,6 +278,38 @@ import Testing
     }
     #expect(error.code == .invalidModel && error.location.entity == "E", "\(error)")
     #expect(!FileManager.default.fileExists(atPath: path("bad.binary")))
+  }
+
+  @Test(
+    "an archive that would not be read back to the byte is a loss, also one with invalid references",
+    arguments: [
+      [
+        "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
+        "$objects": ["$null", "x", "y"],
+      ],
+      ["$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(.max)], "$objects": ["$null"]],
+      ["$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(7)], "$objects": ["$null", "x"]],
+      [
+        "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
+        "$objects": ["$null", ["$class": .uid(900), "NS.objects": [.uid(.max)]]],
+      ],
+    ] as [PropertyListValue])
+  func otherArchives(_ archive: PropertyListValue) throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "E", properties: [.attribute("value", .transformable)])]))
+    let builder = NodeTableBuilder(model: model)
+    try builder.beginNode(entity: 0, reference: 1)
+    try builder.set(.data(Data(try PropertyList.encodeBinary(archive))), slot: 0)
+    let snapshot = StoreSnapshot(
+      nodes: try builder.finish(), metadata: StoreMetadata(storeType: "CoreDataBinary", model: model.description))
+    var converter = StoreConverter(registry: .builtIn)
+    converter.targetType = "CoreDataBinary"
+    let error = try #require(throws: StoreConverter.LossError.self) {
+      try converter.write(snapshot, to: path("other.binary"))
+    }
+    #expect(error.losses.map(\.kind) == [.typeUnsupported])
+    converter.allowsLoss = true
+    #expect(try converter.write(snapshot, to: path("other.binary")).losses.count == 1)
   }
 
   // MARK: Claims about the model
