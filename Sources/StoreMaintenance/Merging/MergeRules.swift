@@ -77,13 +77,22 @@ extension NodeTable {
 
   /// The table with both ends of every relationship: a to-many follows from its to-one inverse.
   ///
-  /// - Parameter sources: The tables that it was made of.
+  /// - Parameter sources: The tables that it was made of, with what their objects are called in this one.
   /// - Throws: `.inverseMismatch` for ends that contradict each other, and do not in any of these tables.
-  func withBothEnds(madeOf sources: [NodeTable]) throws(PersistentStoreError) -> NodeTable {
+  func withBothEnds(
+    madeOf sources: [(nodes: NodeTable, names: ObjectNames)]
+  ) throws(PersistentStoreError) -> NodeTable {
     let result = try reconciled(by: .asStored, isDerived: { $0.followsFromInverse(in: model) }).nodes
     let found = result.inverseDisagreements()
     guard !found.isEmpty else { return result }
-    let known = Set(sources.flatMap { $0.inverseDisagreements() })
+    var known: Set<InverseDisagreement> = []
+    for source in sources {
+      for var one in source.nodes.inverseDisagreements() {
+        one.object = source.names[one.object] ?? one.object
+        one.other = source.names[one.other] ?? one.other
+        known.insert(one)
+      }
+    }
     guard let new = found.first(where: { !known.contains($0) }) else { return result }
     throw PersistentStoreError(
       .inverseMismatch, "\(new.other) is named here, but its '\(new.inverse)' does not name \(new.object) back",

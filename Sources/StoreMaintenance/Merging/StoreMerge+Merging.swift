@@ -94,7 +94,7 @@ extension NodeTable {
   func completed(mergedFrom graphs: [(nodes: NodeTable, names: ObjectNames)], since first: NodeTable) throws
     -> NodeTable
   {
-    var merged = try withBothEnds(madeOf: graphs.map(\.nodes)).canonical()
+    var merged = try withBothEnds(madeOf: graphs).canonical()
     try DerivedAttributes(merged.model).update(&merged, since: first, skipsFailures: true)
     let broken = NewFindings(in: merged).since(graphs).compactMap { finding in
       finding.object.map { StoreMerge.Conflict($0, property: finding.property, rule: finding.message) }

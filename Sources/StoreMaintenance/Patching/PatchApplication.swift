@@ -46,7 +46,7 @@ struct PatchApplication {
     try stop()
     try delete()
     try stop()
-    if changes.contains(where: concernsRelationships) { nodes = try nodes.withBothEnds(madeOf: [old]) }
+    if changes.contains(where: concernsRelationships) { nodes = try nodes.withBothEnds(madeOf: [(old, [:])]) }
     nodes = try nodes.canonical()
     try DerivedAttributes(nodes.model).update(&nodes, since: old, time: Date())
     for change in changes { verify(change) }
