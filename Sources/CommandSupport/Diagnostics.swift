@@ -23,18 +23,21 @@ package enum Diagnostics {
   }
 
   /// What was said about stores that were read.
-  private static let notes = Mutex<[String]>([])
+  private static let notes = Mutex<(said: Set<String>, held: [String])>(([], []))
   private static let isHoldingNotes = Mutex(false)
 
   /// Says what could not be read of a store, or may be misleading: each once, whatever reads the store how often.
   static func tell(_ note: LoadNote, of store: String) {
-    let text = shown("\(store): \(note)")
+    let description = "\(note)"
+    // A note with a location begins with the file.
+    let text = shown(description.hasPrefix(store) ? description : "\(store): \(description)")
+    let isHolding = isHoldingNotes.withLock { $0 }
     let isNew = notes.withLock { notes in
-      if notes.contains(text) { return false }
-      notes.append(text)
+      guard notes.said.insert(text).inserted else { return false }
+      if isHolding { notes.held.append(text) }
       return true
     }
-    if isNew, !isHoldingNotes.withLock({ $0 }) { say("note: \(text)") }
+    if isNew, !isHolding { say("note: \(text)") }
   }
 
   /// Holds such notes back, so that standard error of a failure with `--json` has the failure only.
@@ -47,7 +50,7 @@ package enum Diagnostics {
       return isHolding
     }
     guard isHolding else { return }
-    let held = notes.withLock { $0 }
+    let held = notes.withLock { $0.held }
     guard !held.isEmpty else { return }
     say(JSONValue.object([("notes", .array(held.map { .string($0) }))]).line)
   }

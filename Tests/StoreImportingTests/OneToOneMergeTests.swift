@@ -45,6 +45,18 @@ import Testing
     #expect(try nodes.references("Emp", 2, "badge") == (isLast ? [1] : []))
   }
 
+  @Test("ends that contradict each other in a source stay so, also where its objects are renumbered")
+  func contradictingSources() throws {
+    var nodes = try Self.staff("1,Ann,1,\n", "1,x\n")
+    let badge = try #require(nodes.handle(for: ObjectReference(entityName: "Badge", reference: .integer(1))))
+    try nodes.setValue(.null, forKey: "emp", of: badge)
+    #expect(nodes.inverseDisagreements().count == 1)
+    var merge = StoreMerge()
+    merge.matching = .nothing
+    let merged = try merge.merge([nodes, nodes]).nodes
+    #expect(merged.count == 4 && merged.inverseDisagreements().count == 2)
+  }
+
   @Test("with three stores each is decided against those before it")
   func three() throws {
     let graphs = [

@@ -33,6 +33,8 @@ enum MigrationPairs {
       // Album's renaming identifier is Collection: they are one entity.
       pair.reasons.remove("Artwork.collections destination Album->Collection")
     } else if pair.to.contains("CareKitStore2.1.") {
+      // A new to-many that is not optional stays empty.
+      pair.reasons = pair.reasons.filter { !$0.hasSuffix("new, required relationship") }
       // OCKCDTask inherits from the new OCKCDTaskBase.
       pair.reasons.formUnion([
         "OCKCDTask.uuid new, required, no default",

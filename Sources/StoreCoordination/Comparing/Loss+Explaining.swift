@@ -22,8 +22,8 @@ extension Loss {
         .relationshipDropped, .attributeDropped:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
-      // What was not loaded is in neither.
-      case .notLoaded: false
+      // What was not loaded, or was changed before it was written, is in neither.
+      case .notLoaded, .endsReconciled: false
       }
     }
   }

@@ -22,6 +22,9 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case storeIdentity = "store-identity"
     /// A relationship.
     case relationshipDropped = "relationship-dropped"
+    /// An end of a relationship that contradicts the other end, in a format that stores only one of them: it becomes
+    /// what the other end says.
+    case endsReconciled = "ends-reconciled"
     /// An attribute that the new model does not have.
     case attributeDropped = "attribute-dropped"
     /// An entity with all its objects.

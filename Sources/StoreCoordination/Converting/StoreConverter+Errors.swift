@@ -67,8 +67,8 @@ struct CallbackError: Error, CustomStringConvertible {
 }
 
 extension StoreConverter.SourceGraph {
-  /// What the format did not load.
-  var losses: [Loss] { loadNotes.filter(\.isLoss).map(Loss.init) }
+  /// What the format did not load, and what the target cannot keep of contradicting ends.
+  var losses: [Loss] { loadNotes.filter(\.isLoss).map(Loss.init) + reconciled }
 
   /// What it left out because it is damaged.
   var damage: [Loss] { loadNotes.filter { $0.isLoss && $0.location != nil }.map(Loss.init) }

@@ -35,6 +35,8 @@ extension StoreConverter {
     var notes: [StoreSelection.Note]
     /// What the store's format left out when it loaded.
     var loadNotes: [LoadNote] = []
+    /// Ends of relationships that were changed, since the target does not keep ends that contradict each other.
+    var reconciled: [Loss] = []
     /// What the target must still be, for a graph that takes the place of the store it was made of.
     var replaced: FileIdentity?
     /// For such a graph, the format as it read the store: it knows the store's delimiter, columns and the like.
@@ -107,26 +109,37 @@ extension StoreConverter {
 
 extension StoreConverter.SourceGraph {
   /// Writes the graph. If ends of its relationships contradict each other, and the target does not keep them, as a
-  /// format does that has one end only, the to-one ends decide.
+  /// format does that has one end only, the to-one ends decide, which is a loss.
   ///
   /// - Throws: What `write` throws for the graph as it is.
   func writtenAgreeing<Result: ~Copyable>(_ write: (Self) throws -> Result) throws -> Result {
     do {
       return try write(self)
-    } catch let error where Self.isDifference(error) {
+    } catch let error where isOfEnds(error) {
       for keepsToOnes in [true, false] where !nodes.inverseDisagreements(limit: 1).isEmpty {
         var copy = self
         let agreeing = try nodes.reconciled(by: .fromToOne, keepsToOnes: keepsToOnes)
         copy.nodes = agreeing.nodes
-        copy.notes += agreeing.notes
-        do { return try write(copy) } catch let error where Self.isDifference(error) { continue }
+        copy.reconciled = agreeing.notes.map {
+          Loss(kind: .endsReconciled, subject: "\($0.subject), \($0.text)", count: $0.count)
+        }
+        do { return try write(copy) } catch let error where isOfEnds(error) { continue }
       }
       throw error
     }
   }
 
-  /// Whether a result did not read back equal. Databases compare within their transaction.
-  private static func isDifference(_ error: any Error) -> Bool {
-    error is StoreConverter.VerificationError || (error as? PersistentStoreError)?.code == .internalInconsistency
+  /// Whether a result did not read back equal, in relationships that have an inverse only. Databases compare within
+  /// their transaction, and name the first difference.
+  private func isOfEnds(_ error: any Error) -> Bool {
+    guard let error = error as? StoreConverter.VerificationError else {
+      return (error as? PersistentStoreError)?.code == .internalInconsistency
+    }
+    return error.differences.allSatisfy { difference in
+      guard let entity = difference.object.flatMap({ nodes.model.entity(named: $0.entityName) }),
+        let slot = difference.key.flatMap({ entity.slot(named: $0) })
+      else { return false }
+      return entity.slots[slot].inverseSlot != nil
+    }
   }
 }

@@ -6,6 +6,8 @@ package enum ToldNotes: Sendable {
   case all
   /// Not losses: the caller lists and refuses them.
   case warnings
+  /// Not losses with a location: the caller lists them.
+  case withoutLocation
   /// None: the caller shows them.
   case none
 }
@@ -18,11 +20,21 @@ extension PersistentStoreCoordinator {
   }
 
   /// Passes what could not be read of a store, or may be misleading, to the registry's handler.
-  func tellNotes(of store: PersistentStore) {
+  ///
+  /// - Parameter path: The path or URL as it was specified.
+  func tellNotes(of store: PersistentStore, openedAs path: String) {
     guard let handler = registry.noteHandler else { return }
     let level = state.withLock { $0.toldNotes }
-    for note in store.loadNotes where note.isWarning && level != .none || note.isLoss && level == .all {
-      handler(note, store.path)
+    func isTold(_ note: LoadNote) -> Bool {
+      switch level {
+      case .all: note.isWarning || note.isLoss
+      case .warnings: note.isWarning
+      case .withoutLocation: note.isWarning || note.isLoss && note.location == nil
+      case .none: false
+      }
+    }
+    for note in store.loadNotes where isTold(note) {
+      handler(note, StoreAddress.withoutPassword(path))
     }
   }
 }

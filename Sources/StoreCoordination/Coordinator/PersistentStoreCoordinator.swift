@@ -209,6 +209,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         isReadOnly: opening.isReadOnly)
     }
     try register(store)
+    tellNotes(of: store, openedAs: path)
     return store
   }
 
@@ -242,7 +243,6 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
       store.connection?.beginNoticing()
       watcher.poke()
     }
-    tellNotes(of: store)
     post(.didChange(StoreChange(added: [store])))
     for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier {
       post(.foundMixedSave(mixed))

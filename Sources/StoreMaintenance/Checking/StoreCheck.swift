@@ -50,6 +50,8 @@ public struct StoreCheck: Sendable {
   public func check(_ path: String) -> Report {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     coordinator.readsIncrementalStoresWhole = true
+    // What has a location is a finding.
+    coordinator.toldNotes = .withoutLocation
     do throws(PersistentStoreError) {
       let (store, problems) = try openDamaged(path, coordinator)
       return withExtendedLifetime(coordinator) { check(store, problems) }
@@ -81,6 +83,8 @@ public struct StoreCheck: Sendable {
   ) throws(PersistentStoreError) -> (coordinator: PersistentStoreCoordinator, store: PersistentStore, report: Report) {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     coordinator.readsIncrementalStoresWhole = true
+    // What has a location is a finding.
+    coordinator.toldNotes = .withoutLocation
     let (store, problems) = try openDamaged(path, coordinator)
     return (coordinator, store, check(store, problems))
   }
