@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "29de668dcc4428e7fdc3b4ac4f877082998b7c705c16a65f8232fb793c0b2762"
+#define ASP_INTERFACE "9d647bb991682fd197dae8195e258237713b3a4fea76982e5968cb0ea9e2a3b6"
