@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "9d647bb991682fd197dae8195e258237713b3a4fea76982e5968cb0ea9e2a3b6"
+#define ASP_INTERFACE "c37d6c24992548536855f9474bb085e446377781a0d2bdc5a97b7706970fb5aa"
