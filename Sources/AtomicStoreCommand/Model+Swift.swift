@@ -42,6 +42,8 @@ extension Model {
           throw CommandFailure(error.message, exitCode: 65, json: common.json)
         }
         func path(_ name: String) -> String { output.hasSuffix("/") ? output + name : output + "/" + name }
+        // First, since what is there decides what is written.
+        if let first = files.first { Publication.undoInterrupted(beside: path(first.name)) }
         var changed: [(path: String, bytes: [UInt8])] = []
         for (name, text) in files {
           let (path, bytes) = (path(name), Array(text.utf8))

@@ -25,6 +25,7 @@ extension Model {
 
     func run() throws {
       try guarded(common) {
+        guard !target.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
         let input = try Input.path(for: source)
         defer { Input.discard() }
         if source != "-" { try refuseSource() }

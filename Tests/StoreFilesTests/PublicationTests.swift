@@ -182,14 +182,16 @@ import Testing
     func staged(_ name: String) -> String { folder + "/" + stale(name, ".tmp") }
     try write("old", folder + "/one")
     try write("new", staged("one"))
-    try FileManager.default.createDirectory(atPath: staged("two"), withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(atPath: staged("two") + "/b", withIntermediateDirectories: true)
     try write("new", staged("two") + "/a")
+    try write("new", staged("two") + "/b/c")
     try write("new", staged("three"))
     let entries = try ["one", "two", "three"].map { name in
-      let identity = try #require(try FileIdentity.of(staged(name)))
-      return try PublicationRecord.Entry(target: folder + "/" + name, staged: staged(name), identity)
+      let target = folder + "/" + name
+      return try #require(try PublicationRecord.Entry(target: target, staged: staged(name), isTree: name == "two"))
     }
-    try Data(PublicationRecord.bytes(entries)).write(to: URL(filePath: folder + "/" + stale("one", ".unit")))
+    let record = folder + "/" + stale("one", ".unit")
+    try Data(PublicationRecord.bytes(entries, first: record)).write(to: URL(filePath: record))
     #expect(asf_exchange(staged("one"), folder + "/one") == 0)
     #expect(rename(staged("two"), folder + "/two") == 0)
   }
@@ -204,7 +206,8 @@ import Testing
     #expect(try Self.read(folder("one")) == "old")
   }
 
-  @Test("what was changed since stays, with everything that was published with it", arguments: ["one", "two/a"])
+  @Test(
+    "what was changed since stays, with everything that was published with it", arguments: ["one", "two/a", "two/b/c"])
   func changedSince(_ name: String) throws {
     let folder = try Folder()
     try Self.killHalfWay(folder.path)
@@ -216,6 +219,68 @@ import Testing
     #expect(folder.names == ["next", "one", "two"])
     #expect(try Self.read(folder(name)) == "new and more")
     #expect(try Self.read(folder("one")).hasPrefix("new"))
+  }
+
+  @Test(
+    "a file that was added to a published directory since stays", arguments: ["two/x", "two/b/x", "two/b/.x"])
+  func addedSince(_ name: String) throws {
+    let folder = try Folder()
+    try Self.killHalfWay(folder.path)
+    try Self.write("added", folder(name))
+    try Self.staged(folder("next"), "x").commit()
+    #expect(try Self.read(folder(name)) == "added")
+    #expect(folder.names == ["next", "one", "two"])
+  }
+
+  @Test("rolling back keeps a directory in which someone has changed a file since, at any depth")
+  func rolledBackLater() throws {
+    let folder = try Folder()
+    try Self.prepare(folder.path)
+    let unit = try Self.unit(in: folder.path)
+    try unit.publish()
+    try Self.write("edited", folder("tree/a/b/c"))
+    try unit.rollBack(after: PersistentStoreError(.inputOutput, "a failure"))
+    #expect(try Self.read(folder("tree/a/b/c")) == "edited")
+    #expect(try Self.read(folder("old")) == "old")
+    #expect(folder.names == ["old", "tree"])
+  }
+
+  @Test("what cannot be undone yet is kept, and undone later")
+  func postponed() throws {
+    let folder = try Folder()
+    try Self.killHalfWay(folder.path)
+    let holder = try #require(holdLock(of: folder("one")))
+    StaleItems.remove(in: folder.path)
+    #expect(try Self.read(folder("one")) == "new")
+    #expect(try Self.read(folder(Self.stale("one", ".tmp"))) == "old")
+    close(holder)
+    StaleItems.remove(in: folder.path)
+    #expect(try Self.read(folder("one")) == "old")
+    #expect(folder.names == ["one"])
+  }
+
+  @Test(
+    "a write into any of the directories undoes all of a unit, unless its record was removed", arguments: [true, false])
+  func otherDirectory(_ isRecorded: Bool) throws {
+    let folder = try Folder()
+    for name in ["a", "b"] {
+      try FileManager.default.createDirectory(atPath: folder(name), withIntermediateDirectories: false)
+    }
+    let entries = try ["a/one", "b/two"].map { name in
+      let staged = folder(FilePathText.folder(name) + "/" + Self.stale(FilePathText.name(name), ".tmp"))
+      try Self.write("old", folder(name))
+      try Self.write("new", staged)
+      return try #require(try PublicationRecord.Entry(target: folder(name), staged: staged, isTree: false))
+    }
+    let (record, copy) = (folder("a/" + Self.stale("one", ".unit")), folder("b/" + Self.stale("two", ".unit")))
+    for path in isRecorded ? [record, copy] : [copy] {
+      try Data(PublicationRecord.bytes(entries, first: record)).write(to: URL(filePath: path))
+    }
+    for entry in entries { #expect(asf_exchange(entry.staged, entry.target) == 0) }
+    try Self.staged(folder("b/next"), "x").commit()
+    try Self.staged(folder("a/next"), "x").commit()
+    for entry in entries { #expect(try Self.read(entry.target) == (isRecorded ? "old" : "new")) }
+    #expect(try Self.names(folder("a")) == ["next", "one"] && Self.names(folder("b")) == ["next", "two"])
   }
 
   @Test("what another process has published meanwhile stays")
@@ -241,7 +306,7 @@ import Testing
       let entry = PublicationRecord.Entry(
         target: folder("two/a"), staged: folder("two/b"),
         identity: try #require(try FileIdentity.of(folder("two/a"))).text, isReplacing: false)
-      try Data(PublicationRecord.bytes([entry, entry])).write(to: URL(filePath: path))
+      try Data(PublicationRecord.bytes([entry, entry], first: path)).write(to: URL(filePath: path))
     }
     try Self.staged(folder("next"), "x").commit()
     #expect(folder.names == ["next", "one", "two"])

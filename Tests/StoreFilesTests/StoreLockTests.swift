@@ -159,16 +159,18 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
     #expect(chmod(folder.path, 0o1777) == 0)
     try Data().write(to: URL(filePath: lock))
     #expect(chown(lock, 1, 1) == 0 && chmod(lock, 0o600) == 0)
-    // In a process of its own: threads share the user.
+    // In another process: threads share the user. The path is relative: the directories above may be the superuser's.
+    let shown = StoreLock.path(for: "./store")
     let child = try #require(Optional(csf_fork()))
     if child == 0 {
-      guard setgid(65534) == 0, setuid(65534) == 0 else { _exit(2) }
-      do throws(PersistentStoreError) { _ = try StoreLock(for: path, patience: .max) } catch {
-        _exit(error.code == .locked && error.message.contains("daemon") && error.message.contains(lock) ? 0 : 3)
+      guard chdir(folder.path) == 0, setgid(65534) == 0, setuid(65534) == 0 else { _exit(2) }
+      do throws(PersistentStoreError) { _ = try StoreLock(for: "./store", patience: .max) } catch {
+        _exit(error.code == .locked && error.message.contains("daemon") && error.message.contains(shown) ? 0 : 3)
       }
       _exit(4)
     }
     var status: Int32 = 0
-    #expect(waitpid(child, &status, 0) == child && status == 0)
+    #expect(waitpid(child, &status, 0) == child)
+    #expect(status == 0, "exit code \(status >> 8), signal \(status & 127)")
   }
 }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "29de668dcc4428e7fdc3b4ac4f877082998b7c705c16a65f8232fb793c0b2762"
+#define ASP_INTERFACE "c37d6c24992548536855f9474bb085e446377781a0d2bdc5a97b7706970fb5aa"

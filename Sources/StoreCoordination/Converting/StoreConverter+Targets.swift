@@ -70,7 +70,27 @@ extension StoreConverter {
         let old = try? PersistentStoreCoordinator.metadataForPersistentStore(
           at: place.resolvedPath, registry: registry)
       else { return nil }
-      return (old.uuid.uuidString, ScalarString(old.storeType) == ScalarString(metadata.storeType))
+      let isOfSameType = ScalarString(old.storeType) == ScalarString(metadata.storeType)
+      return (old.uuid.uuidString, isOfSameType && Self.isOnlyStore(ofItsName: place.resolvedPath, old, registry))
+    }
+  }
+
+  /// Whether no other store of its type beside a store has the same name with another extension, or none: names of
+  /// external data do not tell them apart.
+  private static func isOnlyStore(ofItsName path: String, _ store: StoreMetadata, _ registry: StoreRegistry) -> Bool {
+    let path = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return false }
+    let (folder, own) = (String(path[...slash]), String(path[path.utf8.index(after: slash)...]))
+    func stem(_ name: String) -> Substring {
+      guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return name[...] }
+      return name[..<dot]
+    }
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return false }
+    return !names.contains { name in
+      guard name != own, stem(name) == stem(own), let place = try? StorePath.inspect(folder + name),
+        place.kind == .file, let probe = try? place.probe(), let type = try? registry.recognize(probe)
+      else { return false }
+      return ScalarString(type.storeType) == ScalarString(store.storeType)
     }
   }
 

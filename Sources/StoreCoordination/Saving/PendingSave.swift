@@ -73,7 +73,9 @@ final class PendingSave {
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
       let identifier = metadata.uuid.uuidString
-      staged.files.setCompanionOwner(CompanionOwner(identifier: identifier) { (identifier, true) })
+      // A store that was never saved replaces none: what is beside it belongs to another one.
+      let replaced = open.wasNeverSaved ? nil : (identifier, true)
+      staged.files.setCompanionOwner(CompanionOwner(identifier: identifier) { replaced })
       return PendingSave(
         path: store.path, format: format, snapshot: snapshot, staged: staged,
         unchanged: changes.isEmpty && open.keepsContent ? open.fileIdentity : nil)

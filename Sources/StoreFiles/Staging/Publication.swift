@@ -207,7 +207,10 @@ package final class Publication: @unchecked Sendable {
   /// - Parameter cause: The reason.
   /// - Throws: `.notRolledBack` with the paths of what could not be restored.
   package func rollBack(after cause: PersistentStoreError) throws(PersistentStoreError) {
-    guard isPublished else { return }
+    guard isPublished else {
+      items = []
+      return
+    }
     isPublished = false
     try takeBack(after: cause)
   }

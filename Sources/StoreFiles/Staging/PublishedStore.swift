@@ -47,7 +47,8 @@ package struct PublishedStore: ~Copyable, Sendable {
     defer { StagedItems.endMoving() }
     keepsPrevious = false
     var written = identity
-    if let now = try? FileIdentity.of(replacement.location.targetPath), now.device == identity.device,
+    if let now = try? FileIdentity.of(replacement.location.targetPath, isOfTree: replacement.isTree),
+      now.device == identity.device,
       now.inode == identity.inode
     {
       written = now

@@ -62,7 +62,7 @@ struct Replacement: Sendable {
     let now: FileIdentity?
     do throws(PersistentStoreError) {
       try finishInterrupted(targetPath)
-      now = try FileIdentity.of(targetPath)
+      now = try FileIdentity.of(targetPath, isOfTree: isTree)
     } catch { throw leftAsItIs(after: error) }
     guard now == committed else {
       // What was replaced is two versions old.
@@ -98,7 +98,7 @@ struct Replacement: Sendable {
 
   /// Whether something is what was staged here. If unknown, it is not.
   private func isOurs(_ path: String) -> Bool {
-    guard let staged, let there = try? FileIdentity.of(path) else { return false }
+    guard let staged, let there = try? FileIdentity.of(path, isOfTree: isTree) else { return false }
     return there == staged
   }
 

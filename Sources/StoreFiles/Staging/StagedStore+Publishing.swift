@@ -50,7 +50,7 @@ extension StagedStore {
     if old != nil { try check?(targetPath) }
     let isCarrying = try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
-    let staged = try FileIdentity.of(stagedPath)
+    let staged = try FileIdentity.of(stagedPath, isOfTree: files.isTree)
     let entries = isPartOfUnit ? [] : try recordEntries()
     let record: PublicationRecord? = entries.count > 1 ? try PublicationRecord(entries, beside: targetPath) : nil
     try files.companions.publish()
@@ -70,7 +70,7 @@ extension StagedStore {
         if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", targetPath) }
         try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
       }
-      guard let now = try FileIdentity.of(targetPath) else {
+      guard let now = try FileIdentity.of(targetPath, isOfTree: files.isTree) else {
         throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
       }
       identity = now
@@ -92,8 +92,7 @@ extension StagedStore {
   }
 
   func recordEntry() throws(PersistentStoreError) -> PublicationRecord.Entry? {
-    guard let identity = try FileIdentity.of(stagedPath) else { return nil }
-    return try PublicationRecord.Entry(target: targetPath, staged: stagedPath, identity)
+    try PublicationRecord.Entry(target: targetPath, staged: stagedPath, isTree: files.isTree)
   }
 
   /// Carries over unrelated files in the directory that is replaced.

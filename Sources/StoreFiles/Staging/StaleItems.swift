@@ -13,12 +13,13 @@ enum StaleItems {
   static func remove(in folder: String, now: Int = time(nil)) {
     let names = hiddenNames(in: folder)
     // First what was published half-way: to restore what it replaced, that must still be there.
+    var needed = Set<ScalarString>()
     for name in names {
       if let owner = HiddenName.owner(ofRecord: name), isStale(folder + "/" + name, name, owner, now) {
-        PublicationRecord.undo(folder + "/" + name)
+        for path in PublicationRecord.undo(folder + "/" + name) { needed.insert(ScalarString(FilePathText.name(path))) }
       }
     }
-    for name in names {
+    for name in names where !needed.contains(ScalarString(name)) {
       let path = folder + "/" + name
       if name.hasSuffix(StoreLock.suffix) {
         StoreLock.removeIfAbandoned(path, now: now)
