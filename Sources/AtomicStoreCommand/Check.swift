@@ -19,7 +19,7 @@ struct Check: ParsableCommand {
 
       With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
       from-to-many says which end of a relationship is right; of two ends of the same kind, both keep the links that
-      either has, as far as an object can have them. dangling=nullify or keep-as-text says what becomes of references
+      either has, as far as an object can have them. dangling=nullify or keep-as-text chooses how references are handled that name missing objects: those
       to objects that do not exist, damaged=skip-object leaves out objects that cannot be read, and lists each. What it
       does not mend is copied and listed, and the exit code is 1 all the same. Warnings do not count: about the model,
       and about a to-many relationship that is not optional and empty.

@@ -36,7 +36,7 @@ struct FileOutput: ParsableArguments {
   /// Writes a file beside its place, and moves it there when it is whole.
   ///
   /// - Parameters:
-  ///   - sources: The stores that the content comes from: a new file grants no more than they do, and is none of their
+  ///   - sources: The stores that the content comes from: a new file grants no more than they do, and is not one of their
   ///     files.
   ///   - others: What else it comes from, and grants no more than.
   static func write(
@@ -45,7 +45,7 @@ struct FileOutput: ParsableArguments {
   ) throws {
     let places = try places(sources)
     guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
-    try checkIsNone(of: places, path)
+    try checkIsNot(of: places, path)
     try refuseDirectory(path)
     Publication.undoInterrupted(beside: path)
     var status = stat()
@@ -63,7 +63,7 @@ struct FileOutput: ParsableArguments {
   }
 
   /// - Throws: An error if a file would be one of these stores, or of their files, also with `--force`.
-  static func checkIsNone(of places: [StorePath], _ path: String) throws {
+  static func checkIsNot(of places: [StorePath], _ path: String) throws {
     let target = try StorePath.inspect(path)
     for place in places {
       if StorePath.isSame(place, path: path) { throw CommandFailure("\(path): this is the store itself", exitCode: 73) }

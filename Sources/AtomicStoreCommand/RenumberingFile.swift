@@ -10,7 +10,7 @@ enum RenumberingFile {
   static func check(_ path: String, besides stores: [String], replaces: Bool) throws {
     guard path != "-" else { throw CommandFailure("--renumber-map needs a file, not -", exitCode: 64) }
     let places = try stores.filter { $0 != "-" && !Input.isURL($0) }.map { try StorePath.inspect($0) }
-    try FileOutput.checkIsNone(of: places, path)
+    try FileOutput.checkIsNot(of: places, path)
     try FileOutput.refuseDirectory(path)
     guard try replaces || StorePath.inspect(path).kind == .nothing else {
       throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73)

@@ -211,7 +211,7 @@ private final class BrowsedStore {
     #expect(try browsed.ask(browsed.path).status == 200)
   }
 
-  @Test("requests that stop half-way keep nobody waiting")
+  @Test("requests that stop half-way do not keep other clients waiting")
   func unfinished() throws {
     let browsed = try BrowsedStore(Command.company)
     var connections: [Int32] = []

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A value that no store knows: whether it survives tells whether its object did.
+/// A value that no store knows: it survives exactly if its object does.
 private final class Car: ManagedObject {
   @Managed("number") var number: Int
   @Managed("owner") var owner: Owner?
@@ -85,7 +85,7 @@ private final class Owner: ManagedObject {
     #expect(stack.store.isOpen)
   }
 
-  @Test("what is passed over by a predicate, a sort key or a count is not held", arguments: types)
+  @Test("what is only visited by a predicate, a sort key or a count is not held", arguments: types)
   func notRead(_ type: String) throws {
     let (stack, context, id) = try Self.stored(type)
     let owner = try Self.owner(context, id)
@@ -180,7 +180,7 @@ private final class Owner: ManagedObject {
     func delete() throws {
       let car = try #require(owner.best)
       deleted = car
-      // Without an inverse nobody tells the owner.
+      // Without an inverse the owner is not notified.
       (owner.best, owner.queue) = (nil, owner.queue.filter { $0 !== car })
       context.delete(car)
       try context.save()

@@ -82,8 +82,8 @@ import Testing
     #expect(try Self.isOld(folder.path))
   }
 
-  @Test("is taken back if its last name cannot be given")
-  func takenBack() throws {
+  @Test("is rolled back if its last name cannot be given")
+  func rolledBack() throws {
     let folder = try Folder()
     try Self.prepare(folder.path)
     let unit = try Self.unit(in: folder.path, failing: true)
@@ -94,7 +94,7 @@ import Testing
     #expect(try Self.read(folder("last")) == "precious")
   }
 
-  @Test("is taken back if the database that belongs to it fails, whether or not that published it")
+  @Test("is rolled back if the database that belongs to it fails, whether or not that published it")
   func transaction() throws {
     struct Failure: Error {}
     for publishes in [false, true] {

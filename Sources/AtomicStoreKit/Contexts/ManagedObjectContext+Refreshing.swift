@@ -20,7 +20,7 @@ extension ManagedObjectContext {
     if mergeChanges { return mergeNewer(into: [object]) }
     // First with its changes, so that the changes that are undone are those to what the store has now.
     if object.flags.contains(.realized) { mergeNewer(into: [object]) }
-    let others = takeBackRelationships(of: object)
+    let others = undoRelationships(of: object)
     discardValues(of: object)
     mergeNewer(into: others.filter { !$0.hasChanges })
   }
@@ -147,7 +147,7 @@ extension ManagedObjectContext {
   /// Undoes an object's changes to relationships at both ends, including those that other objects made to it.
   ///
   /// - Returns: The objects at the other ends.
-  private func takeBackRelationships(of object: ManagedObject) -> [ManagedObject] {
+  private func undoRelationships(of object: ManagedObject) -> [ManagedObject] {
     guard object.edits != nil else { return [] }
     var others = ObjectList()
     undoManager?.disableUndoRegistration()

@@ -31,7 +31,7 @@ extension ManagedObject {
     try objects(forRelationshipNamed: key, holds: true)
   }
 
-  /// - Parameter holds: Whether the object keeps the objects alive from now on. Code that passes over many objects once
+  /// - Parameter holds: Whether the object keeps the objects alive from now on. Code that visits many objects once
   ///   does without: see ``HeldObjects``.
   package final func objects(
     forRelationshipNamed key: String, holds: Bool

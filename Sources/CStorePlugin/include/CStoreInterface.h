@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "c37d6c24992548536855f9474bb085e446377781a0d2bdc5a97b7706970fb5aa"
+#define ASP_INTERFACE "0d430d9a580c076f5f06862f3b07e251af3f3328ee3ae308aff0263a088fde9b"

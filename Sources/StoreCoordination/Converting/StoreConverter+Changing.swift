@@ -114,7 +114,7 @@ extension StoreConverter {
         .retry, "another process has saved to the database since it was read, so nothing was saved: do it again",
         at: StoreLocation(file: store.path))
     }
-    // What is found from here on does not take back the transaction, nor the files that belong to it.
+    // What is found from here on does not roll back the transaction, nor the files that belong to it.
     try unit.publish()
     unit.conclude()
     if isVerified { return true }

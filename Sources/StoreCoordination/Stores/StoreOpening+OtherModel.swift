@@ -4,7 +4,7 @@ extension StoreOpening {
   /// Says of a specified model that it is not the store's at all, with the entities that only one of them has.
   ///
   /// A store without version hashes, or with hashes that are ignored, is read until something does not fit. The first
-  /// object of an unknown entity tells little about what is wrong.
+  /// object of an unknown entity says little about what is wrong.
   ///
   /// - Parameter error: What the format threw when it loaded the store.
   /// - Returns: The error with the entities; the same error if the store has no entity that the model does not have.

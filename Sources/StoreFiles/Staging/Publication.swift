@@ -29,7 +29,7 @@ package final class Publication: @unchecked Sendable {
   private var items: [Item] = []
   /// Directories that were created for the files. They are removed if nothing is published.
   private var madeDirectories: [String] = []
-  /// Published items may still be taken back.
+  /// Published items may still be rolled back.
   private var isPublished = false
   private let ceiling: PermissionCeiling?
 
@@ -151,10 +151,10 @@ package final class Publication: @unchecked Sendable {
     }
   }
 
-  /// Publishes everything with a change of a database, which nothing can take back once its transaction has ended.
+  /// Publishes everything with a change of a database, which nothing can roll back once its transaction has ended.
   ///
   /// - Parameter transaction: Changes the database. It calls ``publish()`` just before the transaction ends; otherwise
-  ///   that is done afterwards. If it fails, what was published is taken back.
+  ///   that is done afterwards. If it fails, what was published is rolled back.
   /// - Throws: The error of the transaction, or of ``publish()``.
   package func commit<Result>(with transaction: () throws -> Result) throws -> Result {
     try JointPublication.run {
@@ -173,7 +173,7 @@ package final class Publication: @unchecked Sendable {
 
   /// Gives each item its name, and keeps what was replaced until ``conclude()`` or ``rollBack()``.
   ///
-  /// - Throws: The error of the first item that could not be published, after those before it were taken back.
+  /// - Throws: The error of the first item that could not be published, after those before it were rolled back.
   ///   `.notRolledBack` if one of them could not be; the message names the paths.
   package func publish() throws(PersistentStoreError) {
     guard !isPublished else { return }
@@ -190,7 +190,7 @@ package final class Publication: @unchecked Sendable {
       try record?.remove()
     } catch {
       isPublished = false
-      try takeBack(after: error)
+      try rollBackAll(after: error)
       throw error
     }
   }
@@ -212,10 +212,10 @@ package final class Publication: @unchecked Sendable {
       return
     }
     isPublished = false
-    try takeBack(after: cause)
+    try rollBackAll(after: cause)
   }
 
-  private func takeBack(after cause: PersistentStoreError) throws(PersistentStoreError) {
+  private func rollBackAll(after cause: PersistentStoreError) throws(PersistentStoreError) {
     var failures: [String] = cause.code == .notRolledBack ? [cause.message] : []
     for item in items.reversed() {
       item.staged.take()?.discard()

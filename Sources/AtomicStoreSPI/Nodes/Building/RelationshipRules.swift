@@ -40,7 +40,7 @@ public struct RelationshipRules: Sendable, Hashable {
     /// The object is left out, and so are references to it, references that cannot be read, and references to objects
     /// that do not exist, or that a to-many already names; each is reported as a loss, with its location. Once
     /// something is left out, so are links that only one end of a relationship has, unless the option `inverses` says
-    /// what becomes of them, or both ends are to-one. A store with such losses opens read-only. Formats that cannot
+    /// how they are handled, or both ends are to-one. A store with such losses opens read-only. Formats that cannot
     /// tell a damaged object from a damaged store refuse it.
     case skip = "skip-object"
   }
