@@ -180,15 +180,12 @@ public final class NodeTableBuilder {
       payloads[index] = [:]
       deferred[index] = []
     }
-    listed = []
-    unsortedTexts = []
+    (listed, unsortedTexts) = ([], [])
     hasRowReferences = false
     room = roomAtFirst
     roomForRows = 0
-    absent = []
-    skipped = [:]
-    damage = []
-    observations = []
+    (absent, skipped) = ([], [:])
+    (damage, observations) = ([], [])
     known = known.map {
       Known(
         tables: $0.tables, lookups: $0.lookups, hasReferences: $0.hasReferences.map { _ in false },
