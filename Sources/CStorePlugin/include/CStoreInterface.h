@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "0d430d9a580c076f5f06862f3b07e251af3f3328ee3ae308aff0263a088fde9b"
+#define ASP_INTERFACE "bc932e1b1e1ad98a1d3c82dcbd3c1978cb30f1cff805d70c28cc817a5b5f1d2a"

@@ -25,7 +25,7 @@ extension PersistentStoreCoordinator {
   func tellNotes(of store: PersistentStore, openedAs path: String) {
     guard let handler = registry.noteHandler else { return }
     let level = state.withLock { $0.toldNotes }
-    func isTold(_ note: LoadNote) -> Bool {
+    func isShown(_ note: LoadNote) -> Bool {
       switch level {
       case .all: note.isWarning || note.isLoss
       case .warnings: note.isWarning
@@ -33,7 +33,7 @@ extension PersistentStoreCoordinator {
       case .none: false
       }
     }
-    for note in store.loadNotes where isTold(note) {
+    for note in store.loadNotes where isShown(note) {
       handler(note, StoreAddress.withoutPassword(path))
     }
   }

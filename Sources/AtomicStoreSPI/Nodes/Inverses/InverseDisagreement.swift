@@ -10,6 +10,13 @@ public struct InverseDisagreement: Sendable, Hashable, CustomStringConvertible {
   /// The relationship of `other` that should name `object`.
   public var inverse: String
 
+  package init(object: ObjectReference, property: String, other: ObjectReference, inverse: String) {
+    self.object = object
+    self.property = property
+    self.other = other
+    self.inverse = inverse
+  }
+
   public var description: String {
     "\(object).\(property) names \(other), but \(other).\(inverse) does not name \(object)"
   }
