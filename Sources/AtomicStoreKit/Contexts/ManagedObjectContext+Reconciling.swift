@@ -225,13 +225,13 @@ final class RelationshipReconciliation {
     context.notice.refreshed.append(object)
   }
 
-  private func change(_ object: ManagedObject, _ body: () -> Void) {
+  private func change(_ object: ManagedObject, _ p: Int, _ body: () -> Void) {
+    // An undo restores a deleted object as it was. What forbids the deletion is checked after this.
+    if object.flags.contains(.deleted), isForReading || object.plan.properties[p].deleteRule != .deny { return }
     if isForReading {
       // Without changes here the ends agree by what the store has; a context that has just saved stays without changes.
-      // An undo restores deleted objects as they were.
-      if hasNoChanges || object.flags.contains(.deleted) { return }
       // An object that the store no longer has keeps what was read of it.
-      if !object.flags.contains(.inserted), context.node(of: object, in: version) == nil { return }
+      if hasNoChanges || !object.flags.contains(.inserted) && context.node(of: object, in: version) == nil { return }
     } else {
       context.keepRestorePoint()
     }
@@ -264,17 +264,17 @@ final class RelationshipReconciliation {
     // A reference that the rule No Action left to a deleted object stays until its object is refreshed.
     if isForReading, target == nil, let seen = shown(object, p), seen.context !== context { return }
     guard needsChange(object, { shown(object, p) === target }) else { return }
-    change(object) { object.applyToOne(p, target) }
+    change(object, p) { object.applyToOne(p, target) }
   }
 
   private func add(_ object: ManagedObject, _ p: Int, _ member: ManagedObject) {
     guard needsChange(object, { shows(object, p, member) }) else { return }
-    change(object) { object.applyAdd(p, member, at: nil) }
+    change(object, p) { object.applyAdd(p, member, at: nil) }
   }
 
   private func remove(_ object: ManagedObject, _ p: Int, _ member: ManagedObject) {
     guard object.context === context, needsChange(object, { !shows(object, p, member) }) else { return }
-    change(object) { object.applyRemove(p, member) }
+    change(object, p) { object.applyRemove(p, member) }
   }
 
   // MARK: One to many
