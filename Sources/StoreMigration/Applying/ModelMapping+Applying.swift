@@ -90,17 +90,18 @@ struct MappingApplication {
 
   /// A contradiction with the names of the source; nil if an end has its objects from elsewhere.
   private func former(_ found: InverseDisagreement) -> InverseDisagreement? {
-    func old(_ object: ObjectReference, _ name: String) -> (ObjectReference, String)? {
+    func old(_ object: ObjectReference, _ name: String) -> (object: ObjectReference, name: String)? {
       guard let mapped = mapping.entities.first(where: { $0.name == object.entityName }),
         let source = mapped.sourceName,
         case .kept(let property)? = mapped.properties.first(where: { $0.name == name })?.origin
       else { return nil }
       return (ObjectReference(entityName: source, reference: object.reference), property)
     }
-    guard let (object, property) = old(found.object, found.property),
-      let (other, inverse) = old(found.other, found.inverse)
-    else { return nil }
-    return InverseDisagreement(object: object, property: property, other: other, inverse: inverse)
+    guard let end = old(found.object, found.property), let other = old(found.other, found.inverse) else { return nil }
+    var former = found
+    (former.object, former.property) = end
+    (former.other, former.inverse) = other
+    return former
   }
 
   private func addRows(_ source: Entity, _ destination: Entity) throws(PersistentStoreError) {
