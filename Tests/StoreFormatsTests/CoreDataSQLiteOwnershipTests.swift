@@ -43,6 +43,7 @@ import Testing
     for name in ["p.sqlite", "p.db"] { try save("CoreDataSQLite", name, size: 10) }
     var converter = StoreConverter(registry: .builtIn)
     converter.replacesTarget = true
+    converter.targetType = "CoreDataSQLite"
     let error = #expect(throws: PersistentStoreError.self) {
       try converter.convert(from: path("source.xml"), to: path("p.db"))
     }
