@@ -5,7 +5,7 @@ import Testing
   @Test(
     "a result that cannot be written",
     arguments: [
-      "set t.xml --entity Tag --all name:=x -o PLACE", "insert t.xml --entity Tag name:=x -o PLACE",
+      "set t.xml --entity Node --all s:=x -o PLACE", "insert t.xml --entity Tag name:=x -o PLACE",
       "delete t.xml --entity Tag --all -o PLACE", "import Tag.csv --model T.xcdatamodel -o PLACE",
       "merge t.xml t.xml -o PLACE", "migrate t.xml --model T.xcdatamodel -o PLACE",
       "anonymise t.xml Tag.name=mask -o PLACE", "check t.xml --fix inverses=from-to-one -o PLACE",
