@@ -36,8 +36,8 @@ struct FileOutput: ParsableArguments {
   /// Writes a file beside its place, and moves it there when it is whole.
   ///
   /// - Parameters:
-  ///   - sources: The stores that the content comes from: a new file grants no more than they do, and is not one of their
-  ///     files.
+  ///   - sources: The stores that the content comes from: a new file grants no more than they do, and is not one of
+  ///     their files.
   ///   - others: What else it comes from, and grants no more than.
   static func write(
     to path: String, madeOf sources: [String], limitedBy others: [String] = [], replaces: Bool,

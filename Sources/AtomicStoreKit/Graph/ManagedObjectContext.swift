@@ -35,7 +35,7 @@ public final class ManagedObjectContext {
   }
   /// Whether delete rules are applied when pending changes are processed, or immediately at each delete.
   public var propagatesDeletesAtEndOfEvent = true
-  /// The option of the coordinator, ``/StoreCoordination/PersistentStoreCoordinator/allowsEmptyNonOptionalToMany``: to
+  /// The option of the coordinator, `PersistentStoreCoordinator.allowsEmptyNonOptionalToMany`: to
   /// set it here is to set it for all contexts of the coordinator.
   public var allowsEmptyNonOptionalToMany: Bool {
     get { persistentStoreCoordinator.allowsEmptyNonOptionalToMany }

@@ -87,8 +87,10 @@ public struct StorePatch: Sendable {
 
   /// Applies the patch to a graph.
   ///
-  /// - Parameter allowsEmptyNonOptionalToMany: Whether the patch may empty, or insert empty, a to-many relationship
-  ///   that is not optional and has no minimum count: the coordinator's option of that name.
+  /// - Parameters:
+  ///   - snapshot: The graph and its metadata.
+  ///   - allowsEmptyNonOptionalToMany: Whether the patch may empty, or insert empty, a to-many relationship that is not
+  ///     optional and has no minimum count: the coordinator's option of that name.
   /// - Returns: The changed graph. To-many relationships follow from their to-one inverses.
   /// - Throws: ``ConflictError`` with everything that does not fit, found in one pass, or otherwise with everything in
   ///   the result that breaks a rule or uniqueness constraint of the model which the graph did not break in the same
