@@ -96,4 +96,22 @@ import Testing
     let result = try Command.run("inspect", "x.sqlgraph", in: folder.path)
     #expect(result.code == 65 && result.errors.contains("is a view"), "\(result.code) \(result.errors)")
   }
+
+  @Test(
+    "the lock file of another user in a directory with the sticky bit is refused, with its owner",
+    .enabled(if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/setpriv"), "needs root"))
+  func lockOfAnotherUser() throws {
+    let folder = try Folder()
+    let lock = folder(".c.xml.atomicstore-lock")
+    try FileManager.default.copyItem(atPath: Command.company, toPath: folder("c.xml"))
+    try Data().write(to: URL(filePath: lock))
+    #expect(chmod(folder.path, 0o1777) == 0 && chown(folder("c.xml"), 65534, 65534) == 0)
+    #expect(chown(lock, 1, 1) == 0 && chmod(lock, 0o600) == 0)
+    let command = try #require(Command.path, "the command was not built")
+    let result = try Command.run(
+      arguments: ["--reuid=65534", "--regid=65534", "--clear-groups", command, "metadata", "set", "c.xml", "k", "v"],
+      in: folder.path, program: "/usr/bin/setpriv")
+    #expect(result.code == 74 && result.errors.contains("daemon"), "\(result.code) \(result.errors)")
+    #expect(try Command.run("metadata", "get", folder("c.xml"), "k").code != 0)
+  }
 }

@@ -1,4 +1,3 @@
-import CConformance
 import CStoreFiles
 import Foundation
 import Glibc
@@ -148,29 +147,5 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
     let error = commitError(try Self.stage(path, "new"), patience: .max)
     #expect(error?.code == .locked && error?.message.contains(lock) ?? false)
     #expect(folder.names == [FilePathText.name(lock)])
-  }
-
-  @Test("the lock file of another user in a directory with the sticky bit is refused at once, with its owner")
-  func otherUser() throws {
-    guard geteuid() == 0 else { return }
-    let folder = try Folder()
-    let path = folder("store")
-    let lock = StoreLock.path(for: path)
-    #expect(chmod(folder.path, 0o1777) == 0)
-    try Data().write(to: URL(filePath: lock))
-    #expect(chown(lock, 1, 1) == 0 && chmod(lock, 0o600) == 0)
-    // In another process: threads share the user. The path is relative: the directories above may be the superuser's.
-    let shown = StoreLock.path(for: "./store")
-    let child = try #require(Optional(csf_fork()))
-    if child == 0 {
-      guard chdir(folder.path) == 0, setgid(65534) == 0, setuid(65534) == 0 else { _exit(2) }
-      do throws(PersistentStoreError) { _ = try StoreLock(for: "./store", patience: .max) } catch {
-        _exit(error.code == .locked && error.message.contains("daemon") && error.message.contains(shown) ? 0 : 3)
-      }
-      _exit(4)
-    }
-    var status: Int32 = 0
-    #expect(waitpid(child, &status, 0) == child)
-    #expect(status == 0, "exit code \(status >> 8), signal \(status & 127)")
   }
 }
