@@ -45,7 +45,8 @@ import Testing
       }
       #expect(ProcessorTime.now() - begin < 30, "input \(number) took too long")
     }
-    // Else nothing was tried: both sides of the promise must have been met. In a share of the inputs their number varies.
+    // Else nothing was tried: both sides of the promise must have been met. In a share of the inputs their number
+    // varies.
     let isWhole = share.count == Self.count(reader)
     #expect((outcomes[.value] ?? 0) > (isWhole ? 20 : 0), "\(outcomes)")
     #expect(outcomes.count > 1, "\(outcomes)")
