@@ -19,7 +19,7 @@ package final class RegularExpression: Sendable {
     let pointer: OpaquePointer
   }
 
-  /// Texts beyond it have matchers of their own: a matcher keeps the memory of the longest text that it has seen.
+  /// For longer texts a matcher is made and freed: it keeps the memory of the longest text that it has seen.
   private static let maximumLength = 1 << 16
 
   private let options: FetchPredicate.Options

@@ -75,7 +75,7 @@ import Testing
     "SUBQUERY(\($1 == 0 ? "SELF" : "$x\($1 - 1)").reports, $x\($1), \($0)).@count > 0"
   }
 
-  @Test("a regular expression uses the steps of the fetch: on objects, and where the columns' test has not enough of its own")
+  @Test("a regular expression uses the steps of the fetch, on objects and over columns")
   func regularExpressions() throws {
     let stack = try Self.crowd()
     let person = try #require(try stack.first("Person", "1"))
