@@ -90,6 +90,8 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Needs libpq's headers, and loads the library when a program first asks for it.
     .target(name: "CPostgreSQL"),
+    // Needs ICU's headers, and loads the library when a pattern first needs it.
+    .target(name: "CICU"),
     .target(name: "CStoreFiles"),
     // Base64 with vector instructions.
     .target(name: "CBase64"),
@@ -172,7 +174,8 @@ let package = Package(
     // checks, evaluation of whatever is a PredicateSubject. And the object graph, which re-exports both: programs
     // import it alone.
     .target(name: "StoreCoordination", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
-    .target(name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    .target(
+      name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs", "CICU"], swiftSettings: strict),
     .target(
       name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
       swiftSettings: strict),

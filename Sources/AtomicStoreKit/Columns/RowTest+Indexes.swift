@@ -134,6 +134,19 @@ extension RowTest {
     }
   }
 
+  /// Whether its results are wrong, because a pattern needed more steps than it may have: the evaluator decides then,
+  /// or reports that.
+  var isUndecided: Bool {
+    switch self {
+    case .text(_, let test, _): test.isUndecided
+    case .and(let parts), .or(let parts): parts.contains(where: \.isUndecided)
+    case .not(let part): part.isUndecided
+    case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
+      tests.values.contains(where: \.isUndecided)
+    default: false
+    }
+  }
+
   /// The entities whose rows the test reads through relationships.
   var entitiesLedTo: Set<Int> {
     switch self {

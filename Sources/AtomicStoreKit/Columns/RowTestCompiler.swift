@@ -241,7 +241,8 @@ struct RowTestCompiler {
       switch comparison.comparator {
       // IN with a string on the right tests for a substring: the reverse of CONTAINS.
       case .between, .isIn: return nil
-      case .matches: guard PatternCache.problem(text).isEmpty else { return nil }
+      case .matches:
+        guard (try? PatternCache.expression(text, comparison.options)) != nil else { return nil }
       default: break
       }
       return .text(slot: slot, TextTest(comparison.comparator, comparison.options, text), null: null)

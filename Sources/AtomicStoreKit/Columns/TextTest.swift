@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import StorePredicates
+import Synchronization
 
 /// A test on the bytes of a string.
 struct TextTest {
@@ -8,6 +9,7 @@ struct TextTest {
   /// The string to compare with, folded if the options require it.
   let other: [UInt8]
   private let original: String
+  private let pattern: PatternTest?
   /// The strings to compare with, for IN.
   let others: [[UInt8]]
   // Everything the loop over rows needs is computed once: the types of the tree are defined in another module.
@@ -18,10 +20,11 @@ struct TextTest {
   init(_ comparator: FetchPredicate.Comparator, _ options: FetchPredicate.Options, _ text: String) {
     self.comparator = comparator
     self.options = options
-    needsText = comparator == .like || comparator == .matches
+    needsText = comparator == .like
     ignoresCase = options.contains(.caseInsensitive)
     isFolded = ignoresCase || options.contains(.diacriticInsensitive)
     original = text
+    pattern = comparator == .matches ? (try? PatternCache.expression(text, options)).map { PatternTest($0) } : nil
     other = Array(StringComparison.folded(text, options).utf8)
     others = []
   }
@@ -32,6 +35,7 @@ struct TextTest {
     ignoresCase = options.contains(.caseInsensitive)
     isFolded = ignoresCase || options.contains(.diacriticInsensitive)
     original = ""
+    pattern = nil
     other = []
     others = texts.map { Array(StringComparison.folded($0, options).utf8) }
   }
@@ -74,7 +78,8 @@ struct TextTest {
   }
 
   func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    if needsText { return slowly(bytes) }
+    if let pattern { return pattern.holds(bytes) }
+    if needsText { return StringComparison.isLike(String(decoding: bytes, as: UTF8.self), original, options) }
     if !isFolded { return compare(bytes) }
     // ASCII letters are folded on the fly; everything else through the tables.
     let isPlain = bytes.allSatisfy { $0 < 0x80 }
@@ -105,9 +110,32 @@ struct TextTest {
     }
   }
 
-  private func slowly(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    let text = String(decoding: bytes, as: UTF8.self)
-    if comparator == .like { return StringComparison.isLike(text, original, options) }
-    return PatternCache.matches(text, original, options) ?? false
+  /// Whether a pattern needed more steps or memory than it may have: results are wrong then, and the evaluator decides.
+  var isUndecided: Bool { pattern?.isUndecided ?? false }
+}
+
+/// A regular expression for the rows of a fetch. It cannot fail, as the evaluator can, which takes the steps of a match
+/// from those of the fetch.
+private final class PatternTest: Sendable {
+  private let expression: RegularExpression
+  /// The steps that are left for all rows, without those that reading each text once takes: about a second.
+  private let left = Atomic(50_000_000)
+
+  init(_ expression: RegularExpression) { self.expression = expression }
+
+  var isUndecided: Bool { left.load(ordering: .relaxed) <= 0 }
+
+  func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    let limit = left.load(ordering: .relaxed)
+    guard limit > 0 else { return false }
+    var steps = -64 - bytes.count
+    switch expression.match(bytes, stepLimit: limit, steps: &steps) {
+    case .tooManySteps, .tooMuchMemory:
+      left.store(0, ordering: .relaxed)
+      return false
+    case let outcome:
+      if steps > 0 { left.subtract(steps, ordering: .relaxed) }
+      return outcome == .matching
+    }
   }
 }

@@ -44,6 +44,9 @@ struct ColumnSearch {
   let entities: [(plan: EntityPlan, test: RowTest?)]
   /// The order of the rows; nil for the order of the store.
   var sort: RowSort?
+
+  /// Whether the rows that the tests found are wrong: see ``RowTest/isUndecided``.
+  var isUndecided: Bool { entities.contains { $0.test?.isUndecided ?? false } }
 }
 
 /// How a fetch would be executed: see ``ManagedObjectContext/explain(_:)``.

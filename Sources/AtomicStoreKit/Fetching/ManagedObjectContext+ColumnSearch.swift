@@ -14,7 +14,7 @@ extension ManagedObjectContext {
   }
 
   /// Executes a request by a plan over columns. Returns nil if objects must be evaluated after all: an object that is
-  /// new here may be a row as well.
+  /// new here may be a row as well, and a pattern may need more steps than a test has.
   func rows<Result>(of request: FetchRequest<Result>, by plan: FetchPlan) throws(ManagedObjectError) -> FoundRows? {
     switch plan {
     case .columns(let searches): rows(of: request, searches)
@@ -24,7 +24,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private func rows<Result>(of request: FetchRequest<Result>, _ searches: [ColumnSearch]) -> FoundRows {
+  private func rows<Result>(of request: FetchRequest<Result>, _ searches: [ColumnSearch]) -> FoundRows? {
     var skipped = max(0, request.fetchOffset)
     var wanted = request.fetchLimit > 0 ? request.fetchLimit : .max
     var found = FoundRows()
@@ -39,6 +39,7 @@ extension ManagedObjectContext {
         }
         test.rows(search.version, plan) { nodes.append(NodeHandle(entity: plan.index, row: $0)) }
       }
+      guard !search.isUndecided else { return nil }
       if let sort = search.sort {
         let (end, overflow) = skipped.addingReportingOverflow(wanted)
         nodes = sort.sorted(nodes, limit: overflow ? .max : end)
@@ -86,6 +87,7 @@ extension ManagedObjectContext {
         }
         for row in rows { nodes.append(NodeHandle(entity: plan.index, row: row)) }
       }
+      guard !search.isUndecided else { return nil }
       found.parts.append((search.cache, search.version, nodes[...]))
     }
     guard let new = try newObjects(request, searches, candidates, now: now) else { return nil }
@@ -135,7 +137,9 @@ extension ManagedObjectContext {
     }
     guard let predicate = request.predicate else { return true }
     objectsAskedByFetches += 1
-    if let test, let version = search?.version, let holds = test.holds(object, version) { return holds }
+    if let test, let version = search?.version, let holds = test.holds(object, version), !test.isUndecided {
+      return holds
+    }
     do throws(PredicateEvaluationError) { return try PredicateEvaluator(object, now: now).evaluate(predicate) } catch {
       throw ManagedObjectError(error)
     }

@@ -21,6 +21,7 @@ extension ManagedObjectContext {
         for (plan, test) in search.entities {
           count += test?.count(search.version, plan) ?? search.version.rowCount(of: plan.index)
         }
+        guard !search.isUndecided else { return try objects(of: request, by: plan).count }
       }
     case .store(let search):
       guard let all = try storeCount(of: search) else { return try rows(of: request, by: plan)?.count ?? 0 }

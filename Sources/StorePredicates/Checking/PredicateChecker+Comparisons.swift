@@ -98,9 +98,8 @@ extension PredicateChecker {
         throw error("\(comparison.comparator.rawValue) requires a string, but '\(comparison.right)' is \(right.title)")
       }
       if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
-        let problem = PatternCache.problem(pattern)
-        if !problem.isEmpty {
-          throw error("the pattern '\(pattern)' is not a supported regular expression: \(problem)")
+        do throws(RegularExpressionError) { _ = try PatternCache.expression(pattern, comparison.options) } catch {
+          throw self.error("the pattern '\(pattern)' is not a regular expression: \(error)")
         }
       }
     }

@@ -16,4 +16,25 @@ extension PredicateEvaluator {
     if case .value(.integer(let number)) = value { return "\(number)" }
     return words(value)
   }
+
+  /// Whether a regular expression matches the whole text. Its steps are those of the fetch.
+  func matches(
+    _ text: String, _ pattern: String, _ options: FetchPredicate.Options
+  ) throws(PredicateEvaluationError) -> Bool {
+    let expression: RegularExpression
+    do throws(RegularExpressionError) { expression = try PatternCache.expression(pattern, options) } catch {
+      throw failure("the pattern '\(pattern)' is not a regular expression: \(error)")
+    }
+    // Those of a match are a tenth as long as others.
+    let (limit, isTooLarge) = budget.left.multipliedReportingOverflow(by: 10)
+    var steps = 0
+    let outcome = expression.match(text, stepLimit: isTooLarge ? .max : limit, steps: &steps)
+    try budget.take(steps / 10 + 1)
+    switch outcome {
+    case .matching: return true
+    case .different: return false
+    case .tooManySteps, .tooMuchMemory:
+      throw failure("the pattern '\(pattern)' needs too much memory for a text of \(text.utf8.count) bytes")
+    }
+  }
 }

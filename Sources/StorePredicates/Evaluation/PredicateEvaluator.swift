@@ -141,12 +141,7 @@ package struct PredicateEvaluator {
       case .beginsWith: return StringComparison.begins(text, pattern, options)
       case .endsWith: return StringComparison.ends(text, pattern, options)
       case .like: return StringComparison.isLike(text, pattern, options)
-      default:
-        guard let isMatch = PatternCache.matches(text, pattern, options) else {
-          throw failure(
-            "the pattern '\(pattern)' is not a supported regular expression: \(PatternCache.problem(pattern))")
-        }
-        return isMatch
+      default: return try matches(text, pattern, options)
       }
     }
   }

@@ -94,16 +94,26 @@ package struct ValidationRule: Sendable {
         broken.append(Violation(kind: .textTooLong, rule: "at most \(maximumLength) characters"))
       }
     }
-    if let pattern {
-      switch PatternCache.matches(text, pattern) {
-      case true?: break
-      case false?: broken.append(Violation(kind: .patternMismatch, rule: "the pattern \(pattern)"))
-      case nil:
-        broken.append(
-          Violation(kind: .patternMismatch, rule: "the pattern \(pattern), which is no regular expression"))
-      }
+    if let pattern, let rule = Self.broken(pattern, text) {
+      broken.append(Violation(kind: .patternMismatch, rule: rule))
     }
     return broken
+  }
+
+  /// The rule that a text breaks which does not match a pattern, or for which that cannot be told; nil if it matches.
+  private static func broken(_ pattern: String, _ text: String) -> String? {
+    var steps = 0
+    do throws(RegularExpressionError) {
+      // Far more than a pattern needs that reads a text once, and less than a second for a short one.
+      let limit = 1_000_000 + 10 * text.utf8.count
+      switch try PatternCache.expression(pattern).match(text, stepLimit: limit, steps: &steps) {
+      case .matching: return nil
+      case .different: return "the pattern \(pattern)"
+      case .tooManySteps, .tooMuchMemory: return "the pattern \(pattern), which takes too many steps for this text"
+      }
+    } catch {
+      return "the pattern \(pattern), which is not a regular expression"
+    }
   }
 
   /// Not-a-number breaks every bound that there is.

@@ -2,9 +2,9 @@ package import AtomicStoreSPI
 
 /// The maximum number of steps of one fetch, and the steps that are left.
 ///
-/// A predicate of a few hundred bytes can demand years of computation: by nested `SUBQUERY`, or a path that multiplies
-/// its values at each key. The budget turns that into an error. A context has a budget for the outermost fetch; nested
-/// fetches, such as those of fetched properties, share it.
+/// A predicate of a few hundred bytes can demand years of computation: by nested `SUBQUERY`, a path that multiplies its
+/// values at each key, or a regular expression. The budget turns that into an error. A context has a budget for the
+/// outermost fetch; nested fetches, such as those of fetched properties, share it.
 package final class StepBudget {
   /// About ten seconds of processor time.
   package static let standardLimit = 50_000_000

@@ -75,6 +75,26 @@ import Testing
     "SUBQUERY(\($1 == 0 ? "SELF" : "$x\($1 - 1)").reports, $x\($1), \($0)).@count > 0"
   }
 
+  @Test("a regular expression uses the steps of the fetch, on objects and over columns")
+  func regularExpressions() throws {
+    let stack = try Self.crowd()
+    let person = try #require(try stack.first("Person", "1"))
+    try person.setValue(String(repeating: "a", count: 220), forKey: "name")
+    var request = FetchRequest<ManagedObject>(
+      entityName: "Person", predicate: try FetchPredicate(format: "name MATCHES '(a+)+b'"))
+    request.stepLimit = 100_000
+    for _ in 0..<2 {
+      let error = try #require(graphError { _ = try stack.context.fetch(request) })
+      #expect(error.code == .stepLimitExceeded && error.message.contains("100000 steps"), "\(error)")
+      #expect(graphError { _ = try stack.context.count(for: request) }?.code == .stepLimitExceeded)
+      try stack.context.save()
+    }
+    // A hundred million ways, which are too many for the test over columns and not for the fetch.
+    request.predicate = try FetchPredicate(format: "NOT name MATCHES '.*.*.*.*x'")
+    request.stepLimit = 50_000_000
+    #expect(try stack.context.count(for: request) == 12)
+  }
+
   @Test("a list of values in a predicate is limited along with the steps, so that it does not exhaust memory")
   func lists() throws {
     let stack = try Self.crowd()

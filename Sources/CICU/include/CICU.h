@@ -1,0 +1,48 @@
+// ICU's regular expressions. ICU is loaded when a pattern first needs it: the names of its functions and files contain
+// its version, and a program that was linked with one version would run nowhere else.
+#ifndef CICU_H
+#define CICU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  // Of a pattern, in UTF-8.
+  CICU_MAXIMUM_PATTERN = 20000,
+  // Of the places that a match may have to come back to.
+  CICU_MAXIMUM_BYTES = 64000000,
+};
+
+// A compiled pattern with the memory for a match, for one thread at a time.
+typedef struct cicu_matcher cicu_matcher;
+
+// What is wrong with a pattern: ICU's name of the error, or why there is no ICU; and the line and the column of the last
+// character that was read, from 1. Both are 0 if ICU does not tell.
+typedef struct {
+  const char *name;
+  int32_t line;
+  int32_t column;
+} cicu_problem;
+
+// NULL if the pattern, which is UTF-8, has a problem.
+cicu_matcher *cicu_compile(const uint8_t *pattern, size_t length, bool ignoresCase, cicu_problem *problem);
+// Another matcher of the same pattern; NULL if there is no memory.
+cicu_matcher *cicu_copy(const cicu_matcher *matcher);
+void cicu_free(cicu_matcher *matcher);
+
+typedef enum {
+  cicu_different,
+  cicu_matching,
+  cicu_too_many_steps,
+  cicu_too_much_memory,
+  cicu_failed,
+} cicu_result;
+
+// Whether the pattern matches the whole text, which is UTF-8. Adds the steps that it took to `steps`: one for each place
+// that the match may have to come back to, more if the pattern is long, and five for each part of the text that it
+// reads. The same match always takes the same number. Places are counted by the ten thousand, so the limit may be
+// exceeded by as much. A step takes 20 to 70 ns.
+cicu_result cicu_matches(cicu_matcher *matcher, const uint8_t *text, size_t length, int64_t limit, int64_t *steps);
+
+#endif
