@@ -74,19 +74,20 @@ struct CoreDataSQLiteDamageTests {
 
   /// The rows of an entity, of a store of which nothing else is read.
   private func rows(_ entity: String, _ columns: [String], where text: String? = nil, model: Bool) throws -> Int {
-    var request = FetchRequest<ManagedObject>(entityName: entity)
     // Without the model, properties have the names of columns.
-    if model {
-      request.propertiesToFetch = columns.map { FetchColumn(keyPath: $0) }
-      request.predicate = try text.map { try FetchPredicate(format: $0) }
+    let predicate = try text.flatMap { model ? try FetchPredicate(format: $0) : nil }
+    let keys = model ? columns : []
+    @Sendable func request() -> FetchRequest<ManagedObject> {
+      var request = FetchRequest<ManagedObject>(entityName: entity, predicate: predicate)
+      request.propertiesToFetch = keys.map { FetchColumn(keyPath: $0) }
+      return request
     }
-    let asked = request
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model ? samples.model : nil, registry: .builtIn)
-    coordinator.readNeeds = { ReadNeeds(objects: asked.neededObjects(in: $0)) }
+    coordinator.readNeeds = { ReadNeeds(objects: request().neededObjects(in: $0)) }
     let store = try coordinator.addPersistentStore(at: samples.path("Plain.sqlite"), isReadOnly: true)
     let lost = store.loadNotes.filter { $0.isLoss }
     #expect(lost.count == 1 && lost.allSatisfy { $0.text.contains("malformed") }, "\(lost)")
-    return try ManagedObjectContext(coordinator).count(for: asked)
+    return try ManagedObjectContext(coordinator).count(for: request())
   }
 
   @Test(
