@@ -138,7 +138,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
   private static let mostCuts = 5
 
   /// Does something outside of a transaction, and again on a new connection each time that one is cut: a server ends
-  /// those that nobody has used for long, and all of them when it starts anew. A server that cannot be reached is an
+  /// those that nobody has used for long, and all of them when it restarts. A server that cannot be reached is an
   /// error at once.
   private func reconnecting<Result>(
     _ body: () throws(PersistentStoreError) -> Result

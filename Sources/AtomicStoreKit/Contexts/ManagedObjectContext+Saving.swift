@@ -136,8 +136,7 @@ extension ManagedObjectContext {
     }
     // Another process may write a file between the check for conflicts and the replacement of the files, repeatedly.
     let repetitions = RepeatedSave.repetitions
-    var mayTry = true
-    var mustReconcile = false
+    var (mayTry, mustReconcile) = (true, false)
     var lastTokens: [HistoryToken?] = []
     while mayTry {
       if !holdsTurn { turns.pass() }

@@ -191,10 +191,10 @@ private final class TypedRun {
 
   private func readStored(_ id: ManagedObjectID? = nil) throws {
     guard let id = id ?? levels.first?.object.objectID else { return }
-    let object = try ManagedObjectContext(coordinator).existingObject(with: id)
-    stored = try Dictionary(uniqueKeysWithValues: Set(TypedForm.all.map(\.name)).map { name in
-      (name, TypedForm.text(try object.value(forKey: name)))
-    })
+    let context = ManagedObjectContext(coordinator)
+    let object = try context.existingObject(with: id)
+    for name in Set(TypedForm.all.map(\.name)) { stored[name] = TypedForm.text(try object.value(forKey: name)) }
+    withExtendedLifetime(context) {}
   }
 
   private func push(

@@ -301,6 +301,13 @@ extension Checks {
 }
 
 extension CheckContext {
+  func supports(_ type: AttributeType) -> Bool { !traits.unsupportedTypes.contains(type.modelName) }
+
+  /// Whether the format says that it keeps a value although it does not support the type.
+  func isPromised(_ value: StoredValue, _ type: AttributeType) -> Bool {
+    traits.keptValue?(value, AttributeDescription(name: "value", type: type))?.isIdentical(to: value) ?? false
+  }
+
   /// New stores are written and read; no change of one that is there reaches the format, or leaves a trace.
   fileprivate func expectWrittenAnewOnly() throws {
     let home = folder + "/anew"

@@ -150,11 +150,6 @@ extension Checks {
       causes: ["what a format has no word for is left out"],
       catches: ["unsupportedTypeDropped", "refusesPromisedValues", "dropsPromisedValues"]
     ) { check in
-      /// Whether the format says that it keeps a value although it does not support the type.
-      func isPromised(_ value: StoredValue, _ type: AttributeType) -> Bool {
-        let attribute = AttributeDescription(name: "value", type: type)
-        return check.traits.keptValue?(value, attribute)?.isIdentical(to: value) ?? false
-      }
       let some: [(AttributeType, StoredValue)] = [
         (.integer16, .integer(1)), (.integer32, .integer(2)), (.integer64, .integer(3)),
         (.decimal, .decimal(DecimalNumber(4))),
@@ -169,9 +164,7 @@ extension Checks {
         for (attribute, what) in [(type, "typed"), (.undefined, "untyped")]
         where type != .transformable || attribute == type {
           let graph = Graph.values(attribute, [value])
-          guard isSupported && !check.traits.unsupportedTypes.contains(attribute.modelName)
-            || isPromised(value, attribute)
-          else {
+          guard isSupported && check.supports(attribute) || check.isPromised(value, attribute) else {
             _ = try check.refusal(
               of: "save \(type.modelName), \(what)", codes: ["unsupportedByFormat", "invalidValue"]
             ) { session in

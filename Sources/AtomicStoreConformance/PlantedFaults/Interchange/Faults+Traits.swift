@@ -78,7 +78,12 @@ extension Faults {
         return metadata
       }
     },
-    Fault("losesInferredHashes", "leaves out the version hashes of a store of an inferred model") { hooks in
+    Fault("losesInferredHashes", "leaves out version hashes that no program trusts") { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.trustedHashes = .no
+        return traits
+      }
       hooks.metadata = { metadata, _ in
         var metadata = metadata
         metadata.entries[VersionHashes.metadataKey] = nil
