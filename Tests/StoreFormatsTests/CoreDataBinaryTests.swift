@@ -176,7 +176,8 @@ import Testing
         && refusal?.location.entity == "B", "\(String(describing: refusal))")
   }
 
-  @Test("an archive that Foundation wrote is kept as the same object in other bytes, which is listed; no other bytes are")
+  @Test(
+    "an archive that Foundation wrote is kept as the same object in other bytes, which is listed; no other bytes are")
   func foundationArchives() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
@@ -228,7 +229,8 @@ import Testing
     #expect(try one.isSame(as: root([["b": .uid(3), "a": .uid(3)], "unused", ["n": 5, "self": .uid(1)]])))
     for other: [PropertyListValue] in [
       [["a": .uid(2), "b": .uid(3)], ["self": .uid(1), "n": 5], ["self": .uid(1), "n": 5]],
-      [["a": .uid(2), "b": .uid(2)], ["self": .uid(1), "n": 6]], [["a": .uid(2), "b": .uid(2)], ["self": .uid(2), "n": 5]],
+      [["a": .uid(2), "b": .uid(2)], ["self": .uid(1), "n": 6]],
+      [["a": .uid(2), "b": .uid(2)], ["self": .uid(2), "n": 5]],
       [["a": .uid(2), "b": .uid(0)], ["self": .uid(1), "n": 5]], [["a": .uid(2)], ["self": .uid(1), "n": 5]],
       [["a": .uid(2), "b": .uid(2)], ["self": .uid(1), "n": 5.0]],
     ] {

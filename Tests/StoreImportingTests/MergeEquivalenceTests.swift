@@ -35,7 +35,8 @@ import Testing
       let item = try node("Item", number)
       // The last box is the base's.
       let destination = isBase ? boxes.upperBound : .random(in: 1..<boxes.upperBound, using: &generator)
-      try nodes.setValue(isBase ? .string("base") : .string("\(Int.random(in: 0..<3, using: &generator))"), forKey: "name", of: item)
+      try nodes.setValue(
+        isBase ? .string("base") : .string("\(Int.random(in: 0..<3, using: &generator))"), forKey: "name", of: item)
       try nodes.setValue(.integer(isBase ? -1 : .random(in: 0..<3, using: &generator)), forKey: "number", of: item)
       try nodes.setValue(.toOne(box(destination)), forKey: "box", of: item)
       let list = isBase ? [] : boxes.shuffled(using: &generator).prefix(.random(in: 0...3, using: &generator))

@@ -47,7 +47,8 @@ package struct NeededObjects: Sendable, Hashable {
   /// Whether what was lost at a location is read: references of a relationship, or objects.
   package func contains(_ location: StoreLocation, in model: ManagedObjectModel) -> Bool {
     guard let entity = location.entity.flatMap({ model.entity(named: $0) }) else { return true }
-    guard let slot = location.property.flatMap({ entity.slot(named: $0) }).map({ entity.slots[$0] }), slot.isRelationship
+    guard let slot = location.property.flatMap({ entity.slot(named: $0) }).map({ entity.slots[$0] }),
+      slot.isRelationship
     else { return contains(entity) }
     return contains(slot, of: entity)
   }
