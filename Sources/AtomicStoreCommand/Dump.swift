@@ -3,6 +3,7 @@ import AtomicStoreKit
 import CommandSupport
 import FoundationEssentials
 import StoreCodecs
+import StoreCoordination
 
 struct Dump: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -24,7 +25,7 @@ struct Dump: ParsableCommand {
 
   func run() throws {
     try guarded(common) {
-      let (coordinator, opened) = try source.open(store)
+      let (coordinator, opened) = try source.open(store, needs: { readNeeds($0) })
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = try opened.nodesWithDeferredValues().canonical()
       for name in entity { _ = try nodes.model.entity(asked: name) }
@@ -34,6 +35,19 @@ struct Dump: ParsableCommand {
         try dumpText(nodes, opened.metadata)
       }
     }
+  }
+
+  /// With entities, their objects and what is printed of them.
+  private func readNeeds(_ model: ManagedObjectModel) -> ReadNeeds {
+    let entities = entity.compactMap { model.entity(named: $0) }
+    guard entities.count == entity.count, var needed = entities.first.map({ NeededObjects(of: $0) }) else {
+      return ReadNeeds()
+    }
+    for entity in entities {
+      needed.add(entity)
+      for slot in entity.slots where !needed.add([slot.name], from: entity) { return ReadNeeds() }
+    }
+    return ReadNeeds(objects: needed)
   }
 
   private func isWanted(_ name: String) -> Bool { entity.isEmpty || entity.contains(name) }

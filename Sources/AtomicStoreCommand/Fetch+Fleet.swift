@@ -13,7 +13,7 @@ extension Fetch {
     let stores = try fleet.list(besides: path)
     let model = try source.loadCommonModel()
     try FleetRun(stores, json: common.json).run { _, store in
-      let (coordinator, opened) = try source.open(store, commonModel: model, inParts: true) { propertiesToRead($0) }
+      let (coordinator, opened) = try source.open(store, commonModel: model, inParts: true) { readNeeds($0) }
       return FleetAnswer(.object([try answer(ManagedObjectContext(coordinator), opened.model)]))
     }
   }

@@ -1,15 +1,16 @@
 import AtomicStoreKit
+import StoreCoordination
 
 extension Fetch {
-  /// The names of the properties that the rows, or their number, depend on; nil for all, and if the request is invalid:
-  /// that is reported when the store is open.
-  func propertiesToRead(_ model: ManagedObjectModel) -> Set<ScalarString>? {
-    guard var request = try? request(model) else { return nil }
+  /// What the rows, or their number, depend on: everything if the request is invalid, which is reported when the store
+  /// is open.
+  func readNeeds(_ model: ManagedObjectModel) -> ReadNeeds {
+    guard var request = try? request(model) else { return ReadNeeds() }
     // Sort keys may be the names of columns.
     if !count || distinct || group != nil || sort != nil {
-      guard let columns = try? fetchColumns(model) else { return nil }
+      guard let columns = try? fetchColumns(model) else { return ReadNeeds() }
       request.propertiesToFetch = columns
     }
-    return request.namedProperties
+    return ReadNeeds(properties: request.namedProperties, objects: request.neededObjects(in: model))
   }
 }

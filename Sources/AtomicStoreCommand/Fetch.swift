@@ -80,7 +80,7 @@ struct Fetch: ParsableCommand {
     try guarded(common) {
       if fleet.isUsed { return try fetchAll() }
       let store = try fleet.onlyStore(path)
-      let (coordinator, opened) = try source.open(store, inParts: true) { propertiesToRead($0) }
+      let (coordinator, opened) = try source.open(store, inParts: true) { readNeeds($0) }
       MemoryUntilExit.keep(opened.nodes, opened.model)
       let context = ManagedObjectContext(coordinator)
       var request = try request(opened.model)

@@ -3,6 +3,7 @@ import AtomicStoreKit
 package import CommandSupport
 import FoundationEssentials
 import ModelFiles
+import StoreCoordination
 package import StoreMigration
 
 struct Migrate: ParsableCommand {
@@ -70,17 +71,25 @@ struct Migrate: ParsableCommand {
       if inPlace, let database = try InstalledFormats.registry.incrementalType(from, at: input) {
         return try migrate(database, at: input, plan)
       }
-      let (coordinator, opened) = try open(input, plan)
-      defer { withExtendedLifetime(coordinator) {} }
-      let migrated = try StoreMigrator(plan).migrate(
-        try opened.nodesWithDeferredValues(), store: opened.identifier)
-      var metadata = opened.metadata
-      metadata.model = migrated.nodes.model.description
-      let written = try result.write(
-        StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
-        madeOf: [opened], files: mapping.flatMap { $0 == "-" ? nil : [$0] } ?? [], replacing: inPlace ? opened : nil)
-      try tell(migrated.steps, written)
+      let (steps, written) = try RepeatedSave.changing(isInPlace: inPlace) { try migrate(input, plan) }
+      try tell(steps, written)
     }
+  }
+
+  /// Migrates what is at a path now.
+  private func migrate(
+    _ input: String, _ plan: MigrationPlan
+  ) throws -> (steps: [StoreMigrator.Step], report: StoreConverter.Report) {
+    let (coordinator, opened) = try open(input, plan)
+    defer { withExtendedLifetime(coordinator) {} }
+    let migrated = try StoreMigrator(plan).migrate(
+      try opened.nodesWithDeferredValues(), store: opened.identifier)
+    var metadata = opened.metadata
+    metadata.model = migrated.nodes.model.description
+    let written = try result.write(
+      StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
+      madeOf: [opened], files: mapping.flatMap { $0 == "-" ? nil : [$0] } ?? [], replacing: inPlace ? opened : nil)
+    return (migrated.steps, written)
   }
 
   /// Changes a database where it is, in one transaction.

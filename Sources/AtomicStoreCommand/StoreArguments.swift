@@ -70,10 +70,10 @@ package struct SourceOptions: ParsableArguments {
   ///   - commonModel: The model, if it was read before.
   ///   - inParts: Whether an incremental store is asked for objects as they are needed, not read as a whole.
   ///   - other: A store that it is compared with.
-  ///   - properties: Which properties are needed; nil for all.
+  ///   - needs: What is needed of the store; nil for everything.
   func open(
     _ path: String, describes: Bool = false, commonModel: ManagedObjectModel? = nil, inParts: Bool = false,
-    comparedWith other: PersistentStore? = nil, properties: PropertyChoice? = nil
+    comparedWith other: PersistentStore? = nil, needs: ReadChoice? = nil
   ) throws -> (PersistentStoreCoordinator, PersistentStore) {
     try InstalledFormats.check(type: from)
     let coordinator = PersistentStoreCoordinator(
@@ -81,10 +81,10 @@ package struct SourceOptions: ParsableArguments {
     coordinator.readsIncrementalStoresWhole = !inParts
     if describes { coordinator.toldNotes = .none }
     coordinator.similarNodes = other?.nodes
-    coordinator.propertiesToRead = properties
+    coordinator.readNeeds = needs
     defer {
       coordinator.similarNodes = nil
-      coordinator.propertiesToRead = nil
+      coordinator.readNeeds = nil
     }
     let input = try Input.path(for: path)
     defer { Input.discard() }

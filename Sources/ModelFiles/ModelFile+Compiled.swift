@@ -39,7 +39,8 @@ extension ModelFile {
     let names = source.memberNames.filter { $0.hasSuffix(".mom") }.map { plainVersionName($0) }
     let list = names.joined(separator: ", ")
     var wanted = version.map { plainVersionName($0) }
-    if wanted == nil, source.memberNames.contains("VersionInfo.plist") { wanted = try currentCompiledVersion(place) }
+    let hasVersionInfo = source.memberNames.contains("VersionInfo.plist")
+    if wanted == nil, hasVersionInfo { wanted = try currentCompiledVersion(place) }
     if let wanted, !names.contains(wanted) {
       throw PersistentStoreError(
         .notFound, "the model does not have the version '\(wanted)'; it has \(list)",
@@ -47,7 +48,11 @@ extension ModelFile {
     }
     guard let chosen = wanted ?? (names.count == 1 ? names.first : nil) else {
       throw PersistentStoreError(
-        .invalidOption, "no version of the compiled model is marked as the current one: specify one of \(list)",
+        .invalidOption,
+        (hasVersionInfo
+          ? "VersionInfo.plist does not name the current version of the compiled model"
+          : "the compiled model does not have the file VersionInfo.plist, which names its current version")
+          + ": specify one of \(list)",
         at: StoreLocation(file: place.path))
     }
     var file = try read(at: place.path + "/" + chosen + ".mom")

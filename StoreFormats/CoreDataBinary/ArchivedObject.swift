@@ -15,32 +15,31 @@ struct ArchivedObject {
     "NSSecureUnarchiveFromDataTransformerName", "NSSecureUnarchiveFromDataTransformer",
   ]
 
-  /// Whether a value of a type that the format does not have can be written as an object all the same.
-  static func canHold(_ value: StoredValue, of attribute: AttributeDescription) -> Bool {
-    attribute.type == .transformable && ArchivedObject(value, of: attribute) != nil
+  /// What is read back of a value of a type that the format does not have: the same object in an archive of the kit's.
+  /// Nil if the value is not an archive of one object.
+  static func kept(_ value: StoredValue, of attribute: AttributeDescription) -> StoredValue? {
+    guard case .data(let data) = value, attribute.type == .transformable,
+      attribute.valueTransformerName.map({ $0.isEmpty || Self.archivingTransformers.contains($0) }) ?? true,
+      data.starts(with: "bplist".utf8), let archive = try? KeyedArchive(Array(data)), archive.top.count == 1,
+      let root = archive.top.first, root.key == "root", root.value.index != nil,
+      let bytes = try? root.value.archived(), let again = try? KeyedArchive(bytes).root, again.isSame(as: root.value)
+    else { return nil }
+    return .data(Data(bytes))
   }
 
-  /// Nil if the value is not an archive of an object, or not one that is read back to the byte. A reader makes a new
-  /// archive of the object, without objects that nothing refers to.
+  /// Whether a value of a type that the format does not have is read back to the byte.
+  static func canHold(_ value: StoredValue, of attribute: AttributeDescription) -> Bool {
+    kept(value, of: attribute)?.isIdentical(to: value) ?? false
+  }
+
+  /// Nil if the value is not an archive of an object, or not one that is read back to the byte.
   init?(_ value: StoredValue, of attribute: AttributeDescription) {
-    guard case .data(let data) = value,
-      attribute.valueTransformerName.map({ $0.isEmpty || Self.archivingTransformers.contains($0) }) ?? true,
-      data.starts(with: "bplist".utf8),
+    guard Self.canHold(value, of: attribute), case .data(let data) = value,
       let archive = try? PropertyList.decodeBinary(Array(data)).dictionaryValue,
-      archive["$archiver"]?.stringValue == "NSKeyedArchiver", let objects = archive["$objects"]?.arrayValue,
-      let root = archive["$top"]?.dictionaryValue?["root"], case .uid = root,
-      objects.first?.stringValue == "$null", Self.isReadBack(Array(data))
+      let objects = archive["$objects"]?.arrayValue, let root = archive["$top"]?.dictionaryValue?["root"]
     else { return nil }
     self.objects = objects
     self.root = root
-  }
-
-  /// Whether a reader of the store makes the same bytes of the object. This also checks all references in the archive.
-  private static func isReadBack(_ bytes: [UInt8]) -> Bool {
-    let again = try? StoreSource(bytes: bytes, name: "").bytes().withUnsafeBytes { raw throws(PersistentStoreError) in
-      try KeyedArchive(raw, file: "").top.first { $0.key == "root" }?.value.archived()
-    }
-    return again == bytes
   }
 }
 

@@ -11,7 +11,7 @@ public struct CoreDataBinaryStore: AtomicStore {
     summary: "Core Data's binary store (NSBinaryStoreType); what is written is not verified with Core Data",
     fileExtensions: ["binary"], references: .integersOnly, trustedHashes: .ofInferredLayouts,
     unsupportedTypes: ["Undefined", "Transformable"],
-    keepsValue: { ArchivedObject.canHold($0, of: $1) })
+    keptValue: { ArchivedObject.kept($0, of: $1) })
 
   private let depth: Int
   private let skipsDamagedObjects: Bool

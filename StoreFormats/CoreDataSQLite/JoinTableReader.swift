@@ -138,7 +138,10 @@ struct JoinTableReader {
         LoadNote(
           subject: tableName, count: found.count, text: "left out: a row that \(stray.rawValue)",
           example: "row \(found.first)", isLoss: strayRows == .lose,
-          location: strayRows == .lose ? place : nil))
+          location: strayRows == .lose
+            ? StoreLocation(
+              file: database.file, entity: nodes.model.entity(at: join.first.entity).name, property: join.first.name)
+            : nil))
     }
     return join.isReflexive ? [Self.merged(first, second)] : [first, second]
   }
@@ -147,7 +150,7 @@ struct JoinTableReader {
   private func next(_ rows: SQLiteStatement, _ nodes: NodeTableBuilder) throws(PersistentStoreError) -> Bool {
     do throws(PersistentStoreError) { return try rows.step() } catch {
       try nodes.skipPart(
-        of: join.first.entity, because: error.damagedTable(skips: nodes.skipsDamagedObjects))
+        of: join.first.entity, slot: join.first.slot, because: error.damagedTable(skips: nodes.skipsDamagedObjects))
       return false
     }
   }

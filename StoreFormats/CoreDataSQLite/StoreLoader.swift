@@ -69,7 +69,7 @@ struct StoreLoader {
       do throws(PersistentStoreError) {
         lists += try reader.read(lookups, nodes, strayRows: strayRows, source: source)
       } catch {
-        try nodes.skipPart(of: join.first.entity, because: error)
+        try nodes.skipPart(of: join.first.entity, slot: join.first.slot, because: error)
       }
     }
     for list in lists { try list.fill(nodes, lookups) }

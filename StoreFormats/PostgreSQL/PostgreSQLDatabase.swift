@@ -20,6 +20,8 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
   private let schema: String
   private let isReadOnly: Bool
   private var connection: OpaquePointer?
+  /// How many connections were made.
+  private var connectionCount = 0
   /// Statements that the server has parsed, by their text and the types of their parameters.
   private var prepared: [String: String] = [:]
   var isInTransaction = false
@@ -69,6 +71,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
       throw PersistentStoreError(Self.connectionCode(said), "PostgreSQL: \(PostgreSQLText.oneLine(said))")
     }
     connection = made
+    connectionCount += 1
     cpostgres_silence(made)
     PQsetClientEncoding(made, "UTF8")
     try execute("SET search_path TO \(quotedSchema)")
@@ -131,15 +134,23 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     try check(result, connection)
   }
 
-  /// Does something outside of a transaction, and once more on a new connection if the old one turns out to be lost: a
-  /// server ends those that nobody has used for long.
+  /// How often something is repeated whose connection is cut.
+  private static let mostCuts = 5
+
+  /// Does something outside of a transaction, and again on a new connection each time that one is cut: a server ends
+  /// those that nobody has used for long, and all of them when it restarts. A server that cannot be reached is an
+  /// error at once.
   private func reconnecting<Result>(
     _ body: () throws(PersistentStoreError) -> Result
   ) throws(PersistentStoreError) -> Result {
-    let wasConnected = connection != nil
-    do throws(PersistentStoreError) { return try body() } catch {
-      guard wasConnected, connection == nil, !isInTransaction, error.code == .unavailable else { throw error }
-      return try body()
+    var cuts = 0
+    while true {
+      let known = connection == nil ? connectionCount : connectionCount - 1
+      do throws(PersistentStoreError) { return try body() } catch {
+        let isCut = connection == nil && connectionCount > known
+        guard isCut, !isInTransaction, error.code == .unavailable, cuts < Self.mostCuts else { throw error }
+        cuts += 1
+      }
     }
   }
 

@@ -143,25 +143,6 @@ struct ModelProblemsTests {
     Case(
       code: .unreadableDerivation, place: "A.x",
       model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: "a..b"))),
-    Case(
-      code: .derivationCycle, severity: .warning, place: "A.x",
-      model: bounded(AttributeDescription(name: "x", type: .double, derivationExpression: "x + 1"))),
-    Case(
-      code: .derivationCycle, severity: .warning, place: "B.y",
-      model: ModelDescription(entities: [
-        EntityDescription(
-          name: "A",
-          properties: [
-            .attribute("x", .double, derivationExpression: "bs.y.@sum"),
-            relationship("bs", to: "B", inverse: "a", most: 0),
-          ]),
-        EntityDescription(
-          name: "B",
-          properties: [
-            .attribute("y", .double, derivationExpression: "a.x * 2"),
-            relationship("a", to: "A", inverse: "bs"),
-          ]),
-      ])),
     Case(code: .unknownComposite, place: "A.x", model: one(attribute("x", .composite("Gone")))),
     Case(
       code: .compositeCycle, place: "C",

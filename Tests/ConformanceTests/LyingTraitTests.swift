@@ -142,6 +142,10 @@ extension Harness {
     Lie(trait: "keepsDecimals", fault: "decimalViaDouble", check: "TRA-09"),
     Lie(trait: "leavesOutProperties", fault: "refusesToLeaveOut", check: "TRA-11"),
     Lie(trait: "leavesOutProperties", fault: "leavesObjectsOut", check: "TRA-11"),
+    Lie(trait: "keptValue", fault: "refusesPromisedValues", check: "VAL-32"),
+    Lie(trait: "keptValue", fault: "dropsPromisedValues", check: "VAL-32"),
+    Lie(trait: "trustedHashes", fault: "writesTrustedHashes", check: "TRA-12"),
+    Lie(trait: "trustedHashes", fault: "losesInferredHashes", check: "TRA-12"),
   ]
 
   @Test("a trait that denies what works, or promises what does not, is found", arguments: lies)
@@ -167,11 +171,8 @@ extension Harness {
   func complete() {
     let traits = Mirror(reflecting: CalmStore.traits).children.compactMap(\.label)
     // What people read, and options and extensions, which INI-23 and REG-01 ask for, are no promises about values.
-    // Stores in memory have no file, and the harness refuses their types. Only Core Data can trust hashes. What
-    // keepsValue says of one value is tested with the format that has it.
-    let told: Set = [
-      "summary", "fileExtensions", "readOptions", "writeOptions", "isInProcess", "trustedHashes", "keepsValue",
-    ]
+    // Stores in memory have no file, and the harness refuses their types.
+    let told: Set = ["summary", "fileExtensions", "readOptions", "writeOptions", "isInProcess"]
     for trait in traits where !told.contains(trait) {
       // A layout has but two words, each a lie about the other.
       #expect(Set(Self.lies.filter { $0.trait == trait }.map(\.fault)).count >= (trait == "layout" ? 1 : 2), "\(trait)")

@@ -121,11 +121,20 @@ import Testing
     fixture.proxy.cut(.whileAnswering("ORDER BY", bytes: 20_000))
     #expect(try fixture.store.fetch(try fixture.request()).rows.count == 2000)
     #expect(fixture.proxy.cuts == 1)
+    // As while a server ends all connections, one after the other; not forever.
+    fixture.proxy.cut(.whileAnswering("ORDER BY", bytes: 20_000), times: 4)
+    #expect(try fixture.store.fetch(try fixture.request()).rows.count == 2000)
+    #expect(fixture.proxy.cuts == 5)
+    fixture.proxy.cut(.whileAnswering("ORDER BY", bytes: 20_000), times: 100)
+    let lasting = try fixture.request()
+    #expect { try fixture.store.fetch(lasting) } throws: { ($0 as? PersistentStoreError)?.code == .unavailable }
+    let cuts = fixture.proxy.cuts
+    #expect(cuts < 20)
     fixture.store.sql.database.close()
     fixture.proxy.cut(.whileAnswering("ORDER BY", bytes: 20_000), thenRefuses: true)
     let request = try fixture.request()
     #expect { try fixture.store.fetch(request) } throws: { ($0 as? PersistentStoreError)?.code == .unavailable }
-    #expect(fixture.proxy.cuts == 2)
+    #expect(fixture.proxy.cuts == cuts + 1)
   }
 
   @Test("a connection that was lost while nobody used it is replaced: for a read, a save and a new reference")

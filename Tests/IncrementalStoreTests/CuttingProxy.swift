@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A server on loopback between a client and a PostgreSQL server, which cuts a connection at a given point, once.
+/// A server on loopback between a client and a PostgreSQL server, which cuts connections at a given point.
 final class CuttingProxy: Sendable {
   /// Where a connection is cut.
   enum Cut: Sendable {
@@ -18,6 +18,7 @@ final class CuttingProxy: Sendable {
 
   private struct State {
     var cut: Cut?
+    var times = 1
     var refusesAfterCut = false
     var refuses = false
     var cuts = 0
@@ -63,11 +64,13 @@ final class CuttingProxy: Sendable {
     return address
   }
 
-  /// Cuts the next connection that comes to this point.
+  /// Cuts the next connections that come to this point.
   ///
-  /// - Parameter thenRefuses: Whether connections that are made afterwards are refused.
-  func cut(_ cut: Cut, thenRefuses: Bool = false) {
-    state.withLock { state in (state.cut, state.refusesAfterCut) = (cut, thenRefuses) }
+  /// - Parameters:
+  ///   - times: How many connections.
+  ///   - thenRefuses: Whether connections that are made afterwards are refused.
+  func cut(_ cut: Cut, times: Int = 1, thenRefuses: Bool = false) {
+    state.withLock { state in (state.cut, state.times, state.refusesAfterCut) = (cut, times, thenRefuses) }
   }
 
   /// Cuts the connections that there are, as a server does with those that nobody has used for long.
@@ -174,7 +177,8 @@ final class CuttingProxy: Sendable {
         isDue = !isFromClient && progress.count > most
       }
       guard isDue else { return false }
-      state.cut = nil
+      state.times -= 1
+      if state.times == 0 { state.cut = nil }
       state.cuts += 1
       state.refuses = state.refusesAfterCut
       return true

@@ -295,6 +295,7 @@ struct CompiledModelTests {
       try ModelFileSupport.put([1], at: path + "/App 2.omo")
       let unclear = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
       #expect(unclear.message.contains("App, App 2") || unclear.message.contains("App 2, App"))
+      #expect(unclear.message.contains("does not have the file VersionInfo.plist"))
       #expect(try ModelFile.read(at: path, version: "App 2.mom").description.entities.first?.name == "Two")
       #expect(try ModelFileSupport.error { _ = try ModelFile.read(at: path, version: "App 3") }.code == .notFound)
       let list: PropertyListValue = [

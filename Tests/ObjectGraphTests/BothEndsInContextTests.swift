@@ -20,29 +20,24 @@ struct BothEndsInContextTests {
     private let people: [ManagedObjectID]
     private let tags: [ManagedObjectID]
 
-    init(_ type: String, _ policy: MergePolicy, _ prepare: ([ManagedObject]) throws -> Void = { _ in }) throws {
-      func relationship(_ name: String, _ to: String, _ inverse: String, many: Bool, ordered: Bool = false)
-        -> PropertyDescription
-      {
-        .relationship(
-          RelationshipDescription(
-            name: name, destinationEntityName: to, inverseName: inverse, maximumCount: many ? 0 : 1, isOrdered: ordered)
-        )
-      }
+    init(
+      _ type: String, _ policy: MergePolicy = .mergeByPropertyObjectTrump,
+      _ prepare: ([ManagedObject]) throws -> Void = { _ in }
+    ) throws {
       let model = try ManagedObjectModel(
         ModelDescription(entities: [
           EntityDescription(
             name: "P",
             properties: [
               .attribute("n", .integer64),
-              relationship("mate", "P", "mate", many: false),
-              relationship("boss", "P", "reports", many: false),
-              relationship("reports", "P", "boss", many: true),
-              relationship("friends", "P", "friends", many: true),
-              relationship("tags", "T", "ps", many: true, ordered: true),
+              .toOne("mate", "P", inverse: "mate"),
+              .toOne("boss", "P", inverse: "reports"),
+              .toMany("reports", "P", inverse: "boss"),
+              .toMany("friends", "P", inverse: "friends"),
+              .toMany("tags", "T", inverse: "ps", isOrdered: true),
             ]),
           EntityDescription(
-            name: "T", properties: [.attribute("n", .integer64), relationship("ps", "P", "tags", many: true)]),
+            name: "T", properties: [.attribute("n", .integer64), .toMany("ps", "P", inverse: "tags")]),
         ]))
       let stack = try Stack(type, model: model)
       let people = try (0..<4).map { try stack.insert("P", ["n": $0]) }
@@ -106,13 +101,19 @@ struct BothEndsInContextTests {
       }
       return found
     }
+    /// Saves the first context, after which both ends agree in it and in the store.
+    func expectAgreementAfterSave(sourceLocation: SourceLocation = #_sourceLocation) throws {
+      try contexts[0].save()
+      #expect(try problems(0).isEmpty, sourceLocation: sourceLocation)
+      #expect(try storedProblems().isEmpty, sourceLocation: sourceLocation)
+    }
     /// The same of the store.
     func storedProblems() throws -> [String] { inverseProblems(in: try stack.storedNodes()) }
   }
 
   @Test("a partner that was set free here and joined again elsewhere", arguments: types)
   func partner(_ type: String) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump) { try $0[3].setValue($0[2], forKey: "mate") }
+    let pair = try Pair(type) { try $0[3].setValue($0[2], forKey: "mate") }
     try pair.set(1, 3, "mate", nil)
     try pair.contexts[1].save()
     pair.merge(0)
@@ -122,14 +123,12 @@ struct BothEndsInContextTests {
     try pair.set(0, 0, "mate", 2)
     pair.merge(0)
     #expect(try pair.problems(0).isEmpty)
-    try pair.contexts[0].save()
-    #expect(try pair.problems(0).isEmpty)
-    #expect(try pair.storedProblems().isEmpty)
+    try pair.expectAgreementAfterSave()
   }
 
   @Test("a friend added in both contexts, and undone after the save", arguments: types)
   func undone(_ type: String) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let pair = try Pair(type)
     try pair.set(0, 2, "mate", 0)
     try pair.toggle(1, 2, "friends", 1)
     try pair.contexts[1].save()
@@ -145,21 +144,19 @@ struct BothEndsInContextTests {
 
   @Test("an object deleted here that another one was given to elsewhere", arguments: types)
   func deleted(_ type: String) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let pair = try Pair(type)
     try pair.set(1, 1, "boss", 2)
     try pair.contexts[1].save()
     pair.contexts[0].delete(pair.person(0, 2))
     pair.contexts[0].processPendingChanges()
     pair.merge(0)
     #expect(try pair.problems(0).isEmpty)
-    try pair.contexts[0].save()
-    #expect(try pair.problems(0).isEmpty)
-    #expect(try pair.storedProblems().isEmpty)
+    try pair.expectAgreementAfterSave()
   }
 
   @Test("a merge beside a change to a list", arguments: types)
   func list(_ type: String) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let pair = try Pair(type)
     try pair.set(0, 0, "boss", 0)
     try pair.contexts[0].save()
     try pair.set(0, 3, "boss", 0)
@@ -183,7 +180,7 @@ struct BothEndsInContextTests {
 
   @Test("one object that is refreshed beside others that are not", arguments: types, [true, false])
   func refreshed(_ type: String, _ merges: Bool) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let pair = try Pair(type)
     try pair.set(1, 1, "boss", 2)
     try pair.toggle(1, 3, "friends", 2)
     try pair.set(1, 0, "mate", 2)
@@ -192,9 +189,7 @@ struct BothEndsInContextTests {
     pair.contexts[0].refresh(pair.person(0, 2), mergeChanges: merges)
     #expect(try pair.problems(0).isEmpty)
     #expect(pair.contexts[0].updatedObjects.isSubset(of: [pair.person(0, 3)]))
-    try pair.contexts[0].save()
-    #expect(try pair.problems(0).isEmpty)
-    #expect(try pair.storedProblems().isEmpty)
+    try pair.expectAgreementAfterSave()
   }
 
   @Test(
@@ -254,14 +249,12 @@ struct BothEndsInContextTests {
     pair.contexts[0].delete(pair.person(0, 1))
     try pair.contexts[0].save()
     pair.contexts[0].undo()
-    try pair.contexts[0].save()
-    #expect(try pair.problems(0).isEmpty)
-    #expect(try pair.storedProblems().isEmpty)
+    try pair.expectAgreementAfterSave()
   }
 
   @Test("an undo restores a deleted object as it was, with all its members, after merges", arguments: types)
   func undoneDeletion(_ type: String) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let pair = try Pair(type)
     try pair.set(1, 3, "boss", 2)
     try pair.contexts[1].save()
     pair.contexts[0].refreshAllObjects()
@@ -277,7 +270,7 @@ struct BothEndsInContextTests {
 
   @Test("a save leaves no changes if another context has given its objects to one that it deletes", arguments: types)
   func savedBesideDeleted(_ type: String) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let pair = try Pair(type)
     try pair.set(1, 1, "boss", 2)
     try pair.toggle(1, 3, "friends", 1)
     try pair.contexts[1].save()
@@ -291,7 +284,7 @@ struct BothEndsInContextTests {
 
   @Test("an object that was looked for before it was saved is found afterwards", arguments: types)
   func lookedForBefore(_ type: String) throws {
-    let pair = try Pair(type, .mergeByPropertyObjectTrump)
+    let pair = try Pair(type)
     let new = try pair.contexts[1].insertNewObject(forEntityName: "P")
     try pair.contexts[1].obtainPermanentIDs(for: [new])
     #expect(graphError { _ = try pair.contexts[0].existingObject(with: new.objectID) } != nil)

@@ -281,10 +281,10 @@ import Testing
   }
 
   @Test(
-    "an archive that would not be read back to the byte is a loss, also one with invalid references",
+    "an archive of more than one object, or with invalid references, is a loss",
     arguments: [
       [
-        "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
+        "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1), "other": .uid(2)],
         "$objects": ["$null", "x", "y"],
       ],
       ["$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(.max)], "$objects": ["$null"]],

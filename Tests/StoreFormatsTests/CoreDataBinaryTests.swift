@@ -3,6 +3,7 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 import ModelFiles
+import StoreCodecs
 import Testing
 
 @Suite("Core Data's binary stores") struct CoreDataBinaryTests {
@@ -173,6 +174,68 @@ import Testing
     #expect(
       refusal?.code == .unsupportedByFormat && refusal?.message.contains("A/5") == true
         && refusal?.location.entity == "B", "\(String(describing: refusal))")
+  }
+
+  @Test(
+    "an archive that Foundation wrote is kept as the same object in other bytes, which is listed; no other bytes are")
+  func foundationArchives() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "T", properties: [.attribute(AttributeDescription(name: "value", type: .transformable))])
+      ]))
+    let archive = try NSKeyedArchiver.archivedData(
+      withRootObject: ["list": [1, 2.5, "x", "x"], "name": "n", "none": NSNull()] as NSDictionary,
+      requiringSecureCoding: false)
+    func write(_ values: [Data]) throws -> StoreConverter.Report {
+      let builder = NodeTableBuilder(model: model)
+      for (index, value) in values.enumerated() {
+        try builder.beginNode(entity: 0, reference: Int64(index + 1))
+        try builder.set(.data(value), slot: 0)
+      }
+      let path = folder.path + "/archives.xml"
+      var converter = StoreConverter(registry: .builtIn)
+      converter.replacesTarget = true
+      _ = try converter.write(
+        StoreSnapshot(
+          nodes: try builder.finish().canonical(), metadata: StoreMetadata(storeType: "", model: model.description)),
+        to: path)
+      return try converter.convert(from: path, to: folder.path + "/archives.binary")
+    }
+    #expect(try write([archive]).losses.map(\.description) == ["value-encoding: T.value, 1 time, first T/1"])
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    let store = try coordinator.addPersistentStore(at: folder.path + "/archives.binary", isReadOnly: true)
+    guard case .data(let read) = store.nodes.value(slot: 0, of: NodeHandle(entity: 0, row: 0)) else {
+      throw CancellationError()
+    }
+    #expect(read != archive)
+    #expect(try KeyedArchive(Array(read)).root.isSame(as: KeyedArchive(Array(archive)).root))
+    // What the store gives is read back to the byte.
+    #expect(try write([read]).losses.isEmpty)
+    let error = try #require(throws: StoreConverter.LossError.self) { _ = try write([archive, Data([1, 2, 3])]) }
+    #expect(error.losses.map(\.kind) == [.typeUnsupported])
+  }
+
+  @Test("two archives are the same if their references meet in the same objects, wherever these are")
+  func sameArchives() throws {
+    func root(_ objects: [PropertyListValue]) throws -> KeyedArchive.Value {
+      let list: PropertyListValue = [
+        "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": ["root": .uid(1)],
+        "$objects": .array([.string("$null")] + objects),
+      ]
+      return try KeyedArchive(try PropertyList.encodeBinary(list)).root
+    }
+    let one = try root([["a": .uid(2), "b": .uid(2)], ["self": .uid(1), "n": 5]])
+    #expect(try one.isSame(as: root([["b": .uid(3), "a": .uid(3)], "unused", ["n": 5, "self": .uid(1)]])))
+    for other: [PropertyListValue] in [
+      [["a": .uid(2), "b": .uid(3)], ["self": .uid(1), "n": 5], ["self": .uid(1), "n": 5]],
+      [["a": .uid(2), "b": .uid(2)], ["self": .uid(1), "n": 6]],
+      [["a": .uid(2), "b": .uid(2)], ["self": .uid(2), "n": 5]],
+      [["a": .uid(2), "b": .uid(0)], ["self": .uid(1), "n": 5]], [["a": .uid(2)], ["self": .uid(1), "n": 5]],
+      [["a": .uid(2), "b": .uid(2)], ["self": .uid(1), "n": 5.0]],
+    ] {
+      #expect(try !one.isSame(as: root(other)) && !root(other).isSame(as: one))
+    }
   }
 
   // MARK: Damage

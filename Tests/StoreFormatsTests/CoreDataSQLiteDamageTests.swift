@@ -72,6 +72,58 @@ struct CoreDataSQLiteDamageTests {
     #expect(raw.nodes.count == count)
   }
 
+  /// The rows of an entity, of a store of which nothing else is read.
+  private func rows(_ entity: String, _ columns: [String], where text: String? = nil, model: Bool) throws -> Int {
+    // Without the model, properties have the names of columns.
+    let predicate = try text.flatMap { model ? try FetchPredicate(format: $0) : nil }
+    let keys = model ? columns : []
+    @Sendable func request() -> FetchRequest<ManagedObject> {
+      var request = FetchRequest<ManagedObject>(entityName: entity, predicate: predicate)
+      request.propertiesToFetch = keys.map { FetchColumn(keyPath: $0) }
+      return request
+    }
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model ? samples.model : nil, registry: .builtIn)
+    coordinator.readNeeds = { ReadNeeds(objects: request().neededObjects(in: $0)) }
+    let store = try coordinator.addPersistentStore(at: samples.path("Plain.sqlite"), isReadOnly: true)
+    let lost = store.loadNotes.filter { $0.isLoss }
+    #expect(lost.count == 1 && lost.allSatisfy { $0.text.contains("malformed") }, "\(lost)")
+    return try ManagedObjectContext(coordinator).count(for: request())
+  }
+
+  @Test(
+    "damage in the table of an entity that a request does not need does not stop it, and is reported",
+    arguments: [true, false],
+    [
+      ("ZTAG", "Team", ["name"], nil, 1), ("ZTEAM", "Tag", ["label"], nil, 2), ("ZPERSON", "Tag", ["label"], nil, 2),
+      ("ZPERSON", "Team", ["name"], "name != nil", 1), ("ZTEAM", "Person", ["name"], nil, 4),
+      ("ZTAG", "Person", ["name"], nil, 4), ("Z_1TAGS", "Person", ["name"], nil, 4),
+    ] as [(String, String, [String], String?, Int)])
+  func unneededEntity(
+    _ model: Bool, _ request: (table: String, entity: String, columns: [String], predicate: String?, count: Int)
+  ) throws {
+    try damage(request.table)
+    #expect(try samples.failure("Plain.sqlite").code == .malformed)
+    #expect(try rows(request.entity, request.columns, where: request.predicate, model: model) == request.count)
+  }
+
+  @Test(
+    "damage that a request may depend on refuses the store as before",
+    arguments: [
+      ("ZTEAM", "Team", ["name"], nil), ("ZTEAM", "Person", ["team"], nil), ("ZTEAM", "Person", ["team.name"], nil),
+      ("ZTEAM", "Person", ["name"], "team != nil"), ("ZPERSON", "Team", ["members"], nil),
+      ("ZPERSON", "Team", ["name"], "members.@count > 2"), ("ZTAG", "Person", ["tags"], nil),
+      ("Z_1TAGS", "Person", ["tags"], nil), ("Z_1TAGS", "Tag", ["people"], nil), ("ZPERSON", "Employee", ["name"], nil),
+      ("ZTAG", "Person", ["name"], "SUBQUERY(tags, $t, $t.label == 'red').@count > 0"),
+    ] as [(String, String, [String], String?)])
+  func neededEntity(_ table: String, _ entity: String, _ columns: [String], _ predicate: String?) throws {
+    try damage(table)
+    let whole = try samples.failure("Plain.sqlite")
+    let error = try #require(throws: PersistentStoreError.self) {
+      _ = try rows(entity, columns, where: predicate, model: true)
+    }
+    #expect(error.code == .malformed && error.message == whole.message)
+  }
+
   @Test("the table that a store does not have is named", arguments: ["Z_PRIMARYKEY", "Z_METADATA"])
   func missingTable(_ table: String) throws {
     try samples.edit("Plain.sqlite", "DROP TABLE \(table); VACUUM")

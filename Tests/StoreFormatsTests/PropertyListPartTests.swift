@@ -19,7 +19,7 @@ import Testing
 
   private static func coordinator(_ names: Set<String>) -> PersistentStoreCoordinator {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
-    coordinator.propertiesToRead = { _ in Set(names.map { ScalarString($0) }) }
+    coordinator.readNeeds = { _ in ReadNeeds(properties: Set(names.map { ScalarString($0) })) }
     return coordinator
   }
 
@@ -154,7 +154,7 @@ import Testing
     let writing = Self.coordinator(["title"])
     #expect(names(try writing.addPersistentStore(at: path)) == all)
     let withModel = PersistentStoreCoordinator(managedObjectModel: snapshot.nodes.model, registry: .builtIn)
-    withModel.propertiesToRead = { _ in [ScalarString("title")] }
+    withModel.readNeeds = { _ in ReadNeeds(properties: [ScalarString("title")]) }
     #expect(names(try withModel.addPersistentStore(at: path, isReadOnly: true)) == all)
     let skipping = Self.coordinator(["title"])
     let options = ["damaged": "skip-object"]

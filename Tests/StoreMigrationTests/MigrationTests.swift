@@ -3,6 +3,7 @@ import BuiltInStoreFormats
 import Foundation
 import StoreCoordination
 import StorePredicates
+import Synchronization
 import TestSupport
 import Testing
 
@@ -375,6 +376,38 @@ import Testing
       _ = try StoreMigrator(lazy).migrate(Self.people(), store: UUID())
     }
     #expect(error.obstacles.map(\.description) == ["Person.label: required, and the handler set no value (2 objects)"])
+  }
+
+  @Test("a migration in place that another save overtakes begins again, and keeps what was saved")
+  func overtaken() throws {
+    let directory = try TemporaryDirectory("migration")
+    let path = directory.path + "/people.xml"
+    let nodes = try Self.people()
+    _ = try StoreConverter(registry: .builtIn).write(
+      StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "", model: nodes.model.description)), to: path)
+    let destination = try Self.model(
+      EntityDescription(
+        name: "Person",
+        properties: [
+          Self.attribute("name"), Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+          Self.attribute("label"),
+        ]),
+      EntityDescription(
+        name: "Pet", properties: [Self.attribute("name"), Self.relationship("owner", to: "Person", inverse: "pets")]))
+    let calls = Mutex(0)
+    var plan = MigrationPlan([
+      .custom(to: destination) { _, _ in
+        guard calls.withLock({ calls in (calls += 1, calls).1 }) == 1 else { return }
+        try PersistentStoreCoordinator.updateMetadata(at: path, registry: .builtIn) { $0["saved"] = "meanwhile" }
+      }
+    ])
+    plan.allowsLoss = true
+    let steps = try PersistentStoreCoordinator.migrateStore(at: path, by: plan, registry: .builtIn)
+    #expect(steps.count == 1 && calls.withLock { $0 } == 2)
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
+    #expect(store.metadata.entries["saved"] == "meanwhile")
+    #expect(store.model.entity(named: "Person")?.slot(named: "label") != nil)
   }
 
   @Test(

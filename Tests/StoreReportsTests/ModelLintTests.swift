@@ -149,6 +149,15 @@ import Testing
           + attribute("y", "Double", #"derived="YES" derivationExpression="TERNARY(x &gt; 1, 1, 2)" "#)),
       subjects: ["A.x", "A.y"]),
     Case(
+      rule: "derivation-cycle",
+      wrong: entity(
+        "A", many("bs", "B", "a") + attribute("x", "Double", #"derived="YES" derivationExpression="bs.y.@sum" "#))
+        + entity("B", one("a", "A", "bs") + attribute("y", "Double", #"derived="YES" derivationExpression="a.x" "#)),
+      right: entity(
+        "A", many("bs", "B", "a") + attribute("x", "Double", #"derived="YES" derivationExpression="bs.y.@sum" "#))
+        + entity("B", one("a", "A", "bs") + attribute("y", "Double")),
+      subjects: ["A.x", "B.y"]),
+    Case(
       rule: "untraced-derivation",
       wrong: entity(
         "A",

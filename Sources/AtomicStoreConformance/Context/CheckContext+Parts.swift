@@ -44,7 +44,7 @@ extension StoreSession {
   /// Opens a store with its own model, of which only some properties are asked for.
   fileprivate func openPart(_ path: String, _ names: [String]) throws -> Open {
     let coordinator = try coordinator(nil)
-    coordinator.propertiesToRead = { _ in Set(names.map { ScalarString($0) }) }
+    coordinator.readNeeds = { _ in ReadNeeds(properties: Set(names.map { ScalarString($0) })) }
     let store = try coordinator.addPersistentStore(type: subject.type.storeType, at: path, isReadOnly: true)
     return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
   }

@@ -29,12 +29,13 @@ extension ManagedObjectContext {
       if request.constraintRule == .update { given.append(row.values) }
       rows.append(ManagedObjectSnapshot(entity: plan.index, values: try row.complete(rows.count + 1)))
     }
-    for _ in 0..<100 {
+    let repetitions = RepeatedSave.repetitions
+    repeat {
       let version = try presentBatchVersion(cache)
       var insertion = BatchInsertion(plan, cache, version, request.constraintRule, rows: rows)
       try insertion.decide(given)
       if let result = try save(insertion) { return result }
-    }
+    } while repetitions.take()
     throw ManagedObjectError(
       .persistentStoreSave, "nothing was inserted: others saved the same store a hundred times meanwhile")
   }

@@ -135,10 +135,10 @@ extension ManagedObjectContext {
       }
     }
     // Another process may write a file between the check for conflicts and the replacement of the files, repeatedly.
-    var triesLeft = 100
-    var mustReconcile = false
+    let repetitions = RepeatedSave.repetitions
+    var (mayTry, mustReconcile) = (true, false)
     var lastTokens: [HistoryToken?] = []
-    while triesLeft > 0 {
+    while mayTry {
       if !holdsTurn { turns.pass() }
       let versions = try presentVersions()
       noteStaleObjects(versions)
@@ -147,7 +147,7 @@ extension ManagedObjectContext {
       // Hooks may have changed objects of another store meanwhile.
       if try touchedCaches().contains(where: { cache in !versions.contains { $0.cache === cache } }) { continue }
       guard let bases = try derivationBases(versions) else {
-        triesLeft -= 1
+        mayTry = repetitions.take()
         continue
       }
       let fresh = inserted.elements.filter { $0.reference == nil }
@@ -164,7 +164,7 @@ extension ManagedObjectContext {
         // changed by others.
         for object in fresh { object.reference = nil }
         if versions.contains(where: \.cache.isIncremental) {
-          triesLeft -= 1
+          mayTry = repetitions.take()
           lastTokens = try overtakenTokens(versions, last: lastTokens)
         }
         if !holdsTurn { holdsTurn = turns.take(self) }
@@ -173,7 +173,7 @@ extension ManagedObjectContext {
         // If it was saved after all, in part or as a whole, the same references make sure that it is not saved twice.
         if code != .notRolledBack { for object in fresh { object.reference = nil } }
         switch code {
-        case .changedOnDisk: triesLeft -= 1
+        case .changedOnDisk: mayTry = repetitions.take()
         // Only one end was changed, by a primitive value or an undo: update the other end now.
         case .inverseMismatch where !mustReconcile: mustReconcile = true
         default: throw error

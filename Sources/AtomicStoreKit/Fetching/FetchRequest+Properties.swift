@@ -8,9 +8,7 @@ extension FetchRequest {
   package var namedProperties: Set<ScalarString>? {
     guard filter == nil, relationshipKeyPathsForPrefetching.isEmpty else { return nil }
     var names: Set<ScalarString> = []
-    var rest = propertiesToFetch.map { FetchTree.expression($0.expression) }
-    rest += [predicate, havingPredicate].compactMap { $0.map { .predicate($0) } }
-    rest += (sortKeys.map(\.keyPath) + propertiesToGroupBy).map { .expression(.keyPath(of: $0)) }
+    var rest = trees
     while let part = rest.popLast() {
       switch part {
       // A closure may ask for anything.
@@ -23,5 +21,33 @@ extension FetchRequest {
       rest += part.parts
     }
     return names
+  }
+
+  /// The objects and relationships that the request reads; nil if it may read any. Columns must be specified.
+  package func neededObjects(in model: ManagedObjectModel) -> NeededObjects? {
+    guard filter == nil, relationshipKeyPathsForPrefetching.isEmpty, let entity = model.entity(named: entityName) else {
+      return nil
+    }
+    var needed = NeededObjects(of: entity)
+    var rest = trees
+    while let part = rest.popLast() {
+      switch part {
+      case .expression(.keyPath(let path)): guard needed.add(path, from: entity) else { return nil }
+      // Where their key paths begin is not known, or they may ask for anything.
+      case .predicate(.block), .expression(.custom), .expression(.fetch), .expression(.member), .expression(.subquery),
+        .expression(.variable):
+        return nil
+      default: break
+      }
+      rest += part.parts
+    }
+    return needed
+  }
+
+  /// What a request evaluates.
+  private var trees: [FetchTree] {
+    propertiesToFetch.map { .expression($0.expression) }
+      + [predicate, havingPredicate].compactMap { $0.map { .predicate($0) } }
+      + (sortKeys.map(\.keyPath) + propertiesToGroupBy).map { .expression(.keyPath(of: $0)) }
   }
 }

@@ -1,11 +1,9 @@
 /// The expression of a derived attribute, as far as a model can be checked without evaluating it: whether it can be
-/// parsed, and which key paths it reads.
+/// parsed. `DerivationPaths` has the key paths that it reads.
 ///
 /// The evaluator checks functions and their arguments. Everything that it can parse is parsed here; inside the brackets
 /// of `SUBQUERY`, `TERNARY` and similar calls, which contain predicates, only brackets are matched.
 package struct DerivationExpression {
-  /// The key paths that it reads, including operators such as `@sum`.
-  package private(set) var paths: [[String]] = []
   /// What is wrong with it; nil if it can be parsed.
   package private(set) var problem: String?
 
@@ -90,9 +88,6 @@ package struct DerivationExpression {
     skipSpace()
     guard peek() == "(" else {
       needsValue = false
-      if keys.count > 1 || !["TRUE", "FALSE", "YES", "NO", "NIL", "NULL", "SELF"].contains(keys[0].uppercased()) {
-        paths.append(keys)
-      }
       return nil
     }
     position += 1

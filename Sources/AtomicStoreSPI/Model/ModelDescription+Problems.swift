@@ -66,7 +66,6 @@ private struct ModelChecker {
     checkComposites()
     checkCounts()
     for position in entities.indices { check(position) }
-    checkDerivations()
     checkConfigurations()
     checkRequests()
   }
@@ -299,70 +298,6 @@ private struct ModelChecker {
     case (.date(let a), .date(let b)): a > b
     default: false
     }
-  }
-
-  // MARK: Derived attributes
-
-  /// A derived attribute, by the entity that declares it.
-  private struct Derived: Hashable {
-    let entity: Int
-    let name: ScalarString
-  }
-
-  /// Warns of attributes that are derived from themselves: they may keep changing.
-  private mutating func checkDerivations() {
-    var sources: [Derived: [Derived]] = [:]
-    var order: [Derived] = []
-    for (number, entry) in entities.enumerated() {
-      for case .attribute(let attribute) in entry.entity.properties {
-        guard let text = attribute.derivationExpression else { continue }
-        let derived = Derived(entity: number, name: ScalarString(attribute.name))
-        order.append(derived)
-        sources[derived] = DerivationExpression(text).paths.flatMap { derivedAttributes(on: $0, from: number) }
-      }
-    }
-    var settled: Set<Derived> = []
-    for start in order where !settled.contains(start) {
-      // Iteratively: a chain may exceed the stack.
-      var trail: [(derived: Derived, next: Int)] = [(start, 0)]
-      var onTrail: Set<Derived> = [start]
-      while let (derived, next) = trail.last {
-        let targets = sources[derived] ?? []
-        guard next < targets.count else {
-          settled.insert(derived)
-          onTrail.remove(derived)
-          trail.removeLast()
-          continue
-        }
-        trail[trail.count - 1].next += 1
-        if onTrail.contains(targets[next]) {
-          warning(
-            .derivationCycle, entities[derived.entity].entity.name, derived.name.string,
-            "the attribute is derived from itself, through \(entities[targets[next].entity].entity.name).\(targets[next].name.string): it may keep changing"
-          )
-        } else if !settled.contains(targets[next]) {
-          trail.append((targets[next], 0))
-          onTrail.insert(targets[next])
-        }
-      }
-    }
-  }
-
-  /// The derived attributes on a key path.
-  private func derivedAttributes(on path: [String], from entity: Int) -> [Derived] {
-    var current: Int? = entity
-    var found: [Derived] = []
-    for key in path where !key.utf8.starts(with: "@".utf8) {
-      guard let (met, owner) = property(key, at: current) else { return found }
-      switch met {
-      case .attribute(let attribute):
-        if attribute.derivationExpression != nil { found.append(Derived(entity: owner, name: ScalarString(key))) }
-        return found
-      case .relationship(let relationship): current = byName[ScalarString(relationship.destinationEntityName)]
-      case .fetchedProperty: return found
-      }
-    }
-    return found
   }
 
   // MARK: Relationships

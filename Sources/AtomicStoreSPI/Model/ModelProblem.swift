@@ -49,8 +49,6 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
     case missingDerivation
     /// A derivation expression cannot be parsed.
     case unreadableDerivation
-    /// An attribute is derived from itself, directly or through other objects.
-    case derivationCycle
     /// An attribute is of a composite type that does not exist.
     case unknownComposite
     /// A composite type contains itself.

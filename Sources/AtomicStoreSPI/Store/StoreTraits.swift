@@ -76,9 +76,10 @@ public struct StoreTraits: Sendable {
   public var leavesOutProperties: Bool
   /// Attribute types (names as in model files) that the format cannot store.
   public var unsupportedTypes: [String]
-  /// Returns whether the format keeps this value, although the attribute's type is one of ``unsupportedTypes``. Nil,
-  /// the default, if it keeps none.
-  public var keepsValue: (@Sendable (StoredValue, AttributeDescription) -> Bool)?
+  /// Returns what is read back of a value whose attribute's type is one of ``unsupportedTypes``: the value itself, the
+  /// same one in another encoding, or nil if it is lost. Nil, the default, if all are. A save need only accept values
+  /// that are read back as they are: a conversion passes what is kept of the others.
+  public var keptValue: (@Sendable (StoredValue, AttributeDescription) -> StoredValue?)?
   /// The options for reading. Another option is refused if a store is only read.
   public var readOptions: [StoreOption]
   /// The options for writing. Another option is refused if a store is only written; an option in both lists is valid
@@ -93,7 +94,7 @@ public struct StoreTraits: Sendable {
     trustedHashes: TrustedHashes = .no,
     isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [],
-    keepsValue: (@Sendable (StoredValue, AttributeDescription) -> Bool)? = nil, readOptions: [StoreOption] = [],
+    keptValue: (@Sendable (StoredValue, AttributeDescription) -> StoredValue?)? = nil, readOptions: [StoreOption] = [],
     writeOptions: [StoreOption] = [], isInProcess: Bool = false, leavesOutProperties: Bool = false
   ) {
     self.summary = summary
@@ -110,7 +111,7 @@ public struct StoreTraits: Sendable {
     self.isSelfDescribing = isSelfDescribing
     self.maximumEntities = maximumEntities
     self.unsupportedTypes = unsupportedTypes
-    self.keepsValue = keepsValue
+    self.keptValue = keptValue
     self.readOptions = readOptions
     self.writeOptions = writeOptions
     self.isInProcess = isInProcess

@@ -18,8 +18,8 @@ extension Loss {
       case .referenceRenumbered, .entityDropped: [.inserted, .deleted, .changed].contains(difference.kind)
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .decimalPrecision, .decimalSpelling, .nilVersusEmpty, .order,
-        .relationshipDropped, .attributeDropped:
+      case .typeUnsupported, .specialFloat, .decimalPrecision, .decimalSpelling, .valueEncoding, .nilVersusEmpty,
+        .order, .relationshipDropped, .attributeDropped:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
       // What was not loaded, or was changed before it was written, is in neither.
@@ -43,6 +43,7 @@ extension Loss.Kind {
     case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
     case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
     case (.typeUnsupported, _, .null): true
+    case (.valueEncoding, .data, .data): true
     default: false
     }
   }

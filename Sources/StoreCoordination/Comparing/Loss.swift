@@ -10,6 +10,8 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case decimalPrecision = "decimal-precision"
     /// How a decimal is written: `9.50` becomes `9.5`, which is the same number.
     case decimalSpelling = "decimal-spelling"
+    /// How an object is encoded in a value of bytes: it is the same object in other bytes.
+    case valueEncoding = "value-encoding"
     /// An empty string or data that is read as null, or the reverse.
     case nilVersusEmpty = "nil-vs-empty"
     /// The order of an ordered relationship.
@@ -33,7 +35,7 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case notLoaded = "not-loaded"
 
     /// Whether values change, or only how they are written.
-    public var lossClass: Class { self == .decimalSpelling ? .spelling : .value }
+    public var lossClass: Class { [.decimalSpelling, .valueEncoding].contains(self) ? .spelling : .value }
   }
   /// How serious a loss is.
   public enum Class: String, Sendable, Hashable, CaseIterable {

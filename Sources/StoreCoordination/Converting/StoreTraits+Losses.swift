@@ -60,11 +60,14 @@ extension StoreTraits {
       ]
     }
     if let type = slot.attributeType, unsupportedTypes.contains(type.modelName) {
-      return count(.typeUnsupported) { row in
-        guard !reader.isNull(slot: slot.index, row: row) else { return false }
-        guard let keepsValue, let attribute = slot.attribute else { return true }
-        return !keepsValue(reader.value(slot: slot.index, row: row), attribute)
+      /// What is kept of a value, and whether in the same encoding.
+      func kept(_ row: Int) -> (value: StoredValue, isSame: Bool)? {
+        let value = reader.value(slot: slot.index, row: row)
+        if value.isNull { return (value, true) }
+        guard let kept = slot.attribute.flatMap({ keptValue?(value, $0) }) else { return nil }
+        return (kept, kept.isIdentical(to: value))
       }
+      return count(.typeUnsupported) { kept($0) == nil } + count(.valueEncoding) { !(kept($0)?.isSame ?? true) }
     }
     switch slot.kind {
     case .attribute(.double) where !keepsSpecialFloats, .attribute(.date) where !keepsSpecialFloats:
@@ -123,9 +126,9 @@ extension StoreTraits {
         for node in nodes.handles(of: entity.index) {
           let value = nodes.value(slot: slot.index, of: node)
           guard value != .null else { continue }
-          let isLost = isUnsupported && !(slot.attribute.map { keepsValue?(value, $0) ?? false } ?? false)
-          let kept = isLost ? .null : kept(value)
-          if let kept { try result.set(kept, slot: slot.index, of: node) }
+          let kept =
+            isUnsupported ? slot.attribute.flatMap { keptValue?(value, $0) } ?? .null : kept(value)
+          if let kept, !kept.isIdentical(to: value) { try result.set(kept, slot: slot.index, of: node) }
         }
       }
     }

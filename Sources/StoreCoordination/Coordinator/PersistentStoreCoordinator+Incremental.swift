@@ -16,12 +16,14 @@ extension PersistentStoreCoordinator {
     set { state.withLock { $0.similarNodes = newValue } }
   }
 
-  /// Which properties are read of stores that are added from now on read-only, by name; nil for all. The model of such
-  /// a store has only these. Formats that cannot leave properties out read all; so do stores with a model of their
-  /// coordinator's.
-  package var propertiesToRead: PropertyChoice? {
-    get { state.withLock { $0.propertiesToRead } }
-    set { state.withLock { $0.propertiesToRead = newValue } }
+  /// What the caller reads of stores that are added from now on read-only; nil for everything.
+  ///
+  /// If it names properties, the model of such a store has only these. Formats that cannot leave properties out read
+  /// all; so do stores with a model of their coordinator's. If it names objects, damage elsewhere is left out and
+  /// reported, as with `damaged=skip-object`, unless an option says what happens to damage.
+  package var readNeeds: ReadChoice? {
+    get { state.withLock { $0.readNeeds } }
+    set { state.withLock { $0.readNeeds = newValue } }
   }
 
   /// Saves the part of the work that concerns incremental stores, each in one transaction.

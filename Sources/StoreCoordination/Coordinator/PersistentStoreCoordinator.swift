@@ -26,7 +26,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     /// What stores that are added are compared with.
     var similarNodes: NodeTable?
     /// Which properties of stores that are added are read; nil for all.
-    var propertiesToRead: PropertyChoice?
+    var readNeeds: ReadChoice?
     /// Notices what others save; nil if nobody asked for it.
     var watcher: StoreWatcher?
     var remoteChangeInterval = 1.0
@@ -203,7 +203,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
       let place = try opening.inspect()
       try refuseTwice(place, path)
       var opening = opening
-      (opening.similarNodes, opening.propertiesToRead) = state.withLock { ($0.similarNodes, $0.propertiesToRead) }
+      (opening.similarNodes, opening.readNeeds) = state.withLock { ($0.similarNodes, $0.readNeeds) }
       store = PersistentStore(
         try opening.open(place), path: path, configurationName: opening.configurationName,
         isReadOnly: opening.isReadOnly)

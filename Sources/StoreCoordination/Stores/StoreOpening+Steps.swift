@@ -65,7 +65,20 @@ extension StoreOpening {
       .changedOnDisk, "the file keeps being replaced while it is opened", at: StoreLocation(file: path))
   }
 
+  /// Opens it whole; if something is damaged that the caller does not need, without that.
   private func openOnce(_ place: StorePath) throws(PersistentStoreError) -> OpenStore {
+    do throws(PersistentStoreError) { return try openOnce(place, leavingOutDamage: false) } catch {
+      guard readNeeds != nil, isReadOnly, options["damaged"] == nil, options["dangling"] == nil, error.isOfOneObject
+      else { throw error }
+      var lenient = self
+      lenient.options["damaged"] = RelationshipRules.DamagedObjects.skip.rawValue
+      // What is then wrong is wrong with what the caller needs, and was found before.
+      guard let opened = try? lenient.openOnce(place, leavingOutDamage: true) else { throw error }
+      return opened
+    }
+  }
+
+  private func openOnce(_ place: StorePath, leavingOutDamage: Bool) throws(PersistentStoreError) -> OpenStore {
     let formatType = try formatType(for: place)
     guard isReadOnly || formatType.traits.canWrite || place.holdsContent else {
       throw PersistentStoreError(
@@ -91,19 +104,29 @@ extension StoreOpening {
       let builder = NodeTableBuilder(model: model, file: path, limits: limits, inputBytes: try source.totalSize())
       if part != nil { builder.wholeModel = whole }
       builder.rules = rules
+      if leavingOutDamage {
+        guard let needed = readNeeds?(whole).objects else {
+          throw PersistentStoreError(.malformed, "everything is needed", at: StoreLocation(file: path))
+        }
+        builder.rules.neededObjects = needed
+      }
       builder.inverseHandling = .enforce
       if let similarNodes { builder.share(similarNodes) }
       do throws(PersistentStoreError) { try format.load(source, into: builder) } catch {
         throw naming(entitiesOf: &format, source, in: error)
       }
       let nodes = try builder.finish()
+      let lost = source.notes.filter(\.isLoss).compactMap(\.location)
+      if let needed = builder.rules.neededObjects, let place = lost.first(where: { needed.contains($0, in: model) }) {
+        throw PersistentStoreError(.malformed, "what is left out is needed", at: place)
+      }
       try checkDamage(builder.damage)
       metadata.entries.keep(danglingReferences: builder.keptReferences)
       try checkConfiguration(nodes)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       var opening = self
       opening.similarNodes = nil
-      opening.propertiesToRead = nil
+      opening.readNeeds = nil
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
@@ -120,10 +143,10 @@ extension StoreOpening {
   private func partToRead(
     of whole: ManagedObjectModel, _ formatType: any AtomicStore.Type, _ rules: RelationshipRules
   ) -> ManagedObjectModel? {
-    guard let propertiesToRead, formatType.traits.leavesOutProperties, isReadOnly, model == nil, similarNodes == nil,
+    guard let readNeeds, formatType.traits.leavesOutProperties, isReadOnly, model == nil, similarNodes == nil,
       rules.damagedObjects == .refuse
     else { return nil }
-    return propertiesToRead(whole).flatMap { whole.part(withPropertiesNamed: $0) }
+    return readNeeds(whole).properties.flatMap { whole.part(withPropertiesNamed: $0) }
   }
 
   /// Creates a new store: nothing is written except, if there is no file, an empty file that reserves the path.

@@ -78,17 +78,7 @@ struct FolderSwap {
       throw SystemCall.error(errno, "read the list of an unfinished commit", path)
     }
     defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 64 << 10)
-    while true {
-      let got = try piece.withUnsafeMutableBufferPointer { raw throws(PersistentStoreError) in
-        guard let base = raw.baseAddress else { return 0 }
-        return try SystemCall.read(descriptor, into: base, count: raw.count, path: path)
-      }
-      if got == 0 { break }
-      bytes += piece[..<got]
-    }
-    guard let manifest = Manifest(bytes) else {
+    guard let manifest = Manifest(try SystemCall.readSmallFile(descriptor, path: path)) else {
       throw PersistentStoreError(
         .malformed, "the list of an unfinished commit is damaged", at: StoreLocation(file: path))
     }

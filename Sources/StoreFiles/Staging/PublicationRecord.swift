@@ -127,8 +127,7 @@ struct PublicationRecord: ~Copyable {
   static func undo(_ path: String) -> [String] {
     // A record is written by this user, or by the superuser; anyone else's would lead anywhere.
     guard let status = try? SystemCall.status(path, followLinks: false), status.st_mode & S_IFMT == S_IFREG,
-      status.st_uid == geteuid() || status.st_uid == 0, status.st_size < 64 << 20,
-      let bytes = try? content(path)
+      status.st_uid == geteuid() || status.st_uid == 0, let bytes = try? content(path)
     else { return [] }
     let (first, all) = content(of: bytes) ?? ("", [])
     // The hidden names of the kit, beside the target: a manipulated record reaches nothing else.
@@ -166,16 +165,7 @@ struct PublicationRecord: ~Copyable {
   private static func content(_ path: String) throws(PersistentStoreError) -> [UInt8] {
     let descriptor = try SystemCall.open(path, O_RDONLY | O_NOFOLLOW, doing: "read the record of a publication")
     defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 64 << 10)
-    while true {
-      let got = try piece.withUnsafeMutableBufferPointer { raw throws(PersistentStoreError) in
-        guard let base = raw.baseAddress else { return 0 }
-        return try SystemCall.read(descriptor, into: base, count: raw.count, path: path)
-      }
-      if got == 0 { return bytes }
-      bytes += piece[..<got]
-    }
+    return try SystemCall.readSmallFile(descriptor, path: path)
   }
 
   /// - Returns: False if it has to be tried again later.

@@ -55,6 +55,23 @@ package enum SystemCall {
     }
   }
 
+  /// Reads a file of the kit's own, such as the record of a publication: more than 64 MB is refused.
+  static func readSmallFile(_ descriptor: Int32, path: String) throws(PersistentStoreError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let got = try piece.withUnsafeMutableBufferPointer { raw throws(PersistentStoreError) in
+        guard let base = raw.baseAddress else { return 0 }
+        return try read(descriptor, into: base, count: raw.count, path: path)
+      }
+      if got == 0 { return bytes }
+      bytes += piece[..<got]
+      guard bytes.count <= 64 << 20 else {
+        throw PersistentStoreError(.limitExceeded, "the file is too large", at: StoreLocation(file: path))
+      }
+    }
+  }
+
   /// Writes all bytes.
   static func write(_ bytes: [UInt8], to descriptor: Int32, path: String) throws(PersistentStoreError) {
     var written = 0

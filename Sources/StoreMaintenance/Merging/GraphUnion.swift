@@ -75,27 +75,13 @@ struct GraphUnion {
         if !value.isNull { try nodes.set(value, slot: slot.index, of: target) }
         continue
       }
+      guard slot.isMerged(in: nodes.model) else { continue }
       let old = nodes.value(slot: slot.index, of: target)
-      if old.isIdentical(to: value) { continue }
-      if case .toMany(let list) = old, case .toMany(let more) = value {
-        // Both have members: together, where nothing else says what the end is.
-        if slot.followsFromInverse(in: nodes.model) { continue }
-        let known = Set(list)
-        try nodes.set(.toMany(list + more.filter { !known.contains($0) }), slot: slot.index, of: target)
-        continue
+      let object = nodes.objectReference(of: target)
+      let merged = decision.merged(old, value, base: nil, slot, of: object, (before, target), (graph, node)) {
+        ends.decide(target, slot)
       }
-      if slot.isDerived {
-        // Values follow from the merged ones: see ``result()``.
-        if old.isEarlier(than: value) { try nodes.set(value, slot: slot.index, of: target) }
-        continue
-      }
-      let conflict = StoreMerge.Conflict(
-        object: nodes.objectReference(of: target), property: slot.name, first: old.shownText,
-        second: value.shownText)
-      ends.decide(target, slot)
-      if decision.takesSecond(conflict, (before, target), (graph, node)) {
-        try nodes.set(value, slot: slot.index, of: target)
-      }
+      if let merged { try nodes.set(merged, slot: slot.index, of: target) }
     }
   }
 

@@ -28,6 +28,41 @@ struct ConflictDecision {
     return takes
   }
 
+  /// Puts the values together that two sides have for a property: a merge with a base, and one without, do it so.
+  ///
+  /// - Parameters:
+  ///   - base: The value of the version that both come from; nil if there is none: then both have changed it.
+  ///   - object: The object in the result, for conflicts.
+  ///   - one: The object of the first side.
+  ///   - other: The object of the second side.
+  ///   - willDecide: Called before a conflict is decided.
+  /// - Returns: The value that takes the place of the first side's; nil if that stays.
+  mutating func merged(
+    _ first: StoredValue, _ second: StoredValue, base: StoredValue?, _ slot: Slot, of object: ObjectReference,
+    _ one: (NodeTable, NodeHandle), _ other: (NodeTable, NodeHandle), willDecide: () -> Void
+  ) -> StoredValue? {
+    if second.isIdentical(to: first) { return nil }
+    if let base {
+      if second.isIdentical(to: base) { return nil }
+      if first.isIdentical(to: base) { return second }
+    }
+    if slot.isToMany {
+      // What either side added is in, what either side removed is out; those of the side that decides come first.
+      let (leading, following) =
+        rule == .last ? (second.references, first.references) : (first.references, second.references)
+      let (inBase, others) = (Set(base?.references ?? []), Set(following))
+      let kept = leading.filter { others.contains($0) || !inBase.contains($0) }
+      let known = Set(kept)
+      return .toMany(kept + following.filter { !inBase.contains($0) && !known.contains($0) })
+    }
+    // Derived values follow from the merged ones; of two times of a last change, the later one stays.
+    if slot.isDerived { return first.isEarlier(than: second) ? second : nil }
+    willDecide()
+    let conflict = StoreMerge.Conflict(
+      object: object, property: slot.name, first: first.shownText, second: second.shownText)
+    return takesSecond(conflict, one, other) ? second : nil
+  }
+
   /// Notes what follows from another decision.
   mutating func settle(_ conflict: StoreMerge.Conflict) { settled.append(conflict) }
 
@@ -125,6 +160,10 @@ extension StoredValue {
 }
 
 extension Slot {
+  /// Whether its value is merged: the members of an ordered to-many follow from their other end, their sequence does
+  /// not.
+  func isMerged(in model: ManagedObjectModel) -> Bool { isOrdered || !followsFromInverse(in: model) }
+
   /// Whether its value is computed from others, so that it can neither be in conflict nor be a change of its own.
   var isDerived: Bool { attribute?.derivationExpression != nil }
 

@@ -146,8 +146,7 @@ struct ThreeWayMerge {
           let mine = first.handle(for: object),
           let here = nodes.handle(for: object)
         else { continue }
-        // The members of an ordered to-many follow from their other end, their sequence does not.
-        for slot in entity.slots where slot.isOrdered || !slot.followsFromInverse(in: base.model) {
+        for slot in entity.slots where slot.isMerged(in: base.model) {
           let before = base.value(slot: slot.index, of: node).renamed(namesOfBase)
           try merge(slot, object, here, mine, theirs, before)
         }
@@ -164,31 +163,9 @@ struct ThreeWayMerge {
     if !one.isIdentical(to: left) { try setKnown(one, slot, here) }
     let other = decidedOfSecond.applied(
       to: second.value(slot: slot.index, of: theirs).renamed(names), before, slot, nodes.model)
-    if other.isIdentical(to: before) || other.isIdentical(to: one) { return }
-    if one.isIdentical(to: before) {
-      if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
-      return try setKnown(other, slot, here)
+    let merged = decision.merged(one, other, base: before, slot, of: object, (first, mine), (second, theirs)) {
+      ends.decide(here, slot)
     }
-    if case .toMany(let old) = before, case .toMany(let ours) = one, case .toMany(let new) = other {
-      // What either side added is in, what either side removed is out; those of the side that decides come first.
-      let (leading, following) = decision.rule == .last ? (new, ours) : (ours, new)
-      let inBase = Set(old)
-      let others = Set(following)
-      let kept = leading.filter { others.contains($0) || !inBase.contains($0) }
-      let known = Set(kept)
-      let merged = kept + following.filter { !inBase.contains($0) && !known.contains($0) }
-      return try setKnown(.toMany(merged), slot, here)
-    }
-    if slot.isDerived {
-      // Values follow from the merged ones: see ``result()``.
-      if one.isEarlier(than: other) { try nodes.set(other, slot: slot.index, of: here) }
-      return
-    }
-    let conflict = StoreMerge.Conflict(
-      object: object, property: slot.name, first: one.shownText, second: other.shownText)
-    ends.decide(here, slot)
-    guard decision.takesSecond(conflict, (first, mine), (second, theirs)) else { return }
-    if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
-    try setKnown(other, slot, here)
+    if let merged { try setKnown(merged, slot, here) }
   }
 }

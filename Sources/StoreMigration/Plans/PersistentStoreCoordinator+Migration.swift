@@ -51,21 +51,23 @@ extension PersistentStoreCoordinator {
       converter.readOptions = options
       return try migrateDatabase(database, at: path, by: plan, converter).steps
     }
-    let (coordinator, store) = try openForMigration(
-      type: type, at: path, options: options, by: plan, registry: registry)
-    defer { withExtendedLifetime(coordinator) {} }
-    let result = try StoreMigrator(plan).migrate(try store.nodesWithDeferredValues(), store: store.identifier)
-    guard !result.steps.isEmpty else { return [] }
-    var metadata = store.metadata
-    metadata.model = result.nodes.model.description
-    var converter = StoreConverter(registry: registry)
-    converter.targetType = store.type
-    converter.replacesTarget = true
-    converter.allowsLoss = false
-    _ = try converter.write(
-      StoreSnapshot(nodes: result.nodes, metadata: metadata), to: store.path, describedAs: store.type,
-      madeOf: [store], replacing: store)
-    return result.steps
+    return try RepeatedSave.run {
+      let (coordinator, store) = try openForMigration(
+        type: type, at: path, options: options, by: plan, registry: registry)
+      defer { withExtendedLifetime(coordinator) {} }
+      let result = try StoreMigrator(plan).migrate(try store.nodesWithDeferredValues(), store: store.identifier)
+      guard !result.steps.isEmpty else { return [] }
+      var metadata = store.metadata
+      metadata.model = result.nodes.model.description
+      var converter = StoreConverter(registry: registry)
+      converter.targetType = store.type
+      converter.replacesTarget = true
+      converter.allowsLoss = false
+      _ = try converter.write(
+        StoreSnapshot(nodes: result.nodes, metadata: metadata), to: store.path, describedAs: store.type,
+        madeOf: [store], replacing: store)
+      return result.steps
+    }
   }
 
   /// Migrates a database in one transaction, by a converter's options.
@@ -75,10 +77,12 @@ extension PersistentStoreCoordinator {
     _ type: any IncrementalStore.Type, at path: String, by plan: MigrationPlan, _ converter: StoreConverter
   ) throws -> (steps: [StoreMigrator.Step], report: StoreConverter.Report) {
     var steps: [StoreMigrator.Step] = []
-    let report = try converter.rewrite(path, as: type) { nodes, metadata in
-      let result = try StoreMigrator(plan).migrate(nodes, store: metadata.uuid)
-      steps = result.steps
-      return steps.isEmpty ? nil : StoreSnapshot(nodes: result.nodes, metadata: metadata)
+    let report = try RepeatedSave.run {
+      try converter.rewrite(path, as: type) { nodes, metadata in
+        let result = try StoreMigrator(plan).migrate(nodes, store: metadata.uuid)
+        steps = result.steps
+        return steps.isEmpty ? nil : StoreSnapshot(nodes: result.nodes, metadata: metadata)
+      }
     }
     return (steps, report)
   }

@@ -33,8 +33,7 @@ struct DerivationLint {
     let name: ScalarString
   }
 
-  /// Reports attributes that are derived from themselves through conditions of `SUBQUERY` and `TERNARY`, which the
-  /// check of the model does not read.
+  /// Reports attributes that are derived from themselves, directly or through other objects.
   private func checkCircles(_ list: inout LintList) {
     var sources: [Derived: Set<Derived>] = [:]
     for entity in model.entities {
@@ -51,12 +50,9 @@ struct DerivationLint {
       let read = Set(sources.values.joined())
       sources = sources.filter { read.contains($0.key) && $0.value.contains { sources[$0] != nil } }
     }
-    let known = Set(list.findings.filter { $0.rule == "derivation-cycle" }.map(\.subject))
     for entity in model.entities {
       for case .attribute(let attribute) in entity.declaration.properties
-      where sources[Derived(entity: entity.index, name: ScalarString(attribute.name))] != nil
-        && !known.contains("\(entity.name).\(attribute.name)")
-      {
+      where sources[Derived(entity: entity.index, name: ScalarString(attribute.name))] != nil {
         list.add("derivation-cycle", entity.name, attribute.name, "it is derived from itself, and may keep changing")
       }
     }

@@ -22,7 +22,6 @@ struct LintList {
       case (_, .noActionRule): "no-action-rule"
       case (_, .orderedToOne): "ordered-to-one"
       case (_, .boundsReversed): "empty-range"
-      case (_, .derivationCycle): "derivation-cycle"
       case (_, .unknownConfigurationEntity): "unknown-configuration-entity"
       case (_, .unknownIndexProperty): "unknown-index-property"
       default: Self.invalidModel

@@ -176,6 +176,35 @@ import Testing
     #expect(try ManagedObjectContext(coordinator).count(for: FetchRequest<ManagedObject>(entityName: "Task")) == 2)
   }
 
+  @Test("a save within a change that is repeated, too, has one bound with it: a hundred attempts, not ten thousand")
+  func oneBound() throws {
+    let folder = try TestFolder()
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
+    _ = try coordinator.addPersistentStore(type: "XML", at: folder.file("a.xml"))
+    let context = ManagedObjectContext(coordinator)
+    try context.insertNewObject(forEntityName: "Person").setValue("Ada", forKey: "name")
+    Failures.arm(folder, skips: 0, .overtaken)
+    var changes = 0
+    #expect(throws: ManagedObjectError.self) {
+      try RepeatedSave.run(where: { _ in true }) {
+        changes += 1
+        try context.save()
+      }
+    }
+    #expect(changes == 1)
+    var attempts = 0
+    #expect(throws: ManagedObjectError.self) {
+      try RepeatedSave.run(where: { _ in true }) {
+        try RepeatedSave.run(where: { _ in true }) {
+          attempts += 1
+          throw ManagedObjectError(.managedObjectMerge, "changed by both")
+        }
+      }
+    }
+    #expect(attempts == 100)
+  }
+
   @Test("a new store needs a model, and one that does not exist cannot be opened read-only")
   func refusals() throws {
     func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {

@@ -103,6 +103,8 @@ private final class TypedRun {
   private let folder: TestFolder
   private let coordinator: PersistentStoreCoordinator
   private var levels: [(context: ManagedObjectContext, object: Thing, others: [Thing])]
+  /// The object's attributes in the store, as another context reads them.
+  private var stored: [String: String] = [:]
 
   init(_ type: String) throws {
     let stack = try Stack(type, model: try ManagedObjectModel(TypedForm.model), classes: ["Thing": Thing.self])
@@ -144,7 +146,9 @@ private final class TypedRun {
         if after != before + number { return "\(key) is \(after ?? -1) after \(before) += \(number)" }
       }
     case .relate(let count, let isTyped): try relate(object, Array(others.prefix(count)), isTyped)
-    case .save where top == 0: try context.save()
+    case .save where top == 0:
+      try context.save()
+      try readStored()
     case .save, .endEvent: context.processPendingChanges()
     case .undo: context.undo()
     case .redo: context.redo()
@@ -178,10 +182,19 @@ private final class TypedRun {
     let last = levels[0]
     try last.context.save()
     levels = []
+    try readStored(last.object.objectID)
     let context = ManagedObjectContext(coordinator)
     context.undoManager = UndoHistory()
     try push(context, from: last)
     return difference() ?? defaults(levels[0].object)
+  }
+
+  private func readStored(_ id: ManagedObjectID? = nil) throws {
+    guard let id = id ?? levels.first?.object.objectID else { return }
+    let context = ManagedObjectContext(coordinator)
+    let object = try context.existingObject(with: id)
+    for name in Set(TypedForm.all.map(\.name)) { stored[name] = TypedForm.text(try object.value(forKey: name)) }
+    withExtendedLifetime(context) {}
   }
 
   private func push(
@@ -236,7 +249,29 @@ private final class TypedRun {
         return "changedValues has \(TypedForm.text(changed)) for \(form.name), which is \(raw)"
       }
     }
-    return relationshipDifference(object)
+    return committedDifference(object) ?? relationshipDifference(object)
+  }
+
+  /// Where the committed values are not those of the store, the parent or, of a new object, the model. A transient
+  /// attribute has only one value.
+  private func committedDifference(_ object: Thing) -> String? {
+    let names = Set(TypedForm.all.map(\.name))
+    let committed = object.committedValues(forKeys: Array(names))
+    for name in names {
+      guard let found = committed[name] else { return "committedValues has no \(name)" }
+      let wanted: String? =
+        if name.hasPrefix("~") {
+          TypedForm.text(object[name])
+        } else if object.isInserted {
+          TypedForm.text(object.entity.attributesByName[name]?.defaultValue?.anyValue)
+        } else if levels.count > 1 {
+          TypedForm.text(levels[levels.count - 2].object[name])
+        } else { stored[name] }
+      if TypedForm.text(found) != wanted {
+        return "committedValues has \(TypedForm.text(found)) for \(name), which is \(wanted ?? "not stored")"
+      }
+    }
+    return nil
   }
 
   private func relationshipDifference(_ object: Thing) -> String? {

@@ -180,6 +180,67 @@ extension Checks {
       demand: { $0.isSelfDescribing ? .applies : .notApplicable("isSelfDescribing is false") }
     ) { check in try check.expectPartsRead() },
     CheckDefinition(
+      "TRA-12", "trustedHashes is true of it",
+      from: "\(kit): a claim about a model is written only with that model",
+      by: "a store of an inferred model gets the version hashes of another one, and is read",
+      causes: ["hashes of the application's model are written for a layout that was guessed"],
+      catches: ["writesTrustedHashes", "losesInferredHashes"],
+      demand: {
+        !$0.keepsMetadata
+          ? .notApplicable("keepsMetadata is false")
+          : $0.writes == .all ? .applies : .notApplicable("stores are not changed")
+      }
+    ) { check in
+      var graph = Models.golden()
+      graph.model.isInferred = true
+      let (inferred, path) = (graph, check.path("inferred"))
+      let hasHashes = try check.process("save a store of an inferred model") { session in
+        var entries = PropertyListDictionary()
+        entries[VersionHashes.metadataKey] = ["Node": .data(Data(repeating: 7, count: 32))]
+        try session.write(inferred, to: path, metadata: entries)
+        let open = try session.open(path, inferred.model, isReadOnly: true)
+        return withExtendedLifetime(open) { open.store.metadata.entries[VersionHashes.metadataKey] != nil }
+      }
+      // Only where no program trusts them are they entries like others.
+      let wanted = check.traits.trustedHashes == .no
+      try check.expect(
+        hasHashes == wanted, wanted ? "the hashes are kept" : "no hashes", wanted ? "no hashes" : "hashes")
+    },
+    CheckDefinition(
+      "TRA-13", "A required to-many that is empty is kept",
+      from: "\(kit): what was read so is written so; only what a program empties is refused",
+      by: "objects with and without members of a required to-many are saved and read",
+      causes: ["the model's rules are applied to what is stored", "an object without members is left out"],
+      catches: ["refusesEmptyRequired"]
+    ) { check in
+      let model = ModelDescription(entities: [
+        EntityDescription(
+          name: "Node",
+          properties: [
+            .attribute("name", .string), .toMany("parts", "Node", inverse: "owner", isOptional: false),
+            .toOne("owner", "Node", inverse: "parts"),
+          ])
+      ])
+      let graph = Graph(
+        model,
+        [("full", ["part"]), ("empty", []), ("part", [])].map { label, parts in
+          Graph.Object(
+            label: label, entity: "Node", values: [ScalarKey("name"): .string(label)],
+            links: parts.isEmpty ? [:] : [ScalarKey("parts"): parts])
+        })
+      let path = check.path("store")
+      let names = try check.process("save an owner without parts") { session in
+        let open = try session.open(path, model)
+        return try withExtendedLifetime(open) {
+          open.coordinator.allowsEmptyNonOptionalToMany = true
+          let made = try session.insert(graph, into: open.context)
+          try open.context.save()
+          return made.mapValues { StoreSession.name($0) }
+        }
+      }
+      try check.expectHeld(try graph.text(names), at: path, model, "an owner without parts")
+    },
+    CheckDefinition(
       "PRO-01", "A store leaves standard output alone", profile: .interop,
       from: "\(kit): standard output is where the command writes a store that was asked for with “-”",
       by: "a store is saved, changed and read, each in a process whose standard output is watched",
@@ -240,6 +301,13 @@ extension Checks {
 }
 
 extension CheckContext {
+  func supports(_ type: AttributeType) -> Bool { !traits.unsupportedTypes.contains(type.modelName) }
+
+  /// Whether the format says that it keeps a value although it does not support the type.
+  func isPromised(_ value: StoredValue, _ type: AttributeType) -> Bool {
+    traits.keptValue?(value, AttributeDescription(name: "value", type: type))?.isIdentical(to: value) ?? false
+  }
+
   /// New stores are written and read; no change of one that is there reaches the format, or leaves a trace.
   fileprivate func expectWrittenAnewOnly() throws {
     let home = folder + "/anew"

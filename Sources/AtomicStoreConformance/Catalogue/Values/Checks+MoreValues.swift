@@ -148,7 +148,7 @@ extension Checks {
       from: kit,
       by: "each type, each kind of value in attributes of no type",
       causes: ["what a format has no word for is left out"],
-      catches: ["unsupportedTypeDropped"]
+      catches: ["unsupportedTypeDropped", "refusesPromisedValues", "dropsPromisedValues"]
     ) { check in
       let some: [(AttributeType, StoredValue)] = [
         (.integer16, .integer(1)), (.integer32, .integer(2)), (.integer64, .integer(3)),
@@ -164,7 +164,7 @@ extension Checks {
         for (attribute, what) in [(type, "typed"), (.undefined, "untyped")]
         where type != .transformable || attribute == type {
           let graph = Graph.values(attribute, [value])
-          guard isSupported, !check.traits.unsupportedTypes.contains(attribute.modelName) else {
+          guard isSupported && check.supports(attribute) || check.isPromised(value, attribute) else {
             _ = try check.refusal(
               of: "save \(type.modelName), \(what)", codes: ["unsupportedByFormat", "invalidValue"]
             ) { session in

@@ -53,6 +53,55 @@ extension Faults {
       throw PersistentStoreError(.modelMismatch, "the store has a property that the model does not have")
     },
     partial("leavesObjectsOut", "leaves the objects out with the properties") {},
+    promising("refusesPromisedValues", "says which UUIDs it keeps, and refuses all") { hooks in
+      hooks.saved = { snapshot throws(PersistentStoreError) in
+        let nodes = snapshot.nodes
+        for entity in nodes.model.entities where entity.slots.contains(where: { $0.attributeType == .uuid }) {
+          guard nodes.count(of: entity.index) == 0 else {
+            throw PersistentStoreError(.unsupportedByFormat, "this format has no UUIDs")
+          }
+        }
+      }
+    },
+    promising("dropsPromisedValues", "says which UUIDs it keeps, and leaves them out") { hooks in
+      hooks.savedValue = { value, type in type == .uuid ? .null : value }
+    },
+    Fault("writesTrustedHashes", "gives a store of an inferred model hashes that Core Data trusts") { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.trustedHashes = .ofKnownModels
+        return traits
+      }
+      hooks.metadata = { metadata, _ in
+        var metadata = metadata
+        metadata.entries[VersionHashes.metadataKey] = .dictionary(PropertyListDictionary())
+        return metadata
+      }
+    },
+    Fault("losesInferredHashes", "leaves out version hashes that no program trusts") { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.trustedHashes = .no
+        return traits
+      }
+      hooks.metadata = { metadata, _ in
+        var metadata = metadata
+        metadata.entries[VersionHashes.metadataKey] = nil
+        return metadata
+      }
+    },
+    Fault("refusesEmptyRequired", "refuses a required to-many that is empty") { hooks in
+      hooks.saved = { snapshot throws(PersistentStoreError) in
+        let nodes = snapshot.nodes
+        for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
+          for slot in entity.slots where slot.isToMany && !slot.isOptional {
+            for node in nodes.handles(of: entity.index) where nodes.value(slot: slot.index, of: node).isEmptyList {
+              throw PersistentStoreError(.invalidValue, "an object is needed")
+            }
+          }
+        }
+      }
+    },
     Fault("talksOnStandardOutput", "says on standard output that it saves") { hooks in
       hooks.beforeSave = { _, _ in _ = write(1, "saving\n", 7) }
     },
@@ -90,6 +139,19 @@ extension Faults {
     }
   }
 
+  /// A fault of a store that says it has no UUIDs and keeps them all the same.
+  private static func promising(_ name: String, _ text: String, _ set: (inout FaultHooks) -> Void) -> Fault {
+    Fault(name, text) { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.unsupportedTypes = ["UUID"]
+        traits.keptValue = { value, _ in value }
+        return traits
+      }
+      set(&hooks)
+    }
+  }
+
   static func lie(_ name: String, _ text: String, _ change: @escaping @Sendable (inout StoreTraits) -> Void) -> Fault {
     Fault(name, text) { hooks in
       hooks.traits = { traits in
@@ -98,5 +160,12 @@ extension Faults {
         return traits
       }
     }
+  }
+}
+
+extension StoredValue {
+  /// Whether it is a to-many without objects.
+  fileprivate var isEmptyList: Bool {
+    if case .toMany(let list) = self { list.isEmpty } else { isNull }
   }
 }

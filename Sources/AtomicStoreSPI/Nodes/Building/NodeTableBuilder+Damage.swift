@@ -16,12 +16,18 @@ extension NodeTableBuilder {
 
   /// Reports the loss of a part of the store that did not become a node, such as a record without an identifier.
   ///
-  /// - Parameter entity: The entity to which the part belongs, if that is known.
+  /// - Parameters:
+  ///   - entity: The entity to which the part belongs, if that is known.
+  ///   - slot: Its relationship, if the part has nothing but references of that.
+  ///   - error: Why it cannot be read.
   /// - Throws: As ``skipNode(because:)``.
-  public func skipPart(of entity: Int? = nil, because error: PersistentStoreError) throws(PersistentStoreError) {
-    guard canSkip(error) else { throw error }
+  public func skipPart(
+    of entity: Int? = nil, slot: Int? = nil, because error: PersistentStoreError
+  ) throws(PersistentStoreError) {
     let place = StoreLocation(
-      file: entity.flatMap { members[$0] } ?? file, entity: entity.map { model.records[$0].description.name })
+      file: entity.flatMap { members[$0] } ?? file, entity: entity.map { model.records[$0].description.name },
+      property: slot.flatMap { slot in entity.map { model.records[$0].slots[slot].name } })
+    guard canSkip(error), !isNeeded(place) else { throw error }
     try report("damaged object: \(error.message)", at: error.location.filled(from: place))
   }
 
@@ -29,22 +35,24 @@ extension NodeTableBuilder {
   ///
   /// - Throws: As ``skipNode(because:)``.
   public func skipReference(slot: Int, because error: PersistentStoreError) throws(PersistentStoreError) {
-    guard canSkip(error) else { throw error }
+    let place = location(slot)
+    guard canSkip(error), !isNeeded(place) else { throw error }
     try report(
-      "damaged reference: \(error.message)", at: error.location.filled(from: location(slot)))
+      "damaged reference: \(error.message)", at: error.location.filled(from: place))
+  }
+
+  /// Whether nothing may be left out at a location.
+  private func isNeeded(_ location: StoreLocation) -> Bool {
+    rules.neededObjects.map { $0.contains(location, in: model) } ?? false
   }
 
   private func canSkip(_ error: PersistentStoreError) -> Bool {
-    guard skipsDamagedObjects else { return false }
-    switch error.code {
-    case .malformed, .invalidValue, .duplicateReference, .danglingReference: return true
     // A model that was inferred from the other objects lacks only what a damaged object has.
-    case .modelMismatch: return model.description.isInferred
-    default: return false
-    }
+    skipsDamagedObjects && (error.isOfOneObject || error.code == .modelMismatch && model.description.isInferred)
   }
 
   func skip(entity: Int, row: Int, because error: PersistentStoreError) throws(PersistentStoreError) {
+    guard !isNeeded(StoreLocation(entity: model.records[entity].description.name)) else { throw error }
     guard skipped[entity, default: []].insert(row).inserted else { return }
     try report(
       "damaged object: \(error.message)",
@@ -53,6 +61,9 @@ extension NodeTableBuilder {
 
   /// Reports a reference that was removed because its destination does not exist, or was left out.
   func reportRemoved(_ error: PersistentStoreError) throws(PersistentStoreError) {
+    if isNeeded(error.location) { throw error }
+    // What the caller does not read was lost with the object that is reported already.
+    if rules.neededObjects != nil, !damage.isEmpty { return }
     try report("reference left out: \(error.message)", at: error.location)
   }
 
@@ -75,5 +86,12 @@ extension NodeTableBuilder {
     tables[entity].deleted[row >> 6] |= 1 << UInt64(row & 63)
     tables[entity].deletedCount += 1
     tables[entity].isCanonical = false
+  }
+}
+
+extension PersistentStoreError {
+  /// Whether it may concern one object, or a part of the store, and not the rest.
+  package var isOfOneObject: Bool {
+    [.malformed, .invalidValue, .duplicateReference, .danglingReference].contains(code)
   }
 }

@@ -54,6 +54,8 @@ public struct RelationshipRules: Sendable, Hashable {
 
   /// What happens to objects that cannot be read. By default, the store is refused.
   public var damagedObjects = DamagedObjects.refuse
+  /// With ``DamagedObjects/skip``: objects and relationships of which nothing may be left out; nil if anything may.
+  package var neededObjects: NeededObjects?
   /// Whether each reference that is removed is reported as a loss, because `dangling` was not specified and
   /// `damaged=skip-object` implies it.
   var reportsRemovedReferences = false
