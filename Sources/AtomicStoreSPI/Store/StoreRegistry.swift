@@ -120,14 +120,13 @@ public struct StoreRegistry: Sendable {
   ///
   /// - Throws: `.cannotCreate`.
   package func refuseWithinStore(_ place: StorePath) throws(PersistentStoreError) {
-    // Most directories hold other files, which need not be opened.
-    guard let folder = try? StorePath.inspect(place.folder), folder.kind == .folder,
-      let probe = try? folder.probe(readsMembers: false)
-    else { return }
-    let types = folder.fileExtension.isEmpty ? known : all()
+    // Most directories hold other files, perhaps a great many, which need not be inspected.
+    let folder = place.folder
+    guard let probe = StoreProbe(namesIn: folder) else { return }
+    let types = probe.fileExtension.isEmpty ? known : all()
     for type in types where type.recognize(probe) == .yes {
       throw PersistentStoreError(
-        .cannotCreate, "\(folder.path) is itself a store, of type \(type.storeType): nothing else may be in it",
+        .cannotCreate, "\(folder) is itself a store, of type \(type.storeType): nothing else may be in it",
         at: StoreLocation(file: place.path))
     }
   }

@@ -180,11 +180,7 @@ public struct StorePath: Sendable {
   }
 
   /// Returns the first bytes, from which formats recognise their files.
-  public func probe() throws(PersistentStoreError) -> StoreProbe { try probe(readsMembers: true) }
-
-  /// - Parameter readsMembers: Whether to read the beginnings of a directory's first files now; if not, each is read
-  ///   when a format asks for it.
-  package func probe(readsMembers: Bool) throws(PersistentStoreError) -> StoreProbe {
+  public func probe() throws(PersistentStoreError) -> StoreProbe {
     if kind == .folder {
       let list = if let listing { listing } else { try FolderListing(resolvedPath) }
       // Hidden names are ignored here; links and directories have a name but no content.
@@ -192,7 +188,7 @@ public struct StorePath: Sendable {
         list.others.allSatisfy { $0.hasPrefix(".") }
         ? list.members.map(\.name) : list.names.filter { !$0.hasPrefix(".") }
       var prefixes: [ScalarString: [UInt8]] = [:]
-      for member in list.members.prefix(readsMembers ? 64 : 0) {
+      for member in list.members.prefix(64) {
         prefixes[ScalarString(member.name)] = try StoreProbe.read(member.path)
       }
       var probe = StoreProbe(

@@ -20,6 +20,17 @@ public struct StoreProbe: Sendable {
   private var prefixes: [ScalarString: [UInt8]]
   /// From where members are read on request; nil for a probe created in memory.
   var listing: FolderListing?
+  /// The directory, if only its names were listed: what is inspected of it is what a format asks for.
+  private var folder: String?
+
+  /// A probe of a directory for which only the names in it are listed; nil if it cannot be listed, or is empty.
+  package init?(namesIn folder: String) {
+    guard let all = try? SystemCall.names(in: folder), !all.isEmpty else { return nil }
+    self.init(
+      name: folder, prefix: [], size: 0, isFolder: true, memberNames: all.filter { !$0.hasPrefix(".") },
+      fileExtension: FilePathText.fileExtension(folder))
+    self.folder = folder
+  }
 
   /// Creates a probe of content in memory, to test ``AtomicStore/recognize(_:)``.
   ///
@@ -47,9 +58,13 @@ public struct StoreProbe: Sendable {
   /// Returns the first bytes of a member of a directory; empty if it does not exist or is not a file.
   public func prefix(ofMember name: String) -> [UInt8] {
     if let prefix = prefixes[ScalarString(name)] { return prefix }
-    // The names are in the order of their bytes, like the members.
-    guard let member = listing?.member(named: name) else { return [] }
-    return (try? Self.read(member.path)) ?? []
+    var path = listing?.member(named: name)?.path
+    if let folder, !name.utf8.contains(UInt8(ascii: "/")),
+      let status = try? SystemCall.status(folder + "/" + name, followLinks: false), status.st_mode & S_IFMT == S_IFREG
+    {
+      path = folder + "/" + name
+    }
+    return path.flatMap { try? Self.read($0) } ?? []
   }
 
   /// Whether the file begins with this text.
