@@ -10,45 +10,41 @@ extension PendingSave {
   func verify(_ store: PersistentStore) throws(PersistentStoreError) {
     do throws(PersistentStoreError) {
       guard let source = try stagedSource() else { return }
-      let opening = store.state.withLock { $0.opening }
-      let formatType = type(of: format as any AtomicStore)
-      let (own, limits, _, _) = try opening.ownOptions()
-      let known = Set(formatType.traits.readOptions.map(\.name))
-      var reader: any AtomicStore = try formatType.init(
-        StoreConfiguration(
-          path: path, configurationName: store.configurationName, options: own.filter { known.contains($0.key) },
-          isReadOnly: true, limits: limits))
-      var metadata = try reader.metadata(in: source)
-      var model = snapshot.nodes.model
-      if let carried = metadata.model, !carried.isInferred {
-        do {
-          model = try ManagedObjectModel(carried)
-        } catch {
-          throw PersistentStoreError(.invalidModel, "the model that was written is not valid", underlying: error)
-        }
-      }
-      let builder = NodeTableBuilder(model: model, file: path)
-      builder.compareEnds(by: .asStored)
-      builder.share(snapshot.nodes)
-      try reader.load(source, into: builder)
-      metadata.lastReference = snapshot.metadata.lastReference
-      var written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
-      try Self.supplyAll(&written.nodes, &reader)
+      var written = try readStaged(source, store)
+      written.metadata.lastReference = snapshot.metadata.lastReference
       var wanted = snapshot
-      try Self.supplyAll(&wanted.nodes, &format)
+      wanted.nodes = try snapshot.nodes.supplied { slot, node, nodes throws(PersistentStoreError) in
+        try format.value(slot: slot, of: node, in: nodes)
+      }
       wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
-      try compare(wanted, written, formatType.storeType)
+      try compare(wanted, written, type(of: format as any AtomicStore).storeType)
     } catch {
       throw error.located(StoreLocation(file: path))
     }
   }
 
-  private static func supplyAll(
-    _ nodes: inout NodeTable, _ format: inout any AtomicStore
-  ) throws(PersistentStoreError) {
-    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
-      try nodes.set(try format.value(slot: slot, of: node, in: nodes), slot: slot, of: node)
+  /// Reads the staged store with a new value of its format, as it will be opened again.
+  func readStaged(_ source: StoreSource, _ store: PersistentStore) throws(PersistentStoreError) -> StoreSnapshot {
+    let opening = store.state.withLock { $0.opening }
+    let formatType = type(of: format as any AtomicStore)
+    let (own, limits, _, _) = try opening.ownOptions()
+    let known = Set(formatType.traits.readOptions.map(\.name))
+    var reader: any AtomicStore = try formatType.init(
+      StoreConfiguration(
+        path: path, configurationName: store.configurationName, options: own.filter { known.contains($0.key) },
+        isReadOnly: true, limits: limits))
+    let metadata = try reader.metadata(in: source)
+    var model = snapshot.nodes.model
+    if let carried = metadata.model, !carried.isInferred {
+      do {
+        model = try ManagedObjectModel(carried)
+      } catch {
+        throw PersistentStoreError(.invalidModel, "the model that was written is not valid", underlying: error)
+      }
     }
+    let nodes = try NodeTable.staged(
+      source, by: &reader, model: model, file: path, limits: limits, written: snapshot.nodes)
+    return StoreSnapshot(nodes: nodes, metadata: metadata)
   }
 
   private func compare(
