@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import Synchronization
 
 extension NodeTable {
   /// Reads the objects of a staged store as another program will, before it is published: with the limits of a reader,

@@ -114,10 +114,13 @@ extension NodeTableBuilder {
     try take((header.pointee.heapCapacity - before) * unit)
   }
 
-  /// Makes room for what is read from other files than the store's own, such as a log or values beside it: the size of
-  /// the store's file alone would bound it. A limit that the caller set stays.
+  /// Makes room for what is read beside the bytes of the store's file, whose size would bound it: another file, such as
+  /// a log or values beside it, or what a format has decompressed. A limit that the caller set stays.
   ///
-  /// - Parameter bytes: The size of the other file.
+  /// A format that compresses calls it with the size of the decompressed bytes. Otherwise a store that compresses well
+  /// exceeds the limit, and the save fails with `.limitExceeded`.
+  ///
+  /// - Parameter bytes: The size of the other file, or of the decompressed bytes.
   public func addInput(bytes: Int) {
     guard limits.memory == nil, room < .max else { return }
     let more = limits.memory(forInput: bytes)
