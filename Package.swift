@@ -419,7 +419,8 @@ let package = Package(
       name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "BuiltInStoreFormats"],
+      name: "AtomicStoreKitTests",
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "BuiltInStoreFormats"],
       swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",

@@ -62,17 +62,17 @@ struct BinaryWriter {
     try file.write(info)
   }
 
-  /// - Throws: `.unsupportedByFormat` for more objects than a reader takes.
+  /// - Throws: `.limitExceeded` for more objects than a reader takes.
   private func checkCount(_ count: Int) throws(PersistentStoreError) {
     guard count > maximumObjectCount else { return }
     throw PersistentStoreError(
-      .unsupportedByFormat,
-      "the archive of a binary store would have \(count) objects, one for each value and member and two for each object, and \(maximumObjectCount) are read: another format has no such limit",
+      .limitExceeded,
+      "the archive of a binary store would have \(count) objects, one for each value and three for each row, against the limit of \(maximumObjectCount): use another format",
       at: StoreLocation(file: path))
   }
 
   /// The number of objects that the archive has for objects, values and members. There are a few more, such as classes.
-  private var objectCount: Int {
+  var objectCount: Int {
     nodes.model.entities.reduce(0) { total, entity in
       let reader = nodes.reader(of: entity.index)
       return entity.slots.reduce(total + reader.count * 3) { count, slot in

@@ -2,8 +2,8 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// A test format of one file: a line for each object, with values in base 64, where a run of one byte is its count. Values
-/// of at least four kilobytes are supplied on first read, from what the load kept.
+/// A test format of one file: a line for each object, with values in base 64, where a run of one byte is its count.
+/// Values of at least four kilobytes are supplied on first read, from what the load kept.
 struct LateStore: AtomicStore {
   static let storeType = "Late"
   static let traits = StoreTraits(
@@ -47,8 +47,8 @@ struct LateStore: AtomicStore {
         guard let value = Self.value(fields[slot.index + 2], slot) else { continue }
         if Self.saysSize, fields[slot.index + 2].hasPrefix("*") { nodes.addInput(bytes: Self.size(value)) }
         if Self.defersValues, Self.size(value) >= 4 << 10 {
-          kept[Key(object: ObjectReference(entityName: entity.name, reference: .integer(reference)), slot: slot.index)] =
-            value
+          let object = ObjectReference(entityName: entity.name, reference: .integer(reference))
+          kept[Key(object: object, slot: slot.index)] = value
           nodes.defer(slot: slot.index)
         } else {
           try nodes.set(value, slot: slot.index)

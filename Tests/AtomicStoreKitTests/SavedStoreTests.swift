@@ -132,7 +132,8 @@ import Testing
     }
   }
 
-  @Test("a store that was opened with a limit is saved up to it", arguments: ["XML", "BinaryPropertyList", "CSV", "Arrow"])
+  @Test(
+    "a store that was opened with a limit is saved up to it", arguments: ["XML", "BinaryPropertyList", "CSV", "Arrow"])
   func ownLimits(_ type: String) throws {
     let folder = try Folder()
     let model = try ManagedObjectModel(Self.model)
@@ -178,9 +179,9 @@ import Testing
     #expect(again.nodes.count == 10)
   }
 
-  @Test("a store of many attributes of which few are set is converted to each type and opened", arguments: [
-    "XML", "BinaryPropertyList", "CSV", "CoreDataSQLite", "CoreDataBinary", "Arrow", "SQLiteGraph",
-  ])
+  @Test(
+    "a store of many attributes of which few are set is converted to each type and opened",
+    arguments: ["XML", "BinaryPropertyList", "CSV", "CoreDataSQLite", "CoreDataBinary", "Arrow", "SQLiteGraph"])
   func sparse(_ type: String) throws {
     let folder = try Folder()
     let types: [AttributeType] = [.string, .integer64, .double, .boolean]

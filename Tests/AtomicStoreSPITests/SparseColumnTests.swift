@@ -23,16 +23,19 @@ import Testing
     case .float: .float(Float(number) / 4)
     case .double: .double(Double(number) / 8)
     case .date: .date(Date(timeIntervalSinceReferenceDate: Double(number)))
-    case .uuid: .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, UInt8(number & 255), UInt8(number >> 8 & 255))))
-    case .decimal: .decimal(DecimalNumber(number))
+    case .uuid:
+      .uuid(
+        UUID(
+          uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, UInt8(number & 255), UInt8(number >> 8 & 255))))
+    case .decimal: .decimal(DecimalNumber(Int64(number)))
     case .undefined: .integer(Int64(number))
     default: .string("value \(number)")
     }
   }
 
-  /// Rows with a value, in the order of rows: nearly none, some in one place, few everywhere, and columns that are full at
-  /// first or at last only.
-  private static let patterns: [(name: String, has: (Int, Int) -> Bool)] = [
+  /// Rows with a value, in the order of rows: nearly none, some in one place, few everywhere, and columns that are full
+  /// at first or at last only.
+  private static let patterns: [(name: String, has: @Sendable (Int, Int) -> Bool)] = [
     ("none", { _, _ in false }), ("the last", { row, rows in row == rows - 1 }),
     ("the first", { row, _ in row == 0 }), ("every hundredth", { row, _ in row % 100 == 7 }),
     ("every ninth", { row, _ in row % 9 == 0 }), ("every seventh", { row, _ in row % 7 == 0 }),
@@ -57,7 +60,9 @@ import Testing
     }
   }
 
-  private static func check(_ table: NodeTable, _ rows: Int, row place: (Int) -> Int? = { $0 }, _ has: (Int, Int) -> Bool) {
+  private static func check(
+    _ table: NodeTable, _ rows: Int, row place: (Int) -> Int? = { $0 }, _ has: (Int, Int) -> Bool
+  ) {
     let reader = table.reader(of: 0)
     for slot in table.model.entities[0].slots {
       let bits = reader.valueBits(slot: slot.index)
@@ -183,8 +188,9 @@ import Testing
     let many = try #require(model.entities[0].slot(named: "many"))
     try nodes.fillToOne(
       entity: 0, slot: one, references: (0..<rows).map { Int64($0) }.span, presence: bits.span)
+    let counts = lengths.map { $0 == .max ? UInt32(0) : 1 }
     try nodes.fillToMany(
-      entity: 0, slot: many, counts: lengths.map { $0 == .max ? 0 : 1 }.span, references: present.map { Int64($0) }.span)
+      entity: 0, slot: many, counts: counts.span, references: present.map { Int64($0) }.span)
     // A value by itself is set in a column that was filled.
     try nodes.set(.integer(77), entity: 0, row: 4, slot: 3)
     let table = try nodes.finish()
@@ -223,7 +229,10 @@ import Testing
     var table = try whole.finish()
     let parts = NodeTableBuilder(model: model, inputBytes: 0)
     parts.jobs = 2
-    #expect(parts.loadParts(4) { part, nodes in (try? load(rows / 4 * part..<rows / 4 * (part + 1), nodes)) == nil ? nil : 1 })
+    let areLoaded = parts.loadParts(4) { part, nodes in
+      (try? load(rows / 4 * part..<rows / 4 * (part + 1), nodes)) == nil ? nil : 1
+    }
+    #expect(areLoaded)
     // 60,000 values of 8 bytes, and the digits of half of them: 160 MB for a cell of each row.
     #expect(taken(table) < 4 << 20, "\(taken(table))")
     let joined = try parts.finish()

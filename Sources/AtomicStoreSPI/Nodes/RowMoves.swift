@@ -125,7 +125,8 @@ extension ColumnHeader {
     default:
       let isSparse = sparse != nil
       for index in places.indices where isSparse || from.pointee.isPresent(old(index)) {
-        (cells + (firstPlace + index) * width).copyMemory(from: from.pointee.cells + old(index) * width, byteCount: width)
+        (cells + (firstPlace + index) * width).copyMemory(
+          from: from.pointee.cells + old(index) * width, byteCount: width)
         if !isSparse { markPresent(index) }
       }
     }

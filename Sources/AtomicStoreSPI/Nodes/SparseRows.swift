@@ -56,8 +56,8 @@ package struct SparseRows: BitwiseCopyable {
 }
 
 extension ColumnHeader {
-  /// How many rows of a table have to be there for each cell, at most, for a column that gets one for each row. A cell of
-  /// a sparse column takes up to twice as much memory, and time to find.
+  /// How many rows there are for each cell, at most, in a column that gets a cell for each row. One of a sparse column
+  /// takes up to twice as much memory, and time to find.
   static var rowsPerCell: Int { 8 }
   /// Fewer cells are not worth looking at.
   static var leastCells: Int { 16 }

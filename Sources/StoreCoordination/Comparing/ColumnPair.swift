@@ -54,7 +54,8 @@ struct ColumnPair {
     case .cells(let width):
       let isPresent = one.isPresent(row)
       guard isPresent == other.isPresent(otherRow) else { return false }
-      return !isPresent || memcmp(one.cells + one.place(row) * width, other.cells + other.place(otherRow) * width, width) == 0
+      if !isPresent { return true }
+      return memcmp(one.cells + one.place(row) * width, other.cells + other.place(otherRow) * width, width) == 0
     case .bytes:
       guard let value = one.bytes(row), let otherValue = other.bytes(otherRow) else {
         return (one.bytes(row) == nil) == (other.bytes(otherRow) == nil)

@@ -8,7 +8,7 @@ extension NodeTable {
   /// - Parameters:
   ///   - source: The staged files.
   ///   - reader: A new value of the format that wrote them.
-  ///   - limits: Those of whoever opens the store.
+  ///   - limits: Those of the reader.
   ///   - written: The objects that were written.
   /// - Throws: `.limitExceeded`, and what reading throws.
   static func staged(
@@ -46,7 +46,7 @@ extension PendingSave {
   func refuseUnreadable(_ store: PersistentStore) throws(PersistentStoreError) {
     do throws(PersistentStoreError) {
       guard let source = try stagedSource() else { return }
-      let limits = try store.state.withLock { open throws(PersistentStoreError) in try open.opening.ownOptions().limits }
+      let limits = try store.state.withLock { $0.opening }.ownOptions().limits
       // Nearly all are far from every limit: the readers of all formats count less than this.
       if try limits.hasRoom(for: snapshot.nodes, of: source.totalSize()) { return }
       _ = try readStaged(source, store)

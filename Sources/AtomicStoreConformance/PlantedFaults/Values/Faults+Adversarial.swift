@@ -150,7 +150,7 @@ extension Faults {
     },
   ]
 
-  /// Long texts are kept in memory, under a key of their own, until they are asked for.
+  /// Long texts are kept in memory, each under a key, until they are asked for.
   private static func keepLate(
     _ hooks: inout FaultHooks, _ key: @escaping @Sendable (NodeTable, NodeHandle, Int, String) -> String
   ) {

@@ -110,7 +110,8 @@ struct ColumnJoin: @unchecked Sendable {
   /// Whether each row after those that the target has room for is in one of the pieces.
   private var isComplete: Bool {
     var next = target.pointee.capacity
-    for piece in pieces where piece.start <= next && piece.header.pointee.sparse == nil { next = max(next, piece.start + piece.count) }
+    let whole = pieces.filter { $0.header.pointee.sparse == nil }
+    for piece in whole where piece.start <= next { next = max(next, piece.start + piece.count) }
     return next >= total
   }
 

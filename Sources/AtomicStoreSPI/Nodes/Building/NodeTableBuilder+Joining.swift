@@ -70,7 +70,8 @@ extension NodeTableBuilder {
         let units = others.reduce(own.pointee.heapCount) { $0 + $1.pointee.heapCount }
         guard units < Extent.greatestHeap / 2 else { return false }
         let cells =
-          ColumnJoin.isSparse(others + [own], of: rows) ? rows / ColumnHeader.rowsPerCell * 12 : ColumnHeader.size(own.pointee.layout, rows: rows)
+          ColumnJoin.isSparse(others + [own], of: rows)
+          ? rows / ColumnHeader.rowsPerCell * 12 : ColumnHeader.size(own.pointee.layout, rows: rows)
         bytes += cells + units * own.pointee.layout.heapUnit
       }
     }
@@ -165,7 +166,8 @@ extension NodeTableBuilder {
     }
     guard let first = pieces.first else { return nil }
     var join = ColumnJoin(target: entry.pointee.headers[slot], total: total, pieces: pieces)
-    join.isSparse = slot < entry.pointee.slotCount && ColumnJoin.isSparse(pieces.map(\.header) + [join.target], of: total)
+    join.isSparse =
+      slot < entry.pointee.slotCount && ColumnJoin.isSparse(pieces.map(\.header) + [join.target], of: total)
     join.bytesBefore = join.target.pointee.byteCount
     guard !join.target.pointee.hasCells else { return join }
     let isReferences = slot == entry.pointee.slotCount

@@ -67,6 +67,11 @@ extension NodeTableBuilder {
     for slot in 0...building[index].slotCount {
       let header = building[index].headers[slot]
       guard header.pointee.hasCells else { continue }
+      if let own = header.pointee.sparse, !ColumnHeader.isSparse(own.count, of: count) {
+        try take(ColumnHeader.size(header.pointee.layout, rows: count))
+        // Without memory for it, the column stays sparse.
+        _ = header.pointee.tryToSpread(rows: count)
+      }
       header.pointee.shrink(to: count)
       guard header.pointee.sparse == nil, header.pointee.capacity < count else { continue }
       let isSparse = ColumnHeader.isSparse(header.pointee.valueCount(count) * 2, of: count)
