@@ -23,6 +23,25 @@ extension PendingSave {
     }
   }
 
+  /// Refuses a save after which the store could not be opened again as it was opened this time.
+  ///
+  /// - Throws: `.limitExceeded` with the name of the limit; what reading throws.
+  func refuseUnreadable(_ store: PersistentStore) throws(PersistentStoreError) {
+    do throws(PersistentStoreError) {
+      guard let source = try stagedSource() else { return }
+      let limits = try store.state.withLock { $0.opening }.ownOptions().limits
+      // Nearly all are far from every limit: the readers of all formats count less than this.
+      if try limits.hasRoom(for: snapshot.nodes, of: source.totalSize()) { return }
+      _ = try readStaged(source, store)
+    } catch {
+      var error = error.located(StoreLocation(file: path))
+      if error.code == .limitExceeded {
+        error.message += ": the store could not be opened again, so nothing was saved"
+      }
+      throw error
+    }
+  }
+
   /// Reads the staged store with a new value of its format, as it will be opened again.
   func readStaged(_ source: StoreSource, _ store: PersistentStore) throws(PersistentStoreError) -> StoreSnapshot {
     let opening = store.state.withLock { $0.opening }
@@ -63,5 +82,14 @@ extension PendingSave {
       .unsupportedByFormat,
       "the format \(storeType) does not keep all of it: what it wrote does not read back equal; nothing was saved:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n"))
+  }
+}
+
+extension StoreLimits {
+  /// Whether a store of that size with some objects certainly does not exceed a limit.
+  fileprivate func hasRoom(for nodes: NodeTable, of size: Int) -> Bool {
+    var usual = StoreLimits()
+    usual.memory = memory
+    return self == usual && nodes.memoryBound <= self.memory(forInput: size) / 4
   }
 }

@@ -1,5 +1,4 @@
 import AtomicStoreSPI
-import Synchronization
 
 extension NodeTable {
   /// Reads the objects of a staged store as another program will, before it is published: with the limits of a reader,
@@ -39,38 +38,10 @@ extension NodeTable {
   }
 }
 
-extension PendingSave {
-  /// Refuses a save after which the store could not be opened again as it was opened this time.
-  ///
-  /// - Throws: `.limitExceeded` with the name of the limit; what reading throws.
-  func refuseUnreadable(_ store: PersistentStore) throws(PersistentStoreError) {
-    do throws(PersistentStoreError) {
-      guard let source = try stagedSource() else { return }
-      let limits = try store.state.withLock { $0.opening }.ownOptions().limits
-      // Nearly all are far from every limit: the readers of all formats count less than this.
-      if try limits.hasRoom(for: snapshot.nodes, of: source.totalSize()) { return }
-      _ = try readStaged(source, store)
-    } catch {
-      var error = error.located(StoreLocation(file: path))
-      if error.code == .limitExceeded {
-        error.message += ": the store could not be opened again, so nothing was saved"
-      }
-      throw error
-    }
-  }
-}
-
 extension StoreLimits {
   /// - Throws: `.limitExceeded` for a store of that size.
   func check(size: Int, at location: StoreLocation) throws(PersistentStoreError) {
     guard size > bytes else { return }
     throw exceeded("maximumBytes", bytes, "the store has \(size) bytes", at: location)
-  }
-
-  /// Whether a store of that size with some objects certainly does not exceed a limit.
-  fileprivate func hasRoom(for nodes: NodeTable, of size: Int) -> Bool {
-    var usual = StoreLimits()
-    usual.memory = memory
-    return self == usual && nodes.memoryBound <= self.memory(forInput: size) / 4
   }
 }
