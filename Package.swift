@@ -422,7 +422,8 @@ let package = Package(
       name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs"],
+      name: "AtomicStoreKitTests",
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "BuiltInStoreFormats"],
       swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",

@@ -140,16 +140,14 @@ extension BinaryPropertyListStore {
     _ slot: Int, _ reader: EntityReader, _ present: PresentRows, _ writer: inout BinaryPropertyListWriter,
     _ entries: inout [Entry]
   ) throws(PersistentStoreError) {
-    let width = reader.fixedCells(slot: slot).count / reader.count
+    let width = reader.fixedCell(slot: slot, row: 0).count
     let key = try writer.string("cells")
     let value = try writer.beginColumn(count: present.rows.count * width)
     try writer.append(rows: present.rows.count, in: pieces) { places in
-      let cells = reader.fixedCells(slot: slot)
       var found: [UInt8] = []
       found.reserveCapacity(places.count * width)
       for place in places {
-        let start = Int(present.rows[place]) * width
-        for byte in start..<start + width { found.append(cells[byte]) }
+        reader.fixedCell(slot: slot, row: present.row(place)).withUnsafeBufferPointer { found.append(contentsOf: $0) }
       }
       return found
     }

@@ -37,8 +37,10 @@ struct SparseColumns {
     // These have a list of texts, which takes one object for null wherever it occurs.
     if case .attribute(.undefined) = slot.kind { return nil }
     // Cells of fixed width have the bits already.
-    let known = reader.presenceBits(slot: slot.index)
-    if known.count > 0 { return present(known, reader.count) }
+    if !reader.isSparse(slot: slot.index) {
+      let known = reader.presenceBits(slot: slot.index)
+      if known.count > 0 { return present(known, reader.count) }
+    }
     return present(reader.valueBits(slot: slot.index).span, reader.count)
   }
 

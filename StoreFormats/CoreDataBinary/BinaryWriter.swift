@@ -9,8 +9,13 @@ struct BinaryWriter {
   private let path: String
 
   private let layouts: [ValueLayout]
+  private let maximumObjectCount: Int
 
-  init(_ snapshot: StoreSnapshot, path: String) throws(PersistentStoreError) {
+  /// - Parameter maximumObjectCount: The number of objects of an archive that a reader takes.
+  init(
+    _ snapshot: StoreSnapshot, path: String, maximumObjectCount: Int = KeyedArchive.maximumObjectCount
+  ) throws(PersistentStoreError) {
+    self.maximumObjectCount = maximumObjectCount
     nodes = snapshot.nodes
     metadata = snapshot.metadata
     self.path = path
@@ -42,9 +47,11 @@ struct BinaryWriter {
   }
 
   func write(to file: StagedFile) throws(PersistentStoreError) {
+    // What takes long is not begun in vain.
+    try checkCount(objectCount)
     try checkKeys()
     try checkTypes()
-    let map = try PropertyList.encodeBinary(mapArchive())
+    let map = try PropertyList.encodeBinary(try mapArchive())
     let info = try PropertyList.encodeBinary(try metadataArchive(of: map))
     let start = BinaryHeader.size
     let header = BinaryHeader(
@@ -53,6 +60,33 @@ struct BinaryWriter {
     try file.write(header.bytes)
     try file.write(map)
     try file.write(info)
+  }
+
+  /// - Throws: `.limitExceeded` for more objects than a reader takes.
+  private func checkCount(_ count: Int) throws(PersistentStoreError) {
+    guard count > maximumObjectCount else { return }
+    throw PersistentStoreError(
+      .limitExceeded,
+      "the archive of a binary store would have \(count) objects, one for each value and three for each row, against the limit of \(maximumObjectCount): use another format",
+      at: StoreLocation(file: path))
+  }
+
+  /// The number of objects that the archive has for objects, values and members. There are a few more, such as classes.
+  var objectCount: Int {
+    nodes.model.entities.reduce(0) { total, entity in
+      let reader = nodes.reader(of: entity.index)
+      return entity.slots.reduce(total + reader.count * 3) { count, slot in
+        switch slot.kind {
+        case .attribute: count + (0..<reader.count).count { !reader.isNull(slot: slot.index, row: $0) }
+        case .toOne: count + (0..<reader.count).count { reader.toOne(slot: slot.index, row: $0) != nil } * 2
+        case .toMany:
+          (0..<reader.count).reduce(count) {
+            let members = reader.toMany(slot: slot.index, row: $1).count
+            return members > 0 ? $0 + members + 1 : $0
+          }
+        }
+      }
+    }
   }
 
   /// - Throws: `.unsupportedByFormat` for a text as a reference, and for a number that objects of two hierarchies
@@ -101,7 +135,7 @@ struct BinaryWriter {
 
   // MARK: Objects
 
-  private func mapArchive() -> PropertyListValue {
+  private func mapArchive() throws(PersistentStoreError) -> PropertyListValue {
     var archive = ArchiveBuilder()
     var entries: [(key: Int64, value: PropertyListValue)] = []
     for entity in nodes.model.entities {
@@ -126,6 +160,7 @@ struct BinaryWriter {
     entries.sort { $0.key < $1.key }
     let keys = entries.map { archive.add(.integer(Int128($0.key))) }
     let top = archive.dictionary(keys: keys, values: entries.map(\.value), isMutable: true)
+    try checkCount(archive.count)
     return archive.finish(["mapData": top])
   }
 

@@ -163,7 +163,7 @@ import Testing
     heap.withUnsafeBytes { if let base = $0.baseAddress { header.heap.copyMemory(from: base, byteCount: $0.count) } }
     header.heapCount = heap.count
     let lengths: [UInt32] = [1, UInt32(count), 1]
-    let problem = NodeTableBuilder.divide(&header, lengths.span, heap.span, isText: false)
+    let problem = NodeTableBuilder.divide(&header, lengths.span, heap.span, isText: false).problem
     #expect(problem == nil)
     #expect(Array(header.bytes(0)) == [7] && Array(header.bytes(2)) == [8])
     #expect(header.bytes(1).count == count && header.bytes(1).allSatisfy { $0 == 5 })
@@ -182,10 +182,10 @@ import Testing
     #expect(header.handles(0).count == count + 4)
     #expect(Array(header.handles(0).suffix(5)) == [0, 0, 1, 2, 3])
     header.handles(0)[1] = NodeHandle.nullBits
-    header.removeNullHandles(0)
+    header.removeNullHandles(at: 0)
     #expect(header.handles(0).count == count + 3 && header.handles(0).last == 3)
     for place in 0..<5 { header.handles(0)[place] = NodeHandle.nullBits }
-    header.removeNullHandles(0)
+    header.removeNullHandles(at: 0)
     #expect(header.handles(0).count == count - 2 && header.handles(0).last == 3)
     let isAdded = header.appendHandle(1, 8)
     #expect(isAdded && Array(header.handles(1)) == [8])

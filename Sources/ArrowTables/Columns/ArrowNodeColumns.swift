@@ -114,7 +114,7 @@ public struct ArrowNodeColumns: Sendable {
     return ArrowColumn(field) { [batches] batch in
       let rows = batches[batch]
       let reader = rows.reader
-      guard rows.rows != nil else {
+      guard rows.rows != nil || reader.isSparse(slot: slot) else {
         let nulls = Self.nullCount(reader, slot)
         return ArrowColumnData(
           count: reader.count, nullCount: nulls,
@@ -123,10 +123,9 @@ public struct ArrowNodeColumns: Sendable {
       var bits = ValidityBits(count: rows.count)
       var bytes: [UInt8] = []
       bytes.reserveCapacity(rows.count * width)
-      let cells = reader.fixedCells(slot: slot)
       rows.forEach { index, row in
         if !reader.isNull(slot: slot, row: row) { bits.set(index) }
-        for place in row * width..<(row + 1) * width { bytes.append(cells[place]) }
+        reader.fixedCell(slot: slot, row: row).withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
       }
       return ArrowColumnData(count: rows.count, nullCount: bits.nullCount, buffers: [bits.buffer, .bytes(bytes)])
     }

@@ -30,15 +30,15 @@ struct CellOrder {
 
   func integer(_ row: Int) -> Int64 {
     switch kind {
-    case .integer16: Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self))
-    case .integer32: Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self))
-    default: column.cells.load(fromByteOffset: row &* 8, as: Int64.self)
+    case .integer16: Int64(column.cell(row, as: Int16.self))
+    case .integer32: Int64(column.cell(row, as: Int32.self))
+    default: column.cell(row, as: Int64.self)
     }
   }
   func double(_ row: Int) -> Double {
     kind == .float
-      ? Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self))
-      : column.cells.load(fromByteOffset: row &* 8, as: Double.self)
+      ? Double(column.cell(row, as: Float.self))
+      : column.cell(row, as: Double.self)
   }
   func uuid(_ row: Int) -> UUIDBits { UUIDBits(column, row) }
   func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8> {

@@ -62,7 +62,7 @@ final class RowIndexes: NodeVersionAttachment {
       let from = old.column(entity: key.entity, slot: key.slot)
       let to = new.column(entity: key.entity, slot: key.slot)
       // Memory shared by both versions holds the same values in the same rows.
-      if from.cells == to.cells, from.heap == to.heap, from.rows == to.rows {
+      if from.isSame(as: to) {
         carried.indexes[key] = index
         continue
       }

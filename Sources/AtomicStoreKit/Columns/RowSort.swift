@@ -202,15 +202,15 @@ struct RowSort {
     }
     guard column.isPresent(row) else { return 0 }
     switch form {
-    case .boolean: return 1 + UInt64(column.cells.load(fromByteOffset: row, as: UInt8.self))
-    case .integer16: return Self.ordered(Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
-    case .integer32: return Self.ordered(Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
-    case .integer64: return piece > 0 ? 1 : Self.ordered(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
-    case .float: return Self.ordered(Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self)))
+    case .boolean: return 1 + UInt64(column.cell(row, as: UInt8.self))
+    case .integer16: return Self.ordered(Int64(column.cell(row, as: Int16.self)))
+    case .integer32: return Self.ordered(Int64(column.cell(row, as: Int32.self)))
+    case .integer64: return piece > 0 ? 1 : Self.ordered(column.cell(row, as: Int64.self))
+    case .float: return Self.ordered(Double(column.cell(row, as: Float.self)))
     case .uuid:
-      let start = (column.cells + row &* 16).assumingMemoryBound(to: UInt8.self)
+      let start = (column.cells + column.place(row) &* 16).assumingMemoryBound(to: UInt8.self)
       return SortTexts.number(UnsafeBufferPointer(start: start, count: 16), piece)
-    default: return Self.ordered(column.cells.load(fromByteOffset: row &* 8, as: Double.self))
+    default: return Self.ordered(column.cell(row, as: Double.self))
     }
   }
 

@@ -98,8 +98,8 @@ extension RowTest {
       guard column.isPresent(row) else { return null }
       let value =
         column.layout == .float
-        ? Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self))
-        : column.cells.load(fromByteOffset: row &* 8, as: Double.self)
+        ? Double(column.cell(row, as: Float.self))
+        : column.cell(row, as: Double.self)
       return order.holds(value, bound)
     case .decimals(let slot, let order, let bound, let null):
       return column(slot).bytes(row).map { order.holds(bound.order($0)) } ?? null
@@ -108,7 +108,7 @@ extension RowTest {
       return RowReader.holds(one.number(row), order, other.number(row))
     case .boolean(let slot, let wanted, let null):
       let column = column(slot)
-      return column.isPresent(row) ? (column.cells.load(fromByteOffset: row, as: UInt8.self) != 0) == wanted : null
+      return column.isPresent(row) ? (column.cell(row, as: UInt8.self) != 0) == wanted : null
     case .text(let slot, let test, let null): return column(slot).bytes(row).map { test.holds($0) } ?? null
     case .uuid(let slot, let uuid, let isOther, let null):
       let column = column(slot)
@@ -128,9 +128,9 @@ extension RowTest {
   private func integer(_ column: ColumnView, _ row: Int) -> Int64? {
     guard column.isPresent(row) else { return nil }
     switch column.layout {
-    case .integer16: return Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self))
-    case .integer32: return Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self))
-    default: return column.cells.load(fromByteOffset: row &* 8, as: Int64.self)
+    case .integer16: return Int64(column.cell(row, as: Int16.self))
+    case .integer32: return Int64(column.cell(row, as: Int32.self))
+    default: return column.cell(row, as: Int64.self)
     }
   }
 

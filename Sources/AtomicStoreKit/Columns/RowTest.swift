@@ -129,16 +129,16 @@ indirect enum RowTest {
     case .null(let slot, let wanted):
       let column = column(slot)
       switch column.layout {
-      case .bytes: Self.every(mask) { (column.bytes($0) == nil) == wanted }
-      case .toOne: Self.every(mask) { (column.handle($0) == .max) == wanted }
+      case .bytes: Self.every(mask, column) { (column.bytes(at: $0) == nil) == wanted }
+      case .toOne: Self.every(mask, column) { (column.handle(at: $0) == .max) == wanted }
       case .toMany: Self.every(mask) { column.handles($0).isEmpty == wanted }
       default: Self.every(mask) { column.isPresent($0) != wanted }
       }
     case .integers(let slot, let low, let high, let isOutside, let null):
       let column = column(slot)
       func test<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type) {
-        Self.present(mask, column, null) { row in
-          let value = Int64(column.cells.load(fromByteOffset: row &* MemoryLayout<Value>.size, as: Value.self))
+        Self.present(mask, column, null) { place in
+          let value = Int64(column.cells.load(fromByteOffset: place &* MemoryLayout<Value>.size, as: Value.self))
           let isWithin: UInt8 = (value >= low ? 1 : 0) & (value <= high ? 1 : 0)
           return isWithin ^ (isOutside ? 1 : 0)
         }
@@ -153,9 +153,9 @@ indirect enum RowTest {
       Self.left(mask) { row in
         guard column.isPresent(row) else { return null }
         switch column.layout {
-        case .integer16: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
-        case .integer32: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
-        default: return set.contains(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
+        case .integer16: return set.contains(Int64(column.cell(row, as: Int16.self)))
+        case .integer32: return set.contains(Int64(column.cell(row, as: Int32.self)))
+        default: return set.contains(column.cell(row, as: Int64.self))
         }
       }
     case .doubles(let slot, let order, let bound, let null):
@@ -169,8 +169,8 @@ indirect enum RowTest {
       }
     case .boolean(let slot, let wanted, let null):
       let column = column(slot)
-      Self.present(mask, column, null) { row in
-        (column.cells.load(fromByteOffset: row, as: UInt8.self) == 0 ? 1 : 0) ^ (wanted ? 1 : 0)
+      Self.present(mask, column, null) { place in
+        (column.cells.load(fromByteOffset: place, as: UInt8.self) == 0 ? 1 : 0) ^ (wanted ? 1 : 0)
       }
     case .text(let slot, let test, let null):
       let column = column(slot)
@@ -188,7 +188,7 @@ indirect enum RowTest {
       Self.left(mask) { column.isPresent($0) ? (UUIDBits(column, $0) == wanted) != isOther : null }
     case .destination(let slot, let bits, let isOther):
       let column = column(slot)
-      Self.every(mask) { (column.handle($0) == bits) != isOther }
+      Self.every(mask, column) { (column.handle(at: $0) == bits) != isOther }
     case .through(let slot, let tests, let null):
       let column = column(slot)
       let masks = Self.masks(tests, version)
@@ -221,15 +221,26 @@ indirect enum RowTest {
     for row in 0..<mask.count { mask[row] &= test(row) ? 1 : 0 }
   }
 
+  /// The same for a test of cells by place.
+  @inline(__always) private static func every(
+    _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ test: (Int) -> Bool
+  ) {
+    if column.sparse == nil { every(mask, test) } else { every(mask) { test(column.place($0)) } }
+  }
+
   /// Visits the rows that are still set.
   @inline(__always) private static func left(_ mask: UnsafeMutableBufferPointer<UInt8>, _ test: (Int) -> Bool) {
     for row in 0..<mask.count where mask[row] != 0 { mask[row] = test(row) ? 1 : 0 }
   }
 
-  /// Visits all rows of a column of fixed width, 64 at a time: if none of them is null, the loop has no branch.
+  /// Visits all rows of a column of fixed width, 64 at a time: if none of them is null, the loop has no branch. The test
+  /// is of a cell by its place.
   @inline(__always) private static func present(
     _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ null: Bool, _ test: (Int) -> UInt8
   ) {
+    guard column.sparse == nil else {
+      return left(mask) { row in column.isPresent(row) ? test(column.place(row)) != 0 : null }
+    }
     var start = 0
     while start < mask.count {
       let end = min(start + 64, mask.count)

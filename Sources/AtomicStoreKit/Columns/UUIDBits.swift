@@ -12,7 +12,8 @@ struct UUIDBits: Equatable {
     }
   }
   @inline(__always) init(_ column: ColumnView, _ row: Int) {
-    high = column.cells.loadUnaligned(fromByteOffset: row &* 16, as: UInt64.self).bigEndian
-    low = column.cells.loadUnaligned(fromByteOffset: row &* 16 &+ 8, as: UInt64.self).bigEndian
+    let start = column.cells + column.place(row) &* 16
+    high = start.loadUnaligned(as: UInt64.self).bigEndian
+    low = start.loadUnaligned(fromByteOffset: 8, as: UInt64.self).bigEndian
   }
 }

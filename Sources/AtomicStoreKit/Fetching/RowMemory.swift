@@ -137,12 +137,12 @@ final class RowMemory {
     }
     guard view.isPresent(row) else { return .null }
     switch form {
-    case .boolean: return .boolean(view.cells.load(fromByteOffset: row, as: UInt8.self) != 0)
-    case .integer16: return .integer(Int64(view.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
-    case .integer32: return .integer(Int64(view.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
-    case .integer64: return .integer(view.cells.load(fromByteOffset: row &* 8, as: Int64.self))
-    case .double: return .double(view.cells.load(fromByteOffset: row &* 8, as: Double.self))
-    case .date: return .date(view.cells.load(fromByteOffset: row &* 8, as: Double.self))
+    case .boolean: return .boolean(view.cell(row, as: UInt8.self) != 0)
+    case .integer16: return .integer(Int64(view.cell(row, as: Int16.self)))
+    case .integer32: return .integer(Int64(view.cell(row, as: Int32.self)))
+    case .integer64: return .integer(view.cell(row, as: Int64.self))
+    case .double: return .double(view.cell(row, as: Double.self))
+    case .date: return .date(view.cell(row, as: Double.self))
     default: return .other
     }
   }

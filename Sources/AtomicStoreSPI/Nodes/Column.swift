@@ -21,9 +21,16 @@ final class Column: @unchecked Sendable {
     header.pointee.grow(to: rows)
   }
 
-  private static let withoutRows = CellLayout.allCases.map { Column($0) }
-  /// A shared column without rows. It is never written to, since it always has more than one owner.
-  static func none(_ layout: CellLayout) -> Column { withoutRows[Int(layout.rawValue)] }
+  /// Creates a sparse column without values.
+  init(sparse layout: CellLayout) {
+    header = .allocate(capacity: 1)
+    header.initialize(to: ColumnHeader(sparse: layout))
+  }
+
+  private static let withoutValues = CellLayout.allCases.map { Column(sparse: $0) }
+  /// A shared column without values, for any number of rows. It is never written to, since it always has more than one
+  /// owner.
+  static func none(_ layout: CellLayout) -> Column { withoutValues[Int(layout.rawValue)] }
   /// Creates a column of cells of fixed width that stay where they are, all of them values. Nil if the system does not
   /// have enough memory.
   convenience init?(_ layout: CellLayout, cells: Range<Int>, of bytes: StoreBytes) {

@@ -12,6 +12,7 @@ extension ColumnHeader {
   /// - Parameter willSetCells: Whether the cells of all new rows are written to next. They are then undefined.
   /// - Returns: False, with all rows as they were, if the system does not have enough memory.
   mutating func tryToGrow(to rows: Int, willSetCells: Bool = false) -> Bool {
+    if sparse != nil { return tryToSpread(rows: rows) }
     guard rows > capacity else { return true }
     guard resizeCells(rows) else { return false }
     if !willSetCells {
@@ -32,9 +33,12 @@ extension ColumnHeader {
 
   /// Releases memory reserved in excess, as far as the system has memory for the smaller blocks.
   mutating func shrink(to rows: Int) {
-    guard rows < capacity else { return }
-    if !borrowsCells { _ = resizeCells(rows) }
-    capacity = rows
+    guard sparse != nil || rows < capacity else { return }
+    sealCells()
+    if sparse == nil {
+      if !borrowsCells { _ = resizeCells(rows) }
+      capacity = rows
+    }
     if heapCapacity > heapCount { _ = tryToReallocateHeap(heapCount) }
   }
 

@@ -2,9 +2,12 @@
 extension ColumnHeader {
   /// Appends bytes to the heap and sets the cell's extent. False if the heap is full.
   @inline(__always) mutating func setBytes(_ row: Int, _ source: UnsafeRawPointer?, count: Int) -> Bool {
+    setBytes(at: sparse == nil ? row : addedPlace(row), source, count: count)
+  }
+  @inline(__always) mutating func setBytes(at place: Int, _ source: UnsafeRawPointer?, count: Int) -> Bool {
     guard beginValue(count) else { return false }
     if let source, count > 0 { (heap + heapCount).copyMemory(from: source, byteCount: count) }
-    setExtent(row, start: heapCount, length: count)
+    setCell(at: place, Extent.cell(start: heapCount, length: count))
     heapCount += count
     return true
   }
@@ -19,17 +22,17 @@ extension ColumnHeader {
     return true
   }
 
-  /// Removes null handles from a row's list in place.
-  mutating func removeNullHandles(_ row: Int) {
-    let list = handles(row)
+  /// Removes null handles from a list in place.
+  func removeNullHandles(at place: Int) {
+    let list = handles(at: place)
     var kept = 0
     for bits in list where bits != NodeHandle.nullBits {
       list[kept] = bits
       kept += 1
     }
-    guard kept > 0, let place = extent(row) else { return setNull(row) }
-    if Extent.isLong(kept) { storeLength(kept, before: place.start) }
-    setExtent(row, start: place.start, length: kept)
+    guard kept > 0, let value = extent(at: place) else { return setNull(at: place) }
+    if Extent.isLong(kept) { storeLength(kept, before: value.start) }
+    setCell(at: place, Extent.cell(start: value.start, length: kept))
   }
 
   /// Makes room for more elements at the end of a row's list, moving the list to the heap's end if it is not there.

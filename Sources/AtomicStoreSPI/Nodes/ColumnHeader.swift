@@ -54,12 +54,18 @@ enum CellLayout: UInt8, Sendable, CaseIterable {
 /// 17 ns, this takes 1.
 ///
 /// Cells or heap may be borrowed: part of a file's bytes, that are never written to and that the ``Column`` retains.
+///
+/// A column in which few rows have a value has cells of those rows only: ``SparseRows``. Cells are counted in *places*
+/// then; methods that take a row find its place.
 struct ColumnHeader {
   let layout: CellLayout
   let width: Int
   var cells: UnsafeMutableRawPointer
   var presence: UnsafeMutablePointer<UInt64>
+  /// The number of rows that there is room for; 0 if the column is sparse.
   var capacity = 0
+  /// The rows that have cells; nil if each row has one.
+  var sparse: SparseRows?
   var heap: UnsafeMutableRawPointer
   /// In units: bytes, or handles.
   var heapCount = 0
@@ -78,24 +84,42 @@ struct ColumnHeader {
     heap = Self.nothing
   }
 
+  /// A sparse column without values.
+  init(sparse layout: CellLayout) {
+    self.init(layout)
+    if !layout.hasPresence { cells = Self.allSet }
+    sparse = SparseRows(Self.nothing.assumingMemoryBound(to: UInt32.self))
+  }
+
   func deallocate() {
+    deallocateCells()
+    if !borrowsHeap { Self.free(heap) }
+  }
+  func deallocateCells() {
     if !borrowsCells { Self.free(cells) }
     Self.free(presence)
-    if !borrowsHeap { Self.free(heap) }
+    if let sparse { Self.free(sparse.rows) }
   }
 
   /// What a column has that needs no memory yet; never written to. A model of hundreds of entities has thousands of
   /// columns, few of which need all three blocks.
-  private nonisolated(unsafe) static let nothing = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 16)
+  private nonisolated(unsafe) static let nothing = block(of: 0)
+  /// A null cell of a layout without presence bits.
+  private nonisolated(unsafe) static let allSet = block(of: 0xFF)
+  private static func block(of byte: UInt8) -> UnsafeMutableRawPointer {
+    let block = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 16)
+    block.initializeMemory(as: UInt8.self, repeating: byte, count: 16)
+    return block
+  }
 
   private static func free(_ memory: UnsafeMutableRawPointer) {
-    if memory != nothing { PagedMemory.free(memory) }
+    if memory != nothing, memory != allSet { PagedMemory.free(memory) }
   }
 
   /// Large blocks grow where they are, or by remapping pages: a new one would be copied. Nil if the system does not
   /// have enough memory; the block is as it was then.
   static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer? {
-    PagedMemory.resized(memory == nothing ? nil : memory, to: max(bytes, 16))
+    PagedMemory.resized(memory == nothing || memory == allSet ? nil : memory, to: max(bytes, 16))
   }
 
   /// Appends the whole heap of another column, whose memory is moved here if it is large: then its heap is empty, and
@@ -180,85 +204,61 @@ struct ColumnHeader {
   @inline(__always) func isPresent(_ row: Int) -> Bool {
     switch layout {
     case .bytes, .toMany, .toOne: cell(row, as: UInt64.self) != NodeHandle.nullBits
-    default: presence[row >> 6] & (1 << UInt64(row & 63)) != 0
+    default: sparse.map { $0.place(of: row) > 0 } ?? (presence[row >> 6] & (1 << UInt64(row & 63)) != 0)
     }
   }
+  /// For a column with a cell for each row.
   @inline(__always) func markPresent(_ row: Int) { presence[row >> 6] |= 1 << UInt64(row & 63) }
 
-  func setNull(_ row: Int) {
-    if layout.hasPresence {
-      presence[row >> 6] &= ~(1 << UInt64(row & 63))
-      (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0, count: width)
-    } else {
-      (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0xFF, count: width)
-    }
+  mutating func setNull(_ row: Int) {
+    if sparse != nil { return removeCell(row) }
+    if layout.hasPresence { presence[row >> 6] &= ~(1 << UInt64(row & 63)) }
+    setNull(at: row)
+  }
+  /// Makes a cell that of null, without a change of presence.
+  func setNull(at place: Int) {
+    (cells + place * width).initializeMemory(
+      as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: width)
   }
 
-  /// Sets which rows have a value: a bit for each, or all.
-  func setPresence(_ bits: Span<UInt8>?, _ rows: Int) {
-    let words = (rows + 63) / 64
-    presence.initialize(repeating: bits == nil ? .max : 0, count: words)
-    bits?.withUnsafeBufferPointer { source in
-      if let base = source.baseAddress {
-        UnsafeMutableRawPointer(presence).copyMemory(from: base, byteCount: source.count)
-      }
-    }
-    if rows & 63 != 0, words > 0 { presence[words - 1] &= (1 << UInt64(rows & 63)) - 1 }
-  }
+  // MARK: Places
 
-  /// Whether null cells of fixed width are zero in memory.
-  func hasZeroNulls(_ rows: Int) -> Bool {
-    for word in 0..<(rows + 63) / 64 where presence[word] != .max {
-      let (first, end) = (word * 64, min(word * 64 + 64, rows))
-      let present = presence[word]
-      if present == 0 {
-        guard isZero(first * width, (end - first) * width) else { return false }
-        continue
-      }
-      for row in first..<end where present & (1 << UInt64(row & 63)) == 0 {
-        guard isZero(row * width, width) else { return false }
-      }
-    }
-    return true
+  @inline(__always) func place(_ row: Int) -> Int { sparse.map { $0.place(of: row) } ?? row }
+  /// The places of rows that may have a value.
+  @inline(__always) func places(_ rows: Range<Int>) -> Range<Int> {
+    sparse.map { $0.places(rows) } ?? rows.clamped(to: 0..<capacity)
   }
+  @inline(__always) func row(at place: Int) -> Int { sparse.map { $0.row(at: place) } ?? place }
 
-  private func isZero(_ start: Int, _ count: Int) -> Bool {
-    var bits: UInt64 = 0
-    for word in 0..<count / 8 { bits |= cells.loadUnaligned(fromByteOffset: start + word * 8, as: UInt64.self) }
-    for byte in start + count / 8 * 8..<start + count {
-      bits |= UInt64(cells.load(fromByteOffset: byte, as: UInt8.self))
-    }
-    return bits == 0
+  @inline(__always) func cell<Value: BitwiseCopyable>(at place: Int, as type: Value.Type) -> Value {
+    cells.load(fromByteOffset: place &* MemoryLayout<Value>.size, as: type)
   }
-
-  /// Makes null cells of fixed width zero in memory, whatever is there.
-  func clearNulls(_ rows: Int) {
-    for word in 0..<(rows + 63) / 64 where presence[word] != .max {
-      let first = word * 64
-      let end = min(first + 64, rows)
-      guard presence[word] != 0 else {
-        (cells + first * width).initializeMemory(as: UInt8.self, repeating: 0, count: (end - first) * width)
-        continue
-      }
-      let present = presence[word]
-      for row in first..<end where present & (1 << UInt64(row & 63)) == 0 {
-        (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0, count: width)
-      }
-    }
+  @inline(__always) func setCell<Value: BitwiseCopyable>(at place: Int, _ value: Value) {
+    cells.storeBytes(of: value, toByteOffset: place &* MemoryLayout<Value>.size, as: Value.self)
   }
-
   @inline(__always) func cell<Value: BitwiseCopyable>(_ row: Int, as type: Value.Type) -> Value {
-    cells.load(fromByteOffset: row &* MemoryLayout<Value>.size, as: type)
+    cell(at: place(row), as: type)
   }
-  @inline(__always) func setCell<Value: BitwiseCopyable>(_ row: Int, _ value: Value) {
-    cells.storeBytes(of: value, toByteOffset: row &* MemoryLayout<Value>.size, as: Value.self)
+  /// A sparse column must have room for the row.
+  @inline(__always) mutating func setCell<Value: BitwiseCopyable>(_ row: Int, _ value: Value) {
+    setCell(at: sparse == nil ? row : addedPlace(row), value)
+  }
+  /// Sets a to-one; null removes it.
+  mutating func setHandle(_ row: Int, _ bits: UInt64) {
+    if bits == NodeHandle.nullBits { setNull(row) } else { setCell(row, bits) }
+  }
+  /// Sets the value of a layout with presence bits.
+  @inline(__always) mutating func setPresent<Value: BitwiseCopyable>(_ row: Int, _ value: Value) {
+    setCell(row, value)
+    if sparse == nil { markPresent(row) }
   }
   /// Nil for null.
-  @inline(__always) func extent(_ row: Int) -> Extent? {
-    Extent(cell: cell(row, as: UInt64.self), heap: heap, unit: layout.heapUnit)
+  @inline(__always) func extent(_ row: Int) -> Extent? { extent(at: place(row)) }
+  @inline(__always) func extent(at place: Int) -> Extent? {
+    Extent(cell: cell(at: place, as: UInt64.self), heap: heap, unit: layout.heapUnit)
   }
   /// The length of a long value must be in the heap already.
-  @inline(__always) func setExtent(_ row: Int, start: Int, length: Int) {
+  @inline(__always) mutating func setExtent(_ row: Int, start: Int, length: Int) {
     setCell(row, Extent.cell(start: start, length: length))
   }
   /// Gives a row a value that is in the heap, without its length: a long one moves to the end. False if the heap is
@@ -285,8 +285,9 @@ struct ColumnHeader {
     return UnsafeBufferPointer(
       start: UnsafePointer((heap + place.start).assumingMemoryBound(to: UInt8.self)), count: place.length)
   }
-  @inline(__always) func handles(_ row: Int) -> UnsafeMutableBufferPointer<UInt64> {
-    guard let place = Extent(cell: cell(row, as: UInt64.self), heap: heap, unit: 8) else {
+  @inline(__always) func handles(_ row: Int) -> UnsafeMutableBufferPointer<UInt64> { handles(at: place(row)) }
+  @inline(__always) func handles(at place: Int) -> UnsafeMutableBufferPointer<UInt64> {
+    guard let place = Extent(cell: cell(at: place, as: UInt64.self), heap: heap, unit: 8) else {
       return UnsafeMutableBufferPointer(start: nil, count: 0)
     }
     return UnsafeMutableBufferPointer(
@@ -299,8 +300,9 @@ struct ColumnHeader {
   }
 
   /// The number of heap units of a row's value, with those of a long value's length.
-  func heapLength(_ row: Int) -> Int {
-    guard layout.hasHeap, let length = extent(row)?.length else { return 0 }
+  func heapLength(_ row: Int) -> Int { heapLength(at: place(row)) }
+  func heapLength(at place: Int) -> Int {
+    guard layout.hasHeap, let length = extent(at: place)?.length else { return 0 }
     return length + lengthUnits(length)
   }
   private func lengthUnits(_ length: Int) -> Int { Extent.isLong(length) ? 8 / layout.heapUnit : 0 }
@@ -315,17 +317,18 @@ struct ColumnHeader {
   private mutating func pack() {
     let unit = layout.heapUnit
     var live = 0
-    for row in 0..<capacity { live += heapLength(row) }
+    let places = places(0..<Int(UInt32.max))
+    for place in places { live += heapLength(at: place) }
     // Without memory for it, the heap stays as it is.
     guard let packed = Self.resized(nil, live * unit) else { return }
     var next = 0
-    for row in 0..<capacity {
-      guard let place = extent(row) else { continue }
-      let before = lengthUnits(place.length)
+    for place in places {
+      guard let value = extent(at: place) else { continue }
+      let before = lengthUnits(value.length)
       (packed + next * unit).copyMemory(
-        from: heap + (place.start - before) * unit, byteCount: (before + place.length) * unit)
-      setExtent(row, start: next + before, length: place.length)
-      next += before + place.length
+        from: heap + (value.start - before) * unit, byteCount: (before + value.length) * unit)
+      setCell(at: place, Extent.cell(start: next + before, length: value.length))
+      next += before + value.length
     }
     if !borrowsHeap { Self.free(heap) }
     borrowsHeap = false
@@ -336,10 +339,18 @@ struct ColumnHeader {
   }
 
   func copied(rows: Int) -> ColumnHeader {
-    var copy = ColumnHeader(layout)
-    copy.grow(to: rows)
-    copy.cells.copyMemory(from: cells, byteCount: rows * width)
-    if layout.hasPresence { copy.presence.update(from: presence, count: (rows + 63) / 64) }
+    var copy = sparse == nil ? ColumnHeader(layout) : ColumnHeader(sparse: layout)
+    if let sparse {
+      // Room for the value that the copy is made for.
+      if !copy.tryToReserveCells(sparse.count + 1) { PagedMemory.endProgram((sparse.count + 1) * width) }
+      copy.cells.copyMemory(from: cells, byteCount: (sparse.count + 1) * width)
+      copy.sparse?.rows.update(from: sparse.rows, count: sparse.count)
+      copy.sparse?.count = sparse.count
+    } else {
+      copy.grow(to: rows)
+      copy.cells.copyMemory(from: cells, byteCount: rows * width)
+      if layout.hasPresence { copy.presence.update(from: presence, count: (rows + 63) / 64) }
+    }
     if layout.hasHeap {
       copy.reallocateHeap(heapCount)
       copy.heap.copyMemory(from: heap, byteCount: heapCount * layout.heapUnit)

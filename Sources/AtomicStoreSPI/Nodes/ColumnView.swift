@@ -23,7 +23,11 @@ package struct ColumnView {
   /// The size of a cell in bytes.
   package let width: Int
   package let rows: Int
+  /// By place: see ``SparseRows``.
   package let cells: UnsafeRawPointer
+  /// Nil if each row has a cell: then its number is the place.
+  package let sparse: SparseRows?
+  /// Not for a sparse column.
   package let presence: UnsafePointer<UInt64>
   package let heap: UnsafeRawPointer
 
@@ -32,6 +36,7 @@ package struct ColumnView {
     width = header.pointee.width
     self.rows = rows
     cells = UnsafeRawPointer(header.pointee.cells)
+    sparse = header.pointee.sparse
     presence = UnsafePointer(header.pointee.presence)
     heap = UnsafeRawPointer(header.pointee.heap)
   }
@@ -44,12 +49,23 @@ package struct ColumnView {
 
   /// For cells of fixed width.
   @inlinable @inline(__always) package func isPresent(_ row: Int) -> Bool {
-    presence[row >> 6] & (1 << UInt64(row & 63)) != 0
+    sparse.map { $0.place(of: row) > 0 } ?? (presence[row >> 6] & (1 << UInt64(row & 63)) != 0)
+  }
+
+  /// Where the cell of a row is; a sparse column has a null cell for rows without a value.
+  @inlinable @inline(__always) package func place(_ row: Int) -> Int { sparse.map { $0.place(of: row) } ?? row }
+  /// The places of rows that may have a value.
+  package func places(_ rows: Range<Int>) -> Range<Int> { sparse.map { $0.places(rows) } ?? rows }
+
+  /// The cell of a row, of the column's width.
+  @inlinable @inline(__always) package func cell<Value: BitwiseCopyable>(_ row: Int, as type: Value.Type) -> Value {
+    cells.load(fromByteOffset: place(row) &* MemoryLayout<Value>.size, as: type)
   }
 
   /// The bytes of a value of variable length; nil for null.
-  @inlinable @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
-    let cell = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+  @inlinable @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? { bytes(at: place(row)) }
+  @inlinable @inline(__always) package func bytes(at place: Int) -> UnsafeBufferPointer<UInt8>? {
+    let cell = cells.load(fromByteOffset: place &* 8, as: UInt64.self)
     guard let place = Extent(cell: cell, heap: heap, unit: 1) else { return nil }
     return UnsafeBufferPointer(
       start: (heap + place.start).assumingMemoryBound(to: UInt8.self), count: place.length)
@@ -58,6 +74,7 @@ package struct ColumnView {
   /// Whether values of variable length are the same in another column that has them at the same offsets of its heap, as
   /// two tables with equal values in order have; nil if it does not.
   package func hasSameBytes(as other: ColumnView, in rows: Range<Int>) -> Bool? {
+    guard sparse == nil, other.sparse == nil else { return nil }
     let first = rows.lowerBound * 8
     guard memcmp(cells + first, other.cells + first, rows.count * 8) == 0 else { return nil }
     // Values that follow each other are compared at once.
@@ -79,13 +96,14 @@ package struct ColumnView {
   }
 
   /// The handle of a to-one; all bits set for null.
-  @inlinable @inline(__always) package func handle(_ row: Int) -> UInt64 {
-    cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+  @inlinable @inline(__always) package func handle(_ row: Int) -> UInt64 { handle(at: place(row)) }
+  @inlinable @inline(__always) package func handle(at place: Int) -> UInt64 {
+    cells.load(fromByteOffset: place &* 8, as: UInt64.self)
   }
 
   /// The handles of a to-many.
   @inlinable @inline(__always) package func handles(_ row: Int) -> UnsafeBufferPointer<UInt64> {
-    let cell = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+    let cell = handle(row)
     guard let place = Extent(cell: cell, heap: heap, unit: 8) else {
       return UnsafeBufferPointer(start: nil, count: 0)
     }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Synchronization
 
 /// Typed, fast access to the rows of one entity, for a format's `save`.
 ///
@@ -31,6 +32,22 @@ public struct EntityReader: Sendable {
       _ = headers.initialize(from: table.columns.lazy.map(\.header))
     }
     deinit { headers.deallocate() }
+
+    /// Columns with a cell for each row, made of sparse ones for formats that want those.
+    private let spread = Mutex<[Int: Column]>([:])
+
+    /// The column of a slot with a cell for each row.
+    func whole(_ slot: Int) -> UnsafeMutablePointer<ColumnHeader> {
+      let header = table.columns[slot].header
+      guard header.pointee.sparse != nil else { return header }
+      return spread.withLock { known in
+        if let column = known[slot] { return column.header }
+        let column = Column(copying: table.columns[slot], rows: count)
+        column.header.pointee.grow(to: max(count, 1))
+        known[slot] = column
+        return column.header
+      }
+    }
   }
   private let content: Content
   /// The index of the entity whose rows these are.
@@ -119,9 +136,7 @@ public struct EntityReader: Sendable {
   public func uuid(slot: Int, row: Int) -> UUID {
     let column = header(slot, row)
     guard column.pointee.layout == .uuid else { return UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
-    return UUID(
-      bytes: UnsafeBufferPointer(
-        start: UnsafePointer((column.pointee.cells + row * 16).assumingMemoryBound(to: UInt8.self)), count: 16))
+    return UUID(uuid: column.pointee.cell(row, as: uuid_t.self))
   }
 
   /// The bytes of a string or URI (UTF-8), of binary data or a transformable value, of a decimal's exact text; empty
@@ -170,8 +185,8 @@ public struct EntityReader: Sendable {
     let column = header(slot, last)
     guard column.pointee.layout == .toMany else { return nil }
     var range: (start: Int, end: Int)?
-    for row in rows where row < column.pointee.capacity {
-      guard let extent = column.pointee.extent(row), extent.length > 0 else { continue }
+    for place in column.pointee.places(rows) {
+      guard let extent = column.pointee.extent(at: place), extent.length > 0 else { continue }
       guard extent.start == range?.end ?? extent.start else { return nil }
       range = (range?.start ?? extent.start, extent.start + extent.length)
     }
@@ -194,17 +209,33 @@ public struct EntityReader: Sendable {
   /// 4, doubles and dates 8, UUIDs 16. Cells of null rows are zero. Empty for other slots.
   @_lifetime(borrow self)
   public func fixedCells(slot: Int) -> Span<UInt8> {
-    let header = content.table.columns[slot].header
+    let header = content.whole(slot)
     let count = header.pointee.layout.hasPresence ? content.table.count * header.pointee.width : 0
     let cells = UnsafeBufferPointer(
       start: UnsafePointer(header.pointee.cells.assumingMemoryBound(to: UInt8.self)), count: count)
     return _overrideLifetime(Span(_unsafeElements: cells), borrowing: self)
   }
 
+  /// The bytes of a slot of fixed width in a row, as ``fixedCells(slot:)`` has them. Empty for other slots.
+  @_lifetime(borrow self)
+  public func fixedCell(slot: Int, row: Int) -> Span<UInt8> {
+    let header = header(slot, row)
+    let width = header.pointee.layout.hasPresence ? header.pointee.width : 0
+    let cell = UnsafeBufferPointer(
+      start: UnsafePointer(
+        (header.pointee.cells + header.pointee.place(row) * width).assumingMemoryBound(to: UInt8.self)), count: width)
+    return _overrideLifetime(Span(_unsafeElements: cell), borrowing: self)
+  }
+
+  /// Whether so few rows have a value in the slot that the others take no memory. Then ``fixedCells(slot:)`` and
+  /// ``presenceBits(slot:)`` make a column of all rows, which is in memory as long as the reader: read such slots row by
+  /// row.
+  public func isSparse(slot: Int) -> Bool { content.table.columns[slot].header.pointee.sparse != nil }
+
   /// A bit for each row of a slot of fixed width, 1 for a value and 0 for null: row 0 is the lowest bit of byte 0.
   @_lifetime(borrow self)
   public func presenceBits(slot: Int) -> Span<UInt8> {
-    let header = content.table.columns[slot].header
+    let header = content.whole(slot)
     let count = header.pointee.layout.hasPresence ? (content.table.count + 7) / 8 : 0
     let bits = UnsafeBufferPointer(
       start: UnsafeRawPointer(header.pointee.presence).assumingMemoryBound(to: UInt8.self), count: count)
@@ -217,7 +248,15 @@ public struct EntityReader: Sendable {
     let header = content.table.columns[slot].header
     let rows = content.table.count
     return withExtendedLifetime(content) {
-      [UInt8](unsafeUninitializedCapacity: (rows + 7) / 8) { bits, count in
+      if header.pointee.sparse != nil {
+        var bits = [UInt8](repeating: 0, count: (rows + 7) / 8)
+        for place in header.pointee.places(0..<rows) {
+          let row = header.pointee.row(at: place)
+          if Self.hasValue(header, row) { bits[row >> 3] |= 1 << UInt8(truncatingIfNeeded: row & 7) }
+        }
+        return bits
+      }
+      return [UInt8](unsafeUninitializedCapacity: (rows + 7) / 8) { bits, count in
         count = (rows + 7) / 8
         for byte in 0..<count { bits[byte] = Self.valueBits(header, byte * 8..<min(byte * 8 + 8, rows)) }
       }
@@ -229,11 +268,12 @@ public struct EntityReader: Sendable {
   ) -> UInt8 {
     var bits: UInt8 = 0
     for row in rows {
-      var hasValue = header.pointee.isPresent(row)
-      if hasValue, header.pointee.layout == .toMany { hasValue = header.pointee.handles(row).count > 0 }
-      bits |= (hasValue ? 1 : 0) << UInt8(truncatingIfNeeded: row - rows.lowerBound)
+      bits |= (hasValue(header, row) ? 1 : 0) << UInt8(truncatingIfNeeded: row - rows.lowerBound)
     }
     return bits
+  }
+  @inline(__always) private static func hasValue(_ header: UnsafeMutablePointer<ColumnHeader>, _ row: Int) -> Bool {
+    header.pointee.isPresent(row) && (header.pointee.layout != .toMany || header.pointee.handles(row).count > 0)
   }
 
   /// The bytes of all values of a slot in row order, concatenated, if the column stores them like that; nil otherwise:
@@ -259,8 +299,8 @@ public struct EntityReader: Sendable {
 
   private func packed(_ header: UnsafeMutablePointer<ColumnHeader>) -> UnsafeBufferPointer<UInt8>? {
     var next = 0
-    for row in 0..<content.table.count {
-      guard let extent = header.pointee.extent(row) else { continue }
+    for place in header.pointee.places(0..<content.table.count) {
+      guard let extent = header.pointee.extent(at: place) else { continue }
       if extent.length > 0, extent.start != next { return nil }
       next += extent.length
     }

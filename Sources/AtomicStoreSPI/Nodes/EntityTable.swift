@@ -8,7 +8,8 @@ struct EntityTable: Sendable {
   /// A bit for each deleted row; empty while there is none.
   var deleted: [UInt64] = []
   /// Integer references. For a row with a string reference, the cell is not used.
-  var referenceNumbers = Column.none(.integer64)
+  var referenceNumbers = Self.noNumbers
+  static let noNumbers = Column(.integer64)
   /// String references, allocated when there is one; null if the reference is an integer.
   var referenceTexts: Column?
   var columns: [Column]
@@ -63,26 +64,10 @@ struct EntityTable: Sendable {
     return order == 0 ? one.count < other.count : order < 0
   }
 
-  /// Gives slots without a column a shared one without values, so that unused slots cost next to nothing.
-  mutating func fillUnused() {
-    guard count > 0 else { return }
-    var empty = [Column?](repeating: nil, count: CellLayout.allCases.count)
-    for slot in columns.indices where columns[slot].header.pointee.capacity == 0 {
-      let layout = columns[slot].header.pointee.layout
-      let column = empty[Int(layout.rawValue)] ?? Column(layout, rows: count)
-      empty[Int(layout.rawValue)] = column
-      columns[slot] = column
-    }
-  }
-
-  /// Whether any row may have a value in the slot.
-  func hasValues(_ slot: Int) -> Bool {
-    let header = columns[slot].header
-    switch header.pointee.layout {
-    case .bytes, .toMany: if header.pointee.heapCapacity > 0 { return true }
-    default: break
-    }
-    return (0..<min(count, header.pointee.capacity)).contains { header.pointee.isPresent($0) }
+  /// The memory in bytes of all values and references, as limits count it: see ``ColumnHeader/valueBytes(_:)``.
+  func valueBytes(rows: Int) -> Int {
+    let all = columns + (referenceTexts.map { [$0] } ?? [])
+    return all.reduce(rows * 8) { $0 + $1.header.pointee.valueBytes(rows) }
   }
 
   static func deferredKey(slot: Int, row: Int) -> UInt64 {
@@ -91,16 +76,17 @@ struct EntityTable: Sendable {
 
   // MARK: Writing, for tables that were loaded already
 
-  /// The column, copied first if it is shared.
-  mutating func own(_ slot: Int) -> UnsafeMutablePointer<ColumnHeader> {
+  /// The column with room for a value of a row, copied first if it is shared.
+  mutating func own(_ slot: Int, for row: Int) -> UnsafeMutablePointer<ColumnHeader> {
     if !Column.isWritable(&columns[slot]) { columns[slot] = Column(copying: columns[slot], rows: count) }
+    columns[slot].header.pointee.makeRoom(for: row, of: count)
     return columns[slot].header
   }
 
   mutating func appendRow(_ reference: ReferenceObject) -> Int {
     let row = count
-    for slot in columns.indices {
-      let header = own(slot)
+    for slot in columns.indices where columns[slot].header.pointee.sparse == nil {
+      let header = own(slot, for: row)
       if header.pointee.capacity <= row { header.pointee.grow(to: max(row + row / 2, 16)) }
     }
     if !Column.isWritable(&referenceNumbers) {
@@ -110,8 +96,7 @@ struct EntityTable: Sendable {
     if numbers.pointee.capacity <= row { numbers.pointee.grow(to: max(row + row / 2, 16)) }
     switch reference {
     case .integer(let value):
-      numbers.pointee.setCell(row, value)
-      numbers.pointee.markPresent(row)
+      numbers.pointee.setPresent(row, value)
     case .string(let text):
       setReferenceText(row, text)
     }

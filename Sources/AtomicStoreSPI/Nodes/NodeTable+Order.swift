@@ -69,12 +69,24 @@ extension NodeTable {
     _ slot: Slot, of new: inout EntityTable, _ index: Int, _ order: [UInt32], _ moves: RowMoves
   ) throws(PersistentStoreError) {
     let old = entities[index]
-    // What no row has a value of stays one column for all such slots.
-    guard old.hasValues(slot.index) else { return }
     let from = old.columns[slot.index].header
-    new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
+    var places = order
+    if from.pointee.sparse != nil {
+      let found = from.pointee.places(0..<old.count).compactMap { place in
+        moves.row(entity: index, from.pointee.row(at: place)).map {
+          (row: UInt32(truncatingIfNeeded: $0), place: UInt32(truncatingIfNeeded: place))
+        }
+      }.sorted { $0.row < $1.row }
+      new.columns[slot.index] = Column(sparse: from.pointee.layout)
+      new.columns[slot.index].header.pointee.addCells(of: found.map(\.row))
+      places = found.map(\.place)
+    } else {
+      new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
+    }
     let into = new.columns[slot.index].header
-    guard let (oldRow, removed) = try into.pointee.fill(from: from, order, moves) else { return }
+    guard let (oldRow, removed) = try into.pointee.fill(from: from, places, moves) else {
+      return into.pointee.sealCells()
+    }
     let location = StoreLocation(
       entity: model.records[index].description.name, reference: old.reference(oldRow).description,
       property: slot.name)
@@ -91,8 +103,7 @@ extension NodeTable {
     new.referenceNumbers = Column(.integer64, rows: order.count)
     let numbers = new.referenceNumbers.header
     for row in order.indices {
-      numbers.pointee.setCell(row, old.referenceNumber(Int(order[row])))
-      numbers.pointee.markPresent(row)
+      numbers.pointee.setPresent(row, old.referenceNumber(Int(order[row])))
     }
     if old.referenceTexts != nil {
       let texts = Column(.bytes)
@@ -102,7 +113,6 @@ extension NodeTable {
       new.referenceTexts = texts
     }
     for slot in model.records[index].slots { try fill(slot, of: &new, index, order, moves) }
-    new.fillUnused()
     for (row, payload) in old.payloads {
       if let row = moves.row(entity: index, row) { new.payloads[row] = payload }
     }

@@ -29,6 +29,20 @@ public struct NodeTable: Sendable {
     lookups = [ReferenceLookup](repeating: ReferenceLookup(), count: model.entityCount)
   }
 
+  /// At least as much memory in bytes as a reader counts for the values and references: see ``StoreLimits/memory``.
+  package var memoryBound: Int {
+    let texts = entities.compactMap { $0.referenceTexts?.header.pointee }
+    let longest = texts.map { texts in
+      texts.places(0..<Int(UInt32.max)).reduce(0) { max($0, texts.heapLength(at: $1)) }
+    }
+    // A reader notes each mention of a string reference.
+    let mention = longest.max().map { $0 + MentionJoin.bytesPerMention + MemoryLayout<MentionKey>.stride } ?? 0
+    return entities.reduce(0) { total, table in
+      let links = mention == 0 ? 0 : table.columns.reduce(table.count) { $0 + $1.header.pointee.linkBound }
+      return table.columns.reduce(total + table.count * 8 + links * mention) { $0 + $1.header.pointee.valueBound }
+    }
+  }
+
   /// The number of nodes.
   public var count: Int { entities.reduce(0) { $0 + $1.count - $1.deletedCount } }
 
@@ -84,8 +98,7 @@ public struct NodeTable: Sendable {
         return .date(
           Date(timeIntervalSinceReferenceDate: Double(bitPattern: column.pointee.cell(row, as: UInt64.self))))
       case .uuid:
-        let cell = UnsafeRawBufferPointer(start: column.pointee.cells + row * 16, count: 16)
-        return .uuid(UUID(bytes: cell.assumingMemoryBound(to: UInt8.self)))
+        return .uuid(UUID(uuid: column.pointee.cell(row, as: uuid_t.self)))
       case .string: return .string(String(decoding: column.pointee.bytes(row), as: UTF8.self))
       case .uri: return .uri(String(decoding: column.pointee.bytes(row), as: UTF8.self))
       case .binaryData, .transformable: return .data(Data(column.pointee.bytes(row)))
@@ -193,7 +206,7 @@ extension NodeTable {
     // An attribute's description and location are not copied: most values are accepted.
     if case .attribute(let type) = model.records[node.entity].slots[slot].kind {
       guard type.accepts(value) else { throw .unacceptable(value, for: type, at: location(of: node, slot)) }
-      let header = entities[node.entity].own(slot)
+      let header = entities[node.entity].own(slot, for: row)
       if !entities[node.entity].deferred.isEmpty {
         entities[node.entity].deferred.remove(EntityTable.deferredKey(slot: slot, row: row))
       }
@@ -213,7 +226,7 @@ extension NodeTable {
       case .toOne(let reference): bits = try destination(reference, slot: description, at: place).bits
       default: throw PersistentStoreError(.invalidValue, "a to-one cannot hold \(value.kindDescription)", at: place)
       }
-      entities[node.entity].own(slot).pointee.setCell(row, bits)
+      entities[node.entity].own(slot, for: row).pointee.setHandle(row, bits)
     case .toMany:
       var list: [UInt64] = []
       switch value {
@@ -228,7 +241,7 @@ extension NodeTable {
       if !description.keepsSequence {
         list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) }
       }
-      let header = entities[node.entity].own(slot)
+      let header = entities[node.entity].own(slot, for: row)
       let replaced = header.pointee.heapLength(row)
       guard header.pointee.setHandles(row, list) else { throw .columnFull(place) }
       header.pointee.waste(replaced)
@@ -322,24 +335,17 @@ extension ColumnHeader {
     switch value {
     case .null, .toOne, .toMany: setNull(row)
     case .boolean(let flag):
-      setCell(row, flag ? 1 as UInt8 : 0)
-      markPresent(row)
+      setPresent(row, flag ? 1 as UInt8 : 0)
     case .integer(let number):
       setInteger(row, number)
     case .float(let number):
-      setCell(row, number.bitPattern)
-      markPresent(row)
+      setPresent(row, number.bitPattern)
     case .double(let number):
-      setCell(row, number.bitPattern)
-      markPresent(row)
+      setPresent(row, number.bitPattern)
     case .date(let date):
-      setCell(row, date.timeIntervalSinceReferenceDate.bitPattern)
-      markPresent(row)
+      setPresent(row, date.timeIntervalSinceReferenceDate.bitPattern)
     case .uuid(let uuid):
-      withUnsafeBytes(of: uuid.uuid) {
-        (cells + row * 16).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(cells), byteCount: 16)
-      }
-      markPresent(row)
+      setPresent(row, uuid.uuid)
     case .decimal(let number): return text(number.description, &self)
     case .string(let string): return text(string, &self)
     case .uri(let string): return text(string, &self)
@@ -350,12 +356,11 @@ extension ColumnHeader {
   }
 
   /// Stores an integer that is in the range of the layout.
-  @inline(__always) func setInteger(_ row: Int, _ number: Int64) {
+  @inline(__always) mutating func setInteger(_ row: Int, _ number: Int64) {
     switch layout {
-    case .integer16: setCell(row, Int16(truncatingIfNeeded: number))
-    case .integer32: setCell(row, Int32(truncatingIfNeeded: number))
-    default: setCell(row, number)
+    case .integer16: setPresent(row, Int16(truncatingIfNeeded: number))
+    case .integer32: setPresent(row, Int32(truncatingIfNeeded: number))
+    default: setPresent(row, number)
     }
-    markPresent(row)
   }
 }

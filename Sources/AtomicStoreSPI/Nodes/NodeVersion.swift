@@ -217,8 +217,8 @@ package final class NodeVersion: @unchecked Sendable {
         return !a.elementsEqual(b)
       }
       let width = one.pointee.width
-      let a = UnsafeRawBufferPointer(start: one.pointee.cells + row * width, count: width)
-      let b = UnsafeRawBufferPointer(start: two.pointee.cells + otherRow * width, count: width)
+      let a = UnsafeRawBufferPointer(start: one.pointee.cells + one.pointee.place(row) * width, count: width)
+      let b = UnsafeRawBufferPointer(start: two.pointee.cells + two.pointee.place(otherRow) * width, count: width)
       return !a.elementsEqual(b)
     }
   }
@@ -307,14 +307,14 @@ extension NodeTable {
         if layout == .toOne {
           let bits = header.pointee.cell(row, as: UInt64.self)
           if bits != NodeHandle.nullBits, !contains(NodeHandle(bits: bits)) {
-            entities[entity].own(slot).pointee.setCell(row, NodeHandle.nullBits)
+            entities[entity].own(slot, for: row).pointee.setNull(row)
             changed += 1
           }
         } else if layout == .toMany {
           let list = Array(header.pointee.handles(row))
           let kept = list.filter { contains(NodeHandle(bits: $0)) }
           if kept.count != list.count {
-            _ = entities[entity].own(slot).pointee.setHandles(row, kept)
+            _ = entities[entity].own(slot, for: row).pointee.setHandles(row, kept)
             changed += 1
           }
         }

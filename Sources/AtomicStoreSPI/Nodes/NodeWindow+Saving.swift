@@ -60,8 +60,8 @@ extension NodeWindow {
     case (.toOne, .toOne(let other)):
       guard let entity = nodes.model.entity(named: other.entityName) else { return }
       let bits = hollowRow(other.reference, entity: entity.index).bits
-      ownColumn(slot, node).pointee.setCell(node.row, bits)
-    case (.toOne, _): ownColumn(slot, node).pointee.setCell(node.row, NodeHandle.nullBits)
+      ownColumn(slot, node).pointee.setHandle(node.row, bits)
+    case (.toOne, _): ownColumn(slot, node).pointee.setNull(node.row)
     case (.toMany, .toMany(let list)): try setList(list, slot: slot, of: node)
     case (.toMany, _): try setList([], slot: slot, of: node)
     }
@@ -128,7 +128,7 @@ extension NodeWindow {
             let kept = list.filter { !gone.contains($0) }
             _ = ownColumn(slot.index, owner).pointee.setHandles(row, Array(kept))
           } else if isFilled(owner), gone.contains(header(slot.index, owner).pointee.cell(row, as: UInt64.self)) {
-            ownColumn(slot.index, owner).pointee.setCell(row, NodeHandle.nullBits)
+            ownColumn(slot.index, owner).pointee.setNull(row)
           }
         }
       }

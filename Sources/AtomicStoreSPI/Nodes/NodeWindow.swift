@@ -67,7 +67,7 @@ final class NodeWindow {
 
   /// The column, copied first if another window has it too.
   func ownColumn(_ slot: Int, _ node: NodeHandle) -> UnsafeMutablePointer<ColumnHeader> {
-    nodes.entities[node.entity].own(slot)
+    nodes.entities[node.entity].own(slot, for: node.row)
   }
 
   func isFilled(_ node: NodeHandle) -> Bool { filled[node.entity][node.row] }
@@ -159,7 +159,7 @@ final class NodeWindow {
     if let node = nodes.lookups[root][reference] { return node }
     let node = NodeHandle(entity: entity, row: nodes.entities[entity].count)
     nodes.entities[entity].isCanonical = false
-    _ = nodes.entities[entity].appendInPlace(reference)
+    _ = nodes.entities[entity].appendRow(reference)
     _ = nodes.lookups[root].insert(reference, node)
     return node
   }
@@ -193,7 +193,7 @@ final class NodeWindow {
           bits = hollowRow(other.reference, entity: entity.index).bits
         }
         // The row may have been appended to the same table: look the column up afterwards.
-        ownColumn(slot.index, node).pointee.setCell(node.row, bits)
+        ownColumn(slot.index, node).pointee.setHandle(node.row, bits)
       case .toMany:
         if case .toMany(let list) = value {
           try? setList(list, slot: slot.index, of: node)
@@ -298,15 +298,4 @@ final class NodeWindow {
 
 extension StoreRow {
   fileprivate func entityName(in model: ManagedObjectModel) -> String { model.records[entity].description.name }
-}
-
-extension EntityTable {
-  /// Adds a row to a table of a window, whose columns nobody else has: they grow where they are.
-  mutating func appendInPlace(_ reference: ReferenceObject) -> Int {
-    if count == 0 {
-      columns = columns.map { Column($0.header.pointee.layout) }
-      referenceNumbers = Column(.integer64)
-    }
-    return appendRow(reference)
-  }
 }

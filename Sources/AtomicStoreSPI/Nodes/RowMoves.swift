@@ -88,80 +88,102 @@ extension EntityTable {
 }
 
 extension ColumnHeader {
-  /// Fills a new column with the rows of another one in another order, handles translated.
+  /// Fills a new column with values of another one, handles translated.
   ///
+  /// - Parameter places: Where the other column has the values of this one's places, in order.
   /// - Returns: The first old row that leads to a node that is not there, and that node; nil if there is none.
   mutating func fill(
-    from: UnsafeMutablePointer<ColumnHeader>, _ order: [UInt32], _ moves: RowMoves
+    from: UnsafeMutablePointer<ColumnHeader>, _ places: [UInt32], _ moves: RowMoves
   ) throws(PersistentStoreError) -> (row: Int, removed: NodeHandle)? {
+    func old(_ index: Int) -> Int { Int(places[index]) }
     switch layout {
     case .toOne:
-      for row in order.indices {
-        let bits = from.pointee.cell(Int(order[row]), as: UInt64.self)
+      for index in places.indices {
+        let bits = from.pointee.cell(at: old(index), as: UInt64.self)
         if bits == NodeHandle.nullBits { continue }
-        guard let target = moves.handle(bits) else { return (Int(order[row]), NodeHandle(bits: bits)) }
-        setCell(row, target)
+        guard let target = moves.handle(bits) else {
+          return (from.pointee.row(at: old(index)), NodeHandle(bits: bits))
+        }
+        setCell(at: firstPlace + index, target)
       }
     case .toMany:
-      for row in order.indices where from.pointee.isPresent(Int(order[row])) {
-        let list = from.pointee.handles(Int(order[row]))
+      for index in places.indices {
+        let list = from.pointee.handles(at: old(index))
+        guard list.count > 0 else { continue }
         guard beginValue(list.count) else { throw .columnFull(StoreLocation()) }
         for place in list.indices {
-          guard let target = moves.handle(list[place]) else { return (Int(order[row]), NodeHandle(bits: list[place])) }
+          guard let target = moves.handle(list[place]) else {
+            return (from.pointee.row(at: old(index)), NodeHandle(bits: list[place]))
+          }
           (heap + (heapCount + place) * 8).storeBytes(of: target, as: UInt64.self)
         }
-        setExtent(row, start: heapCount, length: list.count)
+        setCell(at: firstPlace + index, Extent.cell(start: heapCount, length: list.count))
         heapCount += list.count
       }
     case .bytes:
-      guard fillBytes(from: from, order) else { throw .columnFull(StoreLocation()) }
+      guard fillBytes(from: from, places) else { throw .columnFull(StoreLocation()) }
     default:
-      for row in order.indices where from.pointee.isPresent(Int(order[row])) {
-        (cells + row * width).copyMemory(from: from.pointee.cells + Int(order[row]) * width, byteCount: width)
-        markPresent(row)
+      let isSparse = sparse != nil
+      for index in places.indices where isSparse || from.pointee.isPresent(old(index)) {
+        (cells + (firstPlace + index) * width).copyMemory(
+          from: from.pointee.cells + old(index) * width, byteCount: width)
+        if !isSparse { markPresent(index) }
       }
     }
     return nil
   }
 
-  /// Fills a new column of bytes with the rows of another one in another order. Values that follow each other in both
-  /// are copied together: mostly, a few rows were moved.
+  /// The place of the first row with a cell.
+  private var firstPlace: Int { sparse == nil ? 0 : 1 }
+
+  /// Fills a new column of bytes with values of another one. Values that follow each other in both are copied together:
+  /// mostly, a few rows were moved.
   ///
   /// - Returns: False if an extent cannot address all.
-  mutating func fillBytes(from: UnsafeMutablePointer<ColumnHeader>, _ order: [UInt32]) -> Bool {
-    var row = 0
-    while row < order.count {
-      guard let place = from.pointee.presentExtent(order[row]) else {
-        row += 1
+  mutating func fillBytes(from: UnsafeMutablePointer<ColumnHeader>, _ places: [UInt32]) -> Bool {
+    let first = firstPlace
+    var index = 0
+    while index < places.count {
+      guard let value = from.pointee.presentExtent(places[index]) else {
+        index += 1
         continue
       }
-      if Extent.isLong(place.length) {
-        guard setBytes(row, from.pointee.heap + place.start, count: place.length) else { return false }
-        row += 1
+      if Extent.isLong(value.length) {
+        guard setBytes(at: first + index, from.pointee.heap + value.start, count: value.length) else { return false }
+        index += 1
         continue
       }
-      let start = row
-      var end = place.start + place.length
-      row += 1
-      while row < order.count, let next = from.pointee.presentExtent(order[row]), next.start == end,
+      let start = index
+      var end = value.start + value.length
+      index += 1
+      while index < places.count, let next = from.pointee.presentExtent(places[index]), next.start == end,
         !Extent.isLong(next.length)
       {
         end += next.length
-        row += 1
+        index += 1
       }
-      guard reserveHeap(end - place.start) else { return false }
-      (heap + heapCount).copyMemory(from: from.pointee.heap + place.start, byteCount: end - place.start)
-      for copied in start..<row {
-        guard let old = from.pointee.presentExtent(order[copied]) else { continue }
-        setExtent(copied, start: heapCount + old.start - place.start, length: old.length)
+      guard reserveHeap(end - value.start) else { return false }
+      (heap + heapCount).copyMemory(from: from.pointee.heap + value.start, byteCount: end - value.start)
+      for copied in start..<index {
+        guard let old = from.pointee.presentExtent(places[copied]) else { continue }
+        setCell(
+          at: first + copied, Extent.cell(start: heapCount + old.start - value.start, length: old.length))
       }
-      heapCount += end - place.start
+      heapCount += end - value.start
     }
     return true
   }
 
-  /// The extent of a row; nil for null, and for rows after those that the column has.
-  @inline(__always) private func presentExtent(_ row: UInt32) -> Extent? {
-    Int(row) < capacity ? extent(Int(row)) : nil
+  /// The extent at a place; nil for null, and for rows after those that the column has.
+  @inline(__always) private func presentExtent(_ place: UInt32) -> Extent? {
+    sparse != nil || Int(place) < capacity ? extent(at: Int(place)) : nil
+  }
+
+  /// Gives a new sparse column null cells of some rows, in ascending order.
+  mutating func addCells(of rows: [UInt32]) {
+    if !tryToReserveCells(rows.count) { PagedMemory.endProgram(rows.count * width) }
+    sparse?.rows.update(from: rows, count: rows.count)
+    sparse?.count = rows.count
+    for place in 0..<rows.count { setNull(at: place + 1) }
   }
 }

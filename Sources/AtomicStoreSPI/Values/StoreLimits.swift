@@ -19,10 +19,9 @@ public struct StoreLimits: Sendable, Hashable {
   /// maximum.
   public var depth = Self.greatestDepth
 
-  /// `maximumMemory`: the memory in bytes of the values of all objects. By default 32 MB plus 48 times the size of the
-  /// file, or of all files of a directory, which suffices unless very many objects have very few values each. A file
-  /// whose entity has hundreds of properties, each used by some of very many objects that have next to no other values,
-  /// may need more.
+  /// `maximumMemory`: the memory in bytes of the values of all objects, and of their references. A property without a
+  /// value takes none. By default 32 MB plus 48 times the size of the file, or of all files of a directory, which
+  /// suffices unless a file has a value once that very many objects share.
   public var memory: Int?
 
   /// The memory limit for values that are read from an input of that size: ``memory``, or its default.
@@ -35,7 +34,7 @@ public struct StoreLimits: Sendable, Hashable {
   func memoryExceeded(at location: StoreLocation) -> PersistentStoreError {
     PersistentStoreError(
       .limitExceeded,
-      "the values of all objects, including the room for missing values, need more memory than the limit 'maximumMemory'"
+      "the values of all objects need more memory than the limit 'maximumMemory'"
         + (memory.map { " of \($0)" } ?? ", 32 MB plus 48 times the file's size"), at: location)
   }
 

@@ -54,7 +54,8 @@ struct ColumnPair {
     case .cells(let width):
       let isPresent = one.isPresent(row)
       guard isPresent == other.isPresent(otherRow) else { return false }
-      return !isPresent || memcmp(one.cells + row * width, other.cells + otherRow * width, width) == 0
+      if !isPresent { return true }
+      return memcmp(one.cells + one.place(row) * width, other.cells + other.place(otherRow) * width, width) == 0
     case .bytes:
       guard let value = one.bytes(row), let otherValue = other.bytes(otherRow) else {
         return (one.bytes(row) == nil) == (other.bytes(otherRow) == nil)
@@ -110,6 +111,7 @@ struct ColumnPair {
   func markDifferent(_ rows: Range<Int>, _ translation: RowTranslation, _ marks: inout [Bool]) {
     if let one, let other {
       let isShared = one.isSame(as: other)
+      if one.sparse != nil, other.sparse != nil, one.places(rows).isEmpty, other.places(rows).isEmpty { return }
       switch comparison {
       case .cells(let width) where isShared || Self.haveSameCells(one, other, width, rows): return
       case .bytes where isShared || Self.haveSameBytes(one, other, rows): return
@@ -133,10 +135,9 @@ struct ColumnPair {
       }
       return
     }
-    let (cells, otherCells) = (one.cells, other.cells)
     matches.forEachMatch(at: places) { place, row, otherRow in
-      let node = cells.load(fromByteOffset: row * 8, as: UInt64.self)
-      let otherNode = otherCells.load(fromByteOffset: otherRow * 8, as: UInt64.self)
+      let node = one.handle(row)
+      let otherNode = other.handle(otherRow)
       let wanted = node == RowTranslation.null ? node : translation.translated(node)
       // An object that the second graph does not have is translated to null, too.
       if wanted != otherNode || node != otherNode && otherNode == RowTranslation.null {
@@ -146,8 +147,10 @@ struct ColumnPair {
   }
 
   private static func haveSameCells(_ one: ColumnView, _ other: ColumnView, _ width: Int, _ rows: Range<Int>) -> Bool {
-    let start = rows.lowerBound * width
-    guard memcmp(one.cells + start, other.cells + start, rows.count * width) == 0 else { return false }
+    guard let (places, others) = matchingPlaces(one, other, rows) else { return false }
+    let (cells, otherCells) = (one.cells + places.lowerBound * width, other.cells + others.lowerBound * width)
+    guard memcmp(cells, otherCells, places.count * width) == 0 else { return false }
+    if one.sparse != nil { return true }
     let words = rows.lowerBound / 64..<rows.upperBound / 64
     for word in words where one.presence[word] != other.presence[word] { return false }
     // A last word may have bits of rows behind the range.
@@ -155,15 +158,28 @@ struct ColumnPair {
     return true
   }
 
+  /// The places of cells of the same rows; nil if the columns have cells of others.
+  private static func matchingPlaces(
+    _ one: ColumnView, _ other: ColumnView, _ rows: Range<Int>
+  ) -> (one: Range<Int>, other: Range<Int>)? {
+    let (places, others) = (one.places(rows), other.places(rows))
+    switch (one.sparse, other.sparse) {
+    case (nil, nil): return (places, others)
+    case (let one?, let other?): return one.hasSameRows(places, as: other, others) ? (places, others) : nil
+    default: return nil
+    }
+  }
+
   /// Compares values that lie one behind the other in both heaps at once.
   private static func haveSameBytes(_ one: ColumnView, _ other: ColumnView, _ rows: Range<Int>) -> Bool {
     if let answer = one.hasSameBytes(as: other, in: rows) { return answer }
+    guard let (places, others) = matchingPlaces(one, other, rows) else { return false }
     var start: UnsafePointer<UInt8>?
     var otherStart: UnsafePointer<UInt8>?
     var length = 0
-    for row in rows {
-      guard let value = one.bytes(row), let otherValue = other.bytes(row) else {
-        if (one.bytes(row) == nil) != (other.bytes(row) == nil) { return false }
+    for (place, otherPlace) in zip(places, others) {
+      guard let value = one.bytes(at: place), let otherValue = other.bytes(at: otherPlace) else {
+        if (one.bytes(at: place) == nil) != (other.bytes(at: otherPlace) == nil) { return false }
         continue
       }
       guard value.count == otherValue.count else { return false }

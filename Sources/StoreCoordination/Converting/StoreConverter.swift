@@ -370,10 +370,11 @@ public struct StoreConverter: Sendable {
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
     let source = try staged.sourceForVerification(name: target)
     let known = Set(formatType.traits.readOptions.map(\.name))
-    var reader = try formatType.init(
+    var options = writeOptions.merging(readOptions) { $1 }
+    let limits = try StoreLimits(taking: &options)
+    var reader: any AtomicStore = try formatType.init(
       StoreConfiguration(
-        path: staged.targetPath, options: writeOptions.merging(readOptions) { $1 }.filter { known.contains($0.key) },
-        isReadOnly: true))
+        path: staged.targetPath, options: options.filter { known.contains($0.key) }, isReadOnly: true, limits: limits))
     var metadata = try reader.metadata(in: source)
     var readModel = written.model
     // Use the file's own model if it has one: a reader without ours must get the same. Most are identical, and shared.
@@ -388,12 +389,8 @@ public struct StoreConverter: Sendable {
           underlying: error)
       }
     }
-    let builder = NodeTableBuilder(model: readModel, file: target)
-    // Ends that contradict each other are so in the source, or are a difference.
-    builder.compareEnds(by: .asStored)
-    builder.share(written)
-    try reader.load(source, into: builder)
-    let nodes = try builder.finish()
+    let nodes = try NodeTable.staged(
+      source, by: &reader, model: readModel, file: target, limits: limits, written: written)
     return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())
   }
 }

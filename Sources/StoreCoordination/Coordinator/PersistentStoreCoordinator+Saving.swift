@@ -127,8 +127,10 @@ extension PersistentStoreCoordinator {
         if let save = try PendingSave.prepare(store, changes) { pending.append((store, save)) }
       }
       if pending.count > 1 { SaveSet.mark(&pending) }
-      for index in pending.indices { try pending[index].save.write() }
-      if verifiesSaves { for index in pending.indices { try pending[index].save.verify(pending[index].store) } }
+      for entry in pending {
+        try entry.save.write()
+        if verifiesSaves { try entry.save.verify(entry.store) } else { try entry.save.refuseUnreadable(entry.store) }
+      }
       let shared = pending.compactMap { entry in entry.save.holdOrder.map { (order: $0, save: entry.save) } }
       for entry in shared.sorted(by: { $0.order < $1.order }) { try entry.save.hold() }
       // Files that are staged can be renamed; a transaction that failed cannot be repeated. So databases come first.

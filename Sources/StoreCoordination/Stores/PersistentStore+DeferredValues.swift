@@ -25,10 +25,6 @@ extension PersistentStore {
 
   /// The nodes, of this store or a part of it, with all deferred values.
   func supplyingDeferredValues(of given: NodeTable) throws(PersistentStoreError) -> NodeTable {
-    var nodes = given
-    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
-      try nodes.set(try value(slot: slot, of: node), slot: slot, of: node)
-    }
-    return nodes
+    try given.supplied { slot, node, _ throws(PersistentStoreError) in try value(slot: slot, of: node) }
   }
 }

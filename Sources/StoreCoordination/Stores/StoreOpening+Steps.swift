@@ -247,9 +247,7 @@ extension StoreOpening {
   private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
     guard limits.bytes < .max else { return }
     let size = try source.totalSize()
-    guard size <= limits.bytes else {
-      throw limits.exceeded("maximumBytes", limits.bytes, "the store has \(size) bytes", at: StoreLocation(file: path))
-    }
+    try limits.check(size: size, at: StoreLocation(file: path))
   }
 
   // MARK: What it says

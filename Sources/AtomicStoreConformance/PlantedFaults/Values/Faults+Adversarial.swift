@@ -142,7 +142,52 @@ extension Faults {
       readLate(&$0)
       $0.writesDeferredValues = true
     },
+    Fault("lazyMixesHierarchies", "keeps long texts until they are asked for, by reference and property only") {
+      keepLate(&$0) { nodes, node, slot, path in "\(path) \(nodes.reference(of: node)) \(slot)" }
+    },
+    Fault("lazyMixesStores", "keeps long texts of all stores in one list until they are asked for") {
+      keepLate(&$0) { nodes, node, slot, _ in "\(nodes.objectReference(of: node)) \(slot)" }
+    },
   ]
+
+  /// Long texts are kept in memory, each under a key, until they are asked for.
+  private static func keepLate(
+    _ hooks: inout FaultHooks, _ key: @escaping @Sendable (NodeTable, NodeHandle, Int, String) -> String
+  ) {
+    let kept = Notebook<[ScalarKey: StoredValue]>([:])
+    let path = Notebook("")
+    hooks.initialize = { configuration throws(PersistentStoreError) in path.set(configuration.path) }
+    hooks.loaded = { result, builder throws(PersistentStoreError) in
+      try copy(try result.get(), into: builder) { nodes, node, slot, value in
+        guard case .string(let text) = value, text.utf8.count > 4_000 else { return false }
+        kept.change { $0[ScalarKey(key(nodes, node, slot, path.value))] = value }
+        return true
+      }
+    }
+    hooks.supplied = { slot, node, nodes, path throws(PersistentStoreError) in
+      kept.value[ScalarKey(key(nodes, node, slot, path))] ?? .null
+    }
+  }
+
+  /// Copies a table into a builder; values for which the closure returns true are deferred.
+  private static func copy(
+    _ nodes: NodeTable, into builder: NodeTableBuilder,
+    _ defers: (NodeTable, NodeHandle, Int, StoredValue) -> Bool
+  ) throws(PersistentStoreError) {
+    for entity in nodes.model.entities where !entity.isAbstract {
+      for node in nodes.handles(of: entity.index) {
+        try builder.beginNode(entity: entity.index, reference: nodes.reference(of: node))
+        for slot in entity.slots {
+          let value = nodes.value(slot: slot.index, of: node)
+          if defers(nodes, node, slot.index, value) {
+            builder.defer(slot: slot.index)
+          } else if !value.isNull {
+            try builder.set(value, slot: slot.index)
+          }
+        }
+      }
+    }
+  }
 
   /// Long texts are found in the file when they are asked for, where they were when it was loaded.
   private static func readLate(_ hooks: inout FaultHooks) {
@@ -157,22 +202,12 @@ extension Faults {
       return false
     }
     hooks.loaded = { result, builder throws(PersistentStoreError) in
-      let nodes = try result.get()
-      for entity in nodes.model.entities where !entity.isAbstract {
-        for node in nodes.handles(of: entity.index) {
-          try builder.beginNode(entity: entity.index, reference: nodes.reference(of: node))
-          for slot in entity.slots {
-            let value = nodes.value(slot: slot.index, of: node)
-            if case .string(let text) = value, text.utf8.count > 4_000,
-              let range = range(of: Array(text.utf8), in: read.value)
-            {
-              offsets.change { $0[key(nodes, node, slot.index)] = range }
-              builder.defer(slot: slot.index)
-            } else if !value.isNull {
-              try builder.set(value, slot: slot.index)
-            }
-          }
-        }
+      try copy(try result.get(), into: builder) { nodes, node, slot, value in
+        guard case .string(let text) = value, text.utf8.count > 4_000,
+          let range = range(of: Array(text.utf8), in: read.value)
+        else { return false }
+        offsets.change { $0[key(nodes, node, slot)] = range }
+        return true
       }
     }
     hooks.supplied = { slot, node, nodes, path throws(PersistentStoreError) in

@@ -39,7 +39,7 @@ extension NodeTableBuilder {
   private func takeOver(_ columns: [(entity: Int, slot: Int)], from pool: ColumnBuilders) -> Bool {
     let builders = pool.all
     let isPlain = builders.allSatisfy { builder in
-      builder.listed.isEmpty && tables.indices.allSatisfy { builder.texts[$0].count == 0 }
+      !builder.isCloseToLimit && builder.listed.isEmpty && tables.indices.allSatisfy { builder.texts[$0].count == 0 }
     }
     guard isPlain else { return false }
     let used = builders.reduce(0) { $0 + ($1.roomAtFirst - $1.room) }
@@ -47,8 +47,7 @@ extension NodeTableBuilder {
     for (number, place) in columns.enumerated() {
       guard let builder = pool.builder(of: number) else { return false }
       let column = builder.tables[place.entity].columns[place.slot]
-      tables[place.entity].columns[place.slot] = column
-      building[place.entity].headers[place.slot] = column.header
+      use(column, place.entity, place.slot)
       if builder.isResolved(place.entity, place.slot) {
         known?.resolved.insert(AbsentColumn(entity: place.entity, slot: place.slot))
       }

@@ -42,8 +42,7 @@ extension NodeTableBuilder {
     guard let column = Column(.integer64, cells: references, of: bytes) else {
       throw Self.outOfMemory("\(rows) references", at: StoreLocation(file: members[entity] ?? file))
     }
-    tables[entity].referenceNumbers = column
-    building[entity].headers[building[entity].slotCount] = column.header
+    use(column, entity, building[entity].slotCount)
     building[entity].capacity = rows
     building[entity].count = rows
   }
@@ -61,7 +60,23 @@ extension NodeTableBuilder {
       if let base = source.baseAddress { header.pointee.cells.copyMemory(from: base, byteCount: source.count) }
     }
     header.pointee.setPresence(presence, rows)
-    if presence != nil { header.pointee.clearNulls(rows) }
+    guard let presence else { return }
+    header.pointee.clearNulls(rows)
+    try gather(entity, slot, values: Self.count(presence))
+  }
+
+  static func count(_ presence: Span<UInt8>) -> Int {
+    (0..<presence.count).reduce(0) { $0 + presence[$1].nonzeroBitCount }
+  }
+
+  /// Makes a column that was filled as a whole sparse if few rows have a value.
+  func gather(_ entity: Int, _ slot: Int, values: Int) throws(PersistentStoreError) {
+    let (header, rows) = (building[entity].headers[slot], building[entity].count)
+    guard ColumnHeader.isSparse(values, of: rows) else { return }
+    let before = header.pointee.byteCount
+    // Without memory for it, the column stays as it is.
+    if header.pointee.tryToGather(rows: rows) { header.pointee.sealCells() }
+    try take(header.pointee.byteCount - before)
   }
 
   /// Fills a slot of fixed width as ``fillFixed(entity:slot:cells:presence:)`` does, with cells in a file's bytes,
@@ -80,7 +95,9 @@ extension NodeTableBuilder {
     let span = bytes.span.extracting(cells)
     try checkFixed(entity, slot, span, presence)
     let (rows, layout) = (building[entity].count, building[entity].headers[slot].pointee.layout)
-    guard rows > 0, Self.canStay(cells, of: bytes, width: layout.width) else {
+    var values = rows
+    if let presence { values = Self.count(presence) }
+    guard rows > 0, !ColumnHeader.isSparse(values, of: rows), Self.canStay(cells, of: bytes, width: layout.width) else {
       return try fillFixed(entity: entity, slot: slot, cells: span, presence: presence)
     }
     guard let column = Column(layout, cells: cells, of: bytes) else {
@@ -92,8 +109,7 @@ extension NodeTableBuilder {
       return try fillFixed(entity: entity, slot: slot, cells: span, presence: presence)
     }
     try take((rows + 63) / 64 * 8, at: StoreLocation(file: file, property: model.records[entity].slots[slot].name))
-    tables[entity].columns[slot] = column
-    building[entity].headers[slot] = column.header
+    use(column, entity, slot)
   }
 
   /// Fills a slot of fixed width of which few rows have a value: with cells of those rows only, and a bit for each row
@@ -129,6 +145,7 @@ extension NodeTableBuilder {
         entity, slot, "\(cells.count) bytes of cells, but the presence bits are of another number of rows")
     }
     if layout == .boolean { try checkBooleans(entity, slot, cells) }
+    try gather(entity, slot, values: Self.count(presence))
   }
 
   private func checkBooleans(_ entity: Int, _ slot: Int, _ cells: Span<UInt8>) throws(PersistentStoreError) {
@@ -219,10 +236,15 @@ extension NodeTableBuilder {
   ) throws(PersistentStoreError) {
     let header = building[entity].headers[slot]
     let type = model.records[entity].slots[slot].attributeType
-    if let problem = Self.divide(header, lengths, heap, isText: type == .string || type == .uri) {
-      throw badColumn(entity, slot, problem)
-    }
-    guard type == .decimal else { return }
+    let (values, problem) = Self.divide(header, lengths, heap, isText: type == .string || type == .uri)
+    if let problem { throw badColumn(entity, slot, problem) }
+    if type == .decimal { try normalize(entity, slot, lengths) }
+    try gather(entity, slot, values: values)
+  }
+
+  /// Gives decimal numbers the text that equal ones have.
+  private func normalize(_ entity: Int, _ slot: Int, _ lengths: Span<UInt32>) throws(PersistentStoreError) {
+    let header = building[entity].headers[slot]
     for row in 0..<lengths.count where header.pointee.isPresent(row) {
       let text = Span(_unsafeElements: header.pointee.bytes(row))
       if Self.isPlainDecimal(text) { continue }
@@ -241,25 +263,27 @@ extension NodeTableBuilder {
     }
   }
 
-  /// Gives each row its part of a heap, and returns what is wrong with the lengths or bytes; nil for nothing.
+  /// Gives each row its part of a heap, and returns how many have one, and what is wrong with the lengths or bytes; nil
+  /// for nothing.
   static func divide(
     _ header: UnsafeMutablePointer<ColumnHeader>, _ lengths: Span<UInt32>, _ heap: Span<UInt8>, isText: Bool
-  ) -> String? {
-    if isText, !isUTF8(heap) { return "the string is not UTF-8" }
-    var start = 0
+  ) -> (values: Int, problem: String?) {
+    if isText, !isUTF8(heap) { return (0, "the string is not UTF-8") }
+    var (start, nulls) = (0, 0)
     for row in 0..<lengths.count {
       let length = lengths[row]
       if length == .max {
         header.pointee.setCell(row, UInt64.max)
+        nulls += 1
         continue
       }
-      guard Int(length) <= heap.count - start else { return "the lengths exceed the number of bytes" }
+      guard Int(length) <= heap.count - start else { return (0, "the lengths exceed the number of bytes") }
       // The whole heap is UTF-8, so a value is too unless it starts inside a scalar.
-      if isText, length > 0, heap[start] & 0xC0 == 0x80 { return "the string is not UTF-8" }
-      guard header.pointee.placeValue(row, start: start, length: Int(length)) else { return "more than 256 GiB" }
+      if isText, length > 0, heap[start] & 0xC0 == 0x80 { return (0, "the string is not UTF-8") }
+      guard header.pointee.placeValue(row, start: start, length: Int(length)) else { return (0, "more than 256 GiB") }
       start += Int(length)
     }
-    return start == heap.count ? nil : "\(heap.count - start) unused bytes"
+    return (lengths.count - nulls, start == heap.count ? nil : "\(heap.count - start) unused bytes")
   }
 
   /// Fills a to-one: a reference for each row that has one, and bits as in ``fillFixed(entity:slot:cells:presence:)``.
@@ -279,6 +303,7 @@ extension NodeTableBuilder {
       }
       header.pointee.setCell(row, encode(references[row]))
     }
+    if let presence { try gather(entity, slot, values: Self.count(presence)) }
   }
 
   /// Fills a to-many: a count for each row, and all references, concatenated.
@@ -296,25 +321,30 @@ extension NodeTableBuilder {
       (header.pointee.heap + index * 8).storeBytes(of: encode(references[index]), as: UInt64.self)
     }
     header.pointee.heapCount = references.count
-    if let problem = Self.divide(header, counts) { throw badColumn(entity, slot, problem) }
+    try divideLists(entity, slot, counts)
   }
 
-  /// Gives each row its part of a to-many's heap, and returns what is wrong with the counts; nil for nothing.
-  static func divide(_ header: UnsafeMutablePointer<ColumnHeader>, _ counts: Span<UInt32>) -> String? {
-    var start = 0
+  /// Gives each row its part of a to-many's heap.
+  ///
+  /// - Throws: `.malformed` if the counts do not match the references.
+  func divideLists(_ entity: Int, _ slot: Int, _ counts: Span<UInt32>) throws(PersistentStoreError) {
+    let header = building[entity].headers[slot]
+    var (start, nulls) = (0, 0)
     let end = header.pointee.heapCount
     for row in 0..<counts.count {
       let count = Int(counts[row])
-      guard count <= end - start else { return "the counts exceed the number of references" }
+      guard count <= end - start else { throw badColumn(entity, slot, "the counts exceed the number of references") }
       if count == 0 {
         // A list from an earlier fill would refer beyond the remaining part of the heap.
         header.pointee.setNull(row)
+        nulls += 1
       } else if !header.pointee.placeValue(row, start: start, length: count) {
-        return "more than 2^38 references"
+        throw badColumn(entity, slot, "more than 2^38 references")
       }
       start += count
     }
-    return start == end ? nil : "unused references"
+    guard start == end else { throw badColumn(entity, slot, "unused references") }
+    try gather(entity, slot, values: counts.count - nulls)
   }
 
   /// Sets one value in rows added by ``appendRows(entity:references:)``, for values that cannot be set by column.
@@ -324,9 +354,7 @@ extension NodeTableBuilder {
     if building[entity].headers[slot].pointee.borrowsCells || isShared(entity, slot) {
       let rows = building[entity].count
       try take(ColumnHeader.size(building[entity].headers[slot].pointee.layout, rows: rows))
-      let column = Column(copying: tables[entity].columns[slot], rows: rows)
-      tables[entity].columns[slot] = column
-      building[entity].headers[slot] = column.header
+      use(Column(copying: tables[entity].columns[slot], rows: rows), entity, slot)
     }
     state.pointee.entity = entity
     state.pointee.row = row
@@ -339,9 +367,7 @@ extension NodeTableBuilder {
   ) throws(PersistentStoreError) -> (UnsafeMutablePointer<ColumnHeader>, Int) {
     checkSlot(entity, slot)
     if building[entity].headers[slot].pointee.isBorrowed || isShared(entity, slot) {
-      let column = Column.none(building[entity].headers[slot].pointee.layout)
-      tables[entity].columns[slot] = column
-      building[entity].headers[slot] = column.header
+      use(Column.none(building[entity].headers[slot].pointee.layout), entity, slot)
     }
     // Not the shared column, even without rows: the input may be inconsistent.
     if building[entity].headers[slot].pointee.capacity < max(building[entity].count, 1) {

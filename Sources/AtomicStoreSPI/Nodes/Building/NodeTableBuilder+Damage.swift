@@ -69,6 +69,7 @@ extension NodeTableBuilder {
 
   /// The report of a hostile file, each of whose bytes is a damaged object, may not exceed the memory limit either.
   private func report(_ text: String, at location: StoreLocation) throws(PersistentStoreError) {
+    reportedBytes += 512 + text.utf8.count
     try take(512 + text.utf8.count, at: location)
     damage.append(
       LoadNote(subject: location.description, text: text, isLoss: true, location: location))

@@ -34,7 +34,7 @@ extension NodeTableBuilder {
   }
 
   /// For fewer rows an estimate is uncertain, and copying them is cheap.
-  private static var leastRows: Int { 2048 }
+  static var leastRows: Int { 2048 }
   /// How often the part of the input in which an entity had nodes so far may be in the whole, for an estimate: nodes
   /// that are inserted together are often together in a file, and there may be no more. So there is room for as many
   /// times the rows at most.
@@ -74,7 +74,10 @@ extension NodeTableBuilder {
   private func hasRoom(forRows rows: Int, _ entity: Int) -> Bool {
     let more = rows - building[entity].capacity
     guard roomForRows + more <= limits.objects, rows < Int(Int32.max) / 2 else { return false }
-    let width = (0...building[entity].slotCount).reduce(0) { $0 + building[entity].headers[$1].pointee.width + 1 }
+    let width = (0...building[entity].slotCount).reduce(0) {
+      let header = building[entity].headers[$1].pointee
+      return header.sparse == nil ? $0 + header.width + 1 : $0
+    }
     return hasRoom(forEstimated: more * width)
   }
 

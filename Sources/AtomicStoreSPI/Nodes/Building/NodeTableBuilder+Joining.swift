@@ -34,7 +34,7 @@ extension NodeTableBuilder {
     for part in parts { absent.formUnion(part.nodes.absent) }
     let all = joins
     let areJoined = ParallelWork.allSatisfy(all.count, jobs: jobs) { all[$0].run() }
-    for join in all { room -= join.growth }
+    for join in all { room -= join.target.pointee.byteCount - join.bytesBefore }
     if !areJoined { noteLackOfRows() }
     state.pointee.entity = -1
     state.pointee.row = -1
@@ -65,11 +65,14 @@ extension NodeTableBuilder {
       guard rows < Int(Int32.max) / 2, !building[index].isAbstract else { return false }
       for slot in 0...building[index].slotCount {
         let own = building[index].headers[slot]
-        let others = parts.map { $0.nodes.building[index].headers[slot] }.filter { $0.pointee.capacity > 0 }
+        let others = parts.map { $0.nodes.building[index].headers[slot] }.filter { $0.pointee.hasCells }
         guard !others.isEmpty else { continue }
         let units = others.reduce(own.pointee.heapCount) { $0 + $1.pointee.heapCount }
         guard units < Extent.greatestHeap / 2 else { return false }
-        bytes += ColumnHeader.size(own.pointee.layout, rows: rows) + units * own.pointee.layout.heapUnit + 4096
+        let cells =
+          ColumnJoin.isSparse(others + [own], of: rows)
+          ? rows / ColumnHeader.rowsPerCell * 12 : ColumnHeader.size(own.pointee.layout, rows: rows)
+        bytes += cells + units * own.pointee.layout.heapUnit
       }
     }
     return objects <= limits.objects && bytes <= room / 2 && PagedMemory.hasRoom(for: bytes)
@@ -155,40 +158,32 @@ extension NodeTableBuilder {
     var row = entry.pointee.count
     for (number, part) in parts.enumerated() {
       let header = part.nodes.building[index].headers[slot]
-      if header.pointee.capacity > 0, counts[number] > 0 {
-        pieces.append(
-          .init(header: header, start: row, count: min(counts[number], header.pointee.capacity), part: number))
+      if header.pointee.hasCells, counts[number] > 0 {
+        let rows = header.pointee.sparse == nil ? min(counts[number], header.pointee.capacity) : counts[number]
+        pieces.append(.init(header: header, start: row, count: rows, part: number))
       }
       row += counts[number]
     }
     guard let first = pieces.first else { return nil }
     var join = ColumnJoin(target: entry.pointee.headers[slot], total: total, pieces: pieces)
-    if join.target.pointee.capacity == 0 {
-      let isReferences = slot == entry.pointee.slotCount
-      let column: Column
-      if first.start == 0 {
-        let owner = parts[first.part].nodes
-        column = isReferences ? owner.tables[index].referenceNumbers : owner.tables[index].columns[slot]
-        let layout = column.header.pointee.layout
-        if isReferences {
-          owner.tables[index].referenceNumbers = Column.none(layout)
-        } else {
-          owner.tables[index].columns[slot] = Column.none(layout)
-        }
-        owner.building[index].headers[slot] = Column.none(layout).header
-        join.adopted = first
-        join.pieces.removeFirst()
-      } else {
-        column = Column(first.header.pointee.layout)
-      }
-      if isReferences { tables[index].referenceNumbers = column } else { tables[index].columns[slot] = column }
-      entry.pointee.headers[slot] = column.header
-      join.target = column.header
+    join.isSparse =
+      slot < entry.pointee.slotCount && ColumnJoin.isSparse(pieces.map(\.header) + [join.target], of: total)
+    join.bytesBefore = join.target.pointee.byteCount
+    guard !join.target.pointee.hasCells else { return join }
+    let isReferences = slot == entry.pointee.slotCount
+    let layout = join.target.pointee.layout
+    let column: Column
+    if first.start == 0 {
+      let owner = parts[first.part].nodes
+      column = isReferences ? owner.tables[index].referenceNumbers : owner.tables[index].columns[slot]
+      owner.use(isReferences ? EntityTable.noNumbers : Column.none(layout), index, slot)
+      join.adopted = first
+      join.pieces.removeFirst()
     } else {
-      join.growth -= ColumnHeader.size(join.target.pointee.layout, rows: join.target.pointee.capacity)
+      column = isReferences ? Column(layout) : Column(sparse: layout)
     }
-    join.growth += ColumnHeader.size(join.target.pointee.layout, rows: max(total, join.target.pointee.capacity))
-    join.growth += pieces.reduce(0) { $0 + $1.header.pointee.heapCount } * join.target.pointee.layout.heapUnit
+    use(column, index, slot)
+    join.target = column.header
     return join
   }
 }

@@ -51,11 +51,6 @@ extension NodeTableBuilder {
     return knownColumn(entity, rows: building[entity].count) { $0.columns[slot] }
   }
 
-  private func use(_ column: Column, _ entity: Int, _ slot: Int) {
-    tables[entity].columns[slot] = column
-    building[entity].headers[slot] = column.header
-  }
-
   /// Whether a column belongs to another table as well, so that it must not be written to.
   func isShared(_ entity: Int, _ slot: Int) -> Bool {
     known != nil && building[entity].headers[slot].pointee.capacity > 0

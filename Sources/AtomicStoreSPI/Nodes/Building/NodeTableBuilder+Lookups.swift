@@ -88,7 +88,7 @@ extension NodeTableBuilder {
   /// - Throws: `.limitExceeded` if that needs more memory than the limit allows.
   private func resolveTexts(_ members: [Int], _ mentions: TextMentions) throws(PersistentStoreError) -> Bool {
     guard mentions.count > 0 else { return true }
-    guard room >= mentions.count * MentionJoin.bytesPerMention else {
+    guard roomAtFirst == .max || roomAtFirst - valueBytes >= mentions.count * MentionJoin.bytesPerMention else {
       throw limits.memoryExceeded(at: StoreLocation(file: file))
     }
     try requireMemory(mentions.count * MentionJoin.bytesPerMention, at: StoreLocation(file: file))

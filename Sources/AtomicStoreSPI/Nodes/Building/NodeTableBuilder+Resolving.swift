@@ -16,7 +16,7 @@ extension NodeTableBuilder {
       result.lookups[root] = try lookup(root: root)
     }
     try resolve(result.lookups)
-    try fillUnused()
+    try checkMemory()
     let endsAgree = inverseHandling == .none ? false : try reconcileInverses()
     for index in tables.indices {
       tables[index].payloads = payloads[index]
@@ -44,11 +44,11 @@ extension NodeTableBuilder {
       for slot in model.records[entity].slots {
         let column = building[entity].headers[slot.index]
         guard column.pointee.layout == .bytes else { continue }
-        for row in 0..<min(building[entity].count, column.pointee.capacity)
-        where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
+        for place in column.pointee.places(0..<building[entity].count) {
+          guard let length = column.pointee.extent(at: place)?.length, length > limits.valueBytes else { continue }
           throw limits.exceeded(
-            "maximumValueBytes", limits.valueBytes, "the value has \(column.pointee.bytes(row).count) bytes",
-            at: location(entity: entity, row: row, slot: slot.index))
+            "maximumValueBytes", limits.valueBytes, "the value has \(length) bytes",
+            at: location(entity: entity, row: column.pointee.row(at: place), slot: slot.index))
         }
       }
     }
@@ -64,9 +64,22 @@ extension NodeTableBuilder {
       tables[index] = EntityTable(slots: model.records[index].slots)
       return
     }
-    for slot in 0...building[index].slotCount where building[index].headers[slot].pointee.capacity > 0 {
-      building[index].headers[slot].pointee.shrink(to: count)
-      if building[index].headers[slot].pointee.capacity < count { try ownColumn(index, slot, rows: count, row: nil) }
+    for slot in 0...building[index].slotCount {
+      let header = building[index].headers[slot]
+      guard header.pointee.hasCells else { continue }
+      if let own = header.pointee.sparse, !ColumnHeader.isSparse(own.count, of: count) {
+        try take(ColumnHeader.size(header.pointee.layout, rows: count))
+        // Without memory for it, the column stays sparse.
+        _ = header.pointee.tryToSpread(rows: count)
+      }
+      header.pointee.shrink(to: count)
+      guard header.pointee.sparse == nil, header.pointee.capacity < count else { continue }
+      let isSparse = ColumnHeader.isSparse(header.pointee.valueCount(count) * 2, of: count)
+      if isSparse, header.pointee.tryToGather(rows: count) {
+        header.pointee.sealCells()
+      } else {
+        try ownColumn(index, slot, rows: count, row: nil)
+      }
     }
     let numbers = tables[index].referenceNumbers.header
     if !(known?.hasReferences[index] ?? false) {
@@ -100,12 +113,10 @@ extension NodeTableBuilder {
     var rows = 0
     for index in tables.indices where tables[index].count > 0 {
       for slot in model.records[index].slots where slot.isRelationship {
-        // Without a column, it has no references.
-        guard tables[index].columns[slot.index].header.pointee.capacity > 0, !isResolved(index, slot.index) else {
-          continue
-        }
+        let cells = tables[index].columns[slot.index].header.pointee.places(0..<tables[index].count).count
+        guard cells > 0, !isResolved(index, slot.index) else { continue }
         columns.append((index, slot))
-        rows += tables[index].count
+        rows += cells
       }
     }
     let isIndependent = rules.danglingReferences == .refuse && !skipsDamagedObjects && skipped.isEmpty
@@ -161,18 +172,19 @@ extension NodeTableBuilder {
       try resolveLists(header, lookup, mentions, destination, index, slot, hasSkipped: hasSkipped)
     } else {
       let run = lookup.cellRun(of: destination, model: model)
-      for row in 0..<rows {
-        let raw = header.pointee.cell(row, as: UInt64.self)
+      for place in header.pointee.places(0..<rows) {
+        let raw = header.pointee.cell(at: place, as: UInt64.self)
         if raw == NodeHandle.nullBits { continue }
         if !hasSkipped, let node = run[raw] {
-          header.pointee.setCell(row, node)
+          header.pointee.setCell(at: place, node)
           continue
         }
+        let row = header.pointee.row(at: place)
         if hasSkipped, tables[index].isDeleted(row) {
-          header.pointee.setNull(row)
+          header.pointee.setNull(at: place)
           continue
         }
-        header.pointee.setCell(row, try resolve(raw, lookup, mentions, destination, index, row, slot))
+        header.pointee.setCell(at: place, try resolve(raw, lookup, mentions, destination, index, row, slot))
       }
     }
     noteDropped(index, slot)
@@ -184,14 +196,11 @@ extension NodeTableBuilder {
   ) throws(PersistentStoreError) {
     let keepsSequence = slot.keepsSequence
     let run = lookup.cellRun(of: destination, model: model)
-    for row in 0..<tables[index].count {
-      let list = header.pointee.handles(row)
-      guard list.count > 0 else {
-        if header.pointee.isPresent(row) { header.pointee.setNull(row) }
-        continue
-      }
-      if hasSkipped, tables[index].isDeleted(row) {
-        header.pointee.setNull(row)
+    for cell in header.pointee.places(0..<tables[index].count) {
+      let list = header.pointee.handles(at: cell)
+      let row = header.pointee.row(at: cell)
+      if list.count == 0 || hasSkipped && tables[index].isDeleted(row) {
+        header.pointee.setNull(at: cell)
         continue
       }
       var (ascending, hasDropped) = (true, false)
@@ -212,8 +221,8 @@ extension NodeTableBuilder {
         if node == NodeHandle.nullBits { hasDropped = true }
         list[place] = node
       }
-      if hasDropped { header.pointee.removeNullHandles(row) }
-      if !ascending { try tidy(header, keepsSequence: keepsSequence, index, row, slot) }
+      if hasDropped { header.pointee.removeNullHandles(at: cell) }
+      if !ascending { try tidy(header, at: cell, keepsSequence: keepsSequence, index, row, slot) }
     }
   }
 
@@ -309,12 +318,13 @@ extension NodeTableBuilder {
 
   /// Refuses an object that occurs twice, and sorts an unordered list.
   private func tidy(
-    _ header: UnsafeMutablePointer<ColumnHeader>, keepsSequence: Bool, _ index: Int, _ row: Int, _ slot: Slot
+    _ header: UnsafeMutablePointer<ColumnHeader>, at place: Int, keepsSequence: Bool, _ index: Int, _ row: Int,
+    _ slot: Slot
   ) throws(PersistentStoreError) {
-    if skipsDamagedObjects, try dropRepeated(header.pointee.handles(row), index, row, slot) {
-      header.pointee.removeNullHandles(row)
+    if skipsDamagedObjects, try dropRepeated(header.pointee.handles(at: place), index, row, slot) {
+      header.pointee.removeNullHandles(at: place)
     }
-    let list = header.pointee.handles(row)
+    let list = header.pointee.handles(at: place)
     if isTidy(list) { return }
     let sorted = list.sorted()
     for place in sorted.indices.dropFirst() where sorted[place] == sorted[place - 1] {

@@ -1,7 +1,7 @@
 /// Allocation of columns, and the limit on their memory.
 ///
-/// A column is allocated when the first row has a value in it: the number of properties of a model, multiplied by the
-/// number of rows, can be large even for a small file. The remaining memory is limited by the size of the file.
+/// Rows without a value take no memory: the number of properties of a model, multiplied by the number of rows, can be
+/// large even for a small file. The memory of values is limited by the size of the file.
 extension NodeTableBuilder {
   /// Gives the entity its own column, with room for at least that many rows. The index after the last slot is that of
   /// the references.
@@ -17,11 +17,8 @@ extension NodeTableBuilder {
       try take(more, at: place(entity, row, isReferences ? nil : slot))
       try requireMemory(ColumnHeader.size(layout, rows: rows), at: place(entity, row, isReferences ? nil : slot))
     }
-    // The shared column has zero rows.
-    if header.pointee.capacity == 0 {
-      let column = Column(layout)
-      if isReferences { tables[entity].referenceNumbers = column } else { tables[entity].columns[slot] = column }
-      entry.pointee.headers[slot] = column.header
+    if header == Column.none(layout).header || header == EntityTable.noNumbers.header {
+      use(Column(layout), entity, slot)
     }
     try grow(entry.pointee.headers[slot], to: rows, at: place(entity, row, isReferences ? nil : slot))
   }
@@ -54,11 +51,44 @@ extension NodeTableBuilder {
       file: members[entity] ?? file, entity: record.description.name, property: slot.map { record.slots[$0].name })
   }
 
+  /// Makes a column that of a slot; the index after the last slot is that of the references.
+  func use(_ column: Column, _ entity: Int, _ slot: Int) {
+    if slot == building[entity].slotCount {
+      tables[entity].referenceNumbers = column
+    } else {
+      tables[entity].columns[slot] = column
+    }
+    building[entity].headers[slot] = column.header
+  }
+
   /// The column of a slot of the current node's entity, with room for the node's row.
+  ///
+  /// A column is sparse until it has some cells, and these are not few of the rows.
   @inline(never)
   func grownColumn(_ slot: Int) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
-    let entity = state.pointee.entity
-    try ownColumn(entity, slot, rows: building[entity].capacity, row: state.pointee.row)
+    let (entity, row) = (state.pointee.entity, state.pointee.row)
+    let layout = building[entity].headers[slot].pointee.layout
+    if building[entity].headers[slot] == Column.none(layout).header { use(Column(sparse: layout), entity, slot) }
+    let header = building[entity].headers[slot]
+    if let own = header.pointee.sparse {
+      guard own.count == own.capacity else { return header }
+      if own.count < ColumnHeader.leastCells || ColumnHeader.isSparse(own.count, of: row + 1) {
+        let before = header.pointee.byteCount
+        guard header.pointee.tryToReserveCells(1) else { throw Self.outOfMemory("a column", at: location(slot)) }
+        try take(header.pointee.byteCount - before)
+        return header
+      }
+    } else if ColumnHeader.isSparse(header.pointee.valueCount(header.pointee.capacity) * 2, of: row + 1) {
+      let before = header.pointee.byteCount
+      guard header.pointee.tryToGather(rows: header.pointee.capacity) else {
+        throw Self.outOfMemory("a column", at: location(slot))
+      }
+      room += before - header.pointee.byteCount
+      return try grownColumn(slot)
+    }
+    // What the first rows have is not always what the others have.
+    let rows = building[entity].capacity
+    try ownColumn(entity, slot, rows: row < Self.leastRows ? min(rows, row * 4 + 16) : rows, row: row)
     return building[entity].headers[slot]
   }
 
@@ -84,10 +114,13 @@ extension NodeTableBuilder {
     try take((header.pointee.heapCapacity - before) * unit)
   }
 
-  /// Makes room for what is read from other files than the store's own, such as a log or values beside it: the size of
-  /// the store's file alone would bound it. A limit that the caller set stays.
+  /// Makes room for what is read beside the bytes of the store's file, whose size would bound it: another file, such as
+  /// a log or values beside it, or what a format has decompressed. A limit that the caller set stays.
   ///
-  /// - Parameter bytes: The size of the other file.
+  /// A format that compresses calls it with the size of the decompressed bytes. Otherwise a store that compresses well
+  /// exceeds the limit, and the save fails with `.limitExceeded`.
+  ///
+  /// - Parameter bytes: The size of the other file, or of the decompressed bytes.
   public func addInput(bytes: Int) {
     guard limits.memory == nil, room < .max else { return }
     let more = limits.memory(forInput: bytes)
@@ -95,11 +128,31 @@ extension NodeTableBuilder {
   }
 
   /// Counts bytes that columns took.
+  ///
+  /// - Throws: `.limitExceeded` if the values take more memory than the limit: what was reserved in excess is not
+  ///   counted.
   func take(_ bytes: Int, at location: @autoclosure () -> StoreLocation? = nil) throws(PersistentStoreError) {
     room -= bytes
     guard room < 0 else { return }
     if isOutOfMemory { throw Self.outOfMemory("references", at: location() ?? self.location()) }
-    throw limits.memoryExceeded(at: location() ?? self.location())
+    let rest = roomAtFirst - valueBytes
+    guard rest >= 0 else { throw limits.memoryExceeded(at: location() ?? self.location()) }
+    room = max(rest, roomAtFirst / 8)
+    isCloseToLimit = true
+  }
+
+  /// The memory in bytes of all values so far, as the limit counts it.
+  var valueBytes: Int {
+    tables.indices.reduce(reportedBytes + listed.count * 8) { total, index in
+      let rows = building[index].count
+      return total + (rows > 0 ? tables[index].valueBytes(rows: rows) : 0) + texts[index].valueBytes
+    }
+  }
+
+  /// - Throws: `.limitExceeded` if all values take more memory than the limit.
+  func checkMemory() throws(PersistentStoreError) {
+    guard room < 0 || isCloseToLimit, valueBytes > roomAtFirst else { return }
+    throw limits.memoryExceeded(at: StoreLocation(file: file))
   }
 
   /// - Throws: `.limitExceeded` if the system does not have memory for a block of that size.
@@ -139,16 +192,6 @@ extension NodeTableBuilder {
         .limitExceeded,
         "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
         at: StoreLocation(file: file))
-    }
-  }
-
-  /// Gives every slot of an entity with rows a column, once all references are resolved.
-  func fillUnused() throws(PersistentStoreError) {
-    for index in tables.indices where tables[index].count > 0 {
-      let rows = tables[index].count
-      let layouts = Set(tables[index].columns.lazy.map(\.header.pointee).filter { $0.capacity == 0 }.map(\.layout))
-      try take(layouts.reduce(0) { $0 + ColumnHeader.size($1, rows: rows) }, at: place(index, nil, nil))
-      tables[index].fillUnused()
     }
   }
 }

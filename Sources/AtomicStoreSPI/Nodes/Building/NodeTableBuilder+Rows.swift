@@ -28,7 +28,7 @@ extension NodeTableBuilder {
       if let base = source.baseAddress { column.header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
     }
     column.header.pointee.heapCount = heap.count
-    if let problem = Self.divide(column.header, lengths, heap, isText: true) {
+    if let problem = Self.divide(column.header, lengths, heap, isText: true).problem {
       throw badReferences(entity, "references: \(problem)")
     }
     hasRowReferences = true
@@ -64,6 +64,7 @@ extension NodeTableBuilder {
       try check(nodes[row], &known, entity, slot)
       header.pointee.setCell(row, nodes[row].bits)
     }
+    if let presence { try gather(entity, slot, values: Self.count(presence)) }
   }
 
   /// Fills a to-many by the rows that it leads to.
@@ -92,7 +93,7 @@ extension NodeTableBuilder {
       (header.pointee.heap + index * 8).storeBytes(of: nodes[index].bits, as: UInt64.self)
     }
     header.pointee.heapCount = nodes.count
-    if let problem = Self.divide(header, counts) { throw badColumn(entity, slot, problem) }
+    try divideLists(entity, slot, counts)
   }
 
   /// The entity of the object before, which most objects of a relationship share.

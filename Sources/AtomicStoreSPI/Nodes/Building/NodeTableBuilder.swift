@@ -19,6 +19,10 @@ public final class NodeTableBuilder {
   /// How many bytes of columns may still be allocated.
   var room: Int
   let roomAtFirst: Int
+  /// Whether the columns have taken as much memory as the values may.
+  var isCloseToLimit = false
+  /// The memory in bytes of what is reported of damaged objects.
+  var reportedBytes = 0
   /// The number of rows that there is room for, of all entities: a load cannot have more.
   var roomForRows = 0
   /// What happens to inconsistent relationships.
@@ -182,7 +186,7 @@ public final class NodeTableBuilder {
     }
     (listed, unsortedTexts) = ([], [])
     hasRowReferences = false
-    room = roomAtFirst
+    (room, isCloseToLimit, reportedBytes) = (roomAtFirst, false, 0)
     roomForRows = 0
     (absent, skipped) = ([], [:])
     (damage, observations) = ([], [])
@@ -232,9 +236,7 @@ public final class NodeTableBuilder {
   public func beginNode(entity: Int, reference: Int64, line: Int = 0) throws(PersistentStoreError) {
     try beginRow(entity, line)
     let entry = building + entity
-    let header = entry.pointee.headers[entry.pointee.slotCount]
-    header.pointee.setCell(state.pointee.row, reference)
-    header.pointee.markPresent(state.pointee.row)
+    entry.pointee.headers[entry.pointee.slotCount].pointee.setPresent(state.pointee.row, reference)
   }
 
   /// Begins a node with any reference.
@@ -314,16 +316,15 @@ public final class NodeTableBuilder {
     let header = try column(slot)
     let row = state.pointee.row
     switch header.pointee.layout {
-    case .integer64: header.pointee.setCell(row, value)
+    case .integer64: header.pointee.setPresent(row, value)
     case .integer32:
       guard let narrow = Int32(exactly: value) else { throw misfit(.integer(value), slot) }
-      header.pointee.setCell(row, narrow)
+      header.pointee.setPresent(row, narrow)
     case .integer16:
       guard let narrow = Int16(exactly: value) else { throw misfit(.integer(value), slot) }
-      header.pointee.setCell(row, narrow)
+      header.pointee.setPresent(row, narrow)
     default: return try set(.integer(value), slot: slot)
     }
-    header.pointee.markPresent(row)
   }
 
   /// Sets a boolean.
@@ -332,8 +333,7 @@ public final class NodeTableBuilder {
   public func set(boolean value: Bool, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .boolean else { return try set(.boolean(value), slot: slot) }
-    header.pointee.setCell(state.pointee.row, value ? 1 as UInt8 : 0)
-    header.pointee.markPresent(state.pointee.row)
+    header.pointee.setPresent(state.pointee.row, value ? 1 as UInt8 : 0)
   }
 
   /// Sets a float, to the bit.
@@ -342,8 +342,7 @@ public final class NodeTableBuilder {
   public func set(float value: Float, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .float else { return try set(.float(value), slot: slot) }
-    header.pointee.setCell(state.pointee.row, value.bitPattern)
-    header.pointee.markPresent(state.pointee.row)
+    header.pointee.setPresent(state.pointee.row, value.bitPattern)
   }
 
   /// Sets a double, to the bit.
@@ -352,8 +351,7 @@ public final class NodeTableBuilder {
   public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
-    header.pointee.setCell(state.pointee.row, value.bitPattern)
-    header.pointee.markPresent(state.pointee.row)
+    header.pointee.setPresent(state.pointee.row, value.bitPattern)
   }
 
   /// Sets a date, in seconds since 2001-01-01T00:00:00Z.
@@ -362,8 +360,7 @@ public final class NodeTableBuilder {
     guard current.pointee.classes[slot] == .date else {
       return try set(.date(Date(timeIntervalSinceReferenceDate: value)), slot: slot)
     }
-    header.pointee.setCell(state.pointee.row, value.bitPattern)
-    header.pointee.markPresent(state.pointee.row)
+    header.pointee.setPresent(state.pointee.row, value.bitPattern)
   }
 
   /// Sets a UUID.
@@ -415,10 +412,12 @@ public final class NodeTableBuilder {
 
   /// Sets the value of any attribute or relationship. Slower than the typed setters.
   public func set(_ value: StoredValue, slot: Int) throws(PersistentStoreError) {
-    // Columns are not allocated for rows without a value.
+    // Columns have no room for rows without a value.
     if case .null = value, state.pointee.row >= 0, slot >= 0, slot < current.pointee.slotCount,
       state.pointee.row >= current.pointee.headers[slot].pointee.capacity
     {
+      let header = current.pointee.headers[slot]
+      if header.pointee.sparse != nil { header.pointee.setNull(state.pointee.row) }
       return
     }
     let header = try column(slot)

@@ -17,6 +17,8 @@ package struct TextMentions: @unchecked Sendable {
 
   /// The size of the memory for mentions and their texts.
   var byteCount: Int { header?.pointee.byteCount ?? 0 }
+  /// The part of it that is in use.
+  var valueBytes: Int { header.map { $0.pointee.count * MemoryLayout<MentionKey>.stride + $0.pointee.longCount } ?? 0 }
 
   /// Adds a mention, and returns which one it is; nil if the system does not have enough memory.
   ///

@@ -45,12 +45,12 @@ struct InverseEnds {
     var count = 0
     for (entity, column) in first.enumerated() {
       guard let column else { continue }
-      for row in 0..<tables[entity].count {
-        let bits = column.pointee.cell(row, as: UInt64.self)
+      for place in column.pointee.places(0..<tables[entity].count) {
+        let bits = column.pointee.cell(at: place, as: UInt64.self)
         if bits == NodeHandle.nullBits { continue }
         let node = NodeHandle(bits: bits)
-        guard let back = second[node.entity],
-          back.pointee.cell(node.row, as: UInt64.self) == NodeHandle(entity: entity, row: row).bits
+        let source = NodeHandle(entity: entity, row: column.pointee.row(at: place))
+        guard let back = second[node.entity], back.pointee.cell(node.row, as: UInt64.self) == source.bits
         else { return false }
         count += 1
       }
@@ -64,9 +64,9 @@ struct InverseEnds {
     var count = 0
     for (entity, column) in toMany.enumerated() {
       guard let column else { continue }
-      for row in 0..<tables[entity].count {
-        let owner = NodeHandle(entity: entity, row: row).bits
-        let members = column.pointee.handles(row)
+      for place in column.pointee.places(0..<tables[entity].count) {
+        let owner = NodeHandle(entity: entity, row: column.pointee.row(at: place)).bits
+        let members = column.pointee.handles(at: place)
         for index in members.indices {
           let member = NodeHandle(bits: members[index])
           guard let back = toOne[member.entity], back.pointee.cell(member.row, as: UInt64.self) == owner else {
@@ -83,9 +83,7 @@ struct InverseEnds {
     var count = 0
     for (entity, column) in toOne.enumerated() {
       guard let column else { continue }
-      for row in 0..<tables[entity].count where column.pointee.cell(row, as: UInt64.self) != NodeHandle.nullBits {
-        count += 1
-      }
+      count += column.pointee.valueCount(tables[entity].count)
     }
     return count
   }
@@ -105,9 +103,9 @@ struct InverseEnds {
   ) -> Bool {
     for (entity, column) in columns.enumerated() {
       guard let column else { continue }
-      for row in 0..<tables[entity].count {
-        let node = NodeHandle(entity: entity, row: row).bits
-        for bits in column.pointee.handles(row) {
+      for place in column.pointee.places(0..<tables[entity].count) {
+        let node = NodeHandle(entity: entity, row: column.pointee.row(at: place)).bits
+        for bits in column.pointee.handles(at: place) {
           guard others[NodeHandle(bits: bits).entity] != nil else { return false }
           let (one, other) = pair(node, bits)
           digest.add(one, other)
@@ -127,12 +125,14 @@ struct InverseEnds {
     var links: [Link] = []
     for entity in entities(at: end, facing: other) where !isLeftOut(entity) {
       let column = tables[entity].columns[end.slot].header
-      for row in 0..<tables[entity].count where !tables[entity].isDeleted(row) {
+      for place in column.pointee.places(0..<tables[entity].count) {
+        let row = column.pointee.row(at: place)
+        if tables[entity].isDeleted(row) { continue }
         let source = NodeHandle(entity: entity, row: row).bits
         if end.isToMany {
-          for bits in column.pointee.handles(row) { links.append(Link(source: source, target: bits)) }
+          for bits in column.pointee.handles(at: place) { links.append(Link(source: source, target: bits)) }
         } else {
-          let bits = column.pointee.cell(row, as: UInt64.self)
+          let bits = column.pointee.cell(at: place, as: UInt64.self)
           if bits != NodeHandle.nullBits { links.append(Link(source: source, target: bits)) }
         }
       }

@@ -176,14 +176,12 @@ extension NodeTableBuilder {
       guard isAbsent || isWrong else { continue }
       // Links are sorted by source; so are entities.
       while next < links.count, NodeHandle(bits: links[next].source).entity < entity { next += 1 }
-      let column = tables[entity].own(end.slot)
-      building[entity].headers[end.slot] = column
       var changed = 0
       for row in 0..<tables[entity].count {
         let source = NodeHandle(entity: entity, row: row)
         let start = next
         while next < links.count, links[next].source == source.bits { next += 1 }
-        if try write(links[start..<next].map(\.target), to: source, column, at: end) { changed += 1 }
+        if try write(links[start..<next].map(\.target), to: source, at: end) { changed += 1 }
       }
       if changed > 0 {
         notes.append(
@@ -197,16 +195,20 @@ extension NodeTableBuilder {
 
   /// Returns whether anything changed.
   private func write(
-    _ targets: [UInt64], to node: NodeHandle, _ column: UnsafeMutablePointer<ColumnHeader>, at end: InversePair.End
+    _ targets: [UInt64], to node: NodeHandle, at end: InversePair.End
   ) throws(PersistentStoreError) -> Bool {
+    let before = tables[node.entity].columns[end.slot].header
+    let bits = targets.first ?? NodeHandle.nullBits
+    let old = end.isToMany ? Array(before.pointee.handles(node.row)) : []
+    let isSame =
+      end.isToMany ? old.sorted() == targets : before.pointee.cell(node.row, as: UInt64.self) == bits
+    if isSame { return false }
+    let column = tables[node.entity].own(end.slot, for: node.row)
+    building[node.entity].headers[end.slot] = column
     guard end.isToMany else {
-      let bits = targets.first ?? NodeHandle.nullBits
-      if column.pointee.cell(node.row, as: UInt64.self) == bits { return false }
-      column.pointee.setCell(node.row, bits)
+      column.pointee.setHandle(node.row, bits)
       return true
     }
-    let old = Array(column.pointee.handles(node.row))
-    if old.sorted() == targets { return false }
     guard !targets.isEmpty else {
       column.pointee.setNull(node.row)
       return true

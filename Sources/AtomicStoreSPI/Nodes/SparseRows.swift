@@ -1,0 +1,192 @@
+/// The rows of a sparse column, one in which few rows have a value: it has cells of those rows only, so a row without a
+/// value takes no memory.
+///
+/// A *place* is the number of a cell. In a sparse column place 0 is a null cell, which all rows without a value share,
+/// and the cells of ``rows`` follow. In other columns the place is the row.
+package struct SparseRows: BitwiseCopyable {
+  /// In ascending order. Behind them, if ``shift`` is not negative, is where each stretch of rows begins among them.
+  var rows: UnsafeMutablePointer<UInt32>
+  /// The number of rows with a cell.
+  package var count = 0
+  var capacity = 0
+  /// A stretch has two to the power of this many rows of the table; negative while there are no stretches.
+  var shift = -1
+
+  init(_ rows: UnsafeMutablePointer<UInt32>) { self.rows = rows }
+
+  /// The row of a place, which is not 0.
+  @inline(__always) package func row(at place: Int) -> Int { Int(rows[place - 1]) }
+
+  /// The place of a row; 0 if it has no cell.
+  @inline(never) package func place(of row: Int) -> Int {
+    guard count > 0 else { return 0 }
+    let last = Int(rows[count - 1])
+    if row >= last { return row == last ? count : 0 }
+    let index = index(of: row)
+    return Int(rows[index]) == row ? index + 1 : 0
+  }
+
+  /// How many rows with a cell are before a row.
+  func index(of row: Int) -> Int {
+    guard count > 0, row <= Int(rows[count - 1]) else { return count }
+    var (low, high) = (0, count)
+    if shift >= 0 {
+      let stretch = rows + count + row >> shift
+      (low, high) = (Int(stretch[0]), Int(stretch[1]))
+    }
+    while low < high {
+      let middle = (low + high) / 2
+      if Int(rows[middle]) < row { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// The places of the rows in a range that have a cell.
+  package func places(_ range: Range<Int>) -> Range<Int> {
+    index(of: range.lowerBound) + 1..<index(of: range.upperBound) + 1
+  }
+
+  /// Whether places of two columns are of the same rows.
+  package func hasSameRows(_ places: Range<Int>, as other: SparseRows, _ others: Range<Int>) -> Bool {
+    guard places.count == others.count else { return false }
+    for offset in 0..<places.count
+    where rows[places.lowerBound + offset - 1] != other.rows[others.lowerBound + offset - 1] { return false }
+    return true
+  }
+}
+
+extension ColumnHeader {
+  /// How many rows there are for each cell, at most, in a column that gets a cell for each row. One of a sparse column
+  /// takes up to twice as much memory, and time to find.
+  static var rowsPerCell: Int { 8 }
+  /// Fewer cells are not worth looking at.
+  static var leastCells: Int { 16 }
+  /// Cells are inserted between others as long as moving them takes less than everything else.
+  private static var greatestMove: Int { 4096 }
+
+  /// Whether so many cells are too few for a column with one for each row.
+  static func isSparse(_ cells: Int, of rows: Int) -> Bool { cells < rows / rowsPerCell }
+
+  /// Makes room for further cells of a sparse column. False, with nothing changed, if the system does not have enough
+  /// memory.
+  mutating func tryToReserveCells(_ more: Int) -> Bool {
+    guard let own = sparse, own.count + more > own.capacity else { return true }
+    let larger = max(own.count + more, own.capacity * 2, 4)
+    guard let memory = Self.resized(cells, (larger + 1) * width) else { return false }
+    cells = memory
+    if own.capacity == 0 { setNull(at: 0) }
+    guard let rows = Self.resized(UnsafeMutableRawPointer(own.rows), larger * 4) else { return false }
+    sparse?.rows = rows.assumingMemoryBound(to: UInt32.self)
+    sparse?.capacity = larger
+    sparse?.shift = -1
+    return true
+  }
+
+  /// Makes room for the value of a row of a table of so many rows, for edits, which cannot throw.
+  mutating func makeRoom(for row: Int, of rows: Int) {
+    guard let own = sparse, own.place(of: row) == 0 else { return }
+    let isMove = own.count > Self.greatestMove && own.index(of: row) < own.count
+    let isFull = own.count == own.capacity && own.count >= Self.leastCells && !Self.isSparse(own.count, of: rows)
+    let isDone = isMove || isFull ? tryToSpread(rows: max(rows, row + 1)) : tryToReserveCells(1)
+    if !isDone { PagedMemory.endProgram(Self.size(layout, rows: rows)) }
+  }
+
+  /// The place of a row's cell in a sparse column, which gets one if it has none: there must be room.
+  @inline(never) mutating func addedPlace(_ row: Int) -> Int {
+    guard let known = sparse else { return row }
+    let place = known.place(of: row)
+    if place > 0 { return place }
+    if !tryToReserveCells(1) { PagedMemory.endProgram((known.count + 1) * width) }
+    guard var own = sparse else { return row }
+    let index = own.index(of: row)
+    let moved = own.count - index
+    if moved > 0 {
+      (own.rows + index + 1).update(from: own.rows + index, count: moved)
+      (cells + (index + 2) * width).copyMemory(from: cells + (index + 1) * width, byteCount: moved * width)
+    }
+    own.rows[index] = UInt32(truncatingIfNeeded: row)
+    own.count += 1
+    own.shift = -1
+    sparse = own
+    setNull(at: index + 1)
+    return index + 1
+  }
+
+  /// Removes the cell of a row from a sparse column.
+  mutating func removeCell(_ row: Int) {
+    guard var own = sparse else { return }
+    let place = own.place(of: row)
+    guard place > 0 else { return }
+    let moved = own.count - place
+    (own.rows + place - 1).update(from: own.rows + place, count: moved)
+    (cells + place * width).copyMemory(from: cells + (place + 1) * width, byteCount: moved * width)
+    own.count -= 1
+    own.shift = -1
+    sparse = own
+  }
+
+  /// Releases what a sparse column has in excess, and notes where stretches of rows begin, so that a cell is found at once.
+  mutating func sealCells() {
+    guard var own = sparse, own.count > 0 else { return }
+    let last = Int(own.rows[own.count - 1])
+    var shift = 0
+    while last >> shift >= own.count { shift += 1 }
+    let stretches = last >> shift + 1
+    // Without memory for it, cells are searched for.
+    if let memory = Self.resized(cells, (own.count + 1) * width) {
+      cells = memory
+      own.capacity = own.count
+    }
+    if let memory = Self.resized(UnsafeMutableRawPointer(own.rows), (own.count + stretches + 1) * 4) {
+      own.rows = memory.assumingMemoryBound(to: UInt32.self)
+      var index = 0
+      for stretch in 0...stretches {
+        while index < own.count, Int(own.rows[index]) >> shift < stretch { index += 1 }
+        own.rows[own.count + stretch] = UInt32(truncatingIfNeeded: index)
+      }
+      own.shift = shift
+    }
+    sparse = own
+  }
+
+  /// Gives a sparse column a cell for each of so many rows. False, with nothing changed, if the system does not have
+  /// enough memory.
+  mutating func tryToSpread(rows: Int) -> Bool {
+    guard let own = sparse else { return true }
+    let rows = own.count > 0 ? max(rows, own.row(at: own.count) + 1) : rows
+    var all = ColumnHeader(layout)
+    guard all.tryToGrow(to: rows) else {
+      all.deallocate()
+      return false
+    }
+    for place in own.places(0..<rows) {
+      let row = own.row(at: place)
+      (all.cells + row * width).copyMemory(from: cells + place * width, byteCount: width)
+      if layout.hasPresence { all.markPresent(row) }
+    }
+    takeCells(of: all)
+    return true
+  }
+
+  /// Makes a column with a cell for each row sparse. False, with nothing changed, if the system does not have enough memory.
+  mutating func tryToGather(rows: Int) -> Bool {
+    guard sparse == nil else { return true }
+    var few = ColumnHeader(sparse: layout)
+    guard few.tryToReserveCells(valueCount(rows)) else {
+      few.deallocate()
+      return false
+    }
+    for row in places(0..<rows) where isPresent(row) {
+      let place = few.addedPlace(row)
+      (few.cells + place * width).copyMemory(from: cells + row * width, byteCount: width)
+    }
+    takeCells(of: few)
+    return true
+  }
+
+  private mutating func takeCells(of other: ColumnHeader) {
+    deallocateCells()
+    (cells, presence, capacity, sparse) = (other.cells, other.presence, other.capacity, other.sparse)
+    borrowsCells = false
+  }
+}
