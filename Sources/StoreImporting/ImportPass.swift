@@ -315,7 +315,8 @@ final class ImportPass {
   private func lackableRelationships(_ reader: any RecordReader, _ plan: TablePlan) -> [Int] {
     guard reader.mayLackFields else { return [] }
     let joined = Set(joins.filter { $0.table == plan.source }.map(\.slot))
-    return plan.usedColumns.map { plan.columns[$0] }.filter { $0.isRelationship && !joined.contains($0.slot) }.map(\.slot)
+    return plan.usedColumns.map { plan.columns[$0] }.filter { $0.isRelationship && !joined.contains($0.slot) }.map(
+      \.slot)
   }
 
   /// A JSON object lacks a member that others of its table have. A new object gets the default value; one of the store

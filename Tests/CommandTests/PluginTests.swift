@@ -250,7 +250,8 @@ enum BadPlugin {
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: open)
     let found = PluginSearch(["XDG_DATA_HOME": folder])
     #expect(found.files == [plugins + "/a.so"])
-    #expect(found.refusals.count == 1 && found.refusals[0].reason.contains(open + ", which contains it"), "\(found.refusals)")
+    #expect(
+      found.refusals.count == 1 && found.refusals[0].reason.contains(open + ", which contains it"), "\(found.refusals)")
     let below = PluginSearch(["ATOMICSTORE_PLUGIN_PATH": open + "/inner", "XDG_DATA_HOME": folder + "/none"])
     #expect(below.files.isEmpty && below.refusals.count == 1, "\(below.refusals)")
   }

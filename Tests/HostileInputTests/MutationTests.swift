@@ -47,7 +47,8 @@ import Testing
   }
 
   @Test(
-    "all readers have identities that are set: in the seeds of each there are several", arguments: HostileReader.allCases)
+    "all readers have identities that are set: in the seeds of each there are several",
+    arguments: HostileReader.allCases)
   func sites(_ reader: HostileReader) throws {
     let seeds = try reader.seeds(samples: Self.samples, limit: Self.isLarge(reader) ? 10_000 : 2500)
     let count = seeds.reduce(0) { $0 + IdentityMutation.variantCount(of: $1, reader) }

@@ -13,12 +13,16 @@ import Testing
   func memory() throws {
     var importer = StoreImporter()
     let error = #expect(throws: PersistentStoreError.self) { try importer.read([Self.scattered(2500)]) }
-    #expect(error?.code == .limitExceeded && error?.message.contains("'maximumMemory'") == true, "\(String(describing: error))")
+    #expect(
+      error?.code == .limitExceeded && error?.message.contains("'maximumMemory'") == true,
+      "\(String(describing: error))")
     #expect(error?.location.file == "R.ndjson" && (error?.location.line ?? 0) > 1000)
     importer.limits.memory = 1 << 30
     let result = try importer.read([Self.scattered(2500)])
     #expect(result.nodes.count == 2500)
-    #expect(result.nodes.model.entities[0].slots.count == 2500 && result.nodes.model.entities[0].slots.allSatisfy(\.isOptional))
+    #expect(
+      result.nodes.model.entities[0].slots.count == 2500
+        && result.nodes.model.entities[0].slots.allSatisfy(\.isOptional))
   }
 
   @Test("the size of all tables, and the number of objects, are limited as those of stores")
