@@ -22,7 +22,7 @@ enum BinaryStoreMutation {
     bytes = header + parts.0 + parts.1
   }
 
-  /// Both archives, as far as the header tells the truth.
+  /// Both archives, as far as the header is correct.
   static func parts(of bytes: [UInt8]) -> [Range<Int>] {
     bytes.count > 64 ? [part(32, bytes), part(16, bytes)].compactMap(\.self) : []
   }

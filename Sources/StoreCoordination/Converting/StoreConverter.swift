@@ -272,9 +272,8 @@ public struct StoreConverter: Sendable {
           + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
     }
     let snapshot = selection?.snapshot ?? whole
-    let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let losses =
-      format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + source.losses
+    let isWhole = selection?.keepsMetadata ?? true
+    let losses = format.traits.losses(for: snapshot, includingMetadata: isWhole) + source.losses
     let newLosses = losses.filter { !source.hadNone(of: $0) }
     try refuse(newLosses, of: source, formatType.storeType)
     var report = Report(
@@ -303,13 +302,13 @@ public struct StoreConverter: Sendable {
     progress?(.verifying)
     let readBack = try self.readBack(staged, source.readOptions, formatType, target, kept.nodes)
     report.bytesWritten = readBack.size
-    let keepsIdentity = format.traits.keepsIdentity && selection?.keepsMetadata ?? true
+    let keepsIdentity = isWhole && format.traits.keepsIdentity
     if !keepsIdentity { report.identifier = readBack.snapshot.metadata.uuid }
     var wanted = snapshot
     wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
     try Self.verify(
-      readBack.snapshot, against: wanted, losses, targetType: formatType.storeType, comparesMetadata: keepsMetadata,
-      comparesIdentity: keepsIdentity)
+      readBack.snapshot, against: wanted, losses, targetType: formatType.storeType,
+      comparesMetadata: isWhole && format.traits.keepsMetadata, comparesIdentity: keepsIdentity)
     return StagedResult(report: report, store: staged)
   }
 

@@ -361,15 +361,6 @@ package struct PredicateEvaluator {
     return .list(result)
   }
 
-  private func cast(
-    _ value: PredicateValue, _ type: String, _ inner: FetchExpression
-  ) throws(PredicateEvaluationError) -> PredicateValue {
-    guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
-      throw failure("\(inner) cannot be cast to \(type)")
-    }
-    return .value(converted)
-  }
-
   private func element(
     _ element: FetchExpression.Element, of value: PredicateValue
   ) throws(PredicateEvaluationError) -> PredicateValue {
