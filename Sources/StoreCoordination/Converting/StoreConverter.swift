@@ -302,13 +302,12 @@ public struct StoreConverter: Sendable {
     progress?(.verifying)
     let readBack = try self.readBack(staged, source.readOptions, formatType, target, kept.nodes)
     report.bytesWritten = readBack.size
-    let keepsIdentity = isWhole && format.traits.keepsIdentity
-    if !keepsIdentity { report.identifier = readBack.snapshot.metadata.uuid }
+    if !isWhole || !format.traits.keepsIdentity { report.identifier = readBack.snapshot.metadata.uuid }
     var wanted = snapshot
     wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
     try Self.verify(
       readBack.snapshot, against: wanted, losses, targetType: formatType.storeType,
-      comparesMetadata: isWhole && format.traits.keepsMetadata, comparesIdentity: keepsIdentity)
+      comparesMetadata: isWhole && format.traits.keepsMetadata, comparesIdentity: isWhole && format.traits.keepsIdentity)
     return StagedResult(report: report, store: staged)
   }
 
