@@ -272,8 +272,8 @@ public struct StoreConverter: Sendable {
           + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
     }
     let snapshot = selection?.snapshot ?? whole
-    let isWhole = selection?.keepsMetadata ?? true
-    let losses = format.traits.losses(for: snapshot, includingMetadata: isWhole) + source.losses
+    let (traits, isWhole) = (format.traits, selection?.keepsMetadata ?? true)
+    let losses = traits.losses(for: snapshot, includingMetadata: isWhole) + source.losses
     let newLosses = losses.filter { !source.hadNone(of: $0) }
     try refuse(newLosses, of: source, formatType.storeType)
     var report = Report(
@@ -302,12 +302,12 @@ public struct StoreConverter: Sendable {
     progress?(.verifying)
     let readBack = try self.readBack(staged, source.readOptions, formatType, target, kept.nodes)
     report.bytesWritten = readBack.size
-    if !isWhole || !format.traits.keepsIdentity { report.identifier = readBack.snapshot.metadata.uuid }
+    if !isWhole || !traits.keepsIdentity { report.identifier = readBack.snapshot.metadata.uuid }
     var wanted = snapshot
     wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
     try Self.verify(
       readBack.snapshot, against: wanted, losses, targetType: formatType.storeType,
-      comparesMetadata: isWhole && format.traits.keepsMetadata, comparesIdentity: isWhole && format.traits.keepsIdentity)
+      comparesMetadata: isWhole && traits.keepsMetadata, comparesIdentity: isWhole && traits.keepsIdentity)
     return StagedResult(report: report, store: staged)
   }
 
