@@ -67,7 +67,7 @@ struct Formats: ParsableCommand {
     [
       (traits.keepsOrder, "order"), (traits.keepsNilApartFromEmpty, "nil apart from empty"),
       (traits.keepsSpecialFloats, "special floats"), (traits.keepsDecimals, "decimals digit for digit"),
-      (traits.keepsMetadata, "metadata"),
+      (traits.keepsMetadata, "metadata"), (traits.keepsIdentity, "the UUID"),
       (traits.isSelfDescribing, "its own model"),
     ].filter(\.0).map(\.1)
   }
@@ -91,7 +91,8 @@ struct Formats: ParsableCommand {
       ("references", .string(traits.references.rawValue)), ("keepsOrder", .boolean(traits.keepsOrder)),
       ("keepsNilApartFromEmpty", .boolean(traits.keepsNilApartFromEmpty)),
       ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),
-      ("keepsMetadata", .boolean(traits.keepsMetadata)), ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
+      ("keepsMetadata", .boolean(traits.keepsMetadata)), ("keepsIdentity", .boolean(traits.keepsIdentity)),
+      ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
       ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
       ("readOptions", options(traits.readOptions + Self.common)), ("writeOptions", options(traits.writeOptions)),
     ])

@@ -57,11 +57,22 @@ struct Import: ParsableCommand {
     help:
       "Update objects that exist already: 'key' finds them by reference, ENTITY.PROPERTY by a value. May be repeated.")
   var upsert: [String] = []
+  @Option(
+    name: .customLong("read-option"),
+    help:
+      "A limit of the tables, such as maximumMemory, or an option of the format of the store that is added to: name=value. May be repeated."
+  )
+  var readOptions: [String] = []
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       var importer = StoreImporter()
+      var options = try parseOptions(readOptions)
+      importer.limits = try StoreLimits(taking: &options)
+      if let name = options.keys.sorted().first, !isOfExisting {
+        throw CommandFailure("'\(name)' is not a limit, and no store is read", exitCode: 64)
+      }
       try columns.apply(to: &importer)
       importer.conventions = try texts.conventions()
       importer.maximumProblemCount = problems.maximum
@@ -184,7 +195,11 @@ struct Import: ParsableCommand {
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try model.map { try ModelChoice($0).model(for: path) }, registry: InstalledFormats.registry)
     let input = try Input.path(for: path)
-    return (coordinator, try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) })
+    let options = try parseOptions(readOptions)
+    return (
+      coordinator,
+      try readingTwice { try coordinator.addPersistentStore(at: input, options: options, isReadOnly: true) }
+    )
   }
 
   private func existingObjects() throws -> StoreImporter.ExistingObjects {

@@ -42,17 +42,44 @@ package struct PluginSearch {
       if isSafe(PathParts.directory(of: path), user), isSafe(path, user) { files.append(path) }
       return
     }
-    let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { $0.hasSuffix(".so") }
-      .sorted()
+    // A hidden file may be one that is being copied.
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter {
+      $0.hasSuffix(".so") && !$0.hasPrefix(".")
+    }.sorted()
     guard !names.isEmpty, isSafe(path, user) else { return }
     for name in names where isSafe(path + "/" + name, user) { files.append(path + "/" + name) }
   }
 
-  /// Whether only the user and root can have written a directory or file.
+  /// Whether only the user and root can have written a directory or file, or replaced it: the path as it is given, and
+  /// the one that symbolic links lead to.
   private mutating func isSafe(_ path: String, _ user: uid_t) -> Bool {
+    guard isOwn(path, user) else { return false }
+    guard let resolved = realpath(path, nil) else { return true }
+    defer { free(resolved) }
+    return Set([path, String(cString: resolved)]).sorted().allSatisfy { path in
+      var directory = path
+      while directory != "/" {
+        directory = PathParts.directory(of: directory)
+        guard isOwn(directory, user, isParent: true, of: path) else { return false }
+      }
+      return true
+    }
+  }
+
+  /// - Parameter isParent: Whether it contains what would be loaded. In a directory with the sticky bit, other users
+  ///   cannot replace what is not theirs.
+  private mutating func isOwn(_ path: String, _ user: uid_t, isParent: Bool = false, of plugin: String = "") -> Bool {
     var status = stat()
     // If it cannot be inspected, the loader reports the reason.
     guard stat(path, &status) == 0 else { return true }
+    if isParent, status.st_mode & S_ISVTX != 0 { return true }
+    if isParent {
+      guard status.st_mode & S_IWOTH == 0, status.st_uid == 0 || status.st_uid == user else {
+        refuse(plugin, "other users may write to \(path), which contains it, so it is not loaded")
+        return false
+      }
+      return true
+    }
     if status.st_uid != 0, status.st_uid != user {
       refuse(path, "it belongs to another user (\(status.st_uid)), whose code would run; it is not loaded")
       return false

@@ -111,7 +111,8 @@ struct CSVRecordReader: RecordReader {
             isBlank = found.isLastInRecord && found.isMissing
           }
           if index < width {
-            record.fields.append(converted(found, &record.decoded))
+            let field = converted(found, &record.decoded)
+            record.append(field)
           } else if !found.isMissing {
             // Empty fields beyond the last column are what spreadsheets leave.
             try skipRest(found)

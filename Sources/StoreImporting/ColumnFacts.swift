@@ -4,7 +4,6 @@ import StoreCodecs
 /// What the values of a column may be.
 struct ColumnFacts {
   private(set) var hasValue = false
-  private(set) var hasMissing = false
   private(set) var count = 0
   private var mayBeInteger = true
   private var mayBeDecimal = true
@@ -25,11 +24,11 @@ struct ColumnFacts {
     "yyyy/MM/dd", "yyyy/MM/dd HH:mm:ss",
   ].compactMap { text in DateFormat(text).map { (text, $0) } }
 
+  /// Whether a record, of that many, has no value.
+  func isOptional(in records: Int) -> Bool { count < max(records, 1) }
+
   mutating func add(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ values: ValueReader) {
-    if values.isNull(text, kind, .integer) {
-      hasMissing = true
-      return
-    }
+    if values.isNull(text, kind, .integer) { return }
     hasValue = true
     count += 1
     if hasPlusEverywhere { hasPlusEverywhere = ValueReader.hasLeadingPlus(text) }

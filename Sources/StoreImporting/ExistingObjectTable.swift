@@ -44,11 +44,10 @@ final class ExistingObjectTable {
   /// Begins the node of a record whose object exists, with the values that the record says nothing about.
   ///
   /// - Parameters:
-  ///   - joined: The relationships that the record has from join tables.
-  ///   - lacking: The properties that its table has columns for, and the record no field.
+  ///   - given: The properties that the record has fields for, and relationships of join tables.
   func begin(
     _ key: inout ReferenceObject, _ number: Int, _ plan: TablePlan, _ builder: NodeTableBuilder, line: Int,
-    joined: [Int], lacking: Set<Int>
+    given: Set<Int>
   ) -> Beginning {
     if let mismatch = mismatches[plan.source]?[number] { return .mismatched(mismatch) }
     if let reference = assignedReference(ofRecord: number, plan) { key = reference }
@@ -57,8 +56,6 @@ final class ExistingObjectTable {
     guard mayUpdate(plan.entity) else { return .taken("the store has \(name)/\(key) already") }
     guard node.entity == plan.entity.index else { return .taken("\(key) is a \(name) in the store") }
     guard updated.insert(node).inserted else { return .taken("another record is \(name)/\(key) as well") }
-    var given = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot)).subtracting(lacking)
-    given.formUnion(joined)
     do throws(PersistentStoreError) {
       try builder.beginNode(entity: node.entity, reference: key, line: line)
       for slot in plan.entity.slots where !given.contains(slot.index) {
@@ -142,11 +139,11 @@ final class ExistingObjectTable {
           guard try reader.next(&record) else { return }
         } catch {
           // It is a problem when the records are read.
-          _ = reader.recover(from: error)
+          _ = try reader.skip(error)
           list.append(.integer(lastNumber))
           continue
         }
-        let kind = record.fields[index].kind
+        let kind = record[index].kind
         let value = record.withText(of: index, reader.bytes) { text in
           values.isNull(text, kind, column.kind)
             ? .null : values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
@@ -204,7 +201,7 @@ final class ExistingObjectTable {
     _ record: ImportRecord, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>, isText: Bool
   ) -> ReferenceObject? {
     guard plan.keyColumns.count == 1 else { return nil }
-    let kind = record.fields[plan.keyColumns[0]].kind
+    let kind = record[plan.keyColumns[0]].kind
     if kind == .missing || kind == .absent { return nil }
     let text = record.withText(of: plan.keyColumns[0], bytes) { ValueReader.keyText($0, kind) }
     if text.isEmpty { return nil }

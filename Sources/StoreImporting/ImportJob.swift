@@ -7,6 +7,8 @@ struct ImportJob {
   let sources: [ImportSource]
   let texts: [StoreBytes]
   let joinTexts: [StoreBytes]
+  /// The size of all tables.
+  let inputBytes: Int
   let model: ManagedObjectModel
   private(set) var plans: [TablePlan]
   /// Hierarchies whose keys are texts, by root.
@@ -18,6 +20,11 @@ struct ImportJob {
   /// What was found out about columns of an inferred model.
   let inference: [SelectionNote]
 
+  /// A problem takes memory as well: one that the model makes of each record and property is not bounded by the tables.
+  var maximumProblemCount: Int {
+    min(importer.maximumProblemCount ?? .max, importer.limits.memory(forInput: inputBytes) / 128)
+  }
+
   init(_ importer: StoreImporter, _ sources: [ImportSource]) throws {
     self.importer = importer
     self.sources = sources
@@ -27,6 +34,12 @@ struct ImportJob {
     var joinTexts: [StoreBytes] = []
     for join in importer.joinTables { joinTexts.append(try importer.conventions.utf8(join.source)) }
     self.joinTexts = joinTexts
+    inputBytes = (texts + joinTexts).reduce(0) { $0 + $1.count }
+    guard inputBytes <= importer.limits.bytes else {
+      throw importer.limits.exceeded(
+        "maximumBytes", importer.limits.bytes, "the tables have \(inputBytes) bytes",
+        at: StoreLocation(file: sources.first?.name))
+    }
     let given = importer.existing?.model ?? importer.model
     var headers: [[String]] = []
     var objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)] = []
@@ -89,7 +102,7 @@ struct ImportJob {
     named wanted: String?, of source: ImportSource, in model: ManagedObjectModel
   ) throws(PersistentStoreError) -> Entity {
     let place = StoreLocation(file: source.name)
-    let names = model.entities.filter { !$0.isAbstract }.map(\.name)
+    var names: [String] { model.entities.filter { !$0.isAbstract }.map(\.name) }
     if let wanted {
       if let found = model.entity(named: wanted), !found.isAbstract { return found }
       throw PersistentStoreError(
@@ -104,17 +117,29 @@ struct ImportJob {
         + names.joined(separator: ", "), at: place)
   }
 
+  private struct GivenRelationship: Hashable {
+    var entity: Int
+    var slot: Int
+  }
+
   /// Required to-ones of which no table has either end.
   private mutating func noteUnfilledRelationships() {
     let given = plans.map { $0.given(importer) }
+    // What tables of an entity, or of one below it, have.
+    var named: Set<GivenRelationship> = []
+    for index in plans.indices {
+      var entity: Entity? = plans[index].entity
+      while let one = entity {
+        for slot in given[index] { named.insert(GivenRelationship(entity: one.index, slot: slot)) }
+        entity = one.superentity
+      }
+    }
     for index in plans.indices {
       for slot in plans[index].entity.slots where slot.isRelationship && !slot.isOptional && !slot.isToMany {
         guard !given[index].contains(slot.index), let destination = slot.destination, let inverse = slot.inverseSlot
         else { continue }
-        let isNamed = plans.indices.contains { other in
-          plans[other].entity.isKindOf(entity: model.entity(at: destination)) && given[other].contains(inverse)
-        }
-        if !isNamed { plans[index].unfilled.append(slot.name) }
+        guard !named.contains(GivenRelationship(entity: destination, slot: inverse)) else { continue }
+        plans[index].unfilled.append(slot.name)
       }
     }
   }

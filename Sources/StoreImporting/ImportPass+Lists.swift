@@ -7,8 +7,8 @@ extension ImportPass {
     _ record: ImportRecord, _ index: Int, _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>
   ) throws -> [ReferenceObject] {
     let parts: [JSONScanner.Element]
-    if record.fields[index].kind == .list {
-      let field = record.fields[index]
+    if record[index].kind == .list {
+      let field = record[index]
       parts = JSONScanner.elements(bytes[field.start..<field.end])
     } else {
       parts = record.withText(of: index, bytes) { text in
@@ -21,7 +21,7 @@ extension ImportPass {
     for part in parts {
       var list = ImportRecord()
       list.decoded = Array(part.text.utf8)
-      list.fields = [ImportField(kind: part.kind, isDecoded: true, start: 0, end: list.decoded.count)]
+      list.append(ImportField(kind: part.kind, isDecoded: true, start: 0, end: list.decoded.count))
       if let key = try key(list, [0], root, bytes, isLink: true), known.insert(key).inserted { result.append(key) }
     }
     return result
@@ -63,7 +63,7 @@ extension ImportPass {
         guard try reader.next(&record) else { return result }
       } catch {
         let start = record.start
-        let end = reader.recover(from: error)
+        let end = try reader.skip(error)
         if left.contains(number) { continue }
         diagnosis?.add(start..<max(start, end), join: index)
         let place = (error.location.line ?? record.line, error.location.column)
@@ -75,7 +75,7 @@ extension ImportPass {
       let one = try key(record, [from], roots.0, reader.bytes, isLink: true)
       let other = try key(record, [to], roots.1, reader.bytes, isLink: true)
       guard let one, let other else {
-        let field = record.fields[one == nil ? from : to]
+        let field = record[one == nil ? from : to]
         try note(.key, "the key has no value", plan, slot, (index, number), (field.line, field.column))
         continue
       }
@@ -84,7 +84,7 @@ extension ImportPass {
       for (key, entity, column) in [(one, plan.entity, from), (other, destination, to)] {
         diagnosis?.links.append(
           .init(
-            table: plan.source, number: nil, field: record.fields[column], root: entity.root.index,
+            table: plan.source, number: nil, field: record[column], root: entity.root.index,
             destination: entity.index, property: slot.name, key: key, join: (index, join.source.name, number),
             isOwner: column == from))
       }

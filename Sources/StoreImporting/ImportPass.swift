@@ -36,7 +36,8 @@ final class ImportPass {
     counts = Array(repeating: 0, count: job.plans.count)
     joinCounts = Array(repeating: 0, count: job.importer.joinTables.count)
     values = ValueReader(job.importer.conventions)
-    nodes = NodeTableBuilder(model: job.model)
+    nodes = NodeTableBuilder(model: job.model, limits: job.importer.limits, inputBytes: job.inputBytes)
+    if let existing = job.importer.existing { nodes.addRoom(for: existing) }
     diagnosis?.begin(tables: job.plans.count, joins: job.importer.joinTables.count)
   }
 
@@ -116,8 +117,10 @@ final class ImportPass {
   private func read(_ reader: inout any RecordReader, _ plan: TablePlan) throws {
     diagnosis?.setHeader(reader.headerRange, table: plan.source)
     let left = skipping?.tables[plan.source].numbers ?? []
-    stated.begin(entity: plan.entity.index, slots: plan.given(job.importer), at: nodes.count(of: plan.entity.index))
-    defer { stated.end(at: nodes.count(of: plan.entity.index)) }
+    stated.begin(
+      entity: plan.entity.index, slots: plan.given(job.importer), lackable: lackableRelationships(reader, plan),
+      at: nodes.count(of: plan.entity.index))
+    defer { stated.end(entity: plan.entity.index, at: nodes.count(of: plan.entity.index)) }
     var record = ImportRecord()
     var number = -1
     while true {
@@ -126,7 +129,7 @@ final class ImportPass {
         guard try reader.next(&record) else { return }
       } catch {
         let start = record.start
-        let end = reader.recover(from: error)
+        let end = try reader.skip(error)
         if left.contains(number) { continue }
         diagnosis?.add(start..<max(start, end), table: plan.source)
         try note(
@@ -138,11 +141,15 @@ final class ImportPass {
       if left.contains(number) { continue }
       guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
       counts[plan.source] += 1
-      for index in plan.columns.indices where plan.columns[index].kind != .ignored {
-        if record.fields[index].kind == .absent {
-          try setAbsent(index, record, number, plan, isNew: beginning == .inserted)
-        } else {
-          try set(index, record, number, plan, reader.bytes)
+      for index in record.present?.sorted() ?? plan.usedColumns where plan.columns[index].kind != .ignored {
+        try set(index, record, number, plan, reader.bytes)
+        guard record.present != nil, plan.columns[index].isRelationship else { continue }
+        stated.state(
+          plan.columns[index].slot, of: nodes.count(of: plan.entity.index) - 1, entity: plan.entity.index)
+      }
+      if record.present != nil, beginning == .inserted {
+        for index in plan.neededColumns where record[index].kind == .absent {
+          try setAbsent(index, record, number, plan)
         }
       }
       guard beginning == .inserted else { continue }
@@ -170,7 +177,7 @@ final class ImportPass {
     let ownJoins = joins.isEmpty ? [] : joins.filter { $0.table == plan.source }
     if let existing {
       switch existing.begin(
-        &key, number, plan, nodes, line: record.line, joined: ownJoins.map(\.slot), lacking: plan.lacking(record))
+        &key, number, plan, nodes, line: record.line, given: plan.given(record).union(ownJoins.map(\.slot)))
       {
       case .new: try nodes.beginNode(entity: plan.entity.index, reference: key, line: record.line)
       case .updated: beginning = .updated
@@ -215,7 +222,7 @@ final class ImportPass {
       lastNumbers[root] = next
       return .integer(next)
     }
-    let field = record.fields[column]
+    let field = record[column]
     guard let key = try key(record, plan.keyColumns, root, bytes) else {
       try note(
         .key, "the key has no value", plan, number, plan.columnNames[column], line: field.line, column: field.column)
@@ -240,7 +247,7 @@ final class ImportPass {
     _ record: ImportRecord, _ columns: [Int], _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>, isLink: Bool = false
   ) throws(ImportStop) -> ReferenceObject? {
     if columns.count == 1 {
-      let kind = record.fields[columns[0]].kind
+      let kind = record[columns[0]].kind
       // A JSON Boolean has no text in the source.
       if kind == .yes || kind == .no {
         let word = kind == .yes ? ValueReader.yes : ValueReader.no
@@ -252,7 +259,7 @@ final class ImportPass {
     }
     var parts: [String] = []
     for column in columns {
-      let kind = record.fields[column].kind
+      let kind = record[column].kind
       let part = record.withText(of: column, bytes) { text in
         values.isNoKey(text, kind) ? nil : ValueReader.keyText(text, kind)
       }
@@ -278,7 +285,7 @@ final class ImportPass {
     _ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
   ) throws {
     let column = plan.columns[index]
-    let field = record.fields[index]
+    let field = record[index]
     let isNull = record.withText(of: index, bytes) {
       column.kind == .toOne ? values.isNoKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
     }
@@ -304,22 +311,22 @@ final class ImportPass {
     }
   }
 
-  /// A JSON object lacks a member that others of its table have: an object of the store keeps its value, a new one gets
-  /// the default value.
-  private func setAbsent(
-    _ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan, isNew: Bool
-  ) throws {
+  /// The relationships that the columns of a table of JSON objects have, and no join table: a record may lack them.
+  private func lackableRelationships(_ reader: any RecordReader, _ plan: TablePlan) -> [Int] {
+    guard reader.mayLackFields else { return [] }
+    let joined = Set(joins.filter { $0.table == plan.source }.map(\.slot))
+    return plan.usedColumns.map { plan.columns[$0] }.filter { $0.isRelationship && !joined.contains($0.slot) }.map(
+      \.slot)
+  }
+
+  /// A JSON object lacks a member that others of its table have. A new object gets the default value; one of the store
+  /// keeps its value.
+  private func setAbsent(_ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan) throws {
     let column = plan.columns[index]
-    let slot = plan.entity.slots[column.slot]
-    if slot.isRelationship, !joins.contains(where: { $0.table == plan.source && $0.slot == column.slot }) {
-      stated.lack(
-        NodeHandle(entity: plan.entity.index, row: nodes.count(of: plan.entity.index) - 1), slot: column.slot)
-    }
-    guard isNew else { return }
     if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
     // The other end of a relationship may have a value: see `RequiredRelationshipCheck`.
-    guard column.isMandatory, slot.inverseSlot == nil else { return }
-    try note(.missing, "a value is needed", plan, number, index, record.fields[index])
+    guard column.isMandatory, plan.entity.slots[column.slot].inverseSlot == nil else { return }
+    try note(.missing, "a value is needed", plan, number, index, record[index])
   }
 
   private func setAttribute(

@@ -40,7 +40,7 @@ struct ImportRun {
     _ cause: PersistentStoreError?, _ graph: [GraphProblem] = []
   ) throws -> StoreImporter.Result {
     while true {
-      let pass = ImportPass(job, diagnosis: ImportDiagnosis(job.importer.maximumProblemCount), skipping: nil)
+      let pass = ImportPass(job, diagnosis: ImportDiagnosis(job.maximumProblemCount), skipping: nil)
       do {
         try pass.readAll()
       } catch ImportStop.textKeys(let root) {

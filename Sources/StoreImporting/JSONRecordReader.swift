@@ -17,6 +17,8 @@ struct JSONRecordReader: RecordReader {
   /// The number of the last record that has each column.
   private var lastRecords: [Int] = []
   private var recordNumber = 0
+  /// How many columns of members of `null` were marked.
+  private var missingCount = 0
   /// The error of the current record, which is read to its end.
   private var failure: PersistentStoreError?
   /// Whether columns are still being collected.
@@ -28,6 +30,7 @@ struct JSONRecordReader: RecordReader {
   private(set) var objectColumn: Int?
   private(set) var isEmpty = true
   var headerRange: Range<Int> { 0..<0 }
+  var mayLackFields: Bool { true }
   let bytes: UnsafeBufferPointer<UInt8>
 
   /// - Parameters:
@@ -77,7 +80,8 @@ struct JSONRecordReader: RecordReader {
   }
 
   mutating func next(_ record: inout ImportRecord) throws(PersistentStoreError) -> Bool {
-    record.removeAll()
+    // Fields are put into columns once all columns are known.
+    record.makeAbsent(columns: isCollecting ? 0 : columns.count)
     if isBroken { return false }
     scanner.skipSpace()
     if isArray {
@@ -97,10 +101,8 @@ struct JSONRecordReader: RecordReader {
     }
     isFirst = false
     record.line = scanner.line
+    record.column = scanner.column
     record.start = scanner.position
-    record.fields = Array(
-      repeating: ImportField(kind: .absent, line: scanner.line, column: scanner.column), count: columns.count)
-    record.mayLackFields = true
     guard scanner.peek == UInt8(ascii: "{") else { throw scanner.failure("a record is a JSON object") }
     recordNumber += 1
     failure = nil
@@ -153,20 +155,33 @@ struct JSONRecordReader: RecordReader {
     _ field: ImportField, _ name: String, at place: StoreLocation, _ record: inout ImportRecord
   ) throws(PersistentStoreError) {
     let known = numbers[ScalarString(name)]
-    if let number = known, number < record.fields.count {
-      record.fields[number] = field
-      if !isCollecting { noteUse(of: number, at: place) }
-      if field.kind == .missing {
-        for inner in innerColumns[number] ?? [] where record.fields[inner].kind == .absent {
-          record.fields[inner].kind = .missing
-        }
-      }
-    } else if isCollecting, known == nil {
+    if let number = known {
+      if isCollecting { return }
+      record.set(field, column: number)
+      noteUse(of: number, at: place)
+      if field.kind == .missing, let inner = innerColumns[number] { try markMissing(inner, &record) }
+    } else if isCollecting {
       numbers[ScalarString(name)] = columns.count
       columns.append(name)
       guard columns.count <= ModelDescription.maximumPropertyCount else {
         throw scanner.failure("there are more than \(ModelDescription.maximumPropertyCount) members")
       }
+    }
+  }
+
+  /// The columns of the members of an object that is `null` have no value either.
+  ///
+  /// - Throws: `.limitExceeded` where such columns are many more than the input could have spelled out.
+  private mutating func markMissing(_ columns: [Int], _ record: inout ImportRecord) throws(PersistentStoreError) {
+    missingCount += columns.count
+    guard missingCount <= StoreLimits().memory(forInput: bytes.count) else {
+      throw PersistentStoreError(
+        .limitExceeded,
+        "members that are null are objects in other records, with more members than 32 million plus 48 times the file's size"
+      )
+    }
+    for column in columns where record[column].kind == .absent {
+      record.set(ImportField(kind: .missing, line: record.line, column: record.column), column: column)
     }
   }
 

@@ -10,13 +10,14 @@ struct JoinedKeys {
     var isUsed = false
 
     mutating func add(_ key: ReferenceObject) {
-      if let known {
-        if known.contains(key) { return }
+      // Bound to a name, the set would be copied when it is changed.
+      if known != nil {
+        guard known?.insert(key).inserted == true else { return }
       } else if list.contains(key) {
         return
       }
       list.append(key)
-      if known == nil, list.count > 8 { known = Set(list) } else { known?.insert(key) }
+      if known == nil, list.count > 8 { known = Set(list) }
     }
   }
 

@@ -10,6 +10,8 @@ struct ModelInference {
   private let headers: [[String]]
   /// The names of the entities, by table.
   let names: [String]
+  /// Tables by the folded names of their entities.
+  private let tablesByName: [String: [Int]]
   /// The patterns of dates by column, by table.
   private(set) var formats: [[String: DateFormat]]
   private(set) var notes: [SelectionNote] = []
@@ -22,7 +24,9 @@ struct ModelInference {
     self.texts = texts
     self.headers = headers
     let columns = Set(headers.joined().map { NameMatching.folded($0) })
-    names = sources.map { $0.entityName ?? NameMatching.entityName(forFile: $0.stem, columns: columns) }
+    let names = sources.map { $0.entityName ?? NameMatching.entityName(forFile: $0.stem, columns: columns) }
+    self.names = names
+    tablesByName = Dictionary(grouping: names.indices) { NameMatching.folded(names[$0]) }
     formats = Array(repeating: [:], count: sources.count)
     unusedTypes = Set(importer.types.keys)
   }
@@ -68,14 +72,15 @@ struct ModelInference {
     var facts = header.map { _ in ColumnFacts() }
     var texts = header.map { _ in TextColumnFacts() }
     var count = 0
+    let all = Array(header.indices)
     let values = ValueReader(importer.conventions)
     let commas = importer.conventions.withDecimalComma.map { ValueReader($0) }
     try forEachRecord(of: table) { record, bytes in
-      for index in header.indices {
-        let kind = record.fields[index].kind
+      for index in record.present ?? all {
+        let kind = record[index].kind
         record.withText(of: index, bytes) { facts[index].add($0, kind, values) }
         guard count < TextColumnFacts.sampleSize else { continue }
-        record.withText(of: index, bytes) { texts[index].add($0, record.fields[index], values, commas) }
+        record.withText(of: index, bytes) { texts[index].add($0, record[index], values, commas) }
       }
       count += 1
     }
@@ -86,6 +91,8 @@ struct ModelInference {
     let isNamedKey = importer.keyColumns[names[table]] != nil
     var result: [PropertyDescription] = []
     for (index, column) in header.enumerated() where !column.isEmpty {
+      // A member that some JSON objects lack has no value in them.
+      let isOptional = facts[index].isOptional(in: count)
       guard !relationships.contains(index), isNamedKey || !keys.contains(index) else { continue }
       let name = NameMatching.propertyName(forColumn: column)
       let type: AttributeType
@@ -107,8 +114,7 @@ struct ModelInference {
         }
       }
       result.append(
-        .attribute(
-          AttributeDescription(name: name, type: type, isOptional: facts[index].hasMissing || !facts[index].hasValue)))
+        .attribute(AttributeDescription(name: name, type: type, isOptional: isOptional)))
     }
     try noteTexts(
       unclear.filter { texts[$0].candidate != nil }, of: table, count > TextColumnFacts.sampleSize ? nil : texts)
@@ -124,9 +130,10 @@ struct ModelInference {
     let values = ValueReader(importer.conventions)
     let commas = importer.conventions.withDecimalComma.map { ValueReader($0) }
     if known == nil {
+      let wanted = Set(columns)
       try forEachRecord(of: table) { record, bytes in
-        for index in columns {
-          record.withText(of: index, bytes) { facts[index].add($0, record.fields[index], values, commas) }
+        for index in record.present?.filter(wanted.contains) ?? columns {
+          record.withText(of: index, bytes) { facts[index].add($0, record[index], values, commas) }
         }
       }
     }
@@ -146,7 +153,7 @@ struct ModelInference {
         do throws(PersistentStoreError) {
           guard try reader.next(&record) else { return }
         } catch {
-          _ = reader.recover(from: error)
+          _ = try reader.skip(error)
           continue
         }
         body(record, reader.bytes)
@@ -200,7 +207,7 @@ struct ModelInference {
           at: StoreLocation(file: sources[table].name))
       }
       let wanted = named.destinationEntityName ?? named.relationshipName
-      guard let destination = names.firstIndex(where: { NameMatching.folded($0) == NameMatching.folded(wanted) }) else {
+      guard let destination = tablesByName[NameMatching.folded(wanted)]?.first else {
         throw PersistentStoreError(
           .invalidOption,
           "without a model '\(named.entityName).\(named.relationshipName)' needs the entity that its keys are of: one of "
@@ -208,18 +215,16 @@ struct ModelInference {
       }
       result.append(ForeignKey(column: column, name: named.relationshipName, destination: destination))
     }
-    for (index, column) in headers[table].enumerated() where !result.contains(where: { $0.column == index }) {
-      let folded = NameMatching.folded(column)
-      for (destination, name) in names.enumerated() {
-        let other = NameMatching.folded(name)
-        guard ["id", "key", "fk"].contains(where: { folded == other + $0 }),
-          !(destination == table && keyColumns(of: table, names).contains(index)),
-          !keyColumns(of: destination, names).isEmpty
-        else { continue }
-        result.append(
-          ForeignKey(column: index, name: name.prefix(1).lowercased() + name.dropFirst(), destination: destination))
-        break
+    let (known, own) = (Set(result.compactMap(\.column)), Set(keyColumns(of: table, names)))
+    for (index, column) in headers[table].enumerated() where !known.contains(index) {
+      let words = NameMatching.words(ofKey: NameMatching.folded(column), ["id", "key", "fk"])
+      let destination = words.flatMap { tablesByName[$0] ?? [] }.sorted().first {
+        !($0 == table && own.contains(index)) && !keyColumns(of: $0, names).isEmpty
       }
+      guard let destination else { continue }
+      let name = names[destination]
+      result.append(
+        ForeignKey(column: index, name: name.prefix(1).lowercased() + name.dropFirst(), destination: destination))
     }
     return result
   }
@@ -230,8 +235,9 @@ struct ModelInference {
     let keys = try foreignKeys(of: table, names)
     var result: [(RelationshipDescription, RelationshipDescription, destination: Int)] = []
     let own = names[table].prefix(1).lowercased() + names[table].dropFirst()
+    let counts = Dictionary(keys.map { ($0.destination, 1) }, uniquingKeysWith: +)
     for key in keys {
-      let isOnly = keys.filter { $0.destination == key.destination }.count == 1 && key.destination != table
+      let isOnly = counts[key.destination] == 1 && key.destination != table
       let plural = EnglishPlural.plural(own)
       let inverse = isOnly ? plural : plural + "By" + key.name.prefix(1).uppercased() + key.name.dropFirst()
       result.append(

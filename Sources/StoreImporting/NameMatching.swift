@@ -27,6 +27,13 @@ enum NameMatching {
     return nil
   }
 
+  /// What the column of a key may be named after: the words that make the folded name with one of those behind them, or
+  /// before them.
+  static func words(ofKey folded: String, _ after: [String], before: [String] = []) -> [String] {
+    after.filter { folded.hasSuffix($0) }.map { String(folded.dropLast($0.count)) }
+      + before.filter { folded.hasPrefix($0) }.map { String(folded.dropFirst($0.count)) }
+  }
+
   /// The name of an entity for a file, where there is no model: `book_loans` is BookLoan.
   ///
   /// - Parameter columns: The folded names of the columns of all tables. Of several singular forms, the one that a

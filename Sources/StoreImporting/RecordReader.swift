@@ -33,19 +33,45 @@ struct ImportField {
 
 /// One record with a field for each column of its table.
 struct ImportRecord {
-  var fields: [ImportField] = []
+  private(set) var fields: [ImportField] = []
+  /// The columns whose fields are not ``ImportField/Kind/absent``, in no particular order; nil if no field is.
+  private(set) var present: [Int]?
   /// Texts that are not in the source as they are meant.
   var decoded: [UInt8] = []
   /// The range of the record in the source, without the line end.
   var start = 0
   var end = 0
   var line = 0
-  /// Whether fields may be ``ImportField/Kind/absent``.
-  var mayLackFields = false
+  var column = 1
+
+  /// The field of a column. One that is absent is where the record begins.
+  subscript(column: Int) -> ImportField {
+    let field = fields[column]
+    return field.kind == .absent ? ImportField(kind: .absent, line: line, column: self.column) : field
+  }
 
   mutating func removeAll() {
     fields.removeAll(keepingCapacity: true)
     decoded.removeAll(keepingCapacity: true)
+  }
+
+  mutating func append(_ field: ImportField) { fields.append(field) }
+
+  /// Makes all fields absent. It takes time for those that are not: records with few of very many columns are common.
+  mutating func makeAbsent(columns: Int) {
+    decoded.removeAll(keepingCapacity: true)
+    if let present, fields.count == columns {
+      for column in present { fields[column].kind = .absent }
+    } else {
+      fields = Array(repeating: ImportField(kind: .absent), count: columns)
+    }
+    present = []
+  }
+
+  /// Sets a field of a record that lacks others.
+  mutating func set(_ field: ImportField, column: Int) {
+    if fields[column].kind == .absent { present?.append(column) }
+    fields[column] = field
   }
 }
 
@@ -55,7 +81,7 @@ extension ImportRecord {
   func withText<Value, Failure: Error>(
     of index: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ body: (Span<UInt8>) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    let field = fields[index]
+    let field = self[index]
     if field.isDecoded { return try body(decoded.span.extracting(field.start..<field.end)) }
     return try body(Span(_unsafeElements: UnsafeBufferPointer(rebasing: bytes[field.start..<field.end])))
   }
@@ -69,6 +95,8 @@ protocol RecordReader {
   var columns: [String] { get }
   /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
   var objectColumn: Int? { get }
+  /// Whether a record may lack fields: see ``ImportRecord/present``.
+  var mayLackFields: Bool { get }
   /// Whether it has no records, so that its columns are not known: JSON has them in its records.
   var isEmpty: Bool { get }
   /// The bytes that a file of rejected records begins with: the header line of a CSV file.
@@ -88,4 +116,14 @@ protocol RecordReader {
 extension RecordReader {
   var objectColumn: Int? { nil }
   var isEmpty: Bool { false }
+  var mayLackFields: Bool { false }
+
+  /// Goes on after an error that is one of the record.
+  ///
+  /// - Returns: The offset that the bad record ends at.
+  /// - Throws: The error if it is one of the whole file.
+  mutating func skip(_ error: PersistentStoreError) throws(PersistentStoreError) -> Int {
+    if error.code == .limitExceeded { throw error }
+    return recover(from: error)
+  }
 }

@@ -5,53 +5,63 @@ import AtomicStoreSPI
 struct StatedEnds {
   /// The records of one table that became objects.
   private struct Table {
-    let entity: Int
     let slots: Set<Int>
     var rows: Range<Int>
+    /// For a table whose records may lack relationships: by relationship, the rows of those that do not. What records
+    /// have is noted, not what they lack, which is not bounded by the size of the file.
+    var statedRows: [Int: Set<Int>] = [:]
+
+    func states(_ row: Int, _ slot: Int) -> Bool {
+      slots.contains(slot) && rows.contains(row) && statedRows[slot]?.contains(row) ?? true
+    }
   }
-  private struct Column: Hashable {
-    let entity: Int
-    let slot: Int
-  }
-  private var tables: [Table] = []
-  /// The rows of JSON objects without a member for a relationship that other records of their table have.
-  private var lacking: [Column: Set<Int>] = [:]
+  /// By entity, in their order.
+  private var tables: [Int: [Table]] = [:]
 
   /// Whether a record lacks a relationship that its table has.
-  var isAnyLacking: Bool { !lacking.isEmpty }
-
-  /// Notes that the rows from the next one on are the records of a table, until ``end(at:)``.
-  mutating func begin(entity: Int, slots: Set<Int>, at row: Int) {
-    tables.append(Table(entity: entity, slots: slots, rows: row..<row))
+  var isAnyLacking: Bool {
+    tables.values.contains { list in
+      list.contains { table in table.statedRows.values.contains { $0.count < table.rows.count } }
+    }
   }
 
-  mutating func end(at row: Int) {
-    guard let last = tables.indices.last else { return }
-    tables[last].rows = tables[last].rows.lowerBound..<row
+  /// Notes that the rows from the next one on are the records of a table, until ``end(entity:at:)``.
+  ///
+  /// - Parameter lackable: Those of the relationships that records may lack.
+  mutating func begin(entity: Int, slots: Set<Int>, lackable: [Int], at row: Int) {
+    let stated = Dictionary(lackable.map { ($0, Set<Int>()) }) { one, _ in one }
+    tables[entity, default: []].append(Table(slots: slots, rows: row..<row, statedRows: stated))
   }
 
-  mutating func lack(_ node: NodeHandle, slot: Int) {
-    lacking[Column(entity: node.entity, slot: slot), default: []].insert(node.row)
+  mutating func end(entity: Int, at row: Int) {
+    guard let last = tables[entity]?.indices.last, let start = tables[entity]?[last].rows.lowerBound else { return }
+    tables[entity]?[last].rows = start..<row
+  }
+
+  /// Notes that a record of the table that was begun last has a relationship that others may lack.
+  mutating func state(_ slot: Int, of row: Int, entity: Int) {
+    guard let last = tables[entity]?.indices.last else { return }
+    tables[entity]?[last].statedRows[slot]?.insert(row)
   }
 
   func contains(_ node: NodeHandle, slot: Int) -> Bool {
-    for table in tables where table.entity == node.entity && table.rows.contains(node.row) {
-      return table.slots.contains(slot) && !isLacking(node, slot)
+    // The tables of an entity are one after the other.
+    guard let list = tables[node.entity] else { return false }
+    var (low, high) = (0, list.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if list[middle].rows.upperBound <= node.row { low = middle + 1 } else { high = middle }
     }
-    return false
+    return low < list.count && list[low].states(node.row, slot)
   }
 
   /// Whether any object of an entity has a stated value.
-  func hasAny(entity: Int, slot: Int) -> Bool { tables.contains { $0.entity == entity && $0.slots.contains(slot) } }
+  func hasAny(entity: Int, slot: Int) -> Bool { tables[entity]?.contains { $0.slots.contains(slot) } ?? false }
 
   /// The objects of an entity that have a stated value, in the order of the records.
   func nodes(entity: Int, slot: Int) -> [NodeHandle] {
-    tables.filter { $0.entity == entity && $0.slots.contains(slot) }.flatMap { table in
-      table.rows.lazy.map { NodeHandle(entity: entity, row: $0) }.filter { !isLacking($0, slot) }
+    (tables[entity] ?? []).filter { $0.slots.contains(slot) }.flatMap { table in
+      table.rows.lazy.filter { table.states($0, slot) }.map { NodeHandle(entity: entity, row: $0) }
     }
-  }
-
-  private func isLacking(_ node: NodeHandle, _ slot: Int) -> Bool {
-    !lacking.isEmpty && (lacking[Column(entity: node.entity, slot: slot)]?.contains(node.row) ?? false)
   }
 }

@@ -31,6 +31,8 @@ public struct StoreImporter: Sendable {
   public var joinTables: [JoinTable] = []
   /// For an inferred model: types that are not to be found out, by `Entity.property` or `property`.
   public var types: [String: AttributeType] = [:]
+  /// Limits on what is read, as for stores: by default the memory for values is limited by the size of the tables.
+  public var limits = StoreLimits()
   /// How many problems to look for; nil for all.
   public var maximumProblemCount: Int?
   /// Leave bad records out and go on.

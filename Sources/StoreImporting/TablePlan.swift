@@ -19,6 +19,7 @@ struct TablePlan {
     var defaultValue: Int?
     /// The pattern of its dates that was found out, as an index into ``TablePlan/formats``.
     var format: Int?
+    var isRelationship: Bool { kind == .toOne || kind == .toMany }
   }
   let source: Int
   let name: String
@@ -29,6 +30,10 @@ struct TablePlan {
   /// What may be an object in the form of `fetch --json`; nil without a model.
   let forms: ObjectForms?
   var columns: [Column] = []
+  /// The columns that are properties.
+  private(set) var usedColumns: [Int] = []
+  /// Those of them where a record that lacks the field needs the default value, or is a problem.
+  private(set) var neededColumns: [Int] = []
   var keyColumns: [Int] = []
   var rules: [ValidationRule] = []
   /// Values for fields that are empty, and for properties that have no column.
@@ -65,28 +70,27 @@ struct TablePlan {
     try refuseDoubles(slotOfColumn)
     try refuseEqualNames(slotOfColumn)
     for (index, slot) in slotOfColumn { describe(index, entity.slots[slot], known[names[index]]) }
+    usedColumns = columns.indices.filter { columns[$0].kind != .ignored }
+    neededColumns = usedColumns.filter { columns[$0].isMandatory || columns[$0].defaultValue != nil }
     noteAbsent(Set(slotOfColumn.values), importer)
-    ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keyColumns.contains($0) }.map {
+    let keys = Set(keyColumns)
+    ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keys.contains($0) }.map {
       names[$0].isEmpty ? "column \($0 + 1)" : names[$0]
     }
   }
 
   /// The relationships that the table or its join tables have.
   func given(_ importer: StoreImporter) -> Set<Int> {
-    var given = Set(columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
+    var given = Set(columns.filter(\.isRelationship).map(\.slot))
     for join in joins {
       if let slot = entity.slot(named: importer.joinTables[join].relationshipName) { given.insert(slot) }
     }
     return given
   }
 
-  /// The properties that have a column, and of which a record has no field.
-  func lacking(_ record: ImportRecord) -> Set<Int> {
-    guard record.mayLackFields else { return [] }
-    return Set(
-      columns.indices.lazy.filter { columns[$0].kind != .ignored && record.fields[$0].kind == .absent }.map {
-        columns[$0].slot
-      })
+  /// The properties that a record has fields of.
+  func given(_ record: ImportRecord) -> Set<Int> {
+    Set((record.present ?? usedColumns).lazy.map { columns[$0] }.filter { $0.kind != .ignored }.map(\.slot))
   }
 
   private var place: StoreLocation { StoreLocation(file: name, line: 1, entity: entity.name) }
@@ -162,23 +166,24 @@ struct TablePlan {
   /// Columns such as `author_id`, for the relationship `author`, or for the only one that leads to an Author.
   private func findRelationships(_ slots: inout [Int: Int]) {
     var taken = Set(slots.values)
-    let relationships = entity.slots.filter { !taken.contains($0.index) && $0.isRelationship && !$0.isToMany }
-    for (index, name) in columnNames.enumerated() where slots[index] == nil && !keyColumns.contains(index) {
-      let folded = NameMatching.folded(name)
-      func isKey(of word: String) -> Bool {
-        ["id", "key", "fk", "ref"].contains { folded == word + $0 } || folded == "fk" + word
+    var byName: [String: Int] = [:]
+    var byDestination: [String: [Int]] = [:]
+    for slot in entity.slots where !taken.contains(slot.index) && slot.isRelationship && !slot.isToMany {
+      for name in [slot.name, slot.relationship?.renamingIdentifier].compactMap(\.self) {
+        byName[NameMatching.folded(name)] = min(slot.index, byName[NameMatching.folded(name)] ?? slot.index)
       }
-      let byName = relationships.filter { slot in
-        isKey(of: NameMatching.folded(slot.name))
-          || slot.relationship?.renamingIdentifier.map { isKey(of: NameMatching.folded($0)) } ?? false
-      }
-      let byDestination = relationships.filter {
-        isKey(of: NameMatching.folded($0.relationship?.destinationEntityName ?? ""))
-      }
-      guard let slot = byName.first ?? (byDestination.count == 1 ? byDestination.first : nil),
-        taken.insert(slot.index).inserted
+      byDestination[NameMatching.folded(slot.relationship?.destinationEntityName ?? ""), default: []].append(slot.index)
+    }
+    guard !byName.isEmpty else { return }
+    let keys = Set(keyColumns)
+    for (index, name) in columnNames.enumerated() where slots[index] == nil && !keys.contains(index) {
+      let words = NameMatching.words(ofKey: NameMatching.folded(name), ["id", "key", "fk", "ref"], before: ["fk"])
+      let destinations = Set(words.flatMap { byDestination[$0] ?? [] })
+      guard
+        let slot = words.compactMap({ byName[$0] }).min() ?? (destinations.count == 1 ? destinations.first : nil),
+        taken.insert(slot).inserted
       else { continue }
-      slots[index] = slot.index
+      slots[index] = slot
     }
   }
 

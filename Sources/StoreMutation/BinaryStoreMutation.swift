@@ -22,6 +22,11 @@ enum BinaryStoreMutation {
     bytes = header + parts.0 + parts.1
   }
 
+  /// Both archives, as far as the header is correct.
+  static func parts(of bytes: [UInt8]) -> [Range<Int>] {
+    bytes.count > 64 ? [part(32, bytes), part(16, bytes)].compactMap(\.self) : []
+  }
+
   /// Where the header says that a part is; nil where it is not in the file.
   private static func part(_ offset: Int, _ bytes: [UInt8]) -> Range<Int>? {
     func number(_ offset: Int) -> Int { bytes[offset..<offset + 8].reduce(0) { $0 << 8 | Int($1) } }

@@ -24,6 +24,8 @@ public struct Mutator: Sendable {
       let other = random.pick(seeds) ?? bytes
       if random.once(in: 4) {
         ByteMutation.apply(to: &result, other, &random)
+      } else if random.once(in: 6) {
+        IdentityMutation.apply(to: &result, reader, &random)
       } else {
         switch reader {
         case .xmlStore, .model, .xmlPropertyList: XMLMutation.apply(to: &result, other, reader, &random)

@@ -45,6 +45,31 @@ enum PropertyListMutation {
     return random.once(in: 20) ? random.next() : random.pick(edges) ?? 0
   }
 
+  /// The references of containers, entries of the offset table, numbers and counts, each with the number of the object
+  /// that it is in, or its own offset.
+  static func identities(of bytes: [UInt8]) -> [(offset: Int, size: Int, own: Int)] {
+    guard let layout = Layout(bytes) else { return [] }
+    let trailer = bytes.count - 32
+    var found = [8, 16, 24].map { (offset: trailer + $0, size: 8, own: trailer + $0) }
+    for index in 0..<layout.count {
+      let entry = layout.table + index * layout.offsetSize
+      found.append((entry, layout.offsetSize, entry))
+    }
+    for (number, object) in layout.objects.enumerated() {
+      let low = Int(bytes[object] & 0x0F)
+      switch bytes[object] >> 4 {
+      case 1 where low < 4: found.append((object + 1, 1 << low, number))
+      case 8 where low < 8: found.append((object + 1, low + 1, number))
+      case 0xA where low < 15, 0xD where low < 15:
+        for place in 0..<low * (bytes[object] >> 4 == 0xD ? 2 : 1) {
+          found.append((object + 1 + place * layout.referenceSize, layout.referenceSize, number))
+        }
+      default: break
+      }
+    }
+    return found.filter { $0.offset + $0.size <= bytes.count }
+  }
+
   /// Changes a byte of a number, date, text or datum, and leaves the structure alone: what is read is another value, or
   /// an invalid one, not another list.
   static func changeValue(in bytes: inout [UInt8], _ random: inout MutationRandom) {

@@ -23,6 +23,7 @@ public struct CSVStore: AtomicStore {
     traits.layout = layout
     guard layout == .file else { return traits }
     traits.keepsMetadata = false
+    traits.keepsIdentity = false
     traits.maximumEntities = 1
     if foreign != nil { traits.references = .derived }
     return traits

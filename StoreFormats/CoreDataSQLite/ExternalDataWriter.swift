@@ -34,6 +34,11 @@ struct ExternalDataWriter {
     return [ExternalData.fileMark] + Array(name.utf8) + [0]
   }
 
+  /// Ends the store. If none of its values is in a file, those of the store that it replaces are removed with that.
+  func finish() throws(PersistentStoreError) {
+    try files.removeReplacedCompanions(in: ExternalData.directory(of: files.fileName))
+  }
+
   /// A name that no other value of the store has, and the same one whenever the store is written.
   private func name(_ table: Int64, _ column: Int, _ key: Int64) -> UUID {
     let store = uuid.uuid

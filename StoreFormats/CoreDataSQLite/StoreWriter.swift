@@ -37,6 +37,7 @@ struct StoreWriter {
     try writePrimaryKeys()
     try writeMetadata()
     for index in text.createIndexes { try create(index) }
+    try external.finish()
     try output.finish { (bytes) throws(PersistentStoreError) in try file.write(bytes) }
   }
 
@@ -109,15 +110,17 @@ struct StoreWriter {
       for row in 0..<nodes.count(of: entity) { rows.append((keys[entity][row], NodeHandle(entity: entity, row: row))) }
     }
     rows.sort { $0.key < $1.key }
-    let readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
+    var readers: [Int: EntityReader] = [:]
     var used: [Int: [(position: Int, column: StoreSchemaText.Column)]] = [:]
     for index in table.entities {
+      readers[index] = nodes.reader(of: index)
       let entity = nodes.model.entity(at: index)
       used[index] = columns.enumerated().compactMap { position, column in
         entity.isKindOf(entity: nodes.model.entity(at: column.source.entity)) ? (position, column) : nil
       }
     }
     for (key, node) in rows {
+      guard let reader = readers[node.entity] else { continue }
       let entity = nodes.model.entity(at: node.entity)
       insertion.bind(1, integer: key)
       insertion.bind(2, integer: layout.numbers[node.entity] ?? 0)
@@ -128,15 +131,15 @@ struct StoreWriter {
         case .attribute(let type)
         where (type == .binaryData || type == .transformable)
           && entity.slots[column.source.slot].attribute?.allowsExternalBinaryDataStorage == true:
-          try bindExternal(column.source.slot, readers[node.entity], node, table, position, to: insertion)
+          try bindExternal(column.source.slot, reader, node, table, position, to: insertion)
         case .attribute(let type):
-          try bind(type, column.source.slot, readers[node.entity], node, to: insertion, parameter)
+          try bind(type, column.source.slot, reader, node, to: insertion, parameter)
         case .toOne:
-          if let destination = readers[node.entity].toOne(slot: column.source.slot, row: node.row) {
+          if let destination = reader.toOne(slot: column.source.slot, row: node.row) {
             insertion.bind(parameter, integer: self.key(destination))
           }
         case .toOneEntity:
-          if let destination = readers[node.entity].toOne(slot: column.source.slot, row: node.row) {
+          if let destination = reader.toOne(slot: column.source.slot, row: node.row) {
             insertion.bind(parameter, integer: layout.numbers[destination.entity] ?? 0)
           }
         case .orderKey, .owner, .ownerOrderKey:

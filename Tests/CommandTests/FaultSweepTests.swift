@@ -12,7 +12,8 @@ import Testing
   @Test(
     "leave the old or the new, whole, and nothing that the next run does not remove",
     arguments: [
-      "convert-xml", "convert-external", "convert-external-force", "set-csvstore", "import-new", "import-database",
+      "convert-xml", "convert-external", "convert-external-force", "convert-external-removed", "convert-renumber",
+      "set-csvstore", "import-new", "import-database",
       "model-convert-force", "model-swift-changed", "new-format", "report",
     ])
   func share(_ name: String) throws {

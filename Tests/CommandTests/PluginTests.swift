@@ -97,6 +97,11 @@ enum BadPlugin {
       ),
       (
         "a missing symbol", info(more: "extern int not_there_at_all; int *use = &not_there_at_all;\n"),
+        "has a symbol that it uses: "
+      ),
+      (
+        "a missing symbol of the kit",
+        info(more: "extern int gone __asm__(\"$s14AtomicStoreSPI4goneSivp\"); int *use = &gone;\n"),
         "built against another version of the kit"
       ),
     ]
@@ -225,6 +230,30 @@ enum BadPlugin {
         ? other.files == own.files
         : other.files.isEmpty && other.refusals.first?.reason.contains("another user") == true)
     #expect(PluginSearch(["XDG_DATA_HOME": "", "HOME": folder]).files.isEmpty)
+  }
+
+  @Test("the search refuses what is replaceable: where a link leads, and below a directory that others may write to")
+  func replaceable() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let (plugins, open) = (folder + "/atomicstore/plugins", folder + "/open")
+    for path in [plugins, open + "/inner"] {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    for path in [plugins + "/a.so", plugins + "/.b.so", open + "/c.so", open + "/inner/d.so"] {
+      try Data("x".utf8).write(to: URL(filePath: path))
+      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    }
+    try FileManager.default.createSymbolicLink(atPath: plugins + "/c.so", withDestinationPath: open + "/c.so")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: plugins)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: open + "/inner")
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: open)
+    let found = PluginSearch(["XDG_DATA_HOME": folder])
+    #expect(found.files == [plugins + "/a.so"])
+    #expect(
+      found.refusals.count == 1 && found.refusals[0].reason.contains(open + ", which contains it"), "\(found.refusals)")
+    let below = PluginSearch(["ATOMICSTORE_PLUGIN_PATH": open + "/inner", "XDG_DATA_HOME": folder + "/none"])
+    #expect(below.files.isEmpty && below.refusals.count == 1, "\(below.refusals)")
   }
 
   @Test("a truncated library is refused without terminating the command", .enabled(if: BadPlugin.compiler != nil))

@@ -55,6 +55,11 @@ struct TabbedStore: AtomicStore {
     for entity in nodes.model.entities {
       let reader = nodes.reader(of: entity.index)
       for row in 0..<reader.count {
+        guard let reference = reader.integerReference(row: row) else {
+          throw PersistentStoreError(
+            .unsupportedByFormat, "a reference must be an integer, not '\(reader.reference(row: row))'",
+            at: StoreLocation(entity: entity.name))
+        }
         let cells = entity.slots.map { slot in
           switch reader.value(slot: slot.index, row: row) {
           case .toOne(let object): object.reference.description
@@ -62,7 +67,7 @@ struct TabbedStore: AtomicStore {
           case let value: value.typedText
           }
         }
-        append([entity.name, reader.reference(row: row).description] + cells, to: &bytes)
+        append([entity.name, "\(reference)"] + cells, to: &bytes)
         if bytes.count > 1 << 16 {
           try file.write(bytes)
           bytes.removeAll(keepingCapacity: true)

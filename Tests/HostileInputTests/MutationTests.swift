@@ -20,6 +20,45 @@ import Testing
   }
 
   @Test(
+    "an input in which one identity is 0, -1, its own, the least or the greatest is refused, or read as a value",
+    .timeLimit(.minutes(10)),
+    arguments: HostileReader.allCases)
+  func identities(_ reader: HostileReader) throws {
+    let seeds = try reader.seeds(samples: Self.samples, limit: Self.isLarge(reader) ? 10_000 : 2500)
+    let trial = try HostileTrial(reader: reader, samples: Self.samples)
+    var tried = 0
+    for (index, seed) in seeds.enumerated() {
+      let count = IdentityMutation.variantCount(of: seed, reader)
+      // As many of each seed, evenly.
+      let step = max(1, count * seeds.count / 1500)
+      let numbers = stride(from: index % step, to: count, by: step)
+      for number in Array(numbers).share(of: "identities of \(reader) \(index)") {
+        let input = IdentityMutation.variant(number, of: seed, reader)
+        let begin = ProcessorTime.now()
+        do { _ = try trial.run(input) } catch {
+          Issue.record("seed \(index), variant \(number): \(error)")
+          return
+        }
+        #expect(ProcessorTime.now() - begin < 30, "seed \(index), variant \(number) took too long")
+        tried += 1
+      }
+    }
+    #expect(tried > 10, "\(reader): \(tried)")
+  }
+
+  @Test(
+    "all readers have identities that are set: in the seeds of each there are several",
+    arguments: HostileReader.allCases)
+  func sites(_ reader: HostileReader) throws {
+    let seeds = try reader.seeds(samples: Self.samples, limit: Self.isLarge(reader) ? 10_000 : 2500)
+    let count = seeds.reduce(0) { $0 + IdentityMutation.variantCount(of: $1, reader) }
+    #expect(count >= 20, "\(count)")
+    let seed = try #require(seeds.first { IdentityMutation.variantCount(of: $0, reader) > 0 })
+    let values = Set((0..<5).map { IdentityMutation.variant($0, of: seed, reader) })
+    #expect(values.count >= 4)
+  }
+
+  @Test(
     "each is refused with a typed error that has a location, or read as a value that survives a round trip",
     .timeLimit(.minutes(10)),
     arguments: HostileReader.allCases)

@@ -159,6 +159,51 @@ import Testing
     #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "new")
   }
 
+  /// Replaces a store that has files beside it by one that has none.
+  private static func saveWithout(
+    _ path: String, _ identifier: String, replacing replaced: (String, Bool)?, _ faults: FaultPlan? = nil
+  ) throws {
+    let staged = try StagedStore(target: path, layout: .file, policy: .replaceAny, faults: faults)
+    staged.files.setCompanionOwner(CompanionOwner(identifier: identifier) { replaced })
+    try staged.files.file().write(Array("new".utf8))
+    try staged.files.removeReplacedCompanions(in: ".s_SUPPORT/DATA")
+    try staged.finish()
+    try staged.commit()
+  }
+
+  @Test("a store that has none removes those of the store that it replaces, and of no other one")
+  func removedWithTheirStore() throws {
+    let folder = try Folder()
+    let path = folder("s.store")
+    try Self.save(path, "old", Self.one)
+    try Self.saveWithout(path, Self.two, replacing: nil)
+    #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "old")
+    try Self.saveWithout(path, Self.two, replacing: (Self.one, false))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["s.store"])
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "new")
+  }
+
+  @Test("whichever call of that fails, both are the old ones")
+  func everyFailureOfRemoving() throws {
+    var failures = 0
+    while true {
+      let folder = try Folder()
+      let path = folder("s.store")
+      try Self.save(path, "old", Self.one)
+      do {
+        try Self.saveWithout(path, Self.two, replacing: (Self.one, false), FaultPlan(failing: failures, error: EIO))
+        break
+      } catch {
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "old", "call \(failures): \(error)")
+        #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "old")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".s_SUPPORT", "s.store"])
+      }
+      failures += 1
+      try #require(failures < 100)
+    }
+    #expect(failures >= 8)
+  }
+
   @Test("whichever call fails, both are the old ones")
   func everyFailureOfReplacing() throws {
     var failures = 0

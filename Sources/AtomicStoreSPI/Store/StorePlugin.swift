@@ -71,16 +71,26 @@ public struct StorePlugin: Sendable {
     PersistentStoreError(.notSupported, reason, at: StoreLocation(file: path))
   }
 
+  /// The symbol that the dynamic loader did not find. Those of the kit are Swift's, with the names of its modules.
+  private static func missingSymbol(_ reason: String) -> String? {
+    let parts = reason.split(separator: "undefined symbol: ", maxSplits: 1)
+    return parts.count == 2 ? String(parts[1].prefix { $0 != " " && $0 != "," && $0 != ")" }) : nil
+  }
+
   /// Loads the library and checks what it was bound to.
   private static func load(_ path: String) throws(PersistentStoreError) -> UnsafeMutableRawPointer {
     // Use the full path: a bare name would be searched for in the system's directories.
     guard let library = dlopen(path.hasPrefix("/") ? path : "./" + path, RTLD_NOW | RTLD_LOCAL) else {
       let reason = dlerror().map { String(cString: $0) } ?? "unknown reason"
-      if reason.contains("undefined symbol") {
+      let symbol = missingSymbol(reason)
+      if let symbol, symbol.hasPrefix("$s"), symbol.contains("Store") {
         throw refused(
           path,
           "it uses a symbol that this program does not have, so it was built against another version of the kit: \(reason)"
         )
+      }
+      if symbol != nil {
+        throw refused(path, "neither this program nor a library that it links has a symbol that it uses: \(reason)")
       }
       let isFoundation = reason.contains("libFoundation")
       let advice = isFoundation ? "; Swift's Foundation is not installed (package atomicstore-foundation)" : ""
@@ -115,6 +125,16 @@ public struct StorePlugin: Sendable {
         Unmanaged.passUnretained(sink).toOpaque())
     }
     guard !sink.all.isEmpty else { throw refused(path, "it registers no format") }
+    for type in sink.all {
+      let name = type.storeType
+      // Names are options, and are printed.
+      let hasControls = name.unicodeScalars.contains { $0.properties.generalCategory == .control }
+      guard !name.isEmpty, name.utf8.count <= 255, !hasControls
+      else {
+        throw refused(
+          path, "the store type of \(String(reflecting: type)) is empty, has control characters or more than 255 bytes")
+      }
+    }
     return sink.all
   }
 }

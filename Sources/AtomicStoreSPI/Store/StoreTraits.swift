@@ -1,5 +1,6 @@
-/// What a format can store, and what it cannot. The kit refuses what does not fit before anything is written, the
-/// converter predicts losses, the documentation lists it, and the conformance checks verify it.
+/// What a format can store, and what it cannot. The format refuses what does not fit, in ``AtomicStore/save(_:to:)``:
+/// what it has staged is discarded then, and nothing is written. The converter predicts losses before that, the
+/// documentation lists them, and the conformance checks verify both.
 public struct StoreTraits: Sendable {
   /// Which reference objects survive a save.
   public enum References: String, Sendable {
@@ -60,6 +61,8 @@ public struct StoreTraits: Sendable {
   public var keepsDecimals: Bool
   /// Whether all metadata entries survive a save.
   public var keepsMetadata: Bool
+  /// Whether the UUID of a store survives a save. Defaults to true: a format may keep it without metadata entries.
+  public var keepsIdentity: Bool
   /// Whether Core Data trusts the version hashes in the metadata. Defaults to no.
   public var trustedHashes: TrustedHashes
   /// Whether the file specifies its entities and types, so that no model is needed.
@@ -91,7 +94,7 @@ public struct StoreTraits: Sendable {
     summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
     writes: Writes? = nil, references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
     keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
-    trustedHashes: TrustedHashes = .no,
+    keepsIdentity: Bool = true, trustedHashes: TrustedHashes = .no,
     isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [],
     keptValue: (@Sendable (StoredValue, AttributeDescription) -> StoredValue?)? = nil, readOptions: [StoreOption] = [],
@@ -107,6 +110,7 @@ public struct StoreTraits: Sendable {
     self.keepsSpecialFloats = keepsSpecialFloats
     self.keepsDecimals = keepsDecimals
     self.keepsMetadata = keepsMetadata
+    self.keepsIdentity = keepsIdentity
     self.trustedHashes = trustedHashes
     self.isSelfDescribing = isSelfDescribing
     self.maximumEntities = maximumEntities

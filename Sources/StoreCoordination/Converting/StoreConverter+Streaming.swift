@@ -78,6 +78,6 @@ extension StoreTraits {
   /// Whether nothing that a store can hold is lost.
   fileprivate var keepsEverything: Bool {
     references == .all && keepsOrder && keepsNilApartFromEmpty && keepsSpecialFloats && keepsDecimals && keepsMetadata
-      && maximumEntities == nil && unsupportedTypes.isEmpty && writes == .all
+      && keepsIdentity && maximumEntities == nil && unsupportedTypes.isEmpty && writes == .all
   }
 }

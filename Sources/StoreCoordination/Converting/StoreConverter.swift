@@ -272,9 +272,8 @@ public struct StoreConverter: Sendable {
           + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
     }
     let snapshot = selection?.snapshot ?? whole
-    let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let losses =
-      format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + source.losses
+    let (traits, isWhole) = (format.traits, selection?.keepsMetadata ?? true)
+    let losses = traits.losses(for: snapshot, includingMetadata: isWhole) + source.losses
     let newLosses = losses.filter { !source.hadNone(of: $0) }
     try refuse(newLosses, of: source, formatType.storeType)
     var report = Report(
@@ -303,11 +302,12 @@ public struct StoreConverter: Sendable {
     progress?(.verifying)
     let readBack = try self.readBack(staged, source.readOptions, formatType, target, kept.nodes)
     report.bytesWritten = readBack.size
-    if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
+    if !isWhole || !traits.keepsIdentity { report.identifier = readBack.snapshot.metadata.uuid }
     var wanted = snapshot
     wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
     try Self.verify(
-      readBack.snapshot, against: wanted, losses, targetType: formatType.storeType, comparesMetadata: keepsMetadata)
+      readBack.snapshot, against: wanted, losses, targetType: formatType.storeType,
+      comparesMetadata: isWhole && traits.keepsMetadata, comparesIdentity: isWhole && traits.keepsIdentity)
     return StagedResult(report: report, store: staged)
   }
 
@@ -326,14 +326,13 @@ public struct StoreConverter: Sendable {
   /// another.
   static func verify(
     _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ losses: [Loss], targetType: String,
-    comparesMetadata: Bool
+    comparesMetadata: Bool, comparesIdentity: Bool? = nil
   ) throws {
     let differences = GraphComparison.differences(
       snapshot, written,
       options: .init(
-        comparesIdentity: comparesMetadata, comparesMetadata: comparesMetadata, comparesMissingDerivedMetadata: true,
-        comparesModel: true, comparesUnknownOrder: true,
-        limit: 100)
+        comparesIdentity: comparesIdentity ?? comparesMetadata, comparesMetadata: comparesMetadata,
+        comparesMissingDerivedMetadata: true, comparesModel: true, comparesUnknownOrder: true, limit: 100)
     ) { losses.isEmpty || !Loss.explain(losses, $0, snapshot.nodes, written.nodes) }
     guard differences.isEmpty else {
       throw VerificationError(targetType: targetType, differences: Array(differences.prefix(100)))

@@ -27,6 +27,8 @@ extension StoreTraits {
     }
     if !keepsMetadata, includingMetadata {
       losses += snapshot.metadata.entries.map { Loss(kind: .metadataKey, subject: $0.key, count: 1) }
+    }
+    if !keepsIdentity, includingMetadata {
       losses.append(Loss(kind: .storeIdentity, subject: "UUID", count: 1, example: snapshot.metadata.uuid.uuidString))
     }
     if let maximumEntities {

@@ -74,7 +74,8 @@ extension PendingSave {
     let differences = GraphComparison.differences(
       wanted, written,
       options: .init(
-        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
+        comparesIdentity: format.traits.keepsIdentity, comparesMetadata: keepsMetadata,
+        comparesMissingDerivedMetadata: true,
         comparesModel: true, comparesUnknownOrder: true, limit: 20)
     ) { losses.isEmpty || !Loss.explain(losses, $0, wanted.nodes, written.nodes) }
     guard !differences.isEmpty else { return }

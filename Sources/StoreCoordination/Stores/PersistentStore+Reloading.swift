@@ -28,8 +28,8 @@ extension PersistentStore {
         at: StoreLocation(file: path))
     }
     var opened = try opening.open(place)
-    // A store without metadata has the identity by which it is known here.
-    if !opened.format.traits.keepsMetadata { opened.metadata.uuid = uuid }
+    // A store without a UUID has the identity by which it is known here.
+    if !opened.format.traits.keepsIdentity { opened.metadata.uuid = uuid }
     let isSame = ScalarString(opened.metadata.storeType) == ScalarString(type) && !isOther(opened.metadata.uuid)
     guard opened.metadata.uuid == uuid || isNew && isSame else {
       opened.close(from: nil)

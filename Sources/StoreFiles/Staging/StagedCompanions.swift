@@ -15,6 +15,8 @@ final class StagedCompanions: Sendable {
     var staged: StagedStore?
     var published: PublishedStore?
     var owner: CompanionOwner?
+    /// Whether there is no file: what replaces an old directory is removed as well.
+    var isEmpty = false
   }
   private let state = Mutex(State())
   private let targetPath: String
@@ -72,6 +74,23 @@ final class StagedCompanions: Sendable {
     try files.file(at: Self.markName).write(Array((owner.identifier + "\n").utf8))
   }
 
+  /// Replaces the directory of the store that is replaced by an empty one, which is removed at the end: as a
+  /// replacement, it is rolled back with the store, and undone after a crash.
+  func removeReplaced(_ directory: String) throws(PersistentStoreError) {
+    guard let root = directory.split(separator: "/").first.map(String.init) else { return }
+    let path = finalPath(root)
+    try state.withLock { state throws(PersistentStoreError) in
+      guard state.root == nil, try SystemCall.status(path, followLinks: false) != nil else { return }
+      do throws(PersistentStoreError) { try CompanionOwner.check(path, shownAs: path, replacedBy: state.owner) } catch {
+        // It belongs to another store.
+        if error.code == .alreadyExists { return }
+        throw error
+      }
+      try begin(root, &state)
+      state.isEmpty = true
+    }
+  }
+
   // MARK: Publishing
 
   /// Gives files and directories their modes, and syncs them. Only a rename remains.
@@ -121,7 +140,20 @@ final class StagedCompanions: Sendable {
   }
 
   /// Removes what was replaced.
-  func conclude() { state.withLock { $0.published.take()?.conclude() } }
+  func conclude() {
+    state.withLock { state in
+      guard let published = state.published.take() else { return }
+      let identity = published.identity
+      published.conclude()
+      guard state.isEmpty, let root = state.root else { return }
+      let path = finalPath(root)
+      // Another save may have replaced it since.
+      guard (try? FileIdentity.of(path, isOfTree: true)) == identity else { return }
+      Retried.unlink(path + "/" + Self.markName)
+      // If another process wrote files into it meanwhile, it stays.
+      Retried.rmdir(path)
+    }
+  }
 
   /// Removes what was staged and not published.
   func abandon() { state.withLock { $0.staged.take()?.discard() } }

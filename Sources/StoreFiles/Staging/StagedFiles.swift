@@ -136,6 +136,17 @@ public final class StagedFiles: Sendable {
     try companions.write(name, in: directory, bytes)
   }
 
+  /// Removes the directory beside the store that is replaced, with its files, when that store is replaced. Call it if
+  /// the new store has no files beside it. It has no effect after ``writeCompanion(_:in:_:)``, nor on the files of
+  /// other stores.
+  ///
+  /// - Parameter directory: As for ``writeCompanion(_:in:_:)``.
+  /// - Throws: As ``file()``.
+  public func removeReplacedCompanions(in directory: String) throws(PersistentStoreError) {
+    try checkOpen()
+    if hasCompanions { try companions.removeReplaced(directory) }
+  }
+
   /// Sets the store that files beside it belong to. Call it before the format writes.
   package func setCompanionOwner(_ owner: CompanionOwner) { companions.setOwner(owner) }
 

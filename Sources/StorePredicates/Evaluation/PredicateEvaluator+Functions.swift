@@ -43,6 +43,15 @@ extension PredicateEvaluator {
     }
   }
 
+  func cast(
+    _ value: PredicateValue, _ type: String, _ inner: FetchExpression
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
+      throw failure("\(inner) cannot be cast to \(type)")
+    }
+    return .value(converted)
+  }
+
   private func text(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
     if arguments[0].isNull { return .null }
     if case .list(let list) = arguments[0] {

@@ -63,9 +63,7 @@ extension PredicateEvaluator {
       switch value {
       case .value(.null): continue
       case .composite(let composite) where composite.isNull: continue
-      case .list(let more):
-        try budget.take(more.count)
-        found += more
+      case .list(let more): found += more
       default: found.append(value)
       }
       guard next == nil || next == end else { return nil }
@@ -138,7 +136,12 @@ extension PredicateEvaluator {
       next += 1
       found = object.predicateProperty(named: key)
     }
-    if let property = found { return (try object.predicateValue(of: property), next) }
+    if let property = found {
+      let value = try object.predicateValue(of: property)
+      // The list of a to-many is made for this step.
+      if case .list(let list) = value { try budget.take(list.count) }
+      return (value, next)
+    }
     switch key {
     case "self", "SELF", "objectID": return (.object(object), next)
     case "entity": return (.value(.string(object.predicateEntityName)), next)

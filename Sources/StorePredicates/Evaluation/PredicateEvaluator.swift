@@ -122,6 +122,7 @@ package struct PredicateEvaluator {
     case .isIn:
       if let whole = Self.words(right) {
         guard let part = Self.words(left) else { return false }
+        try budget.take(searching: part, in: whole)
         return StringComparison.contains(whole, part, options)
       }
       if case .list = left { throw toMany(comparison) }
@@ -133,10 +134,12 @@ package struct PredicateEvaluator {
         return list.contains { Self.isEqual($0, right, options) }
       }
       guard let whole = Self.words(left), let part = Self.words(right) else { return false }
+      try budget.take(searching: part, in: whole)
       return StringComparison.contains(whole, part, options)
     case .beginsWith, .endsWith, .like, .matches:
       if case .list = left { throw toMany(comparison) }
       guard let text = Self.text(left), let pattern = Self.text(right) else { return false }
+      try budget.take(searching: pattern, in: text)
       switch comparison.comparator {
       case .beginsWith: return StringComparison.begins(text, pattern, options)
       case .endsWith: return StringComparison.ends(text, pattern, options)
@@ -276,6 +279,7 @@ package struct PredicateEvaluator {
   package func value(of expression: FetchExpression, isDistinct: Bool = false) throws(PredicateEvaluationError)
     -> PredicateValue
   {
+    try budget.take()
     if !groupKeys.isEmpty, let key = groupKeys.first(where: { $0.expression == expression }) { return key.value }
     switch expression {
     case .constant(let value): return .value(value)
@@ -324,9 +328,12 @@ package struct PredicateEvaluator {
     _ source: FetchExpression, _ variable: String, _ predicate: FetchPredicate, isDistinct: Bool
   ) throws(PredicateEvaluationError) -> PredicateValue {
     var found: [PredicateValue] = []
-    for element in try value(of: source, isDistinct: isDistinct).elements {
+    let elements = try value(of: source, isDistinct: isDistinct).elements
+    // One for all elements: a copy has all variables of the subqueries around it.
+    var inner = self
+    try budget.take(variables.count)
+    for element in elements {
       try budget.take()
-      var inner = self
       inner.variables[variable] = element
       if try inner.evaluate(predicate) { found.append(element) }
     }
@@ -336,6 +343,7 @@ package struct PredicateEvaluator {
   private func combine(
     _ left: [PredicateValue], _ operation: FetchExpression.SetOperation, _ right: [PredicateValue]
   ) throws(PredicateEvaluationError) -> PredicateValue {
+    try budget.take(left.count + right.count)
     try refuseComposite(.list(left + right))
     func has(_ list: [PredicateValue], _ value: PredicateValue) throws(PredicateEvaluationError) -> Bool {
       let found = list.firstIndex { Self.isEqual($0, value, []) }
@@ -346,15 +354,6 @@ package struct PredicateEvaluator {
     for value in operation == .union ? right : left
     where try has(operation == .union ? left : right, value) == (operation == .intersect) { result.append(value) }
     return .list(result)
-  }
-
-  private func cast(
-    _ value: PredicateValue, _ type: String, _ inner: FetchExpression
-  ) throws(PredicateEvaluationError) -> PredicateValue {
-    guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
-      throw failure("\(inner) cannot be cast to \(type)")
-    }
-    return .value(converted)
   }
 
   private func element(

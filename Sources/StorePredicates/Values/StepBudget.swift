@@ -2,6 +2,7 @@ package import AtomicStoreSPI
 
 /// The maximum number of steps of one fetch, and the steps that are left.
 ///
+/// Each expression, key of a path, comparison, and element of a list is a step, also within `SUBQUERY`.
 /// A predicate of a few hundred bytes can demand years of computation: by nested `SUBQUERY`, a path that multiplies its
 /// values at each key, or a regular expression. The budget turns that into an error. A context has a budget for the
 /// outermost fetch; nested fetches, such as those of fetched properties, share it.
@@ -33,6 +34,16 @@ package final class StepBudget {
   /// - Throws: `.stepLimitExceeded` if no steps are left.
   package func take(_ steps: Int = 1) throws(PredicateEvaluationError) {
     guard use(steps) else { throw exceeded("needs more than \(limit) steps") }
+  }
+
+  /// Uses the steps of a search in a long text, which takes at most as long as both have bytes, multiplied.
+  ///
+  /// - Throws: `.stepLimitExceeded` if no steps are left.
+  func take(searching part: String, in text: String) throws(PredicateEvaluationError) {
+    let bytes = text.utf8.count
+    guard bytes >= 64 else { return }
+    let (product, overflow) = bytes.multipliedReportingOverflow(by: part.utf8.count)
+    try take(overflow ? limit : bytes / 64 + product / 1024)
   }
 
   /// - Throws: `.stepLimitExceeded` for a list of more values than a predicate may hold at a time.

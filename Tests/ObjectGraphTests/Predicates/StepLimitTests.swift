@@ -95,6 +95,34 @@ import Testing
     #expect(try stack.context.count(for: request) == 12)
   }
 
+  @Test("what is calculated for each element of a subquery, and each list that a key gives, are steps")
+  func innerSteps() throws {
+    let stack = try Self.crowd()
+    var request = FetchRequest<ManagedObject>(entityName: "Person")
+    // Twelve people with twelve reports each, and four additions for each of them.
+    request.predicate = try FetchPredicate(format: "SUBQUERY(reports, $x, $x.age + 1 + 1 + 1 + 1 > 100).@count > 0")
+    request.stepLimit = 1000
+    #expect(graphError { _ = try stack.context.fetch(request) }?.code == .stepLimitExceeded)
+    request.stepLimit = 10_000
+    #expect(try stack.context.fetch(request).isEmpty)
+    // The lists alone: 144 members.
+    request.predicate = try FetchPredicate(format: "reports.@count > 12")
+    request.stepLimit = 144
+    #expect(graphError { _ = try stack.context.fetch(request) }?.code == .stepLimitExceeded)
+    request.stepLimit = 400
+    #expect(try stack.context.fetch(request).isEmpty)
+  }
+
+  @Test("a search in a long text has as many steps as it may take time")
+  func longTexts() throws {
+    let stack = try Stack()
+    try stack.insert("Person", ["name": String(repeating: "a", count: 100_000)])
+    var request = FetchRequest<ManagedObject>(entityName: "Person")
+    request.predicate = try FetchPredicate(format: "name LIKE '*\(String(repeating: "a", count: 1000))b*'")
+    request.stepLimit = 50_000
+    #expect(graphError { _ = try stack.context.fetch(request) }?.code == .stepLimitExceeded)
+  }
+
   @Test("a list of values in a predicate is limited along with the steps, so that it does not exhaust memory")
   func lists() throws {
     let stack = try Self.crowd()

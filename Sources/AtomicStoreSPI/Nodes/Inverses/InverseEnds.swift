@@ -9,7 +9,28 @@ struct InverseEnds {
     var target: UInt64
     static func < (one: Link, other: Link) -> Bool { (one.source, one.target) < (other.source, other.target) }
   }
-  typealias Columns = [UnsafeMutablePointer<ColumnHeader>?]
+  /// The columns of the entities at an end. A hierarchy's entities have numbers near each other: there is no place for
+  /// each entity of the model, of which there may be as many as there are relationships.
+  struct Columns {
+    typealias Header = UnsafeMutablePointer<ColumnHeader>
+    private let first: Int
+    private var headers: [Header?]
+
+    init(_ columns: [(entity: Int, header: Header)]) {
+      let (least, greatest) = (columns.map(\.entity).min() ?? 0, columns.map(\.entity).max() ?? -1)
+      first = least
+      headers = Array(repeating: nil, count: greatest - least + 1)
+      for column in columns { headers[column.entity - least] = column.header }
+    }
+
+    /// Nil for an entity that cannot take part.
+    @inline(__always) subscript(entity: Int) -> Header? {
+      entity >= first && entity - first < headers.count ? headers[entity - first] : nil
+    }
+    var all: some Sequence<(entity: Int, header: Header)> {
+      headers.indices.lazy.compactMap { index in headers[index].map { (first + index, $0) } }
+    }
+  }
 
   let model: ManagedObjectModel
   let tables: [EntityTable]
@@ -19,11 +40,8 @@ struct InverseEnds {
     model.entity(at: other.destination).hierarchy.map(\.index).filter { tables[$0].count > 0 }
   }
 
-  /// By entity number; nil for entities that cannot take part.
   func columns(at end: InversePair.End, facing other: InversePair.End) -> Columns {
-    var result = Columns(repeating: nil, count: tables.count)
-    for entity in entities(at: end, facing: other) { result[entity] = tables[entity].columns[end.slot].header }
-    return result
+    Columns(entities(at: end, facing: other).map { ($0, tables[$0].columns[end.slot].header) })
   }
 
   // MARK: Whether the ends agree
@@ -43,8 +61,7 @@ struct InverseEnds {
   /// Each to-one that is set is confirmed by the other end, and both ends have the same number.
   private func agreeOneToOne(_ first: Columns, _ second: Columns) -> Bool {
     var count = 0
-    for (entity, column) in first.enumerated() {
-      guard let column else { continue }
+    for (entity, column) in first.all {
       for place in column.pointee.places(0..<tables[entity].count) {
         let bits = column.pointee.cell(at: place, as: UInt64.self)
         if bits == NodeHandle.nullBits { continue }
@@ -62,8 +79,7 @@ struct InverseEnds {
   /// can be in two lists.
   private func agreeOneToMany(_ toOne: Columns, _ toMany: Columns) -> Bool {
     var count = 0
-    for (entity, column) in toMany.enumerated() {
-      guard let column else { continue }
+    for (entity, column) in toMany.all {
       for place in column.pointee.places(0..<tables[entity].count) {
         let owner = NodeHandle(entity: entity, row: column.pointee.row(at: place)).bits
         let members = column.pointee.handles(at: place)
@@ -81,8 +97,7 @@ struct InverseEnds {
 
   private func valueCount(_ toOne: Columns) -> Int {
     var count = 0
-    for (entity, column) in toOne.enumerated() {
-      guard let column else { continue }
+    for (entity, column) in toOne.all {
       count += column.pointee.valueCount(tables[entity].count)
     }
     return count
@@ -101,8 +116,7 @@ struct InverseEnds {
   @inline(__always) private func add(
     _ columns: Columns, others: Columns, to digest: inout PairDigest, _ pair: (UInt64, UInt64) -> (UInt64, UInt64)
   ) -> Bool {
-    for (entity, column) in columns.enumerated() {
-      guard let column else { continue }
+    for (entity, column) in columns.all {
       for place in column.pointee.places(0..<tables[entity].count) {
         let node = NodeHandle(entity: entity, row: column.pointee.row(at: place)).bits
         for bits in column.pointee.handles(at: place) {
