@@ -36,9 +36,7 @@ extension ManagedObject {
     let target = try self.value(forKeyPath: String(path[..<dot]))
     guard let target else { return }
     guard let object = target as? ManagedObject else {
-      throw ManagedObjectError(
-        .undefinedKey, "\(plan.name): '\(path[..<dot])' does not lead to a single object", objectID: objectID,
-        entityName: plan.name, key: path)
+      throw objectError(.undefinedKey, "\(plan.name): '\(path[..<dot])' does not lead to a single object", key: path)
     }
     try object.setValue(value, forKey: String(path[path.index(after: dot)...]))
   }
