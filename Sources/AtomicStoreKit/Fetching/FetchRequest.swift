@@ -2,6 +2,7 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 import StorePredicates
+package import StorePrimitives
 
 /// Which objects to fetch: those of an entity that match a predicate, in what order and how many.
 ///
@@ -86,5 +87,30 @@ public struct FetchRequest<Result: ManagedObject> {
     returnsObjectsAsFaults = description.returnsObjectsAsFaults ?? true
     fetchLimit = max(0, description.fetchLimit ?? 0)
     sortKeys = description.sortOrder.map { SortKey($0.keyPath, isAscending: $0.isAscending) }
+  }
+}
+
+extension FetchRequest {
+  /// The names of all properties, of whatever entity, whose values the request may ask for: the keys of its predicates,
+  /// columns, groups and sort keys, of which some may be operators. Nil if it may ask for others, too. Columns must be
+  /// specified.
+  package var namedProperties: Set<ScalarString>? {
+    guard filter == nil, relationshipKeyPathsForPrefetching.isEmpty else { return nil }
+    var names: Set<ScalarString> = []
+    var rest = propertiesToFetch.map { FetchTree.expression($0.expression) }
+    rest += [predicate, havingPredicate].compactMap { $0.map { .predicate($0) } }
+    rest += (sortKeys.map(\.keyPath) + propertiesToGroupBy).map { .expression(.keyPath(of: $0)) }
+    while let part = rest.popLast() {
+      switch part {
+      // A closure may ask for anything.
+      case .predicate(.block), .expression(.custom), .expression(.fetch): return nil
+      case .expression(.keyPath(let path)), .expression(.member(_, let path)):
+        for key in path { names.insert(ScalarString(key)) }
+        names.insert(ScalarString(path.joined(separator: ".")))
+      default: break
+      }
+      rest += part.parts
+    }
+    return names
   }
 }

@@ -95,33 +95,25 @@ public final class ManagedObjectContext {
   var options = ContextOptions()
 
   /// Creates a context for a coordinator's stores. It uses the classes registered with the coordinator so far.
-  public init(_ coordinator: PersistentStoreCoordinator) {
-    persistentStoreCoordinator = coordinator
-    parent = nil
-    let registrations = coordinator.registrations
-    classes = registrations.classes
-    transformers = registrations.transformers
-    customFunctions = registrations.functions
-    isObservable = true
-  }
-
-  /// A context in which objects are of other classes than the registered ones.
-  init(_ coordinator: PersistentStoreCoordinator, classes: [ScalarString: ManagedObject.Type]) {
-    persistentStoreCoordinator = coordinator
-    parent = nil
-    self.classes = classes
-    transformers = coordinator.registrations.transformers
-    customFunctions = coordinator.registrations.functions
-    isObservable = true
+  public convenience init(_ coordinator: PersistentStoreCoordinator) {
+    self.init(coordinator, classes: coordinator.registrations.classes)
   }
 
   /// Creates a child context: it sees the parent's unsaved changes, and saves to the parent.
-  public init(parent: ManagedObjectContext) {
-    persistentStoreCoordinator = parent.persistentStoreCoordinator
+  public convenience init(parent: ManagedObjectContext) {
+    self.init(parent.persistentStoreCoordinator, parent: parent, classes: parent.classes)
+  }
+
+  /// - Parameter classes: The classes of its objects, by entity name.
+  init(
+    _ coordinator: PersistentStoreCoordinator, parent: ManagedObjectContext? = nil,
+    classes: [ScalarString: ManagedObject.Type]
+  ) {
+    persistentStoreCoordinator = coordinator
     self.parent = parent
-    classes = parent.classes
-    transformers = parent.transformers
-    customFunctions = parent.customFunctions
+    self.classes = classes
+    transformers = coordinator.registrations.transformers
+    customFunctions = coordinator.registrations.functions
     isObservable = true
   }
 
