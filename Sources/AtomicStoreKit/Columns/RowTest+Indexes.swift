@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 
 extension RowTest {
   /// Calls `body` with each row that fulfils the test, in ascending order. If an index of the entity narrows the
@@ -156,6 +157,40 @@ extension RowTest {
       return tests.reduce(into: Set(tests.keys)) { $0.formUnion($1.value.entitiesLedTo) }
     case .numbers(let one, _, let other): return one.entitiesLedTo.union(other.entitiesLedTo)
     default: return []
+    }
+  }
+
+  /// A value that an object must have in a slot to fulfil the test, if there is one.
+  func soughtValue(_ plan: EntityPlan) -> (slot: Int, value: StoredValue)? {
+    switch self {
+    case .and(let parts): return parts.lazy.compactMap { $0.soughtValue(plan) }.first
+    case .integers(let slot, let low, let high, isOutside: false, null: false) where low == high:
+      return (slot, .integer(low))
+    case .doubles(let slot, .equal, let number, null: false):
+      switch plan.properties[plan.propertyOfSlot[slot]].attributeType {
+      case .double: return (slot, .double(number))
+      case .date: return (slot, .date(Date(timeIntervalSinceReferenceDate: number)))
+      case .float: return Float(exactly: number).map { (slot, .float($0)) }
+      default: return nil
+      }
+    case .text(let slot, let test, null: false) where test.isSameness && test.comparator == .equal:
+      let text = String(decoding: test.other, as: UTF8.self)
+      return (slot, plan.properties[plan.propertyOfSlot[slot]].attributeType == .uri ? .uri(text) : .string(text))
+    case .uuid(let slot, let uuid, isOther: false, null: false): return (slot, .uuid(uuid))
+    default: return nil
+    }
+  }
+}
+
+extension RowTest.Order {
+  func holds(_ value: Double, _ bound: Double) -> Bool {
+    switch self {
+    case .less: value < bound
+    case .lessOrEqual: value <= bound
+    case .equal: value == bound
+    case .notEqual: value != bound
+    case .greaterOrEqual: value >= bound
+    case .greater: value > bound
     }
   }
 }

@@ -69,30 +69,4 @@ extension ManagedObjectContext {
         && item.base.differs(slot: object.plan.entity.slots[property.slot], of: item.node, from: version, node)
     }
   }
-
-  /// The objects at the other ends of a relationship in one of two versions.
-  func changedEnds(
-    of item: MovedObject, _ p: Int, _ version: NodeVersion, _ node: NodeHandle
-  ) -> [ManagedObject] {
-    let slot = item.object.plan.properties[p].slot
-    guard let cache = item.object.cache,
-      item.base.differs(slot: item.object.plan.entity.slots[slot], of: item.node, from: version, node)
-    else { return [] }
-    let before = ObjectList(storedEnds(item.object.plan, p, item.node, item.base, cache))
-    let now = ObjectList(storedEnds(item.object.plan, p, node, version, cache))
-    return before.filter { !now.contains($0) } + now.filter { !before.contains($0) }
-  }
-
-  /// The objects at the other ends of a relationship in a version of the store.
-  func storedEnds(
-    _ plan: EntityPlan, _ p: Int, _ node: NodeHandle, _ version: NodeVersion, _ cache: StoreCache
-  ) -> [ManagedObject] {
-    let slot = plan.properties[p].slot
-    guard plan.properties[p].isToMany else {
-      return version.toOne(slot: slot, of: node).map { [object(at: $0, in: version, of: cache)] } ?? []
-    }
-    return version.withToMany(slot: slot, of: node) { handles in
-      handles.map { object(at: NodeHandle(rawBits: $0), in: version, of: cache) }
-    }
-  }
 }

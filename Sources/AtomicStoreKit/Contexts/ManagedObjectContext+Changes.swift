@@ -27,61 +27,6 @@ extension ManagedObjectContext {
     return object
   }
 
-  /// Inserts an object that is not in a context. One that is in a context already is not changed.
-  public func insert(_ object: ManagedObject) { insert(object, awakens: true) }
-
-  /// - Parameter awakens: False for an object that a child context has already awakened.
-  func insert(_ object: ManagedObject, awakens: Bool) {
-    checkThread()
-    guard object.context == nil, object.extras?.gone == nil else { return }
-    object.context = self
-    event.recordInsertion(of: object)
-    knowTemporaryID(of: object)
-    // An object whose values were set while it was in no context already has its defaults.
-    if !object.flags.contains(.realized) {
-      for (p, value) in object.plan.defaults { object.setEdit(p, .stored(value)) }
-    }
-    object.flags.insert([.inserted, .realized])
-    object.cache = parent == nil ? soleCache(for: object.plan) : nil
-    inserted.append(object)
-    undoManager?.log(.inserted(object))
-    noteInserted(object)
-    guard awakens, type(of: object) != ManagedObject.self else { return }
-    callout { object.awakeFromInsert() }
-  }
-
-  /// The entity that a class is registered for; nil if there is none.
-  func entity(for type: ManagedObject.Type) -> Entity? {
-    if let known = entitiesByClass[ObjectIdentifier(type)] { return known }
-    guard let found = findEntity(for: type, String(describing: type)) else { return nil }
-    entitiesByClass[ObjectIdentifier(type)] = found
-    return found
-  }
-
-  private func findEntity(for type: ManagedObject.Type, _ name: String) -> Entity? {
-    if let model = managedObjectModel {
-      if let own = classes[ScalarString(name)], own == type, let entity = model.entity(named: name) { return entity }
-      for key in classes.keys.sorted() where classes[key] == type {
-        if let entity = model.entity(named: key.string) { return entity }
-      }
-      if let entity = model.entity(named: name) { return entity }
-    }
-    return nil
-  }
-
-  /// Records an object of a class that is not registered for an entity: it can be held but not saved, and the next save
-  /// fails with this error.
-  func refuseUnregistered(_ object: ManagedObject) {
-    let name = String(describing: type(of: object))
-    let error = ManagedObjectError(
-      .managedObjectValidation,
-      "\(name) is not registered for an entity: call "
-        + "setManagedObjectClass(\(name).self, forEntityName:) on the coordinator before creating contexts")
-    object.refuse(error)
-    object.needExtras().gone = .neverSaved
-    refusedAssignments.append(error)
-  }
-
   // MARK: Which store
 
   /// Chooses the store of a new object if several could accept it.
@@ -91,9 +36,7 @@ extension ManagedObjectContext {
   ///   objects of another store.
   public func assign(_ object: ManagedObject, to store: PersistentStore) throws(ManagedObjectError) {
     func refused(_ code: ManagedObjectError.Code, _ reason: String) -> ManagedObjectError {
-      ManagedObjectError(
-        code, "\(object.plan.name) cannot be assigned to \(store.path): \(reason)", objectID: object.objectID,
-        entityName: object.plan.name)
+      object.objectError(code, "\(object.plan.name) cannot be assigned to \(store.path): \(reason)")
     }
     guard object.context === self, object.flags.contains(.inserted), !object.flags.contains(.permanent) else {
       throw refused(.storeAssignment, "only new objects without a permanent ID can be assigned")
@@ -108,8 +51,7 @@ extension ManagedObjectContext {
     // Objects of a child context use the `StoreCache`s of the topmost context.
     let cache = topmost.cache(of: store)
     for p in object.plan.relationships where !object.plan.properties[p].isTransient {
-      let others =
-        object.plan.properties[p].kind == .toOne ? [object.toOneObject(p)].compactMap { $0 } : object.toManyObjects(p)
+      let others = object.ends(p)
       for other in others where other !== object && (cacheForCheck(other) ?? cache) !== cache {
         throw refused(
           .managedObjectExternalRelationship,
@@ -119,57 +61,6 @@ extension ManagedObjectContext {
     }
     object.cache = cache
     object.reference = nil
-  }
-
-  /// The only open store that accepts new objects of the entity; nil if there is none or more than one.
-  func soleCache(for plan: EntityPlan) -> StoreCache? {
-    let generation = persistentStoreCoordinator.generation
-    if generation != soleCachesGeneration {
-      soleCaches = [:]
-      soleCachesGeneration = generation
-    }
-    if let known = soleCaches[ObjectIdentifier(plan)] { return known }
-    let stores = candidates(for: plan)
-    let cache: StoreCache? = stores.count == 1 ? cache(of: stores[0]) : nil
-    soleCaches[ObjectIdentifier(plan)] = .some(cache)
-    return cache
-  }
-
-  func candidates(for plan: EntityPlan) -> [PersistentStore] {
-    persistentStoreCoordinator.persistentStores.filter { !$0.isReadOnly && $0.takes(plan.entity) }
-  }
-
-  /// The store that an object is in or will be in, if known.
-  func cacheForCheck(_ object: ManagedObject) -> StoreCache? {
-    if let cache = object.cache { return cache }
-    if let parentObject = object.extras?.parentObject { return parent?.cacheForCheck(parentObject) }
-    return parent?.topmost.soleCache(for: object.plan) ?? soleCache(for: object.plan)
-  }
-
-  var topmost: ManagedObjectContext { parent?.topmost ?? self }
-
-  /// The store of a new object.
-  func assignedCache(_ object: ManagedObject) throws(ManagedObjectError) -> StoreCache {
-    if let cache = object.cache {
-      if cache.currentVersion() != nil { return cache }
-      guard !object.flags.contains(.permanent) else {
-        throw ManagedObjectError(
-          .storeAssignment,
-          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(cache.store.path), "
-            + "which is no longer open", objectID: object.objectID, entityName: object.plan.name)
-      }
-    }
-    if let cache = soleCache(for: object.plan), cache.currentVersion() != nil {
-      object.cache = cache
-      return cache
-    }
-    let stores = candidates(for: object.plan)
-    let message =
-      stores.isEmpty
-      ? "no open store accepts \(object.plan.name)"
-      : "several stores accept \(object.plan.name), choose one with assign(_:to:): "
-        + stores.map { "\($0.path) (\($0.configurationName ?? "all entities"))" }.joined(separator: ", ")
-    throw ManagedObjectError(.storeAssignment, message, objectID: object.objectID, entityName: object.plan.name)
   }
 
   // MARK: Deleting
@@ -207,39 +98,6 @@ extension ManagedObjectContext {
     notice.deleted.append(object)
   }
 
-  /// Reverts the deletion of the object alone: changes to related objects are undone by their own operations.
-  func applyUndelete(_ object: ManagedObject) {
-    unpropagated.removeAll { $0 === object }
-    if object.context == nil {
-      // Its insertion was undone, or it was saved meanwhile: it is a new object now, with its previous values.
-      let wasSaved = object.base != nil || object.extras?.gone == .deletedHere || object.extras?.gone == .merged
-      object.extras?.gone = nil
-      object.extras?.lastID = nil
-      object.context = self
-      object.flags = [.inserted, .realized]
-      if wasSaved {
-        object.reference = nil
-        object.extras?.temporaryName = nil
-      } else if object.reference != nil {
-        object.flags.insert(.permanent)
-        object.cache?.registerUnsaved(object)
-      }
-      knowTemporaryID(of: object)
-      inserted.append(object)
-    } else if object.flags.contains(.inserted) {
-      object.flags.remove([.deleted, .propagated])
-      inserted.append(object)
-    } else {
-      deleted.remove(object)
-      object.flags.remove([.deleted, .propagated])
-      if object.edits?.contains(where: { $0 != nil }) == true {
-        object.flags.insert(.updated)
-        updated.append(object)
-      }
-    }
-    noteInserted(object)
-  }
-
   /// Applies the delete rules of deleted objects: Nullify and Cascade. Deny is checked by validation, and No Action
   /// does nothing.
   func propagateDeletes() {
@@ -259,7 +117,7 @@ extension ManagedObjectContext {
         let property = object.plan.properties[p]
         let rule = property.deleteRule
         guard rule == .cascade || rule == .nullify && property.inverse >= 0 else { continue }
-        let others = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+        let others = object.ends(p)
         for other in others where other !== object && other.context === self && !other.flags.contains(.deleted) {
           guard rule == .cascade else {
             other.unlink(property.inverse, object)
@@ -303,7 +161,7 @@ extension ManagedObjectContext {
       for p in current.plan.relationships {
         let property = current.plan.properties[p]
         let rule = property.deleteRule
-        let others = property.kind == .toOne ? current.toOneObject(p).map { [$0] } ?? [] : current.toManyObjects(p)
+        let others = current.ends(p)
         guard rule != .noAction, others.contains(where: { !$0.flags.contains(.deleted) }) else { continue }
         let step = trail.add(property.name, after: place)
         for other in others where !other.flags.contains(.deleted) {
@@ -339,29 +197,6 @@ extension ManagedObjectContext {
 
   // MARK: Noting changes
 
-  func noteChange(of object: ManagedObject) {
-    object.flags.remove(.prepared)
-    let hasEdits = object.edits.map { $0.contains { $0 != nil } } ?? false
-    if object.flags.isDisjoint(with: .changed), hasEdits {
-      object.flags.insert(.updated)
-      updated.append(object)
-    } else if object.flags.contains(.updated), !hasEdits {
-      // All values were set back: there is nothing to save.
-      object.edits = nil
-      object.flags.remove(.updated)
-      updated.remove(object)
-    }
-    if !object.flags.contains(.noticed) {
-      object.flags.insert(.noticed)
-      notice.touched.append(object)
-    }
-  }
-
-  private func noteInserted(_ object: ManagedObject) {
-    object.flags.remove(.prepared)
-    notice.inserted.append(object)
-  }
-
   // MARK: Processing
 
   /// Applies delete rules, closes the undo group of the event, and notifies observers of the changes since the last
@@ -390,7 +225,7 @@ extension ManagedObjectContext {
     event.end()
     if accessProbe?.isUsed ?? false { accessProbe = AccessProbe() }
     undoManager?.endEvent()
-    if pendingValues != nil, inserted.isEmpty, updated.isEmpty { forgetPendingValues() }
+    if fetchState.pendingValues != nil, inserted.isEmpty, updated.isEmpty { forgetPendingValues() }
     isProcessing = false
     runDeferredBlocks()
   }
@@ -431,4 +266,10 @@ public struct DeletionPlan {
   public var violated: [Step] = []
   /// Whether a save after the deletion could succeed, as far as delete rules and mandatory inverses are concerned.
   public var isAllowed: Bool { denied.isEmpty && violated.isEmpty }
+}
+
+extension ManagedObjectContext {
+  func pendingChanges() -> ObjectChanges {
+    ObjectChanges(inserted: inserted.elements, updated: updated.elements, deleted: deleted.elements)
+  }
 }

@@ -1,44 +1,9 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// What merge policies decided in favour of the store. Changes elsewhere in the context must not change it again.
-struct DecidedEnds {
-  /// Objects whose changes were dropped.
-  var objects: Set<ObjectIdentifier> = []
-  /// Objects whose deletion was dropped.
-  var revived: Set<ObjectIdentifier> = []
-  /// Single to-one relationships.
-  var ends: Set<RelationshipEnd> = []
-  var hasChanged = false
-
-  func contains(_ object: ManagedObject, _ p: Int) -> Bool {
-    objects.contains(ObjectIdentifier(object)) || !ends.isEmpty && ends.contains(RelationshipEnd(object, p))
-  }
-}
-
-/// A relationship of an object, by property number.
-struct RelationshipEnd: Hashable {
-  private let object: ObjectIdentifier
-  private let property: Int
-  init(_ object: ManagedObject, _ property: Int) {
-    self.object = ObjectIdentifier(object)
-    self.property = property
-  }
-}
-
 /// Conflicts: objects that were changed both in the context and in the store.
 extension ManagedObjectContext {
   // MARK: Finding
-
-  /// Returns every difference between an object and what its store holds now; nil if there is none.
-  ///
-  /// A row that was rewritten with the same values does not differ: values are compared, not version numbers.
-  func difference(of object: ManagedObject) -> MergeConflict? {
-    guard let version = object.cache?.currentVersion(), let changed = changedSlots(of: object, in: version),
-      !changed.isEmpty
-    else { return nil }
-    return snapshot(of: object, in: version, changed, nowhere: [])
-  }
 
   /// Returns the conflict of an object if it was modified in its store since it was fetched.
   ///
@@ -57,31 +22,6 @@ extension ManagedObjectContext {
     return snapshot(of: object, in: version, changed, nowhere: nowhere)
   }
 
-  /// The slots in which a version differs from the one that the object's changes are based on; all slots if the object
-  /// was removed. Nil if there can be no conflict. Derived attributes are left out: they are computed again.
-  private func changedSlots(of object: ManagedObject, in version: NodeVersion) -> [Slot]? {
-    guard let base = object.base, !object.flags.contains(.inserted), object.reference != nil,
-      // A window keeps the values of an object that its store no longer has.
-      base !== version || version.isGone(object.node)
-    else { return nil }
-    guard let node = node(of: object, in: version) else {
-      // Deleted on both sides: not a conflict.
-      return object.flags.contains(.deleted) ? nil : object.plan.entity.slots
-    }
-    return object.plan.entity.slots.filter { slot in
-      slot.attribute?.derivationExpression == nil && base.differs(slot: slot, of: object.node, from: version, node)
-    }
-  }
-
-  /// The node of an object in a version of its store; nil if the version does not have the object.
-  func node(of object: ManagedObject, in version: NodeVersion) -> NodeHandle? {
-    if object.base === version { return version.isGone(object.node) ? nil : object.node }
-    guard let reference = object.reference, let node = version.handle(for: reference, root: object.plan.root),
-      node.entity == object.plan.index
-    else { return nil }
-    return node
-  }
-
   /// Whether another object of the context is one that its store no longer holds.
   private func isGone(_ object: ManagedObject, _ version: NodeVersion) -> Bool {
     object.context === self && object.flags.isDisjoint(with: [.inserted, .deleted])
@@ -97,61 +37,11 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The destinations that a changed relationship has, and did not have in the version that the object reads.
-  func addedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
-    switch object.edits?[p] {
-    case .object(let other?): return [other]
-    case .changes(let changes): return changes.added.elements
-    case .ordered(let list):
-      guard let base = object.base, !object.flags.contains(.inserted) else { return list.elements }
-      let held = base.withToMany(slot: object.plan.properties[p].slot, of: object.node) { Set($0) }
-      return list.elements.filter { other in !(object.baseBits(of: other).map { held.contains($0) } ?? false) }
-    default: return []
-    }
-  }
-
-  private func snapshot(
-    of object: ManagedObject, in version: NodeVersion, _ changed: [Slot], nowhere: [Int]
-  ) -> MergeConflict {
-    func values(_ version: NodeVersion, _ node: NodeHandle) -> [String: StoredValue] {
-      var values: [String: StoredValue] = [:]
-      for slot in object.plan.entity.slots { values[slot.name] = version.value(slot: slot.index, of: node) }
-      return values
-    }
-    let here = object.edits.map { edits in
-      edits.indices.filter {
-        edits[$0] != nil && object.plan.properties[$0].slot >= 0 && !object.plan.derived.contains($0)
-      }.map {
-        object.plan.properties[$0].name
-      }
-    }
-    var current: [String: StoredValue] = [:]
-    if !object.flags.contains(.deleted) {
-      let full = object.fullSnapshot()
-      for slot in object.plan.entity.slots { current[slot.name] = full.values[slot.index] ?? .null }
-    }
-    let isInserted = object.flags.contains(.inserted)
-    return MergeConflict(
-      objectID: object.objectID, objectSnapshot: current,
-      cachedSnapshot: isInserted ? [:] : object.base.map { values($0, object.node) } ?? [:],
-      persistedSnapshot: isInserted ? nil : node(of: object, in: version).map { values(version, $0) },
-      keysChangedInStore: changed.map(\.name), keysChangedHere: here ?? [],
-      isDeletedHere: object.flags.contains(.deleted),
-      keysLeadingNowhere: nowhere.map { object.plan.properties[$0].name })
-  }
-
   /// Returns the conflicts that a save would meet now, judged by what is in memory: see ``mergePolicy``.
   public func conflicts() -> [MergeConflict] {
     guard parent == nil else { return [] }
     for cache in caches { _ = cache.currentVersion() }
     return (inserted.elements + updated.elements + deleted.elements).compactMap { conflict(of: $0, in: nil) }
-  }
-
-  /// The version of an object's store that a save is based on.
-  func storeVersion(
-    of object: ManagedObject, _ versions: [(cache: StoreCache, version: NodeVersion)]
-  ) -> NodeVersion? {
-    versions.first { $0.cache === object.cache }?.version ?? object.cache?.currentVersion()
   }
 
   // MARK: Resolving
@@ -278,9 +168,7 @@ extension ManagedObjectContext {
   private func giveWay(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion) {
     for p in object.plan.relationships where object.plan.properties[p].slot >= 0 {
       let q = object.plan.properties[p].inverse
-      let others =
-        object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
-      for other in others where other !== object {
+      for other in object.ends(p) where other !== object {
         var isTaken = isGone(other, version) || other.context !== self || other.flags.contains(.deleted)
         if !isTaken, !changed.contains(p), q >= 0, !other.plan.properties[q].isToMany, !other.flags.contains(.inserted)
         {

@@ -1,21 +1,5 @@
 import AtomicStoreSPI
 
-/// A conflict with the decision about it.
-struct DecidedConflict {
-  let object: ManagedObject
-  let conflict: MergeConflict
-  let policy: MergePolicy
-  let values: [String: Any?]
-
-  var isHereWinning: Bool { policy == .mergeByPropertyObjectTrump || policy == .overwrite }
-
-  /// Whether the object was removed from the store and is restored.
-  var isComingBack: Bool {
-    isHereWinning && conflict.persistedSnapshot == nil && !object.flags.contains(.inserted)
-      && !object.flags.contains(.deleted)
-  }
-}
-
 /// A merge whose winner a resolver chose.
 struct ChosenMerge {
   let merge: RowMerge
@@ -82,10 +66,10 @@ extension ManagedObjectContext {
     for key in values.keys.sorted() {
       let property = object.plan.properties[try object.number(of: key)]
       guard property.attribute != nil else {
-        throw ManagedObjectError(
+        throw object.objectError(
           .invalidValue,
           "\(object.plan.name).\(key): a conflict resolver sets attributes; change relationships in didResolve(_:in:)",
-          objectID: object.objectID, entityName: object.plan.name, key: key)
+          key: key)
       }
       try object.setValue(values[key] ?? nil, forKey: key)
     }
@@ -101,8 +85,8 @@ extension ManagedObjectContext {
     of resolver: any ConflictResolver, _ error: any Error, _ object: ManagedObject
   ) -> ManagedObjectError {
     if let error = error as? ManagedObjectError { return error }
-    return ManagedObjectError(
+    return object.objectError(
       .managedObjectMerge, "the conflict resolver \(type(of: resolver)) failed for \(object.rowName)",
-      objectID: object.objectID, entityName: object.plan.name, underlying: error)
+      underlying: error)
   }
 }

@@ -57,7 +57,7 @@ extension ManagedObjectContext {
       return
     }
     guard object.isReachable, p < object.plan.properties.count, object.plan.properties[p].isRelationship else { return }
-    for other in ends(object, p) {
+    for other in object.ends(p) {
       if way.count > 1 { between.append(other) }
       collect(&owners, from: other, way.dropFirst(), &between)
     }
@@ -77,7 +77,7 @@ extension ManagedObjectContext {
       else { return }
       let rest = Array(path.dropFirst())
       let isDirect = isFirst && object.plan.properties[p].inverse >= 0
-      for other in ends(object, p) {
+      for other in object.ends(p) {
         inputs.append(DerivationInput(object: other, owner: owner, isDirect: isDirect))
         collect(other, rest, of: owner, isFirst: false)
       }
@@ -105,7 +105,7 @@ extension ManagedObjectContext {
     else { return }
     var between = ObjectList()
     let owners = derivedOwners(of: changed, includingThemselves: true, between: &between)
-    heldInputs += owners + between.elements + derivationInputs(of: owners).map(\.object)
+    saveSession?.heldInputs += owners + between.elements + derivationInputs(of: owners).map(\.object)
   }
 
   /// Reads the rows again that the derived values of a save depend on, as far as others may have changed them.

@@ -14,3 +14,19 @@ extension ManagedObjectContext {
       ])
   }
 }
+
+/// A conflict with the decision about it.
+struct DecidedConflict {
+  let object: ManagedObject
+  let conflict: MergeConflict
+  let policy: MergePolicy
+  let values: [String: Any?]
+
+  var isHereWinning: Bool { policy == .mergeByPropertyObjectTrump || policy == .overwrite }
+
+  /// Whether the object was removed from the store and is restored.
+  var isComingBack: Bool {
+    isHereWinning && conflict.persistedSnapshot == nil && !object.flags.contains(.inserted)
+      && !object.flags.contains(.deleted)
+  }
+}

@@ -54,11 +54,11 @@ extension ManagedObjectContext {
   func merge(_ merges: [RowMerge], in cache: StoreCache) throws(ManagedObjectError) -> [MergedRows] {
     for merge in merges {
       guard let other = merge.others.first(where: { $0.plan !== merge.survivor.plan }) else { continue }
-      throw ManagedObjectError(
+      throw other.objectError(
         .managedObjectConstraintMerge,
         "\(other.rowName) and \(merge.survivor.rowName) have the same \(merge.names), which must be unique, and cannot be "
           + "merged, since they are of different entities",
-        objectID: other.objectID, entityName: other.plan.name, key: merge.names, rule: "unique")
+        key: merge.names, rule: "unique")
     }
     let done = merges.map { merge in
       MergedRows(
@@ -125,10 +125,8 @@ extension ManagedObjectContext {
   private func destinations(
     _ p: Int, of object: ManagedObject, in merge: RowMerge, _ members: Set<ObjectIdentifier>
   ) -> [ManagedObject] {
-    let found =
-      object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
     var result: [ManagedObject] = []
-    for other in found {
+    for other in object.ends(p) {
       if other === object {
         result.append(merge.survivor)
       } else if !members.contains(ObjectIdentifier(other)), other.context === self, !other.flags.contains(.deleted),

@@ -10,36 +10,26 @@ public final class Observation {
   deinit { cancel() }
 
   /// Ends the observation. Calling it again has no effect.
-  public func cancel() { context?.observers.removeAll { $0.id == id } }
+  public func cancel() { context?.observers.remove(id) }
 }
 
 extension ManagedObjectContext {
   /// Calls `body` at each event, as long as the returned value is retained. `body` may change objects but not save: to
   /// save, use ``perform(_:)``.
   public func observe(_ body: @escaping (ContextEvent) -> Void) -> Observation {
-    nextObserver += 1
-    observers.append((nextObserver, body))
-    return Observation(self, nextObserver)
+    Observation(self, observers.add(body))
   }
 
   /// The changes that observers are notified of, as IDs, for use outside the context. The stream ends with the context.
-  public func objectIDChanges() -> AsyncStream<ObjectIDChanges> {
-    let (stream, continuation) = AsyncStream.makeStream(of: ObjectIDChanges.self)
-    streams.append((isSaves: false, continuation))
-    return stream
-  }
+  public func objectIDChanges() -> AsyncStream<ObjectIDChanges> { observers.stream(ofSaves: false) }
 
   /// The changes that each save wrote, as IDs: the argument of ``mergeChanges(fromDidSave:)`` of another context. The
   /// stream ends with the context.
-  public func saves() -> AsyncStream<ObjectIDChanges> {
-    let (stream, continuation) = AsyncStream.makeStream(of: ObjectIDChanges.self)
-    streams.append((isSaves: true, continuation))
-    return stream
-  }
+  public func saves() -> AsyncStream<ObjectIDChanges> { observers.stream(ofSaves: true) }
 
   /// Has the next notification report an object as refreshed. Without observers the object is not kept alive for that.
   func noteRefreshed(_ object: ManagedObject) {
-    if !observers.isEmpty || !streams.isEmpty { notice.refreshed.append(object) }
+    if !observers.isEmpty { notice.refreshed.append(object) }
   }
 
   /// A save without changes is reported as one, although nothing is prepared or written.
@@ -51,18 +41,16 @@ extension ManagedObjectContext {
 
   func post(_ event: ContextEvent) {
     if case .didSave(let changes) = event { deliver(changes) }
-    if !streams.isEmpty {
-      for stream in streams {
-        switch event {
-        case .objectsDidChange(let changes) where !stream.isSaves: stream.continuation.yield(changes.ids)
-        case .didSave(let changes) where stream.isSaves: stream.continuation.yield(savedIDs(of: changes))
-        default: break
-        }
+    for stream in observers.streams {
+      switch event {
+      case .objectsDidChange(let changes) where !stream.isSaves: stream.continuation.yield(changes.ids)
+      case .didSave(let changes) where stream.isSaves: stream.continuation.yield(savedIDs(of: changes))
+      default: break
       }
     }
-    guard !observers.isEmpty else { return }
+    guard !observers.bodies.isEmpty else { return }
     calloutDepth += 1
-    for observer in observers { observer.body(event) }
+    for observer in observers.bodies { observer.body(event) }
     calloutDepth -= 1
   }
 }

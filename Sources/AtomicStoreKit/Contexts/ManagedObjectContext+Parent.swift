@@ -3,68 +3,6 @@ import FoundationEssentials
 
 /// Child contexts: each object represents an object of the parent, and a save changes the parent.
 extension ManagedObjectContext {
-  /// The object that represents an object of the parent.
-  func child(of parentObject: ManagedObject) -> ManagedObject {
-    if let known = byParent[ObjectIdentifier(parentObject)] { return known.takeUnretainedValue() }
-    let object = make(parentObject.plan)
-    if object.flags.contains(.realized) { object.forgetInitialValues() }
-    object.context = self
-    object.reference = parentObject.reference
-    object.needExtras().parentObject = parentObject
-    byParent[ObjectIdentifier(parentObject)] = .passUnretained(object)
-    if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
-    return object
-  }
-
-  /// Fetches a fault's values from the parent's object, unsaved changes included.
-  func fireFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) throws(ManagedObjectError) {
-    do throws(ManagedObjectError) { try parentObject.realize() } catch {
-      object.needExtras().gone = error.reason ?? .notInStore
-      throw object.unavailable(error.reason ?? .notInStore)
-    }
-    if parentObject.flags.contains(.deleted) { throw object.unavailable(.deletedHere) }
-    takeValues(object, parentObject)
-    object.flags.insert(.realized)
-  }
-
-  /// Takes the values of the parent's object as the base of this object's changes.
-  ///
-  /// - Parameter isSaved: Whether the parent has got them from this object, so that they are no news.
-  private func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject, isSaved: Bool = false) {
-    object.base = nil
-    object.cache = parentObject.cache
-    object.reference = parentObject.reference
-    var values = ContiguousArray<PropertyValue?>(repeating: nil, count: object.plan.properties.count)
-    for p in object.plan.properties.indices { values[p] = value(p, of: parentObject) }
-    if !isSaved, object.flags.contains(.observed) {
-      for p in values.indices where object.edits?[p] == nil && !PropertyValue.isSame(object.overlay?[p], values[p]) {
-        object.willChangeObserved(p)
-      }
-    }
-    object.overlay = values.contains { $0 != nil } ? values : nil
-  }
-
-  /// A property of a parent's object, with objects of this context; nil for null and for an empty list.
-  private func value(_ p: Int, of parentObject: ManagedObject) -> PropertyValue? {
-    switch parentObject.plan.properties[p].kind {
-    case .attribute:
-      if case .transient(let value)? = parentObject.layered(p) { return .transient(value) }
-      let value = parentObject.storedValue(p)
-      return value.isIdentical(to: parentObject.plan.properties[p].unsetValue) ? nil : .stored(value)
-    case .toOne: return parentObject.toOneObject(p).map { .object(child(of: $0)) }
-    case .toMany:
-      let others = parentObject.toManyObjects(p)
-      guard !others.isEmpty else { return nil }
-      let changes = ToManyChanges()
-      for other in others { changes.add(child(of: other), base: nil) }
-      return .changes(changes)
-    case .orderedToMany:
-      let others = parentObject.toManyObjects(p)
-      return others.isEmpty ? nil : .ordered(OrderedObjectList(others.map { child(of: $0) }))
-    case .composite, .fetched: return nil
-    }
-  }
-
   /// Reads the parent's values again and reapplies this object's changes to them.
   func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
     guard parentObject.isReachable else { return }
@@ -98,10 +36,8 @@ extension ManagedObjectContext {
       guard let parentObject = object.extras?.parentObject, parentObject.isReachable,
         !parentObject.flags.contains(.deleted) || object.flags.contains(.deleted)
       else {
-        throw ManagedObjectError(
-          .managedObjectMerge,
-          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is no longer in the parent context",
-          objectID: object.objectID, entityName: object.plan.name, reason: .notInStore)
+        throw object.objectError(
+          .managedObjectMerge, "\(object.rowName) is no longer in the parent context", reason: .notInStore)
       }
       // What a fault reads moves on with its store, and a change by others would not be noticed as a conflict.
       if object.flags.isDisjoint(with: .deleted), !parentObject.flags.contains(.deleted) { try parentObject.realize() }
@@ -117,7 +53,7 @@ extension ManagedObjectContext {
       parent.takePermanentID(of: object, for: made)
       if let name {
         made.needExtras().temporaryName = name
-        parent.remember(made, as: name)
+        parent.temporaryIDs.remember(made, as: name)
       }
     }
     // Merged before anything is handed over: each end that changes in the parent changes the other one, too.
@@ -166,12 +102,10 @@ extension ManagedObjectContext {
       for other in others {
         guard let parentOther = other.extras?.parentObject, !other.flags.contains(.deleted) else { continue }
         guard parentOther.isReachable, !parentOther.flags.contains(.deleted) else {
-          throw ManagedObjectError(
+          throw object.objectError(
             .managedObjectMerge,
-            "\(object.plan.name).\(object.plan.properties[p].name) leads to \(other.plan.name)/"
-              + "\(other.reference.map(\.description) ?? "new"), which is no longer in the parent context",
-            objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name,
-            reason: .notInStore)
+            "\(object.plan.name).\(object.plan.properties[p].name) leads to \(other.rowName), which is no longer in the parent context",
+            key: object.plan.properties[p].name, reason: .notInStore)
         }
       }
     }

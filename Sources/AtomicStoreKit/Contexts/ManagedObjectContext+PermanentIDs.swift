@@ -43,12 +43,6 @@ extension ManagedObjectContext {
     }
   }
 
-  /// In a child context: the new object that was given the permanent ID here.
-  func newObject(withPermanentID id: ManagedObjectID) -> ManagedObject? {
-    guard let object = options.newWithPermanentIDs[id]?.object, object.context === self else { return nil }
-    return object
-  }
-
   /// Passes on the permanent ID that a child context gave to a new object.
   ///
   /// - Parameter made: The object that was inserted here for it.

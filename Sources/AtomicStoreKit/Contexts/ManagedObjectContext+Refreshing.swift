@@ -83,7 +83,7 @@ extension ManagedObjectContext {
       guard object.flags.contains(.realized), let parentObject = object.extras?.parentObject else { continue }
       for p in object.plan.relationships where object.plan.properties[p].inverse >= 0 && parentObject.isReachable {
         let before = overlayEnds(of: object, p)
-        let now = ObjectList(ends(parentObject, p).map { child(of: $0) })
+        let now = ObjectList(parentObject.ends(p).map { child(of: $0) })
         let changed = before.filter { !now.contains($0) } + now.filter { !before.contains($0) }
         for other in changed where other.flags.contains(.realized) && found.append(other) { next.append(other) }
       }
@@ -155,9 +155,9 @@ extension ManagedObjectContext {
     for p in object.plan.relationships {
       guard let edits = object.edits, edits[p] != nil else { continue }
       let property = object.plan.properties[p]
-      let now = ends(object, p)
+      let now = object.ends(p)
       object.setEdit(p, nil)
-      let before = ends(object, p)
+      let before = object.ends(p)
       guard property.inverse >= 0 else { continue }
       let was = ObjectList(before)
       let isNow = ObjectList(now)
@@ -288,14 +288,14 @@ extension ManagedObjectContext {
     unpropagated = []
     _ = notice.take()
     retained = [:]
-    options.prefetched = []
+    fetchState.prefetched = []
     options.newWithPermanentIDs = [:]
     byParent = [:]
     for object in objects where object.context === self {
       object.abandon(.contextReset)
       notice.invalidated.append(object)
     }
-    forgetTemporaries()
+    temporaryIDs = TemporaryIDs()
     advanceQueryGeneration()
     caches = []
     soleCaches = [:]

@@ -3,7 +3,7 @@ import AtomicStoreSPI
 extension ManagedObjectContext {
   /// Records the state of the context, once per save.
   func keepRestorePoint() {
-    guard restorePoint == nil else { return }
+    guard let saveSession, saveSession.restorePoint == nil else { return }
     var point = RestorePoint()
     (point.inserted, point.updated, point.deleted) = (inserted.elements, updated.elements, deleted.elements)
     var seen: Set<ObjectIdentifier> = []
@@ -14,7 +14,7 @@ extension ManagedObjectContext {
           edits: copy(object.edits), overlay: copy(object.overlay), held: object.held, lastID: object.extras?.lastID))
     }
     point.undo = undoManager?.contents
-    restorePoint = point
+    saveSession.restorePoint = point
   }
 
   /// Changes to sets are reference types that are changed in place, so they are copied.

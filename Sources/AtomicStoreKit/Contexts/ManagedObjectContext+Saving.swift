@@ -26,28 +26,20 @@ extension ManagedObjectContext {
         detailedErrors: refusedAssignments)
     }
     guard hasChanges else { return postEmptySave() }
-    failuresBeforeSave = readFailureCount
-    isSaving = true
-    savingDate = Date()
+    saveSession = SaveSession(failuresBefore: readFailureCount)
     defer {
-      derivedNow = ObjectList()
-      heldInputs = []
       for list in [inserted, updated, deleted] { for object in list { object.flags.remove(.prepared) } }
-      isSaving = false
+      // The objects that only the session held end when the context no longer has it.
+      withExtendedLifetime(saveSession) { saveSession = nil }
       runDeferredBlocks()
     }
     post(.willSave(pendingChanges()))
     try prepare()
     guard parent == nil else { return try saveToParent() }
-    defer { restorePoint = nil }
     do throws(ManagedObjectError) { try withoutQueryGeneration(saveToStores) } catch {
-      if let restorePoint { restore(restorePoint) }
+      if let restorePoint = saveSession?.restorePoint { restore(restorePoint) }
       throw error
     }
-  }
-
-  func pendingChanges() -> ObjectChanges {
-    ObjectChanges(inserted: inserted.elements, updated: updated.elements, deleted: deleted.elements)
   }
 
   // MARK: Preparing
@@ -78,7 +70,7 @@ extension ManagedObjectContext {
     }
     let left = unprepared()
     if left.isEmpty { return }
-    let names = left.prefix(5).map { "\($0.plan.name)/\($0.reference.map(\.description) ?? "new")" }
+    let names = left.prefix(5).map { "\($0.rowName)" }
     throw ManagedObjectError(
       .endlessChanges,
       "these objects are still changing after \(maximumSavePasses) passes of preparing the save: "
@@ -108,10 +100,7 @@ extension ManagedObjectContext {
         try object.validateForDelete()
       } else if object.flags.contains(.inserted) {
         guard !object.entity.isAbstract else {
-          throw ManagedObjectError(
-            .managedObjectValidation, "\(object.plan.name) is abstract and cannot have objects",
-            objectID: object.objectID,
-            entityName: object.plan.name)
+          throw object.objectError(.managedObjectValidation, "\(object.plan.name) is abstract and cannot have objects")
         }
         try object.validateForInsert()
       } else {
@@ -125,12 +114,13 @@ extension ManagedObjectContext {
   // MARK: To stores
 
   func saveToStores() throws(ManagedObjectError) {
+    guard let saveSession else { return }
     let turns = persistentStoreCoordinator.turns
     defer {
       // Objects that are no longer used are to be released.
       for cache in caches { (cache.renewed, cache.moved) = (ObjectList(), []) }
-      if holdsTurn {
-        holdsTurn = false
+      if saveSession.holdsTurn {
+        saveSession.holdsTurn = false
         turns.release()
       }
     }
@@ -139,7 +129,7 @@ extension ManagedObjectContext {
     var (mayTry, mustReconcile) = (true, false)
     var lastTokens: [HistoryToken?] = []
     while mayTry {
-      if !holdsTurn { turns.pass() }
+      if !saveSession.holdsTurn { turns.pass() }
       let versions = try presentVersions()
       noteStaleObjects(versions)
       // What loses an object may have been read, or read again, since it was changed.
@@ -167,7 +157,7 @@ extension ManagedObjectContext {
           mayTry = repetitions.take()
           lastTokens = try overtakenTokens(versions, last: lastTokens)
         }
-        if !holdsTurn { holdsTurn = turns.take(self) }
+        if !saveSession.holdsTurn { saveSession.holdsTurn = turns.take(self) }
       } catch {
         let code = (error.underlying as? PersistentStoreError)?.code
         // If it was saved after all, in part or as a whole, the same references make sure that it is not saved twice.
@@ -233,7 +223,7 @@ extension ManagedObjectContext {
 
   /// What could not be read during a save was taken for null: by a derived value, a rule, or a comparison.
   private func checkReadable() throws(ManagedObjectError) {
-    let count = readFailureCount - failuresBeforeSave
+    let count = readFailureCount - (saveSession?.failuresBefore ?? 0)
     guard count > 0 else { return }
     // They are reported here, so the next save is not refused because of them.
     refusedAssignments.removeLast(min(count, refusedAssignments.count))
@@ -283,7 +273,7 @@ extension ManagedObjectContext {
 
   /// The objects at the other ends of an object's stored relationships, as the object reads them.
   private func relatedObjects(of object: ManagedObject) -> [ManagedObject] {
-    object.plan.relationships.filter { object.plan.properties[$0].slot >= 0 }.flatMap { ends(object, $0) }.filter {
+    object.plan.relationships.filter { object.plan.properties[$0].slot >= 0 }.flatMap { object.ends($0) }.filter {
       $0.context === self && !$0.flags.contains(.inserted)
     }
   }
@@ -343,10 +333,10 @@ extension ManagedObjectContext {
           default: continue
           }
           for other in others where other.cache != nil && other.cache !== cache {
-            throw ManagedObjectError(
+            throw object.objectError(
               .managedObjectExternalRelationship,
               "\(object.plan.name).\(object.plan.properties[p].name) leads from \(cache.store.path) to \(other.cache?.store.path ?? "")",
-              objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name)
+              key: object.plan.properties[p].name)
           }
         }
       }

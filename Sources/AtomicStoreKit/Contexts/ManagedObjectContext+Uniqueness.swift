@@ -327,9 +327,6 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
-  /// The entity's name and the reference, for messages.
-  final var rowName: String { "\(plan.name)/\(reference.map(\.description) ?? "new")" }
-
   /// Resets a property to its value in the store, for a relationship at both ends.
   fileprivate final func takeBackChange(_ p: Int) {
     guard let edits, edits[p] != nil else { return }

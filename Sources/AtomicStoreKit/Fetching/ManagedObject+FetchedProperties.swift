@@ -3,26 +3,24 @@ import FoundationEssentials
 import StorePredicates
 
 /// Fetched properties: properties whose value is the result of a fetch.
-extension ManagedObject {
-  /// Returns the objects of a fetched property: fetched on first access, then kept until the object is refreshed.
-  ///
-  /// Its predicate may use `$FETCH_SOURCE`, this object, and `$FETCHED_PROPERTY`, the property's description, which has
+extension ManagedObject: FetchedPropertyReading {
+  /// The predicate may use `$FETCH_SOURCE`, this object, and `$FETCHED_PROPERTY`, the property's description, which has
   /// the keys `name` and `userInfo.KEY`.
   final func fetchedObjects(_ p: Int) throws(ManagedObjectError) -> [ManagedObject] {
     if let found = extras?.fetched[p] { return found }
     let property = plan.properties[p]
     guard let context, let description = property.fetched else { throw unavailable(extras?.gone ?? .contextGone) }
     func failure(_ message: String, _ cause: (any Error)?) -> ManagedObjectError {
-      ManagedObjectError(
-        .invalidFetch, "the fetched property \(plan.name).\(property.name) \(message)", objectID: objectID,
-        entityName: plan.name, key: property.name, underlying: cause)
+      objectError(
+        .invalidFetch, "the fetched property \(plan.name).\(property.name) \(message)", key: property.name,
+        underlying: cause)
     }
-    guard context.fetchedPropertyDepth < Self.fetchedPropertyLimit else {
+    guard context.fetchState.fetchedPropertyDepth < Self.fetchedPropertyLimit else {
       throw failure(
         "refers to fetched properties that refer to others, nested more than \(Self.fetchedPropertyLimit) deep", nil)
     }
-    context.fetchedPropertyDepth += 1
-    defer { context.fetchedPropertyDepth -= 1 }
+    context.fetchState.fetchedPropertyDepth += 1
+    defer { context.fetchState.fetchedPropertyDepth -= 1 }
     let template: FetchPredicate?
     switch ParsedTexts.predicate(description.fetchRequest.predicateString ?? "") {
     case .success(let parsed): template = parsed
@@ -52,7 +50,7 @@ extension ManagedObject {
       return found
     } catch {
       // Report the cause of a nested failure only once.
-      if context.fetchedPropertyDepth > 1, let error = error as? ManagedObjectError { throw error }
+      if context.fetchState.fetchedPropertyDepth > 1, let error = error as? ManagedObjectError { throw error }
       throw failure("cannot be fetched", error)
     }
   }

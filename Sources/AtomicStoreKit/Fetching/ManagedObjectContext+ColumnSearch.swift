@@ -136,7 +136,6 @@ extension ManagedObjectContext {
       test = entry.test
     }
     guard let predicate = request.predicate else { return true }
-    objectsAskedByFetches += 1
     if let test, let version = search?.version, let holds = test.holds(object, version), !test.isUndecided {
       return holds
     }
@@ -178,9 +177,7 @@ extension ManagedObjectContext {
     guard inserted.count + updated.count > 16, searches.count == 1, let search = searches.first,
       let (plan, test) = search.entities.first, let (slot, value) = test?.soughtValue(plan)
     else { return nil }
-    let values = pendingValues as? PendingValues ?? PendingValues()
-    pendingValues = values
-    return values.objects(
-      with: value, plan.propertyOfSlot[slot], root: search.cache.plan.entities[plan.root], self, search.version)
+    let root = search.cache.plan.entities[plan.root]
+    return pendingObjects(with: value, plan.propertyOfSlot[slot], root: root, search.version)
   }
 }

@@ -84,7 +84,6 @@ extension ManagedObjectContext {
   ) throws -> [ManagedObject] {
     guard let predicate = request.predicate else { return objects }
     let now = Date()
-    objectsAskedByFetches += objects.count
     return try objects.filter { object in
       do throws(PredicateEvaluationError) {
         return try PredicateEvaluator(object, now: now).evaluate(predicate)
@@ -251,13 +250,14 @@ extension ManagedObjectContext {
 
   func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
     let model = persistentStoreCoordinator.managedObjectModel
-    if let last = entitiesAskedLast, last.model === model, last.includesSubentities == request.includesSubentities,
+    if let last = fetchState.entitiesAskedLast, last.model === model,
+      last.includesSubentities == request.includesSubentities,
       last.name.utf8.elementsEqual(request.entityName.utf8)
     {
       return last.found
     }
     let found = try entitiesFound(request)
-    entitiesAskedLast = model.map { (request.entityName, request.includesSubentities, $0, found) }
+    fetchState.entitiesAskedLast = model.map { (request.entityName, request.includesSubentities, $0, found) }
     return found
   }
 
@@ -334,5 +334,21 @@ extension ManagedObjectContext {
       }
     }
     return objects
+  }
+
+  /// Runs a fetch with its step budget, or with that of the enclosing fetch.
+  func withStepBudget<Object: ManagedObject, Result>(
+    of request: FetchRequest<Object>, _ body: () throws -> Result
+  ) rethrows -> Result {
+    guard fetchState.stepBudget == nil else { return try body() }
+    return try withStepBudget(StepBudget(limit: request.stepLimit, predicate: request.predicate), body)
+  }
+
+  /// Runs a part of a fetch with the budget of all its parts, or with that of the enclosing fetch.
+  func withStepBudget<Result>(_ budget: StepBudget, _ body: () throws -> Result) rethrows -> Result {
+    guard fetchState.stepBudget == nil else { return try body() }
+    fetchState.stepBudget = budget
+    defer { fetchState.stepBudget = nil }
+    return try body()
   }
 }

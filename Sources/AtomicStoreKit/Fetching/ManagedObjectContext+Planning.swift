@@ -105,7 +105,6 @@ extension ManagedObjectContext {
     if cache.settledVersion === version { return true }
     var isSettled = true
     cache.visit { object in
-      objectsAskedByFetches += 1
       guard object.flags.contains(.realized) else { return }
       if object.base !== version, !object.flags.contains(.inserted) { isSettled = false }
       if object.hasStoredOverlay { isSettled = false }

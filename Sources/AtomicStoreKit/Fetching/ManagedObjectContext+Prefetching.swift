@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         current = next
       }
     }
-    options.prefetched = found.elements
+    fetchState.prefetched = found.elements
   }
 
   /// Finds errors in a path even if there are no objects. Keys that only a sub-entity has are accepted.

@@ -93,9 +93,8 @@ extension ManagedObjectContext {
         case .keyPath = comparison.left, case .constant = comparison.right,
         let (slot, value) = compiler.compile(part, plan)?.soughtValue(plan)
       else { continue }
-      let values = pendingValues as? PendingValues ?? PendingValues()
-      pendingValues = values
-      return values.objects(with: value, plan.propertyOfSlot[slot], root: cache.plan.entities[plan.root], self, version)
+      let root = cache.plan.entities[plan.root]
+      return pendingObjects(with: value, plan.propertyOfSlot[slot], root: root, version)
     }
     return nil
   }
@@ -131,7 +130,6 @@ extension ManagedObjectContext {
       objects = try keep(objects) { object throws(PredicateEvaluationError) in
         // The store has tested what is as it was read.
         if isDecided, !object.hasChanges { return true }
-        self.objectsAskedByFetches += 1
         return try PredicateEvaluator(object, now: now).evaluate(predicate)
       }
     }
@@ -211,58 +209,6 @@ extension ManagedObjectContext {
     if one.plan.index != other.plan.index { return one.plan.index < other.plan.index }
     guard let a = one.reference, let b = other.reference else { return one.reference != nil }
     return a < b
-  }
-
-  /// Reads the rows that have the same unique values as new and changed objects, as the store has them now. Returns
-  /// their nodes in the cache's present window; nil for a store that is not incremental.
-  func readRows(
-    sharing constraint: [Int], of objects: [ManagedObject], _ holder: EntityPlan, in cache: StoreCache
-  ) throws(ManagedObjectError) -> [NodeHandle]? {
-    guard cache.isIncremental, let connection = cache.store.connection else { return nil }
-    let entities = holder.entity.hierarchy.filter { !$0.isAbstract }.map(\.index)
-    let conditions = objects.compactMap { condition(of: $0, constraint, holder) }
-    var rows: [StoreRow] = []
-    do throws(PersistentStoreError) {
-      for part in stride(from: 0, to: conditions.count, by: 200) {
-        let fetch = StoreFetch(
-          entity: holder.index, entities: entities,
-          predicate: .or(Array(conditions[part..<min(part + 200, conditions.count)])))
-        rows += try connection.use { store throws(PersistentStoreError) in try store.fetch(fetch) }.rows
-      }
-      // Objects that were read before and have changed since are read again with their conflicts.
-      if let window = cache.currentVersion() {
-        let stale = rows.compactMap { row -> ManagedObject? in
-          let root = cache.plan.entities[row.entity].root
-          guard let node = window.knownHandle(for: row.reference, root: root), window.isFilled(node),
-            window.rowVersion(of: node) != row.version
-          else { return nil }
-          return cache.object(root: root, row.reference)
-        }
-        try cache.renew(stale)
-      }
-    } catch {
-      throw ManagedObjectError(.persistentStoreOperation, "the store could not be asked", underlying: error)
-    }
-    return cache.take(rows)
-  }
-
-  /// The condition that an object's unique values fulfil; nil if one is null, or leads to an object that is not saved.
-  private func condition(of object: ManagedObject, _ constraint: [Int], _ holder: EntityPlan) -> FetchPredicate? {
-    var parts: [FetchPredicate] = []
-    for p in constraint {
-      let right: FetchExpression
-      if holder.properties[p].kind == .toOne {
-        guard let other = object.toOneObject(p), !other.flags.contains(.inserted) else { return nil }
-        right = .objectID(other.objectID)
-      } else {
-        let value = object.storedValue(p)
-        guard !value.isNull else { return nil }
-        right = .constant(value)
-      }
-      let path = holder.properties[p].name.split(separator: ".").map(String.init)
-      parts.append(.comparison(FetchPredicate.Comparison(.keyPath(path), .equal, right)))
-    }
-    return .and(parts)
   }
 }
 

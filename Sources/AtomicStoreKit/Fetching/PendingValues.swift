@@ -78,7 +78,6 @@ final class PendingValues: PendingValueTable {
     var table = Table()
     for list in [context.inserted, context.updated] {
       for object in list {
-        context.objectsAskedByFetches += 1
         object.flags.insert(.indexed)
         if let value = currentValue(of: object, key) { table.add(object, value) }
       }
@@ -102,7 +101,6 @@ final class PendingValues: PendingValueTable {
     }
     for objects in [inserted, updated, changed] {
       for object in objects {
-        context.objectsAskedByFetches += 1
         guard Self.isPending(object, context) else {
           object.flags.remove(.indexed)
           // Its entries keep it alive until the tables are rebuilt.
@@ -135,9 +133,12 @@ final class PendingValues: PendingValueTable {
 }
 
 extension ManagedObjectContext {
-  func forgetPendingValues() {
-    pendingValues = nil
-    inserted.endJournal()
-    updated.endJournal()
+  /// The objects with changes that have a value in a property now, from the table that the context keeps.
+  func pendingObjects(
+    with value: StoredValue, _ property: Int, root: EntityPlan, _ version: NodeVersion
+  ) -> [ManagedObject] {
+    let values = fetchState.pendingValues as? PendingValues ?? PendingValues()
+    fetchState.pendingValues = values
+    return values.objects(with: UniqueKey.Part(value), property, root: root, self, version)
   }
 }

@@ -117,41 +117,4 @@ extension RowTest {
       return tests.contains { $0.value.readsDeferredValues(version, $0.key) }
     }
   }
-
-  /// A value that an object must have in a slot to fulfil the test, if there is one.
-  func soughtValue(_ plan: EntityPlan) -> (slot: Int, value: UniqueKey.Part)? {
-    switch self {
-    case .and(let parts): return parts.lazy.compactMap { $0.soughtValue(plan) }.first
-    case .integers(let slot, let low, let high, isOutside: false, null: false) where low == high:
-      return (slot, UniqueKey.Part(.integer(low)))
-    case .doubles(let slot, .equal, let number, null: false):
-      switch plan.properties[plan.propertyOfSlot[slot]].attributeType {
-      case .double: return (slot, UniqueKey.Part(.double(number)))
-      case .date: return (slot, UniqueKey.Part(.date(Date(timeIntervalSinceReferenceDate: number))))
-      case .float: return Float(exactly: number).map { (slot, UniqueKey.Part(.float($0))) }
-      default: return nil
-      }
-    case .text(let slot, let test, null: false) where test.isSameness && test.comparator == .equal:
-      let text = String(decoding: test.other, as: UTF8.self)
-      return (
-        slot,
-        UniqueKey.Part(plan.properties[plan.propertyOfSlot[slot]].attributeType == .uri ? .uri(text) : .string(text))
-      )
-    case .uuid(let slot, let uuid, isOther: false, null: false): return (slot, UniqueKey.Part(.uuid(uuid)))
-    default: return nil
-    }
-  }
-}
-
-extension RowTest.Order {
-  func holds(_ value: Double, _ bound: Double) -> Bool {
-    switch self {
-    case .less: value < bound
-    case .lessOrEqual: value <= bound
-    case .equal: value == bound
-    case .notEqual: value != bound
-    case .greaterOrEqual: value >= bound
-    case .greater: value > bound
-    }
-  }
 }

@@ -12,8 +12,6 @@ struct ContextOptions {
   var parentObservation: AnyObject?
   /// What lets the main actor merge automatically.
   var mainActorHolder: AnyObject?
-  /// The objects that the last fetch with prefetching read besides its results.
-  var prefetched: [AnyObject] = []
   /// In a child context: new objects that were given permanent IDs before they were saved to the parent.
   var newWithPermanentIDs: [ManagedObjectID: WeakObject] = [:]
   /// The versions that the context is pinned to.

@@ -176,7 +176,7 @@ open class ManagedObject {
     if let name = extras.temporaryName { return ManagedObjectID(temporary: name, entityName: plan.name) }
     let name = UUID()
     extras.temporaryName = name
-    context?.remember(self, as: name)
+    context?.temporaryIDs.remember(self, as: name)
     return ManagedObjectID(temporary: name, entityName: plan.name)
   }
 
@@ -235,12 +235,31 @@ open class ManagedObject {
   open func validate(_ value: inout Any?, forKey key: String) throws {}
   /// Checks the object before its first save. An override calls `super` to check the properties, and may throw any
   /// error.
-  open func validateForInsert() throws { try validateProperties() }
+  open func validateForInsert() throws { try validation.validateProperties() }
   /// Checks a changed object before a save.
-  open func validateForUpdate() throws { try validateProperties() }
+  open func validateForUpdate() throws { try validation.validateProperties() }
   /// Checks an object before its deletion is saved. By default, it checks that no relationship with the rule Deny
   /// forbids it.
-  open func validateForDelete() throws { try validateDeleteRules() }
+  open func validateForDelete() throws { try validation.validateDeleteRules() }
+
+  // MARK: What higher layers do for it
+
+  private final var validation: any PropertyValidating { self }
+  final var fetches: any FetchedPropertyReading { self }
+}
+
+/// How the layer of validation checks an object, for the hooks that call it.
+protocol PropertyValidating {
+  /// Checks every property by the model's rules and the object's own. All failures are reported together.
+  func validateProperties() throws
+  /// Refuses the deletion while a relationship with the rule Deny leads to objects that remain.
+  func validateDeleteRules() throws
+}
+
+/// How the layer of fetches reads a property whose value is the result of a fetch.
+protocol FetchedPropertyReading {
+  /// Returns the objects of a fetched property: fetched on first access, then kept until the object is refreshed.
+  func fetchedObjects(_ p: Int) throws(ManagedObjectError) -> [ManagedObject]
 }
 
 /// Rarely needed parts of an object.
@@ -290,5 +309,85 @@ extension ManagedObject: CustomStringConvertible {
       if !value.isNull { text += ", \(plan.properties[p].name): \(value.displayText)" }
     }
     return text + ">"
+  }
+}
+
+/// Where an object comes from and goes, and errors of reaching it.
+extension ManagedObject {
+  final func forgetInitialValues() {
+    flags.remove(.realized)
+    edits = nil
+  }
+
+  /// Called when the object leaves its context.
+  final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
+    willChangeAllObserved()
+    let extras = needExtras()
+    // It keeps the ID that it had.
+    if extras.parentObject != nil
+      || reference != nil && cache != nil && (!flags.contains(.inserted) || flags.contains(.permanent))
+    {
+      extras.lastID = objectID
+    }
+    cache?.unregister(self)
+    if let context, !context.retained.isEmpty { context.retained[ObjectIdentifier(self)] = nil }
+    context = nil
+    cache = nil
+    base = nil
+    edits = nil
+    overlay = nil
+    held = nil
+    flags = []
+    position = -1
+    extras.gone = reason
+    extras.parentObject = nil
+    extras.fetched = [:]
+    extras.transformed = [:]
+  }
+
+  final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {
+    let name = extras?.lastID?.entityName ?? plan.name
+    var message = "\(name)/\(reference.map(\.description) ?? "new") \(reason.text)"
+    if let way = extras?.reachedBy { message += "; it was reached by \(way)" }
+    return ManagedObjectError(
+      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: name, reason: reason)
+  }
+
+  /// Records an error of a property access that cannot throw it.
+  final func record(_ error: ManagedObjectError) {
+    needExtras().accessError = error
+    context?.record(error)
+    if error.reason == .contextGone { OutlivedContexts.report(error) }
+  }
+
+  final func refuse(_ error: ManagedObjectError) {
+    record(error)
+    context?.refusedAssignments.append(error)
+  }
+
+  /// Whether its values can be read or fetched. Does not record an error.
+  final var isReachable: Bool {
+    if flags.contains(.realized) { return true }
+    return (try? realize()) != nil
+  }
+
+  /// An order of objects that depends only on the objects: saved ones by reference, then new ones by insertion.
+  static func precedes(_ one: ManagedObject, _ other: ManagedObject) -> Bool {
+    switch (one.reference, other.reference) {
+    case (let a?, let b?): a == b ? one.plan.index < other.plan.index : a < b
+    case (_?, nil): true
+    case (nil, _?): false
+    case (nil, nil): one.position < other.position
+    }
+  }
+
+  /// The entity's name and the reference, for messages.
+  final var rowName: String { "\(plan.name)/\(reference.map(\.description) ?? "new")" }
+
+  /// What happens in this process when a property is read of an object whose context no longer exists.
+  /// ``value(forKey:)`` always throws then.
+  public static var outlivedContextReaction: OutlivedContextReaction {
+    get { OutlivedContexts.reaction }
+    set { OutlivedContexts.reaction = newValue }
   }
 }

@@ -51,10 +51,7 @@ public final class ManagedObjectContext {
   /// Deleted objects whose delete rules have yet to be applied.
   var unpropagated: [ManagedObject] = []
   var notice = PendingNotice()
-  /// Temporary IDs that were requested, so that they remain valid.
-  private var temporaries: [UUID: WeakObject] = [:]
-  private var temporariesLimit = 1024
-  package var knownTemporaryIDCount: Int { temporaries.count }
+  var temporaryIDs = TemporaryIDs<ManagedObject>()
   /// In a child context: its objects by their objects in the parent.
   var byParent: [ObjectIdentifier: Unmanaged<ManagedObject>] = [:]
   var retained: [ObjectIdentifier: ManagedObject] = [:]
@@ -66,38 +63,19 @@ public final class ManagedObjectContext {
   /// Greater than 0 while a hook or observer runs.
   var calloutDepth = 0 {
     didSet {
-      if holdsTurn, (oldValue == 0) != (calloutDepth == 0) {
+      if let saveSession, saveSession.holdsTurn, (oldValue == 0) != (calloutDepth == 0) {
         persistentStoreCoordinator.turns.suspend(calloutDepth > 0)
       }
     }
   }
-  /// Whether other saves wait for the current save of this context: see ``SaveTurns``.
-  var holdsTurn = false
+  /// The save that is under way.
+  var saveSession: SaveSession?
+  var isSaving: Bool { saveSession != nil }
   var isProcessing = false
   var isPropagating = false
-  var isSaving = false
-  var failuresBeforeSave = 0
-  /// The time of the current save, for derived attributes, and the objects that already received it.
-  var savingDate = Date()
-  var derivedNow = ObjectList()
-  /// What the derived attributes of the present save are computed from.
-  var heldInputs: [ManagedObject] = []
-  /// The state before a merge policy makes changes, for a save that then fails.
-  var restorePoint: RestorePoint?
   var deferredBlocks = DeferredBlocks()
-  /// How deep fetches of fetched properties are nested.
-  var fetchedPropertyDepth = 0
-  /// The entities of the last request: a program that fetches in a loop asks for the same ones.
-  var entitiesAskedLast: (name: String, includesSubentities: Bool, model: ManagedObjectModel, found: [Entity])?
-  /// The table of the values of objects with changes, for fetches.
-  var pendingValues: (any PendingValueTable)?
-  /// How many objects fetches evaluated one by one. For tests of the cost of a fetch.
-  package var objectsAskedByFetches = 0
-  /// The remaining steps of the outermost fetch.
-  var stepBudget: StepBudget?
-  var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
-  var nextObserver = 0
-  var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
+  var fetchState = FetchState<ManagedObject>()
+  var observers = ObserverList<ContextEvent>()
   /// The only store that accepts new objects, by the entity's plan, since stores may have their own models.
   var soleCaches: [ObjectIdentifier: StoreCache?] = [:]
   var soleCachesGeneration = -1
@@ -117,40 +95,32 @@ public final class ManagedObjectContext {
   var options = ContextOptions()
 
   /// Creates a context for a coordinator's stores. It uses the classes registered with the coordinator so far.
-  public init(_ coordinator: PersistentStoreCoordinator) {
-    persistentStoreCoordinator = coordinator
-    parent = nil
-    let registrations = coordinator.registrations
-    classes = registrations.classes
-    transformers = registrations.transformers
-    customFunctions = registrations.functions
-    isObservable = true
+  public convenience init(_ coordinator: PersistentStoreCoordinator) {
+    self.init(coordinator, classes: coordinator.registrations.classes)
   }
 
-  /// A context in which objects are of other classes than the registered ones.
-  init(_ coordinator: PersistentStoreCoordinator, classes: [ScalarString: ManagedObject.Type]) {
+  /// Creates a child context: it sees the parent's unsaved changes, and saves to the parent.
+  public convenience init(parent: ManagedObjectContext) {
+    self.init(parent.persistentStoreCoordinator, parent: parent, classes: parent.classes)
+  }
+
+  /// - Parameter classes: The classes of its objects, by entity name.
+  init(
+    _ coordinator: PersistentStoreCoordinator, parent: ManagedObjectContext? = nil,
+    classes: [ScalarString: ManagedObject.Type]
+  ) {
     persistentStoreCoordinator = coordinator
-    parent = nil
+    self.parent = parent
     self.classes = classes
     transformers = coordinator.registrations.transformers
     customFunctions = coordinator.registrations.functions
     isObservable = true
   }
 
-  /// Creates a child context: it sees the parent's unsaved changes, and saves to the parent.
-  public init(parent: ManagedObjectContext) {
-    persistentStoreCoordinator = parent.persistentStoreCoordinator
-    self.parent = parent
-    classes = parent.classes
-    transformers = parent.transformers
-    customFunctions = parent.customFunctions
-    isObservable = true
-  }
-
   deinit {
     event.end()
     undoManager?.detach()
-    for stream in streams { stream.continuation.finish() }
+    observers.finish()
     for object in everyObject { object.abandon(.contextGone) }
   }
 
@@ -187,7 +157,7 @@ public final class ManagedObjectContext {
   public func registeredObject(for id: ManagedObjectID) -> ManagedObject? {
     switch id.form {
     case .temporary(let name):
-      if let object = temporaries[name]?.object { return object }
+      if let object = temporaryIDs[name] { return object }
       return parent.flatMap { $0.registeredObject(for: id) }.flatMap {
         byParent[ObjectIdentifier($0)]?.takeUnretainedValue()
       }
@@ -312,25 +282,13 @@ public final class ManagedObjectContext {
     if let cache = object.cache, cache.isIncremental { cache.forgetRow(of: object) }
     object.cache?.unregister(object)
     if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
-    if let name = object.extras?.temporaryName { temporaries[name] = nil }
-  }
-
-  /// Keeps a temporary ID valid while its object lives. IDs of objects that left the context before they ended are
-  /// removed periodically.
-  func remember(_ object: ManagedObject, as name: UUID) {
-    if temporaries.count >= temporariesLimit {
-      temporaries = temporaries.filter { $0.value.object != nil }
-      temporariesLimit = max(1024, temporaries.count * 2)
-    }
-    temporaries[name] = WeakObject(object: object)
+    if let name = object.extras?.temporaryName { temporaryIDs.forget(name) }
   }
 
   /// Keeps a temporary ID valid that was requested while the object was in no context.
   func knowTemporaryID(of object: ManagedObject) {
-    if let name = object.extras?.temporaryName { remember(object, as: name) }
+    if let name = object.extras?.temporaryName { temporaryIDs.remember(object, as: name) }
   }
-
-  func forgetTemporaries() { temporaries = [:] }
 
   // MARK: Faults
 
@@ -367,15 +325,6 @@ public final class ManagedObjectContext {
     hook(object)
     calloutDepth -= 1
     object.flags.remove(.awakening)
-  }
-
-  func callout(_ body: () throws -> Void) rethrows {
-    calloutDepth += 1
-    defer {
-      calloutDepth -= 1
-      runDeferredBlocks()
-    }
-    try body()
   }
 
   // MARK: Errors of property access

@@ -40,12 +40,3 @@ enum OutlivedContexts {
     }
   }
 }
-
-extension ManagedObject {
-  /// What happens in this process when a property is read of an object whose context no longer exists.
-  /// ``value(forKey:)`` always throws then.
-  public static var outlivedContextReaction: OutlivedContextReaction {
-    get { OutlivedContexts.reaction }
-    set { OutlivedContexts.reaction = newValue }
-  }
-}

@@ -248,3 +248,15 @@ struct MovedObject {
   let base: NodeVersion
   let node: NodeHandle
 }
+
+extension ManagedObject {
+  /// The attributes of a new object, for a store that derives the reference from them.
+  final func attributeSnapshot() -> ManagedObjectSnapshot {
+    var values = SlotValues(slotCount: plan.propertyOfSlot.count)
+    for p in plan.attributes where plan.properties[p].slot >= 0 {
+      let value = storedValue(p)
+      if !value.isNull { values[plan.properties[p].slot] = value }
+    }
+    return ManagedObjectSnapshot(entity: plan.index, reference: reference, values: values)
+  }
+}

@@ -30,16 +30,16 @@ public final class UndoHistory {
   /// The maximum number of groups that are kept; 0 for no limit.
   public var levelsOfUndo = 0 { didSet { trim() } }
 
-  private var undoGroups: [Group] = []
-  private var redoGroups: [Group] = []
-  private var open = Group()
-  private var depth = 0
+  var undoGroups: [Group] = []
+  var redoGroups: [Group] = []
+  var open = Group()
+  var depth = 0
   private var disabled = 0
-  private var isWorking = false
+  var isWorking = false
   /// Whether an action of the program's own runs in an undo or a redo, and what it did: its opposite.
-  private var isRunningAction = false
-  private var actionSteps: [Step] = []
-  private weak var context: ManagedObjectContext?
+  var isRunningAction = false
+  var actionSteps: [Step] = []
+  private(set) weak var context: ManagedObjectContext?
 
   /// Creates an empty history. It records once it is set as a context's `undoManager`.
   public init() {}
@@ -122,13 +122,6 @@ public final class UndoHistory {
     if depth == 0 { closeOpenGroup() }
     depth += 1
   }
-  /// Ends the group that ``beginUndoGrouping()`` began. Has no effect if there is none.
-  public func endUndoGrouping() {
-    guard depth > 0 else { return }
-    if depth == 1 { context?.processPendingChanges() }
-    depth -= 1
-    if depth == 0 { closeOpenGroup() }
-  }
 
   /// Names the open group, or else the last one.
   public func setActionName(_ name: String) {
@@ -145,7 +138,7 @@ public final class UndoHistory {
 
   func endEvent() { if groupsByEvent, depth == 0, !isWorking { closeOpenGroup() } }
 
-  private func closeOpenGroup() {
+  func closeOpenGroup() {
     guard !open.steps.isEmpty else { return }
     undoGroups.append(open)
     open = Group()
@@ -190,146 +183,4 @@ public final class UndoHistory {
   public var canRedo: Bool { !redoGroups.isEmpty && open.steps.isEmpty }
   /// Whether an undo or a redo is running.
   public var isUndoing: Bool { isWorking }
-
-  /// Reverts the last group. Has no effect if there is none.
-  public func undo() {
-    guard let context, !isWorking else { return }
-    context.processPendingChanges()
-    closeOpenGroup()
-    guard let group = undoGroups.popLast() else { return }
-    redoGroups.append(reverse(group, in: context))
-    context.processPendingChanges()
-  }
-
-  /// Performs again the group that was last undone.
-  public func redo() {
-    guard let context, !isWorking else { return }
-    context.processPendingChanges()
-    closeOpenGroup()
-    guard let group = redoGroups.popLast() else { return }
-    undoGroups.append(reverse(group, in: context))
-    context.processPendingChanges()
-  }
-
-  /// Performs the inverse of a group's steps, last first, and returns the group that reverts that.
-  private func reverse(_ group: Group, in context: ManagedObjectContext) -> Group {
-    isWorking = true
-    defer { isWorking = false }
-    var opposite = Group(name: group.name)
-    opposite.steps.reserveCapacity(group.steps.count)
-    // An object that was deleted and saved is restored as a new object.
-    var returned: [ManagedObject] = []
-    for step in group.steps.reversed() {
-      if case .action(let action) = step {
-        opposite.steps += steps(of: action, in: context)
-        continue
-      }
-      if case .deleted(let object) = step, object.context == nil { returned.append(object) }
-      if let back = reverse(step, in: context) { opposite.steps.append(back) }
-    }
-    for object in returned { context.joinOtherEnds(of: object) }
-    context.agreeEndsOfChanges()
-    return opposite
-  }
-
-  /// Runs an action of the program's own.
-  ///
-  /// - Returns: What it registered and changed.
-  private func steps(of action: () -> Void, in context: ManagedObjectContext) -> [Step] {
-    isRunningAction = true
-    action()
-    // Delete rules belong to what the action did.
-    context.processPendingChanges()
-    isRunningAction = false
-    defer { actionSteps = [] }
-    return actionSteps
-  }
-
-  private func reverse(_ step: Step, in context: ManagedObjectContext) -> Step? {
-    switch step {
-    case .action: return nil
-    case .inserted(let object):
-      context.applyUninsert(object)
-      return .deleted(object)
-    case .deleted(let object):
-      // A merge policy or a refresh may have restored it.
-      guard object.context == nil || object.flags.contains(.deleted) else { return nil }
-      context.applyUndelete(object)
-      return .inserted(object)
-    case .attribute(let object, let p, let value):
-      guard isChangeable(object) else { return nil }
-      let now = object.storedValue(p)
-      object.applyStoredValue(p, value)
-      object.extras?.transformed[p] = nil
-      note(object, context)
-      return .attribute(object, p, now)
-    case .transient(let object, let p, let value):
-      guard isChangeable(object) else { return nil }
-      let now = (try? object.content(p))?.anyValue
-      object.applyTransient(p, value)
-      note(object, context)
-      return .transient(object, p, now)
-    case .toOne(let object, let p, let value):
-      guard isChangeable(object) else { return nil }
-      let now = object.toOneObject(p)
-      object.applyToOne(p, value)
-      note(object, context)
-      return .toOne(object, p, now)
-    case .added(let object, let p, let member, _):
-      // After a refresh or a conflict, members may be restored or removed already.
-      guard isChangeable(object), object.toManyContains(p, member) else { return nil }
-      let place = object.applyRemove(p, member)
-      note(object, context)
-      return .removed(object, p, member, place)
-    case .removed(let object, let p, let member, let place):
-      guard isChangeable(object), !object.toManyContains(p, member) else { return nil }
-      object.applyAdd(p, member, at: place)
-      note(object, context)
-      return .added(object, p, member, place)
-    case .order(let object, let p, let list):
-      guard isChangeable(object) else { return nil }
-      let now = object.toManyObjects(p)
-      object.applyOrder(p, list)
-      note(object, context)
-      return .order(object, p, now)
-    }
-  }
-
-  /// Whether an object's values are available. An object that was deleted and saved keeps them for the undo that
-  /// restores it.
-  private func isChangeable(_ object: ManagedObject) -> Bool {
-    let gone = object.extras?.gone
-    return object.context == nil && (gone == .deletedHere || gone == .neverSaved || gone == .merged)
-      || object.isReachable
-  }
-  private func note(_ object: ManagedObject, _ context: ManagedObjectContext) {
-    if object.context === context { context.noteChange(of: object) }
-  }
-}
-
-extension ManagedObjectContext {
-  /// Reverts the last group of changes: see ``undoManager``.
-  public func undo() { undoManager?.undo() }
-  /// Performs again what was last undone.
-  public func redo() { undoManager?.redo() }
-
-  /// Reverts an insertion. An object that was saved meanwhile is deleted; changes to related objects have steps of
-  /// their own.
-  func applyUninsert(_ object: ManagedObject) {
-    guard object.context === self else { return }
-    if object.flags.contains(.inserted) {
-      inserted.remove(object)
-      // It may have a permanent ID, and an object without a context does not remove itself from the table.
-      object.cache?.unregister(object)
-      object.flags = []
-      object.held = nil
-      object.context = nil
-      object.needExtras().gone = .neverSaved
-      notice.deleted.append(object)
-    } else if object.isReachable, !object.flags.contains(.deleted) {
-      applyDelete(object)
-      object.flags.insert(.propagated)
-      unpropagated.removeAll { $0 === object }
-    }
-  }
 }

@@ -50,9 +50,9 @@ extension CodableAttributeValue {
     guard case .data(let data) = object.storedValue(p) else { return nil }
     do { return try CodableTransformer<Self>.decode(data) } catch {
       object.record(
-        ManagedObjectError(
+        object.objectError(
           .invalidValue, "\(object.plan.name).\(key.text): the \(data.count) stored bytes are not \(Self.self)",
-          objectID: object.objectID, entityName: object.plan.name, key: key.text, underlying: error))
+          key: key.text, underlying: error))
       return nil
     }
   }

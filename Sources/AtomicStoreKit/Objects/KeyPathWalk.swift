@@ -44,16 +44,14 @@ struct KeyPathWalk {
       rests.append(rest)
     }
     self.rests = rests.reversed()
-    budget = root.context?.stepBudget ?? StepBudget()
+    budget = root.context?.fetchState.stepBudget ?? StepBudget()
   }
 
   /// - Throws: as `value(forKeyPath:)`.
   static func value(of root: ManagedObject, _ path: String, holds: Bool) throws(ManagedObjectError) -> Any? {
     let count = path.utf8.reduce(1) { $1 == UInt8(ascii: ".") ? $0 + 1 : $0 }
     guard count <= FetchExpression.maximumPathLength else {
-      throw ManagedObjectError(
-        .undefinedKey, "\(root.plan.name): \(FetchExpression.pathTooLong(count))", objectID: root.objectID,
-        entityName: root.plan.name)
+      throw root.objectError(.undefinedKey, "\(root.plan.name): \(FetchExpression.pathTooLong(count))")
     }
     if let found = try plainValue(of: root, path, holds) { return found.value }
     let walk = KeyPathWalk(root, path, holds: holds)
@@ -75,7 +73,7 @@ struct KeyPathWalk {
       guard let p = object.plan.property(named: rest[..<dot]), object.plan.properties[p].kind == .toOne,
         object.plan.property(named: rest) == nil
       else { return nil }
-      try root.context?.stepBudget?.spend()
+      try root.context?.fetchState.stepBudget?.spend()
       object.noteAccess(p)
       try object.realize()
       guard let next = holds ? object.readToOne(p) : object.toOneObject(p) else { return Found(value: nil) }
@@ -87,7 +85,7 @@ struct KeyPathWalk {
     case .attribute, .toOne: break
     case .composite, .toMany, .orderedToMany, .fetched: return nil
     }
-    try root.context?.stepBudget?.spend()
+    try root.context?.fetchState.stepBudget?.spend()
     object.noteAccess(p)
     return Found(value: try object.value(at: p, holds: holds))
   }
@@ -173,10 +171,10 @@ struct KeyPathWalk {
   }
 
   private func goesOn(at place: Int, after value: Any) -> ManagedObjectError {
-    ManagedObjectError(
+    root.objectError(
       .undefinedKey,
       "\(root.plan.name): the path continues with '\(rests[place])' after a value of type \(type(of: value))",
-      objectID: root.objectID, entityName: root.plan.name, key: rests[place])
+      key: rests[place])
   }
 
   /// The set of all objects at the end of a path that leads only through sets to objects: how often and in which order
@@ -265,9 +263,7 @@ struct KeyPathWalk {
     case "@avg": return values.isEmpty ? nil : Arithmetic.average(try numbers(values, at: place)).anyValue
     case "@min", "@max": return try extreme(values, isLeast: name == "@min", at: place)
     default:
-      throw ManagedObjectError(
-        .undefinedKey, "\(root.plan.name): unknown operator '\(name)'", objectID: root.objectID,
-        entityName: root.plan.name, key: rests[place])
+      throw root.objectError(.undefinedKey, "\(root.plan.name): unknown operator '\(name)'", key: rests[place])
     }
   }
 
@@ -280,10 +276,10 @@ struct KeyPathWalk {
         continue
       }
       guard let order = AggregateNumber.order(stored, old) else {
-        throw ManagedObjectError(
+        throw root.objectError(
           .invalidValue,
           "\(root.plan.name): \(rests[place]) cannot compare \(stored.kindDescription) with \(old.kindDescription)",
-          objectID: root.objectID, entityName: root.plan.name, key: rests[place])
+          key: rests[place])
       }
       if isLeast ? order < 0 : order > 0 { best = stored }
     }
@@ -294,10 +290,9 @@ struct KeyPathWalk {
     var numbers: [NumberOrder.Number] = []
     for value in values {
       guard let number = AggregateNumber.number(value) else {
-        throw ManagedObjectError(
+        throw root.objectError(
           .invalidValue, "\(root.plan.name): \(rests[place]) requires numbers, not \(type(of: value))",
-          objectID: root.objectID,
-          entityName: root.plan.name, key: rests[place])
+          key: rests[place])
       }
       numbers.append(number)
     }

@@ -226,7 +226,8 @@ extension Array: ManagedPropertyValue where Element: ManagedObject {
     switch object.plan.properties[p].kind {
     case .toMany, .orderedToMany: return object.readToMany(p).compactMap { $0 as? Element }
     case .fetched:
-      do throws(ManagedObjectError) { return try object.fetchedObjects(p).compactMap { $0 as? Element } } catch {
+      do throws(ManagedObjectError) { return try object.fetches.fetchedObjects(p).compactMap { $0 as? Element } } catch
+      {
         object.record(error)
         return []
       }

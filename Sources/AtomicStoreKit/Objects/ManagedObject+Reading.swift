@@ -18,12 +18,6 @@ extension ManagedObject {
     return (cells, cell)
   }
 
-  /// The object at a to-one's other end, if it is known already; nil if it has to be found in the general way.
-  @inline(__always) final func knownToOne(_ slot: Int, _ cells: NodeCells) -> ManagedObject? {
-    guard let handle = cells.toOne(slot, of: node), let number = cells.number(of: handle), let cache else { return nil }
-    return cache.object(root: cache.roots[handle.entity], number)
-  }
-
   /// The value of an attribute whose type the direct way serves; nil if it has to be read in the general way.
   @inline(__always) final func cellValue(_ p: Int) -> StoredValue? {
     guard edits == nil, overlay == nil, let cells = base?.cells else { return nil }

@@ -42,7 +42,7 @@ extension ManagedObject {
     switch plan.properties[p].kind {
     case .toOne: return (holds ? readToOne(p) : toOneObject(p)).map { [$0] } ?? []
     case .toMany, .orderedToMany: return holds ? readToMany(p) : toManyObjects(p)
-    case .fetched: return try fetchedObjects(p)
+    case .fetched: return try fetches.fetchedObjects(p)
     default: throw noRelationship(key)
     }
   }
@@ -79,7 +79,7 @@ extension ManagedObject {
       guard let base, property.slot >= 0 else { return 0 }
       return base.toOne(slot: property.slot, of: node) == nil ? 0 : 1
     case .toMany, .orderedToMany: return toManyCount(p)
-    case .fetched: return try fetchedObjects(p).count
+    case .fetched: return try fetches.fetchedObjects(p).count
     default: throw noRelationship(key)
     }
   }
@@ -102,16 +102,13 @@ extension ManagedObject {
   }
 
   private final func noRelationship(_ key: String) -> ManagedObjectError {
-    ManagedObjectError(
-      .undefinedKey, "\(plan.name).\(key) is not a relationship", objectID: objectID, entityName: plan.name, key: key)
+    objectError(.undefinedKey, "\(plan.name).\(key) is not a relationship", key: key)
   }
 
   private final func toManyNumber(_ key: String) throws(ManagedObjectError) -> Int {
     let p = try number(of: key)
     guard plan.properties[p].isToMany else {
-      throw ManagedObjectError(
-        .undefinedKey, "\(plan.name).\(key) is not a to-many relationship", objectID: objectID, entityName: plan.name,
-        key: key)
+      throw objectError(.undefinedKey, "\(plan.name).\(key) is not a to-many relationship", key: key)
     }
     return p
   }
@@ -220,12 +217,6 @@ extension ManagedObject {
     }
   }
 
-  /// Whether its values can be read or fetched. Does not record an error.
-  final var isReachable: Bool {
-    if flags.contains(.realized) { return true }
-    return (try? realize()) != nil
-  }
-
   private final func changeToOne(_ p: Int, _ object: ManagedObject?) {
     context?.undoManager?.log(.toOne(self, p, toOneObject(p)))
     applyToOne(p, object)
@@ -245,10 +236,8 @@ extension ManagedObject {
   private final func checkDestination(_ object: ManagedObject, _ p: Int) throws(ManagedObjectError) {
     let property = plan.properties[p]
     func refused(_ code: ManagedObjectError.Code, _ message: String) -> ManagedObjectError {
-      ManagedObjectError(
-        code, "\(plan.name).\(property.name): \(message)", objectID: objectID, entityName: plan.name,
-        key: property.name,
-        value: object.objectID.uriRepresentation)
+      objectError(
+        code, "\(plan.name).\(property.name): \(message)", key: property.name, value: object.objectID.uriRepresentation)
     }
     guard object.plan.entity.model === plan.entity.model, object.plan.isKind(of: property.destination) else {
       throw refused(
@@ -273,7 +262,7 @@ extension ManagedObject {
     }
     guard !object.flags.contains(.deleted) else {
       throw refused(
-        .invalidValue, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is being deleted")
+        .invalidValue, "\(object.rowName) is being deleted")
     }
     try object.realize()
     if property.isTransient { return }

@@ -48,9 +48,9 @@ extension ManagedObject {
       needExtras().transformed[property.index] = value
       return value
     } catch {
-      throw ManagedObjectError(
+      throw objectError(
         .invalidValue, "\(plan.name).\(property.name): its transformer cannot read the \(data.count) stored bytes",
-        objectID: objectID, entityName: plan.name, key: property.name, underlying: error)
+        key: property.name, underlying: error)
     }
   }
 }

@@ -110,10 +110,9 @@ extension ManagedObject {
   /// The number of a property, or of a part of a composite attribute.
   final func number(of key: String) throws(ManagedObjectError) -> Int {
     if let p = plan.property(named: key) { return p }
-    throw ManagedObjectError(
+    throw objectError(
       .undefinedKey,
-      "\(plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: plan.properties.map(\.name)))",
-      objectID: objectID, entityName: plan.name, key: key)
+      "\(plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: plan.properties.map(\.name)))", key: key)
   }
 
   /// - Parameter holds: Whether the object holds the objects of a relationship from now on: see ``HeldObjects``.
@@ -135,7 +134,7 @@ extension ManagedObject {
     case .toOne: return holds ? readToOne(p) : toOneObject(p)
     case .toMany: return Set(holds ? readToMany(p) : toManyObjects(p))
     case .orderedToMany: return holds ? readToMany(p) : toManyObjects(p)
-    case .fetched: return try fetchedObjects(p)
+    case .fetched: return try fetches.fetchedObjects(p)
     }
   }
 
@@ -180,9 +179,8 @@ extension ManagedObject {
     case .toOne: try setToOne(p, try destination(value, property))
     case .toMany, .orderedToMany: try setToMany(p, try destinations(value, property))
     case .fetched:
-      throw ManagedObjectError(
-        .invalidValue, "\(plan.name).\(property.name) is a fetched property and cannot be set",
-        objectID: objectID, entityName: plan.name, key: property.name)
+      throw objectError(
+        .invalidValue, "\(plan.name).\(property.name) is a fetched property and cannot be set", key: property.name)
     }
   }
 
@@ -239,9 +237,9 @@ extension ManagedObject {
     let value = StoredValue.unwrapped(value)
     let text = value.map { String("\($0)".prefix(60)) } ?? "nil"
     let type = value.map { "\(Swift.type(of: $0)) " } ?? ""
-    return ManagedObjectError(
-      .invalidValue, "\(plan.name).\(property.name) requires \(wanted), not \(type)\(text)", objectID: objectID,
-      entityName: plan.name, key: property.name, value: text)
+    return objectError(
+      .invalidValue, "\(plan.name).\(property.name) requires \(wanted), not \(type)\(text)", key: property.name,
+      value: text)
   }
 
   final func destination(_ value: Any?, _ property: PropertyPlan) throws(ManagedObjectError) -> ManagedObject? {
@@ -258,20 +256,5 @@ extension ManagedObject {
     // A set is unordered: sort it, so that the order does not vary between runs.
     if let set = value as? Set<ManagedObject> { return set.sorted(by: ManagedObject.precedes) }
     throw refusal(value, property, "a set or list of \(property.relationship?.destinationEntityName ?? "objects")")
-  }
-
-  /// An order of objects that depends only on the objects: saved ones by reference, then new ones by insertion.
-  static func precedes(_ one: ManagedObject, _ other: ManagedObject) -> Bool {
-    switch (one.reference, other.reference) {
-    case (let a?, let b?): a == b ? one.plan.index < other.plan.index : a < b
-    case (_?, nil): true
-    case (nil, _?): false
-    case (nil, nil): one.position < other.position
-    }
-  }
-
-  final func refuse(_ error: ManagedObjectError) {
-    record(error)
-    context?.refusedAssignments.append(error)
   }
 }

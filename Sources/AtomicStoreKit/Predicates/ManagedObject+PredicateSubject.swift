@@ -6,7 +6,7 @@ extension ManagedObject: PredicateSubject {
   package final var predicateEntityName: String { plan.name }
   package final var predicateEntity: Entity? { plan.entity }
   package final var predicatePropertyNames: [String] { plan.properties.map(\.name) }
-  package final var stepBudget: StepBudget? { context?.stepBudget }
+  package final var stepBudget: StepBudget? { context?.fetchState.stepBudget }
   package final var customFunctions: CustomFunctions? { context?.customFunctions }
 
   package final func precedes(_ other: any PredicateSubject) -> Bool {
@@ -43,7 +43,7 @@ extension ManagedObject: PredicateSubject {
       return .value(storedValue(p))
     case .toOne: return toOneObject(p).map { .object($0) } ?? .null
     case .toMany, .orderedToMany: return .list(toManyObjects(p).map { .object($0) })
-    case .fetched: return .list(try fetchedObjects(p).map { .object($0) })
+    case .fetched: return .list(try fetches.fetchedObjects(p).map { .object($0) })
     case .composite:
       var parts: [(name: String, value: PredicateValue)] = []
       for part in property.parts where plan.properties[part].kind != .composite {

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import StorePredicates
 
-extension ManagedObject {
+extension ManagedObject: PropertyValidating {
   /// Checks a value for a property: first by the model's rules, then by the object's own, ``validate(_:forKey:)``,
   /// which may change it.
   ///
@@ -71,12 +71,9 @@ extension ManagedObject {
     _ p: Int, _ code: ManagedObjectError.Code, _ rule: String, _ value: String
   ) -> ManagedObjectError {
     let name = plan.properties[p].name
-    return ManagedObjectError(
-      code, "\(plan.name)/\(reference.map(\.description) ?? "new").\(name) is \(value): the rule is \(rule)",
-      objectID: objectID, entityName: plan.name, key: name, value: value, rule: rule)
+    return objectError(code, "\(rowName).\(name) is \(value): the rule is \(rule)", key: name, value: value, rule: rule)
   }
 
-  /// Checks every property by the model's rules and the object's own. All failures are reported together.
   final func validateProperties() throws {
     var errors: [ManagedObjectError] = []
     let hasHooks = type(of: self) != ManagedObject.self
@@ -158,28 +155,26 @@ extension ManagedObject {
     if let error = error as? ManagedObjectError { return error }
     return ManagedObjectError(
       .managedObjectValidation,
-      "\(plan.name)/\(reference.map(\.description) ?? "new")\(key.map { "." + $0 } ?? ""): \(error)",
+      "\(rowName)\(key.map { "." + $0 } ?? ""): \(error)",
       objectID: objectID, entityName: plan.name, key: key, underlying: error)
   }
 
-  /// Refuses the deletion while a relationship with the rule Deny leads to objects that remain.
   final func validateDeleteRules() throws {
     // A fault may already be removed from the store: then there is nothing to protect.
     guard isReachable else { return }
     var errors: [ManagedObjectError] = []
     for p in plan.relationships where plan.properties[p].relationship?.deleteRule == .deny {
       let property = plan.properties[p]
-      let others = property.kind == .toOne ? [toOneObject(p)].compactMap { $0 } : toManyObjects(p)
+      let others = ends(p)
       let staying = others.filter { !$0.flags.contains(.deleted) && $0.context != nil && $0.isReachable }
       guard !staying.isEmpty else { continue }
-      let names = staying.prefix(5).map { "\($0.plan.name)/\($0.reference.map(\.description) ?? "new")" }
+      let names = staying.prefix(5).map { "\($0.rowName)" }
       errors.append(
-        ManagedObjectError(
+        objectError(
           .validationRelationshipDeniedDelete,
-          "\(plan.name)/\(reference.map(\.description) ?? "new") cannot be deleted while its \(property.name) has "
+          "\(rowName) cannot be deleted while its \(property.name) has "
             + "\(names.joined(separator: ", "))\(staying.count > 5 ? " and \(staying.count - 5) more" : "")",
-          objectID: objectID, entityName: plan.name, key: property.name, value: "\(staying.count) objects",
-          rule: "Deny"))
+          key: property.name, value: "\(staying.count) objects", rule: "Deny"))
     }
     if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
   }

@@ -64,4 +64,10 @@ extension PersistentStoreCoordinator {
       try coordinator.remove(store)
     }
   }
+
+  /// An option of every store, `ignoreVersionHashes`: with `yes`, a store is opened with the specified model even if
+  /// the version hashes in its metadata are those of another one. The next save writes the hashes of the model.
+  ///
+  /// A store that carries a model with other stored properties is still refused, because it could not be read.
+  public static let ignoreVersionHashesOption = StoreOpening.ignoreVersionHashesOption
 }

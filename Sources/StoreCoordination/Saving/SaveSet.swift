@@ -46,9 +46,3 @@ enum SaveSet {
     return found
   }
 }
-
-extension StoreMetadata {
-  /// The key of the note that saves of several stores write. Stores that were never saved together with others do not
-  /// have it.
-  static let saveSetKey = "AtomicStoreSaveSet"
-}

@@ -223,3 +223,9 @@ extension PropertyListValue {
     return false
   }
 }
+
+extension StoreMetadata {
+  /// The key of the note that saves of several stores write. Stores that were never saved together with others do not
+  /// have it.
+  static let saveSetKey = "AtomicStoreSaveSet"
+}

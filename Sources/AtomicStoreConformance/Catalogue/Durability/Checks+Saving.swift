@@ -438,7 +438,6 @@ extension Checks {
       }
       check.note(Files.digest(path))
       check.record.expected()
-    },
-    conversionPart,
+    }
   ]
 }

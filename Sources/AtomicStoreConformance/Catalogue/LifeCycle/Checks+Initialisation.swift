@@ -354,12 +354,6 @@ extension Checks {
     var text: GraphText
   }
 
-  static func entries(_ list: KeyValuePairs<String, PropertyListValue>) -> PropertyListDictionary {
-    var entries = PropertyListDictionary()
-    for (key, value) in list { entries[key] = value }
-    return entries
-  }
-
   static func name(_ member: String) -> String { member.isEmpty ? "the file" : member }
 }
 

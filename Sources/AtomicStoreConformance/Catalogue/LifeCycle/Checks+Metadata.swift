@@ -353,16 +353,3 @@ extension Checks {
     }
   }
 }
-
-extension StoreSession {
-  /// The metadata without opening the store.
-  func metadata(_ path: String) throws -> StoreMetadata {
-    try PersistentStoreCoordinator.metadataForPersistentStore(
-      type: subject.type.storeType, at: path, registry: try registry())
-  }
-  @discardableResult func setMetadata(_ list: KeyValuePairs<String, PropertyListValue>, _ path: String) throws -> Bool {
-    try PersistentStoreCoordinator.setMetadata(
-      Checks.entries(list), type: subject.type.storeType, at: path, registry: try registry())
-    return true
-  }
-}

@@ -198,7 +198,6 @@ extension Checks {
   ]
 
   static let push = "Atomic Store Life-cycle, Inserting and updating: “push the persisted values”"
-  static let kit = "the kit’s own rule"
 
   /// With a type of its own: in the midst of the list it took the compiler seconds.
   private static let noncharacters: [String] = [0xFFFE as UInt32, 0xFFFF, 0xFDD0, 0x1FFFE].compactMap {

@@ -88,13 +88,4 @@ extension Faults {
     },
     Fault("metadataNonAtomic", "writes into the file that is there", mistakes: Int32(CSF_RENAME_BY_COPY.rawValue)),
   ]
-
-  /// Each node that a save is to write.
-  static func eachNode(
-    of nodes: inout NodeTable, _ body: (inout NodeTable, NodeHandle, Entity) throws(PersistentStoreError) -> Void
-  ) throws(PersistentStoreError) {
-    for entity in nodes.model.entities where !entity.isAbstract {
-      for node in nodes.handles(of: entity.index) { try body(&nodes, node, entity) }
-    }
-  }
 }

@@ -59,7 +59,7 @@ extension ManagedObject {
     if !flags.contains(.recorded) { context?.event.record(self) }
     if flags.contains(.indexed) {
       flags.remove(.indexed)
-      context?.pendingValues?.noteChange(of: self)
+      context?.fetchState.pendingValues?.noteChange(of: self)
     }
     if edits == nil {
       if value == nil { return }
@@ -101,9 +101,9 @@ extension ManagedObject {
         return try cache?.suppliedValue(slot: property.slot, object: self) ?? .null
       } catch {
         record(
-          ManagedObjectError(
-            .persistentStoreOperation, "\(plan.name).\(property.name) could not be read", objectID: objectID,
-            entityName: plan.name, key: property.name, underlying: error))
+          objectError(
+            .persistentStoreOperation, "\(plan.name).\(property.name) could not be read", key: property.name,
+            underlying: error))
         return .null
       }
     }
@@ -152,9 +152,9 @@ extension ManagedObject {
   final func checkChangeable(_ p: Int) throws(ManagedObjectError) {
     context?.checkThread()
     guard flags.contains(.deleted) else { return }
-    throw ManagedObjectError(
+    throw objectError(
       .invalidValue, "\(plan.name).\(plan.properties[p].name) was not set: the object is being deleted",
-      objectID: objectID, entityName: plan.name, key: plan.properties[p].name, reason: .deletedHere)
+      key: plan.properties[p].name, reason: .deletedHere)
   }
 
   // MARK: Relationships
@@ -174,7 +174,7 @@ extension ManagedObject {
 
   final func noteReached(from source: ManagedObject, _ p: Int) {
     needExtras().reachedBy =
-      "\(source.plan.name).\(source.plan.properties[p].name) of \(source.plan.name)/\(source.reference.map(\.description) ?? "new")"
+      "\(source.plan.name).\(source.plan.properties[p].name) of \(source.rowName)"
   }
 
   /// The number of objects in a to-many, without creating them.
@@ -378,5 +378,21 @@ extension ManagedObject {
       case .transient?, nil: break
       }
     }
+  }
+
+  /// The object at a to-one's other end, if it is known already; nil if it has to be found in the general way.
+  @inline(__always) final func knownToOne(_ slot: Int, _ cells: NodeCells) -> ManagedObject? {
+    guard let handle = cells.toOne(slot, of: node), let number = cells.number(of: handle), let cache else { return nil }
+    return cache.object(root: cache.roots[handle.entity], number)
+  }
+
+  /// An error about the object.
+  final func objectError(
+    _ code: ManagedObjectError.Code, _ message: String, key: String? = nil, value: String? = nil, rule: String? = nil,
+    reason: ManagedObjectError.UnavailableReason? = nil, underlying: (any Error)? = nil
+  ) -> ManagedObjectError {
+    ManagedObjectError(
+      code, message, objectID: objectID, entityName: plan.name, key: key, value: value, rule: rule, reason: reason,
+      underlying: underlying)
   }
 }

@@ -1,8 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 
-/// All the faults that can be planted: what the harness is held to.
-enum Faults {
+extension Faults {
   static let all: [Fault] = [
     values,
     moreValues,

@@ -1,12 +1,11 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// The catalogue: the families of checks, one file each.
-enum Checks {
+extension Checks {
   /// All, in the order of the catalogue.
   static let all: [CheckDefinition] =
     registration + initialisation + damagedFiles + namesAndOptions + metadata + loading + values + furtherValues
-    + relationships + ends + references + changes + saving + publishing + concurrency
+    + relationships + ends + references + changes + saving + [conversionPart] + publishing + concurrency
     + removal + schema + hostile + hostileProducts
     + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
     + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred + incremental
@@ -16,8 +15,4 @@ enum Checks {
     incrementalOpening + incrementalValues + incrementalRequests + incrementalGroups + incrementalRelationships
     + incrementalSaving
     + incrementalHistory + incrementalWhole
-
-  static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
-    traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
-  }
 }

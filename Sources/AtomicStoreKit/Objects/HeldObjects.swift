@@ -1,20 +1,3 @@
-/// The objects that a relationship held when the program last read it.
-///
-/// An object holds what the program read through it, so that reading again gives the same instances. It never decides
-/// what a relationship leads to: it only keeps objects alive. Related objects may therefore hold each other in a cycle,
-/// which ends when one of them turns into a fault or leaves its context, and when the context is reset or released.
-enum HeldObjects {
-  case one(ManagedObject)
-  case many([ManagedObject])
-
-  var objects: [ManagedObject] {
-    switch self {
-    case .one(let object): [object]
-    case .many(let objects): objects
-    }
-  }
-}
-
 extension ManagedObject {
   /// The object at a to-one's other end, which the program reads: it is held from now on.
   final func readToOne(_ p: Int) -> ManagedObject? {

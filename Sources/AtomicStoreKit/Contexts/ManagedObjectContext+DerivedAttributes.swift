@@ -36,15 +36,14 @@ extension ManagedObjectContext {
         continue
       }
       func failure(_ message: String, _ cause: (any Error)?) -> ManagedObjectError {
-        ManagedObjectError(
+        object.objectError(
           .managedObjectValidation, "the derived attribute \(object.plan.name).\(property.name) \(message)",
-          objectID: object.objectID, entityName: object.plan.name, key: property.name, rule: text, underlying: cause)
+          key: property.name, rule: text, underlying: cause)
       }
       // The time of the save changes with each save: it is set once per save, if something else changed. Changes to
       // transient properties alone are not saved and do not update it.
       if text.filter({ $0 != " " }) == "now()" {
-        guard object.hasPersistentChangedValues, !derivedNow.contains(object) else { continue }
-        derivedNow.append(object)
+        guard object.hasPersistentChangedValues, saveSession?.derivedNow.append(object) == true else { continue }
       }
       let expression: FetchExpression
       switch ParsedTexts.expression(text) {
@@ -54,7 +53,7 @@ extension ManagedObjectContext {
       let value: PredicateValue
       do throws(ManagedObjectError) {
         value = try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
-          try PredicateEvaluator(object, now: savingDate).value(of: expression)
+          try PredicateEvaluator(object, now: saveSession?.date ?? Date()).value(of: expression)
         }
       } catch {
         // What it needs may be gone from the parent context, or come with the rest: the parent computes it when it
@@ -102,7 +101,7 @@ extension ManagedObjectContext {
       guard let version = storeVersion(of: object, versions), object.base !== version else { continue }
       keepRestorePoint()
       for p in object.plan.derived where object.edits?[p] != nil { object.setEdit(p, nil) }
-      derivedNow.remove(object)
+      saveSession?.derivedNow.remove(object)
       guard node(of: object, in: version) != nil else {
         updated.remove(object)
         notice.invalidated.append(object)
@@ -132,7 +131,7 @@ extension ManagedObjectContext {
       owners = derivedOwners(of: changed, includingThemselves: true, between: &between)
     }
     let inputs = derivationInputs(of: owners).map(\.object)
-    if versions.contains(where: \.cache.isIncremental) { heldInputs += owners + inputs + between.elements }
+    if versions.contains(where: \.cache.isIncremental) { saveSession?.heldInputs += owners + inputs + between.elements }
     rebaseUnchanged(owners + inputs, to: versions)
     return try computeDerived(of: owners)
   }

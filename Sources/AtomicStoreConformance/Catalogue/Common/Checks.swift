@@ -1,0 +1,43 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// The catalogue: the families of checks, one file each.
+enum Checks {
+  static let kit = "the kit’s own rule"
+
+  static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
+    traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
+  }
+
+  static func entries(_ list: KeyValuePairs<String, PropertyListValue>) -> PropertyListDictionary {
+    var entries = PropertyListDictionary()
+    for (key, value) in list { entries[key] = value }
+    return entries
+  }
+}
+
+extension StoreSession {
+  /// The metadata without opening the store.
+  func metadata(_ path: String) throws -> StoreMetadata {
+    try PersistentStoreCoordinator.metadataForPersistentStore(
+      type: subject.type.storeType, at: path, registry: try registry())
+  }
+
+  @discardableResult func setMetadata(_ list: KeyValuePairs<String, PropertyListValue>, _ path: String) throws -> Bool {
+    try PersistentStoreCoordinator.setMetadata(
+      Checks.entries(list), type: subject.type.storeType, at: path, registry: try registry())
+    return true
+  }
+
+  /// Opens a store, gives one of its nodes, in the order of their names, a number, and saves it.
+  @discardableResult func setNumber(_ path: String, _ graph: Graph, object: Int, to number: Int64) throws -> Bool {
+    let open = try open(path, graph.model)
+    return try withExtendedLifetime(open) {
+      try all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }[object].setValue(
+        StoredValue.integer(number), forKey: "number")
+      try open.context.save()
+      return true
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import AtomicStoreSPI
+import StorePredicates
+
+/// What a context knows of its fetches, between them and during one.
+struct FetchState<Object> {
+  /// How deep fetches of fetched properties are nested.
+  var fetchedPropertyDepth = 0
+  /// The entities of the last request: a program that fetches in a loop asks for the same ones.
+  var entitiesAskedLast: (name: String, includesSubentities: Bool, model: ManagedObjectModel, found: [Entity])?
+  var pendingValues: (any PendingValueTable<Object>)?
+  /// The remaining steps of the outermost fetch.
+  var stepBudget: StepBudget?
+  /// The objects that the last fetch with prefetching read besides its results.
+  var prefetched: [Object] = []
+}
+
+/// A table of the values of objects with changes, which a context keeps for its fetches.
+protocol PendingValueTable<Object>: AnyObject {
+  associatedtype Object
+  /// Called when a value is set in an object whose values are in the table (``ManagedObject/Flags/indexed``).
+  func noteChange(of object: Object)
+}

@@ -1,0 +1,40 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// A save of a context, from its first hook to its end.
+final class SaveSession {
+  /// The time of the save, for derived attributes, and the objects that already received it.
+  let date = Date()
+  var derivedNow = ObjectList()
+  /// What the derived attributes of the save are computed from.
+  var heldInputs: [ManagedObject] = []
+  /// How often reading rows of incremental stores had failed before.
+  let failuresBefore: Int
+  /// The state before a merge policy makes changes, for a save that then fails.
+  var restorePoint: RestorePoint?
+  /// Whether other saves wait for this one: see ``SaveTurns``.
+  var holdsTurn = false
+
+  init(failuresBefore: Int) { self.failuresBefore = failuresBefore }
+}
+
+/// The objects and changes of a context before a merge policy changes them. If the save fails after that, they are
+/// restored.
+struct RestorePoint {
+  struct State {
+    let object: ManagedObject
+    let cache: StoreCache?
+    let base: NodeVersion?
+    let node: NodeHandle
+    let flags: ManagedObject.Flags
+    let edits: ContiguousArray<PropertyValue?>?
+    let overlay: ContiguousArray<PropertyValue?>?
+    let held: ContiguousArray<HeldObjects?>?
+    let lastID: ManagedObjectID?
+  }
+  var states: [State] = []
+  var inserted: [ManagedObject] = []
+  var updated: [ManagedObject] = []
+  var deleted: [ManagedObject] = []
+  var undo: UndoHistory.Contents?
+}
