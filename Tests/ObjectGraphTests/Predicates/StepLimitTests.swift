@@ -116,7 +116,7 @@ import Testing
   @Test("a search in a long text has as many steps as it may take time")
   func longTexts() throws {
     let stack = try Stack()
-    try stack.insert("Person", ["name": String(repeating: "a", count: 100_000)])
+    _ = try stack.insert("Person", ["name": String(repeating: "a", count: 100_000)])
     var request = FetchRequest<ManagedObject>(entityName: "Person")
     request.predicate = try FetchPredicate(format: "name LIKE '*\(String(repeating: "a", count: 1000))b*'")
     request.stepLimit = 50_000
