@@ -171,7 +171,8 @@ import Testing
     let model = try Self.model()
     let nodes = NodeTableBuilder(model: model)
     let rows = 5000
-    try nodes.appendRows(entity: 0, references: (0..<rows).map { Int64($0) }.span)
+    let references = (0..<rows).map { Int64($0) }
+    try nodes.appendRows(entity: 0, references: references.span)
     var bits = [UInt8](repeating: 0, count: (rows + 7) / 8)
     let present = stride(from: 3, to: rows, by: 41).map { $0 }
     for row in present { bits[row >> 3] |= 1 << UInt8(row & 7) }
@@ -182,15 +183,14 @@ import Testing
     try nodes.fillFixed(entity: 0, slot: 3, presentCells: few.span, presence: bits.span)
     var lengths = [UInt32](repeating: .max, count: rows)
     for row in present { lengths[row] = 4 }
-    try nodes.fillBytes(
-      entity: 0, slot: 8, lengths: lengths.span, heap: present.flatMap { Array("\($0 + 1000)".utf8.prefix(4)) }.span)
+    let heap = present.flatMap { Array("\($0 + 1000)".utf8.prefix(4)) }
+    try nodes.fillBytes(entity: 0, slot: 8, lengths: lengths.span, heap: heap.span)
     let one = try #require(model.entities[0].slot(named: "one"))
     let many = try #require(model.entities[0].slot(named: "many"))
-    try nodes.fillToOne(
-      entity: 0, slot: one, references: (0..<rows).map { Int64($0) }.span, presence: bits.span)
+    try nodes.fillToOne(entity: 0, slot: one, references: references.span, presence: bits.span)
     let counts = lengths.map { $0 == .max ? UInt32(0) : 1 }
-    try nodes.fillToMany(
-      entity: 0, slot: many, counts: counts.span, references: present.map { Int64($0) }.span)
+    let members = present.map { Int64($0) }
+    try nodes.fillToMany(entity: 0, slot: many, counts: counts.span, references: members.span)
     // A value by itself is set in a column that was filled.
     try nodes.set(.integer(77), entity: 0, row: 4, slot: 3)
     let table = try nodes.finish()

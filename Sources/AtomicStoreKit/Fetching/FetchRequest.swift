@@ -2,7 +2,7 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 import StorePredicates
-package import StorePrimitives
+import StorePrimitives
 
 /// Which objects to fetch: those of an entity that match a predicate, in what order and how many.
 ///
