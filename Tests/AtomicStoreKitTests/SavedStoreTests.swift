@@ -15,7 +15,7 @@ import Testing
   }
 
   private static func registry() throws -> StoreRegistry {
-    let registry = StoreRegistry.builtIn
+    var registry = StoreRegistry.builtIn
     try registry.register(LateStore.self)
     return registry
   }

@@ -126,8 +126,7 @@ extension ManagedObjectContext {
     }
     // Another process may write a file between the check for conflicts and the replacement of the files, repeatedly.
     let repetitions = RepeatedSave.repetitions
-    var (mayTry, mustReconcile) = (true, false)
-    var lastTokens: [HistoryToken?] = []
+    var (mayTry, mustReconcile, lastTokens) = (true, false, [HistoryToken?]())
     while mayTry {
       if !saveSession.holdsTurn { turns.pass() }
       let versions = try presentVersions()

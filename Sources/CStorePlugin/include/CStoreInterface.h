@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "bc932e1b1e1ad98a1d3c82dcbd3c1978cb30f1cff805d70c28cc817a5b5f1d2a"
+#define ASP_INTERFACE "f3cbcd36312a0b56a652ba8d228a863ddbb4c6a262d77f5b0ae2cf96821c5381"
