@@ -125,6 +125,8 @@ extension Harness {
     Lie(trait: "keepsSpecialFloats", fault: "nanBecomesZero", check: "VAL-08"),
     Lie(trait: "keepsMetadata", fault: "deniesMetadata", check: "TRA-03"),
     Lie(trait: "keepsMetadata", fault: "dropsCustomMetadata", check: "TRA-03"),
+    Lie(trait: "keepsIdentity", fault: "deniesIdentity", check: "TRA-14"),
+    Lie(trait: "keepsIdentity", fault: "newUUIDEachOpen", check: "TRA-14"),
     Lie(trait: "isSelfDescribing", fault: "deniesModel", check: "TRA-04"),
     Lie(trait: "isSelfDescribing", fault: "hidesModel", check: "TRA-04"),
     Lie(trait: "maximumEntities", fault: "deniesEntities", check: "TRA-05"),

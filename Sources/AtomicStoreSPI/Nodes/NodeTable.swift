@@ -29,20 +29,6 @@ public struct NodeTable: Sendable {
     lookups = [ReferenceLookup](repeating: ReferenceLookup(), count: model.entityCount)
   }
 
-  /// At least as much memory in bytes as a reader counts for the values and references: see ``StoreLimits/memory``.
-  package var memoryBound: Int {
-    let texts = entities.compactMap { $0.referenceTexts?.header.pointee }
-    let longest = texts.map { texts in
-      texts.places(0..<Int(UInt32.max)).reduce(0) { max($0, texts.heapLength(at: $1)) }
-    }
-    // A reader notes each mention of a string reference.
-    let mention = longest.max().map { $0 + MentionJoin.bytesPerMention + MemoryLayout<MentionKey>.stride } ?? 0
-    return entities.reduce(0) { total, table in
-      let links = mention == 0 ? 0 : table.columns.reduce(table.count) { $0 + $1.header.pointee.linkBound }
-      return table.columns.reduce(total + table.count * 8 + links * mention) { $0 + $1.header.pointee.valueBound }
-    }
-  }
-
   /// The number of nodes.
   public var count: Int { entities.reduce(0) { $0 + $1.count - $1.deletedCount } }
 

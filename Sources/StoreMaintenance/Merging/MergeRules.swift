@@ -173,3 +173,29 @@ extension Slot {
     return !model.entity(at: destination).slots[inverseSlot].isToMany
   }
 }
+
+extension NodeTable {
+  /// The name of a node's entity.
+  func name(of node: NodeHandle) -> String { model.entity(at: node.entity).name }
+}
+
+extension StoredValue {
+  /// The value with other names for some of the objects that it refers to.
+  func renamed(_ names: ObjectNames) -> StoredValue {
+    guard !names.isEmpty else { return self }
+    switch self {
+    case .toOne(let reference): return .toOne(names[reference] ?? reference)
+    case .toMany(let list): return .toMany(list.map { names[$0] ?? $0 })
+    default: return self
+    }
+  }
+
+  /// The objects that a relationship's value names.
+  var references: [ObjectReference] {
+    switch self {
+    case .toOne(let reference): [reference]
+    case .toMany(let list): list
+    default: []
+    }
+  }
+}

@@ -218,14 +218,3 @@ struct DecidedDeletions {
     }
   }
 }
-
-extension StoredValue {
-  /// The objects that a relationship's value names.
-  var references: [ObjectReference] {
-    switch self {
-    case .toOne(let reference): [reference]
-    case .toMany(let list): list
-    default: []
-    }
-  }
-}

@@ -115,22 +115,7 @@ extension Slot {
   }
 }
 
-extension NodeTable {
-  /// The name of a node's entity.
-  func name(of node: NodeHandle) -> String { model.entity(at: node.entity).name }
-}
-
 extension StoredValue {
-  /// The value with other names for some of the objects that it refers to.
-  func renamed(_ names: ObjectNames) -> StoredValue {
-    guard !names.isEmpty else { return self }
-    switch self {
-    case .toOne(let reference): return .toOne(names[reference] ?? reference)
-    case .toMany(let list): return .toMany(list.map { names[$0] ?? $0 })
-    default: return self
-    }
-  }
-
   /// The value without objects of entities that a relationship does not lead to.
   func accepted(by slot: Slot, in model: ManagedObjectModel) -> StoredValue {
     switch self {

@@ -41,3 +41,12 @@ extension StoreSession {
     }
   }
 }
+
+extension CheckContext {
+  func supports(_ type: AttributeType) -> Bool { !traits.unsupportedTypes.contains(type.modelName) }
+
+  /// Whether the format says that it keeps a value although it does not support the type.
+  func isPromised(_ value: StoredValue, _ type: AttributeType) -> Bool {
+    traits.keptValue?(value, AttributeDescription(name: "value", type: type))?.isIdentical(to: value) ?? false
+  }
+}

@@ -206,6 +206,26 @@ extension Checks {
       try check.expect(
         hasHashes == wanted, wanted ? "the hashes are kept" : "no hashes", wanted ? "no hashes" : "hashes")
     },
+    trait(
+      "TRA-14", "keepsIdentity is true of it", causes: ["keepsIdentity is false, and the UUID comes back"],
+      catches: ["deniesIdentity"], { $0.keepsIdentity ? nil : "keepsIdentity is false" }
+    ) { check in
+      let (path, copy) = (check.path("store"), check.path("copy"))
+      let saved = try check.process("save a store and look at its UUID") { session in
+        _ = try session.write(Models.golden(), to: path)
+        let open = try session.open(path, Models.nodes, isReadOnly: true)
+        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
+      }
+      // A UUID may be made of the path: that of a copy is then another one.
+      Files.copy(path, to: copy)
+      let read = try check.process("look at the UUID of a copy") { session in
+        let open = try session.open(copy, Models.nodes, isReadOnly: true)
+        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
+      }
+      try check.expect(
+        (read == saved) != check.isRefusal,
+        check.isRefusal ? "another UUID, as the traits say" : "the UUID \(saved)", "the UUID \(read)")
+    },
     CheckDefinition(
       "TRA-13", "A required to-many that is empty is kept",
       from: "\(kit): what was read so is written so; only what a program empties is refused",
@@ -301,13 +321,6 @@ extension Checks {
 }
 
 extension CheckContext {
-  func supports(_ type: AttributeType) -> Bool { !traits.unsupportedTypes.contains(type.modelName) }
-
-  /// Whether the format says that it keeps a value although it does not support the type.
-  func isPromised(_ value: StoredValue, _ type: AttributeType) -> Bool {
-    traits.keptValue?(value, AttributeDescription(name: "value", type: type))?.isIdentical(to: value) ?? false
-  }
-
   /// New stores are written and read; no change of one that is there reaches the format, or leaves a trace.
   fileprivate func expectWrittenAnewOnly() throws {
     let home = folder + "/anew"

@@ -11,6 +11,7 @@ extension Faults {
       $0.keepsDecimals = false
     },
     lie("deniesMetadata", "says that it keeps no metadata, and keeps them") { $0.keepsMetadata = false },
+    lie("deniesIdentity", "says that it keeps no UUID, and keeps it") { $0.keepsIdentity = false },
     lie("deniesModel", "says that it needs a model, and needs none") { $0.isSelfDescribing = false },
     lie("deniesEntities", "says that it holds one entity, and holds more") { $0.maximumEntities = 1 },
     lie("deniesReferences", "says that its references are numbers, and keeps texts too") {

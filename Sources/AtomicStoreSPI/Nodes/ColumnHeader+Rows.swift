@@ -1,3 +1,5 @@
+import StoreFiles
+
 /// The rows of a sparse column, one in which few rows have a value: it has cells of those rows only, so a row without a
 /// value takes no memory.
 ///
@@ -188,5 +190,166 @@ extension ColumnHeader {
     deallocateCells()
     (cells, presence, capacity, sparse) = (other.cells, other.presence, other.capacity, other.sparse)
     borrowsCells = false
+  }
+}
+
+/// The memory of columns.
+extension ColumnHeader {
+  /// As ``tryToGrow(to:willSetCells:)`` for edits, which cannot throw.
+  mutating func grow(to rows: Int, willSetCells: Bool = false) {
+    if !tryToGrow(to: rows, willSetCells: willSetCells) { PagedMemory.endProgram(Self.size(layout, rows: rows)) }
+  }
+
+  /// Grows to `rows`; the new rows are null.
+  ///
+  /// - Parameter willSetCells: Whether the cells of all new rows are written to next. They are then undefined.
+  /// - Returns: False, with all rows as they were, if the system does not have enough memory.
+  mutating func tryToGrow(to rows: Int, willSetCells: Bool = false) -> Bool {
+    if sparse != nil { return tryToSpread(rows: rows) }
+    guard rows > capacity else { return true }
+    guard resizeCells(rows) else { return false }
+    if !willSetCells {
+      // Null is all bits set, in an extent or a handle.
+      (cells + capacity * width).initializeMemory(
+        as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: (rows - capacity) * width)
+    }
+    if layout.hasPresence {
+      let words = (rows + 63) / 64
+      let old = (capacity + 63) / 64
+      guard let memory = Self.resized(presence, words * 8) else { return false }
+      presence = memory.bindMemory(to: UInt64.self, capacity: words)
+      (presence + old).initialize(repeating: 0, count: words - old)
+    }
+    capacity = rows
+    return true
+  }
+
+  /// Releases memory reserved in excess, as far as the system has memory for the smaller blocks.
+  mutating func shrink(to rows: Int) {
+    guard sparse != nil || rows < capacity else { return }
+    sealCells()
+    if sparse == nil {
+      if !borrowsCells { _ = resizeCells(rows) }
+      capacity = rows
+    }
+    if heapCapacity > heapCount { _ = tryToReallocateHeap(heapCount) }
+  }
+
+  private mutating func resizeCells(_ rows: Int) -> Bool {
+    guard let own = Self.resized(borrowsCells ? nil : cells, rows * width) else { return false }
+    guard borrowsCells else {
+      cells = own
+      return true
+    }
+    own.copyMemory(from: cells, byteCount: min(rows, capacity) * width)
+    cells = own
+    borrowsCells = false
+    return true
+  }
+
+  /// As ``tryToReallocateHeap(_:)`` for edits, which cannot throw.
+  mutating func reallocateHeap(_ units: Int) {
+    if !tryToReallocateHeap(units) { PagedMemory.endProgram(units * layout.heapUnit) }
+  }
+
+  /// Makes the heap one of that many units. False, with nothing changed, if the system does not have enough memory.
+  mutating func tryToReallocateHeap(_ units: Int) -> Bool {
+    guard let own = Self.resized(borrowsHeap ? nil : heap, units * layout.heapUnit) else { return false }
+    if borrowsHeap {
+      own.copyMemory(from: heap, byteCount: min(units, heapCount) * layout.heapUnit)
+      borrowsHeap = false
+    }
+    heap = own
+    heapCapacity = units
+    return true
+  }
+}
+
+/// Which rows have a value, and what memory values take.
+extension ColumnHeader {
+  /// Whether there is a cell of a row.
+  var hasCells: Bool { sparse.map { $0.count > 0 } ?? (capacity > 0) }
+
+  /// How many of the first rows have a value.
+  func valueCount(_ rows: Int) -> Int {
+    if let sparse { return sparse.places(0..<rows).count }
+    if !layout.hasPresence {
+      return places(0..<rows).reduce(0) { $0 + (cell(at: $1, as: UInt64.self) == NodeHandle.nullBits ? 0 : 1) }
+    }
+    return (0..<(min(rows, capacity) + 63) / 64).reduce(0) { $0 + presence[$1].nonzeroBitCount }
+  }
+
+  /// The memory in bytes that the column takes, without what it borrows.
+  var byteCount: Int {
+    let own = sparse.map { $0.capacity * (width + 4) } ?? (borrowsCells ? 0 : Self.size(layout, rows: capacity))
+    return own + (borrowsHeap ? 0 : heapCapacity * layout.heapUnit)
+  }
+  /// At least the memory in bytes of all values, borrowed ones included.
+  var valueBound: Int { (sparse?.count ?? capacity) * width + heapCount * layout.heapUnit }
+  /// At least the number of objects that a relationship leads to.
+  var linkBound: Int {
+    switch layout {
+    case .toOne: sparse?.count ?? capacity
+    case .toMany: heapCount
+    default: 0
+    }
+  }
+  /// The memory in bytes of the values of the first rows, without what is borrowed: how limits count it. A row without
+  /// a value has none.
+  func valueBytes(_ rows: Int) -> Int {
+    (borrowsCells ? 0 : valueCount(rows) * width) + (borrowsHeap ? 0 : heapCount * layout.heapUnit)
+  }
+
+  /// Sets which rows have a value: a bit for each, or all.
+  func setPresence(_ bits: Span<UInt8>?, _ rows: Int) {
+    let words = (rows + 63) / 64
+    presence.initialize(repeating: bits == nil ? .max : 0, count: words)
+    bits?.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress {
+        UnsafeMutableRawPointer(presence).copyMemory(from: base, byteCount: source.count)
+      }
+    }
+    if rows & 63 != 0, words > 0 { presence[words - 1] &= (1 << UInt64(rows & 63)) - 1 }
+  }
+
+  /// Whether null cells of fixed width are zero in memory.
+  func hasZeroNulls(_ rows: Int) -> Bool {
+    for word in 0..<(rows + 63) / 64 where presence[word] != .max {
+      let (first, end) = (word * 64, min(word * 64 + 64, rows))
+      let present = presence[word]
+      if present == 0 {
+        guard isZero(first * width, (end - first) * width) else { return false }
+        continue
+      }
+      for row in first..<end where present & (1 << UInt64(row & 63)) == 0 {
+        guard isZero(row * width, width) else { return false }
+      }
+    }
+    return true
+  }
+
+  private func isZero(_ start: Int, _ count: Int) -> Bool {
+    var bits: UInt64 = 0
+    for word in 0..<count / 8 { bits |= cells.loadUnaligned(fromByteOffset: start + word * 8, as: UInt64.self) }
+    for byte in start + count / 8 * 8..<start + count {
+      bits |= UInt64(cells.load(fromByteOffset: byte, as: UInt8.self))
+    }
+    return bits == 0
+  }
+
+  /// Makes null cells of fixed width zero in memory, whatever is there.
+  func clearNulls(_ rows: Int) {
+    for word in 0..<(rows + 63) / 64 where presence[word] != .max {
+      let first = word * 64
+      let end = min(first + 64, rows)
+      guard presence[word] != 0 else {
+        (cells + first * width).initializeMemory(as: UInt8.self, repeating: 0, count: (end - first) * width)
+        continue
+      }
+      let present = presence[word]
+      for row in first..<end where present & (1 << UInt64(row & 63)) == 0 {
+        (cells + row * width).initializeMemory(as: UInt8.self, repeating: 0, count: width)
+      }
+    }
   }
 }
