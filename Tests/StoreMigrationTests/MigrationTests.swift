@@ -397,7 +397,11 @@ import Testing
     let calls = Mutex(0)
     var plan = MigrationPlan([
       .custom(to: destination) { _, _ in
-        guard calls.withLock({ calls in (calls += 1, calls).1 }) == 1 else { return }
+        let call = calls.withLock { calls in
+          calls += 1
+          return calls
+        }
+        guard call == 1 else { return }
         try PersistentStoreCoordinator.updateMetadata(at: path, registry: .builtIn) { $0["saved"] = "meanwhile" }
       }
     ])

@@ -233,8 +233,8 @@ indirect enum RowTest {
     for row in 0..<mask.count where mask[row] != 0 { mask[row] = test(row) ? 1 : 0 }
   }
 
-  /// Visits all rows of a column of fixed width, 64 at a time: if none of them is null, the loop has no branch. The test
-  /// is of a cell by its place.
+  /// Visits all rows of a column of fixed width, 64 at a time: if none of them is null, the loop has no branch. The
+  /// test is of a cell by its place.
   @inline(__always) private static func present(
     _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ null: Bool, _ test: (Int) -> UInt8
   ) {

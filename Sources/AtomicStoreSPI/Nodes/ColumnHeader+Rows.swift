@@ -127,7 +127,8 @@ extension ColumnHeader {
     sparse = own
   }
 
-  /// Releases what a sparse column has in excess, and notes where stretches of rows begin, so that a cell is found at once.
+  /// Releases what a sparse column has in excess, and notes where stretches of rows begin, so that a cell is found at
+  /// once.
   mutating func sealCells() {
     guard var own = sparse, own.count > 0 else { return }
     let last = Int(own.rows[own.count - 1])
@@ -170,7 +171,8 @@ extension ColumnHeader {
     return true
   }
 
-  /// Makes a column with a cell for each row sparse. False, with nothing changed, if the system does not have enough memory.
+  /// Makes a column with a cell for each row sparse. False, with nothing changed, if the system does not have enough
+  /// memory.
   mutating func tryToGather(rows: Int) -> Bool {
     guard sparse == nil else { return true }
     var few = ColumnHeader(sparse: layout)
@@ -273,10 +275,26 @@ extension ColumnHeader {
   /// How many of the first rows have a value.
   func valueCount(_ rows: Int) -> Int {
     if let sparse { return sparse.places(0..<rows).count }
-    if !layout.hasPresence {
-      return places(0..<rows).reduce(0) { $0 + (cell(at: $1, as: UInt64.self) == NodeHandle.nullBits ? 0 : 1) }
-    }
+    if !layout.hasPresence { return cellCount(rows, upTo: .max) }
     return (0..<(min(rows, capacity) + 63) / 64).reduce(0) { $0 + presence[$1].nonzeroBitCount }
+  }
+
+  /// Whether half as many rows again would still be few of so many. Looks no further than that needs: at the sixteenth
+  /// part of the rows of a column without nulls.
+  func staysSparse(_ rows: Int, of all: Int) -> Bool {
+    let limit = (all / Self.rowsPerCell + 1) / 2
+    return (layout.hasPresence || sparse != nil ? valueCount(rows) : cellCount(rows, upTo: limit)) < limit
+  }
+
+  /// The number of values in a column without a bitmap; not more are counted than `limit`.
+  private func cellCount(_ rows: Int, upTo limit: Int) -> Int {
+    var (count, row) = (0, 0)
+    let end = min(rows, capacity)
+    while row < end, count < limit {
+      if cells.load(fromByteOffset: row &* 8, as: UInt64.self) != NodeHandle.nullBits { count &+= 1 }
+      row &+= 1
+    }
+    return count
   }
 
   /// The memory in bytes that the column takes, without what it borrows.

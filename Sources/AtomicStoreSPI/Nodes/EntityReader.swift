@@ -228,8 +228,8 @@ public struct EntityReader: Sendable {
   }
 
   /// Whether so few rows have a value in the slot that the others take no memory. Then ``fixedCells(slot:)`` and
-  /// ``presenceBits(slot:)`` make a column of all rows, which is in memory as long as the reader: read such slots row by
-  /// row.
+  /// ``presenceBits(slot:)`` make a column of all rows, which is in memory as long as the reader: read such slots row
+  /// by row.
   public func isSparse(slot: Int) -> Bool { content.table.columns[slot].header.pointee.sparse != nil }
 
   /// A bit for each row of a slot of fixed width, 1 for a value and 0 for null: row 0 is the lowest bit of byte 0.

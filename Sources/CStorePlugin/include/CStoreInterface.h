@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "f3cbcd36312a0b56a652ba8d228a863ddbb4c6a262d77f5b0ae2cf96821c5381"
+#define ASP_INTERFACE "3f2cc0a9bc9f9cda6a80d91a9febbd48adc8022257eb53e74e9d1bf2ba4422cf"

@@ -283,18 +283,20 @@ public final class StoreSource: Sendable {
   }
 
   /// Opens the file or a member, and returns its path.
+  /// - Returns: The descriptor, and the path for messages: that of the store, also where a staged file is read.
   private func open(_ member: String?) throws(PersistentStoreError) -> (descriptor: Int32, path: String) {
     // Without waiting for the other end of a pipe that has taken the place of the file.
     let flags = O_RDONLY | O_NONBLOCK
     switch content {
-    case .file(let path) where member == nil: return (try SystemCall.open(path, flags, doing: "open"), path)
+    case .file(let path) where member == nil: return (try SystemCall.open(path, flags, doing: "open"), name)
     case .folder(let listing):
       guard let member, let found = listing.member(named: member) else { break }
       let final = listing.path + "/" + member
-      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, flags, doing: "open"), final) } catch {
+      let shown = displayName(ofMember: member)
+      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, flags, doing: "open"), shown) } catch {
         // A commit in progress moves members to their final paths.
         guard error.code == .notFound, found.path != final else { throw error }
-        return (try SystemCall.open(final, flags, doing: "open"), final)
+        return (try SystemCall.open(final, flags, doing: "open"), shown)
       }
     default: break
     }

@@ -74,8 +74,7 @@ extension NodeTableBuilder {
       }
       header.pointee.shrink(to: count)
       guard header.pointee.sparse == nil, header.pointee.capacity < count else { continue }
-      let isSparse = ColumnHeader.isSparse(header.pointee.valueCount(count) * 2, of: count)
-      if isSparse, header.pointee.tryToGather(rows: count) {
+      if header.pointee.staysSparse(count, of: count), header.pointee.tryToGather(rows: count) {
         header.pointee.sealCells()
       } else {
         try ownColumn(index, slot, rows: count, row: nil)

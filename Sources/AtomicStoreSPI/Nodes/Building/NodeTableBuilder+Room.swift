@@ -78,7 +78,7 @@ extension NodeTableBuilder {
         try take(header.pointee.byteCount - before)
         return header
       }
-    } else if ColumnHeader.isSparse(header.pointee.valueCount(header.pointee.capacity) * 2, of: row + 1) {
+    } else if header.pointee.staysSparse(header.pointee.capacity, of: row + 1) {
       let before = header.pointee.byteCount
       guard header.pointee.tryToGather(rows: header.pointee.capacity) else {
         throw Self.outOfMemory("a column", at: location(slot))
