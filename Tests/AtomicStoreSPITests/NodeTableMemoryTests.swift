@@ -81,7 +81,7 @@ import Testing
     do {
       for row in 0..<1000 {
         try builder.beginNode(entity: 0, reference: Int64(row))
-        try builder.set(integer: 1, slot: row)
+        for slot in 0..<1000 { try builder.set(integer: 1, slot: slot) }
       }
       Issue.record("1,000 columns of 1,000 rows take 8 MB")
     } catch {
@@ -105,13 +105,18 @@ import Testing
     try builder.beginNode(entity: 0, reference: 1)
     let text = [UInt8](repeating: UInt8(ascii: "x"), count: 700_000)
     try builder.set(utf8: text.span, slot: 0)
-    #expect(throws: PersistentStoreError.self) { try builder.set(utf8: text.span, slot: 1) }
+    // At the latest when all values are there.
+    #expect(throws: PersistentStoreError.self) {
+      try builder.set(utf8: text.span, slot: 1)
+      _ = try builder.finish()
+    }
     let other = NodeTableBuilder(model: model, limits: limits, inputBytes: 0)
     try other.appendRows(entity: 0, references: ([1] as [Int64]).span)
     let lengths: [UInt32] = [700_000]
     try other.fillBytes(entity: 0, slot: 0, lengths: lengths.span, heap: text.span)
     #expect(throws: PersistentStoreError.self) {
       try other.fillBytes(entity: 0, slot: 2, lengths: lengths.span, heap: text.span)
+      _ = try other.finish()
     }
   }
 

@@ -227,7 +227,7 @@ import Testing
     let whole = NodeTableBuilder(model: model, inputBytes: 0)
     try load(0..<rows, whole)
     var table = try whole.finish()
-    let parts = NodeTableBuilder(model: model, inputBytes: 0)
+    let parts = NodeTableBuilder(model: model, inputBytes: 16 << 20)
     parts.jobs = 2
     let areLoaded = parts.loadParts(4) { part, nodes in
       (try? load(rows / 4 * part..<rows / 4 * (part + 1), nodes)) == nil ? nil : 1

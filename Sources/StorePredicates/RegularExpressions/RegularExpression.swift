@@ -30,7 +30,8 @@ package final class RegularExpression: Sendable {
   /// Compiles a pattern. Of the options, `[c]` and `[d]` count.
   package init(_ pattern: String, _ options: FetchPredicate.Options) throws(RegularExpressionError) {
     self.options = options.intersection(.diacriticInsensitive)
-    var pattern = StringComparison.folded(pattern, self.options)
+    // ICU refuses an empty pattern, which matches the empty text.
+    var pattern = pattern.isEmpty ? "(?:)" : StringComparison.folded(pattern, self.options)
     var problem = cicu_problem()
     let made = pattern.withUTF8 {
       cicu_compile($0.baseAddress, $0.count, options.contains(.caseInsensitive), &problem)
