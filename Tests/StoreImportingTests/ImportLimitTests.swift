@@ -12,7 +12,7 @@ import Testing
   @Test("the memory for values is limited, and as many columns as records take little of it")
   func memory() throws {
     var importer = StoreImporter()
-    importer.limits.memory = 40_000
+    importer.limits.memory = 10_000
     let error = #expect(throws: PersistentStoreError.self) { try importer.read([Self.scattered(2500)]) }
     #expect(
       error?.code == .limitExceeded && error?.message.contains("'maximumMemory'") == true,
