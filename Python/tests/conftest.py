@@ -8,6 +8,20 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SAMPLES = ROOT / "SampleStores"
 
+COMMAND = os.environ.get("ATOMICSTORE_COMMAND") or shutil.which("atomicstore")
+if COMMAND is None and (ROOT / ".build" / "debug" / "atomicstore").exists():
+    COMMAND = str(ROOT / ".build" / "debug" / "atomicstore")
+if COMMAND is not None:
+    # Also for the processes of Spark.
+    os.environ["ATOMICSTORE_COMMAND"] = COMMAND
+
+
+@pytest.fixture(autouse=True)
+def command():
+    if COMMAND is None:
+        pytest.skip("the command atomicstore is not built")
+    return lambda *arguments: subprocess.run([COMMAND, *map(str, arguments)], check=True, capture_output=True)
+
 
 @pytest.fixture
 def company():
@@ -16,7 +30,7 @@ def company():
 
 @pytest.fixture
 def first_version():
-    """A store from before columns were aligned."""
+    """A property list of version 0.1.0 of the kit."""
     return ROOT / "Tests" / "StoreFormatsTests" / "Fixtures" / "0.1.0" / "Company.plist"
 
 
@@ -24,14 +38,3 @@ def first_version():
 def text_references():
     """A store of version 1 in which every second reference is a string."""
     return ROOT / "Tests" / "StoreFormatsTests" / "Fixtures" / "PropertyListVersion1" / "Texts.plist"
-
-
-@pytest.fixture
-def command(monkeypatch):
-    path = os.environ.get("ATOMICSTORE_COMMAND") or shutil.which("atomicstore")
-    if path is None and (ROOT / ".build" / "debug" / "atomicstore").exists():
-        path = str(ROOT / ".build" / "debug" / "atomicstore")
-    if path is None:
-        pytest.skip("the command atomicstore is not built")
-    monkeypatch.setenv("ATOMICSTORE_COMMAND", path)
-    return lambda *arguments: subprocess.run([path, *map(str, arguments)], check=True, capture_output=True)

@@ -1,7 +1,5 @@
 """Arrow stores whose tables are damaged, or were written by other programs."""
 
-import os
-import random
 import shutil
 import struct
 
@@ -51,35 +49,6 @@ def test_offsets_that_lead_elsewhere_are_refused(folder, name, offsets):
     assert content.count(old) == 1
     path.write_bytes(content.replace(old, struct.pack("<5i", *offsets)))
     assert refusal(folder).code == "malformed"
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_damage_of_any_file_ends_in_this_error_or_nothing(folder, seed):
-    chance = random.Random(seed)
-    files = sorted(os.listdir(folder))
-    good = {name: (folder / name).read_bytes() for name in files}
-    refused = 0
-    for _ in range(200):
-        name = chance.choice(files)
-        content = bytearray(good[name])
-        place = chance.randrange(len(content))
-        kind = chance.randrange(4)
-        if kind == 0:
-            content[place] ^= 1 << chance.randrange(8)
-        elif kind == 1:
-            content[place:place + 4] = chance.choice([b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", bytes(4)])
-        elif kind == 2:
-            del content[place:place + chance.choice([1, 8, len(content)])]
-        else:
-            content[place:place] = bytes(chance.randrange(256) for _ in range(8))
-        (folder / name).write_bytes(content)
-        try:
-            # Damage of the signature makes it no Arrow store: then the command reads it, or is missing.
-            read_all(folder)
-        except atomicstore.AtomicStoreError:
-            refused += 1
-        (folder / name).write_bytes(good[name])
-    assert refused > 100
 
 
 def test_rows_that_are_null_without_being_announced_are_refused(folder):
@@ -173,7 +142,7 @@ def test_large_types_other_units_and_several_batches_are_the_same_table(company,
 def test_references_that_occur_twice_or_lead_nowhere_are_refused(folder):
     employees = table(folder)
     write(folder, pa.concat_tables([employees, employees.slice(0, 1)]))
-    assert "two objects of Employee have the reference 3" in str(refusal(folder))
+    assert "Employee/3" in str(refusal(folder))
     assert refusal(folder).code == "duplicateReference"
     write(folder, employees.slice(0, 2))
     assert "Employee/5 does not exist" in str(refusal(folder))
@@ -181,7 +150,7 @@ def test_references_that_occur_twice_or_lead_nowhere_are_refused(folder):
     managers = table(folder, "Manager")
     write(folder, managers.set_column(0, managers.schema.field(0), pa.array([3, 8], pa.int64())), "Manager")
     write(folder, employees)
-    assert "two objects of Employee have the reference 3" in str(refusal(folder))
+    assert "Employee/3" in str(refusal(folder))
 
 
 def test_what_the_kit_refuses_is_refused_by_name(folder):
@@ -191,11 +160,11 @@ def test_what_the_kit_refuses_is_refused_by_name(folder):
         (employees.append_column("badge", pa.nulls(4, pa.int32())), {}, "two columns have the name 'badge'"),
         (employees.drop(["id"]), {}, "does not have a column 'id'"),
         (employees.set_column(employees.schema.get_field_index("name"), "name", employees["name"].dictionary_encode()),
-         {}, "dictionaries"),
+         {}, "dictionary-encoded"),
         (employees.set_column(employees.schema.get_field_index("hired"), "hired",
                               employees["hired"].cast(pa.timestamp("us"))), {}, "without a time zone"),
         (employees.set_column(employees.schema.get_field_index("badge"), "badge",
-                              employees["badge"].cast(pa.float64())), {}, "no values of Integer 32"),
+                              employees["badge"].cast(pa.float64())), {}, "not an integer"),
         (employees, {"compression": "zstd"}, "compressed with ZSTD"),
         (employees.replace_schema_metadata({"atomicstore.entity": "Manager"}), {}, "contains objects of"),
     ]:

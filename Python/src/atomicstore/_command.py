@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
-from typing import Any, Dict, List, Optional
+from typing import IO, Any, Callable, Dict, List, Optional, Set, TypeVar
 
 import pyarrow as pa
 
 from ._errors import AtomicStoreError, CommandNotFoundError
+from ._values import property_column
+
+_Answer = TypeVar("_Answer")
 
 
 class Command:
@@ -21,55 +26,118 @@ class Command:
         found = path or os.environ.get("ATOMICSTORE_COMMAND") or shutil.which("atomicstore")
         if found is None:
             raise CommandNotFoundError(
-                "this store is read by the command 'atomicstore', which is not in PATH; ATOMICSTORE_COMMAND can name it"
+                "stores are read by the command 'atomicstore', which is not in PATH; ATOMICSTORE_COMMAND can name it"
             )
         self.path = found
+        #: What was shown already: each request may find the same to say about a store.
+        self._shown: Set[str] = set()
 
-    @staticmethod
-    def _failure(errors: bytes, code: int) -> AtomicStoreError:
-        text = errors.decode(errors="replace").strip()
-        try:
-            error = json.loads(text)["error"]
-            return AtomicStoreError(error.get("message", text), error.get("code"))
-        except (ValueError, KeyError, TypeError):
-            return AtomicStoreError(text or f"atomicstore ended with exit code {code}")
-
-    def _popen(self, arguments: List[str], errors: Any) -> "subprocess.Popen[bytes]":
-        try:
-            return subprocess.Popen(
-                [self.path] + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
-            )
-        except OSError as error:
-            raise CommandNotFoundError(f"{self.path} cannot be run: {error.strerror}") from error
-
-    def json(self, *arguments: str) -> Any:
-        """The JSON that the command prints."""
-        with self._popen(list(arguments) + ["--json"], subprocess.PIPE) as process:
-            output, errors = process.communicate()
-        if process.returncode != 0:
-            raise self._failure(errors, process.returncode)
-        return json.loads(output)
-
-    def table(self, *arguments: str) -> pa.Table:
-        """The Arrow stream that the command prints."""
-        # In a file: nothing has to read it while the stream is read.
-        with tempfile.TemporaryFile() as errors:
-            with self._popen(list(arguments) + ["--format", "arrow", "--json"], errors) as process:
-                assert process.stdout is not None
-                failure: Optional[Exception] = None
-                try:
-                    table = pa.ipc.open_stream(process.stdout).read_all()
-                except (pa.ArrowInvalid, OSError) as error:
-                    failure = error
-            if process.returncode != 0:
-                errors.seek(0)
-                raise self._failure(errors.read(), process.returncode)
-            if failure is not None:
-                raise AtomicStoreError(f"{self.path} wrote no Arrow stream: {failure}") from failure
-            return table
-
-    def inspect(self, path: str) -> Dict[str, Any]:
+    def inspect(self, store: str) -> Dict[str, Any]:
         """What ``inspect --json`` says of a store."""
-        result = self.json("inspect", path)
-        assert isinstance(result, dict)
-        return result
+        seen = self._run(["inspect", _argument(store)], json.load)
+        if not isinstance(seen, dict) or "entities" not in seen:
+            raise AtomicStoreError(f"{store} is not a store", "malformed")
+        return seen
+
+    def objects(
+        self, store: str, entity: str, identifier: str, columns: Optional[List[str]] = None, subentities: bool = True
+    ) -> pa.Table:
+        """The objects of an entity: their references in a column of the name ``identifier``, with sub-entities the
+        column ``entity``, and all properties, or those of the names ``columns``."""
+        arguments = ["fetch", _argument(store), f"--entity={entity}", "--format=arrow"]
+        if not subentities:
+            arguments.append("--no-subentities")
+        if columns is not None:
+            # Quotes make one key of a name, whatever characters it has.
+            keys = [name.replace("\\", "\\\\").replace('"', '\\"') for name in columns]
+            arguments.append("--columns=" + ",".join(["SELF"] + [f'#"{key}"' for key in keys]))
+        table = self._run(arguments, _read_table)
+        names = table.column_names if columns is None else table.column_names[: -len(columns) or None] + columns
+        found: Dict[str, pa.ChunkedArray] = {}
+        for index, field in enumerate(table.schema):
+            type = (field.metadata or {}).get(b"atomicstore.type", b"").decode()
+            if index == 0 and type == "Reference":
+                found[identifier] = table.column(0)
+            elif index == 1 and not type:
+                found["entity"] = table.column(1)
+            elif index > 0 and type:
+                found[names[index]] = property_column(type, table.column(index))
+            else:
+                raise AtomicStoreError(
+                    f"{store}: {entity}.{field.name} has no type of the model: {self.path} is of another version"
+                )
+        return pa.table(found)
+
+    def _run(self, arguments: List[str], read: Callable[[IO[bytes]], _Answer]) -> _Answer:
+        """What ``read`` makes of the output, while the command writes it. It counts only if the command succeeded."""
+        # In a file: nothing has to read it while the output is read.
+        with tempfile.TemporaryFile() as errors:
+            try:
+                process = subprocess.Popen(
+                    [self.path, *arguments, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+                )
+            except OSError as error:
+                raise CommandNotFoundError(f"{self.path} cannot be run: {error.strerror}") from error
+            assert process.stdout is not None
+            failure: Optional[Exception] = None
+            try:
+                with process.stdout as output:
+                    try:
+                        answer = read(output)
+                    except (pa.ArrowException, OSError, ValueError) as error:
+                        failure = error
+                code = process.wait()
+            finally:
+                # Only if the caller was interrupted: otherwise it has ended.
+                process.kill()
+                process.wait()
+            errors.seek(0)
+            text = errors.read().decode(errors="replace")
+        # A reader that gives up closes the output: then the command has not failed by itself.
+        if code != 0 and not (failure and code == -signal.SIGPIPE):
+            raise _failure(text, f"{self.path} ended with exit code {code}")
+        if failure is not None:
+            raise AtomicStoreError(f"{self.path} did not answer as expected: {failure}") from failure
+        self._show(text)
+        return answer
+
+    def _show(self, text: str) -> None:
+        """Shows on standard error what the command said there."""
+        for line in text.splitlines():
+            try:
+                said = [f"atomicstore: note: {note}" for note in json.loads(line)["notes"]]
+            except (ValueError, KeyError, TypeError):
+                said = [line]
+            for note in said:
+                if note not in self._shown:
+                    self._shown.add(note)
+                    print(note, file=sys.stderr)
+
+
+def _argument(store: str) -> str:
+    """The store as an argument that is not an option, nor standard input."""
+    return "./" + store if store.startswith("-") else store
+
+
+def _read_table(output: IO[bytes]) -> pa.Table:
+    table = pa.ipc.open_stream(output).read_all()
+    if output.read(1):
+        raise ValueError("something follows the table")
+    return table
+
+
+def _failure(text: str, otherwise: str) -> AtomicStoreError:
+    """The error that the command printed, as the kit spells it: place and object, then the message."""
+    # Warnings, of plug-ins for example, may precede the JSON.
+    before, brace, rest = text.partition("{\n")
+    try:
+        error = json.loads(brace + rest)["error"]
+        place = ":".join(str(error[key]) for key in ("file", "line", "column") if key in error)
+        if "offset" in error and "line" not in error:
+            place += f"{', ' if place else ''}byte {error['offset']}"
+        object = "/".join(error[key] for key in ("entity", "reference") if key in error)
+        object = ".".join(part for part in (object, error.get("property")) if part)
+        where = f"{place} ({object})" if place and object else place or object
+        return AtomicStoreError(before + (f"{where}: " if where else "") + error["message"], error["code"])
+    except (ValueError, KeyError, TypeError):
+        return AtomicStoreError(text.strip() or otherwise)

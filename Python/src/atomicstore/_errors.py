@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import struct
-from typing import Iterator, Optional
-
-import pyarrow as pa
+from typing import Optional
 
 
 class AtomicStoreError(Exception):
@@ -18,22 +14,4 @@ class AtomicStoreError(Exception):
 
 
 class CommandNotFoundError(AtomicStoreError):
-    """The command ``atomicstore``, which reads most formats, is not installed."""
-
-
-#: What Arrow and Python raise for content that is damaged.
-_OF_DAMAGE = (
-    pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError,
-    RecursionError, struct.error,
-)
-
-
-@contextlib.contextmanager
-def damage(what: str) -> Iterator[None]:
-    """Errors of reading content as errors of this package. ``what`` names the file or the column."""
-    try:
-        yield
-    except AtomicStoreError:
-        raise
-    except _OF_DAMAGE as error:
-        raise AtomicStoreError(f"{what}: {type(error).__name__}: {error}", "malformed") from error
+    """The command ``atomicstore``, which reads the stores, is not installed."""

@@ -1,14 +1,16 @@
-"""What an open store is."""
+"""Opening stores, and what an open store is."""
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type
-
-import pyarrow as pa
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from . import _model
+from ._command import Command
+from ._errors import AtomicStoreError
 from ._table import EntityTable
+from ._values import property_list
 
 
 class Store(Mapping[str, EntityTable]):
@@ -22,13 +24,17 @@ class Store(Mapping[str, EntityTable]):
     type: str
     #: The store's UUID, in upper case.
     uuid: str
-    #: The entries of the metadata, as ``plistlib`` has them; empty for stores that the command reads.
+    #: The entries of the metadata, as ``plistlib`` has them.
     metadata: Dict[str, Any]
 
-    def __init__(self, path: str, entities: Dict[str, _model.Entity]) -> None:
+    def __init__(self, path: str, command: Command) -> None:
+        seen = command.inspect(path)
         self.path = path
-        self._entities = entities
-        self.metadata = {}
+        self.type = seen["type"]
+        self.uuid = seen["uuid"]
+        self.metadata = {key: property_list(value) for key, value in seen["metadata"].items()}
+        self._command = command
+        self._entities = _model.entities(seen["entities"])
 
     # As a mapping
 
@@ -86,17 +92,31 @@ class Store(Mapping[str, EntityTable]):
             for name in columns:
                 if name not in known:
                     raise KeyError(f"{entity} does not have a column '{name}'; it has {', '.join(known)}")
-        # The references are always among them: without a column, a table would have no rows.
-        table = self._table(entity, [name for name in known if columns is None or name in columns], subentities)
+        concerned = _model.hierarchy(self._entities, entity) if subentities else [self._entities[entity]]
+        if all(each.is_abstract for each in concerned):
+            raise AtomicStoreError(f"{entity} is abstract, and no entity below it has objects")
+        properties = self._entities[entity].properties
+        wanted = [name for name in properties if name in columns] if columns is not None else None
+        table = self._command.objects(self.path, entity, self._entities[entity].identifier, wanted, subentities)
         return EntityTable(entity, table.select(columns if columns is not None else known))
 
     def _column_names(self, entity: str, subentities: bool) -> List[str]:
-        properties = self._entities[entity].properties
-        names = [_model.identifier(self._entities[entity])]
-        if subentities and self._entities[entity].subentities and "entity" not in properties:
+        found = self._entities[entity]
+        names = [found.identifier]
+        if subentities and found.subentities and "entity" not in found.properties:
             names.append("entity")
-        return names + list(properties)
+        return names + list(found.properties)
 
-    def _table(self, entity: str, columns: List[str], subentities: bool) -> pa.Table:
-        """A table with at least the references and these columns."""
-        raise NotImplementedError
+
+def open(path: "Union[str, os.PathLike[str]]", command: Optional[str] = None) -> Store:
+    """Opens a store: reads it with the command ``atomicstore``, and keeps what its model and metadata say.
+
+    Parameters
+    ----------
+    path: The file or directory, or the URL of a database.
+    command: The command; by default ``$ATOMICSTORE_COMMAND``, or ``atomicstore`` of the search path.
+    """
+    text = os.fspath(path)
+    if ":" not in text and not os.path.exists(text):
+        raise FileNotFoundError(2, "the store does not exist", text)
+    return Store(text, Command(command))

@@ -17,7 +17,7 @@ class EntityTable:
 
     def __init__(self, entity: str, arrow: pa.Table) -> None:
         self.entity = entity
-        #: The table, which may be a view of the store's file.
+        #: The table.
         self.arrow = arrow
 
     def __len__(self) -> int:

@@ -5,6 +5,7 @@
     frame = spark.read.format("atomicstore").option("entity", "Employee").load("/data/*.plist")
 
 Stores are grouped by their bytes into partitions: a partition for each store costs Spark more than reading most stores.
+The command ``atomicstore``, which reads each store, must be on every machine.
 Types are those of the model, whatever the values are: dates are timestamps of microseconds, decimals ``decimal(38,18)``.
 
 Options: ``entity``; ``bytesPerPartition``, by default 128 MiB; ``decimals``, ``decimal(38,18)``, ``double`` or ``string``;
@@ -25,6 +26,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 import atomicstore
+
+from ._command import Command
 
 _BYTES_PER_PARTITION = 128 << 20
 _DECIMALS = {"decimal(38,18)": pa.decimal128(38, 18), "double": pa.float64(), "string": pa.utf8()}
@@ -116,10 +119,11 @@ class AtomicStoreReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, StoreGroup)
+        command = Command()
+        with_subentities = self._options.get("subentities", "true") == "true"
         for path in partition.paths:
-            store = atomicstore.open(path)
-            with_subentities = self._options.get("subentities", "true") == "true"
-            table = store.table(self._entity, subentities=with_subentities).to_arrow()
+            # Without opening the store: that would be a second process for each.
+            table = command.objects(path, self._entity, self._schema.names[0], subentities=with_subentities)
             yield from fitted(table, self._schema, path, self._options.get("store")).to_batches()
 
 

@@ -111,7 +111,7 @@ extension NodeTableBuilder {
     // The caller checks whether an extent can address it.
     guard header.pointee.grownHeap(units) != nil else { return }
     try reserveHeap(units, header, at: location())
-    try take((header.pointee.heapCapacity - before) * unit)
+    try take((header.pointee.heapCapacity - before) * unit, needing: units * unit)
   }
 
   /// Makes room for what is read beside the bytes of the store's file, whose size would bound it: another file, such as
@@ -129,13 +129,16 @@ extension NodeTableBuilder {
 
   /// Counts bytes that columns took.
   ///
+  /// - Parameter needed: How many bytes of them a value takes that is not in its column yet.
   /// - Throws: `.limitExceeded` if the values take more memory than the limit: what was reserved in excess is not
   ///   counted.
-  func take(_ bytes: Int, at location: @autoclosure () -> StoreLocation? = nil) throws(PersistentStoreError) {
+  func take(
+    _ bytes: Int, needing needed: Int = 0, at location: @autoclosure () -> StoreLocation? = nil
+  ) throws(PersistentStoreError) {
     room -= bytes
     guard room < 0 else { return }
     if isOutOfMemory { throw Self.outOfMemory("references", at: location() ?? self.location()) }
-    let rest = roomAtFirst - valueBytes
+    let rest = roomAtFirst - valueBytes - needed
     guard rest >= 0 else { throw limits.memoryExceeded(at: location() ?? self.location()) }
     room = max(rest, roomAtFirst / 8)
     isCloseToLimit = true
