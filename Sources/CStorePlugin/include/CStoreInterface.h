@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3f2cc0a9bc9f9cda6a80d91a9febbd48adc8022257eb53e74e9d1bf2ba4422cf"
+#define ASP_INTERFACE "970a0d00d295f5a70e4b060be629889f8a8f0d25c42533b5df2b91e3fa0806cb"
