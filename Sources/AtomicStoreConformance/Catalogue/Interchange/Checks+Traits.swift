@@ -243,10 +243,10 @@ extension Checks {
       ])
       let graph = Graph(
         model,
-        [("full", ["part"]), ("empty", []), ("part", [])].map { label, parts in
+        [("full", "parts", ["part"]), ("empty", "parts", []), ("part", "owner", ["full"])].map { label, end, others in
           Graph.Object(
             label: label, entity: "Node", values: [ScalarKey("name"): .string(label)],
-            links: parts.isEmpty ? [:] : [ScalarKey("parts"): parts])
+            links: others.isEmpty ? [:] : [ScalarKey(end): others])
         })
       let path = check.path("store")
       let names = try check.process("save an owner without parts") { session in
