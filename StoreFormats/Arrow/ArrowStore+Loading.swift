@@ -13,7 +13,7 @@ extension ArrowStore {
       }
       throw PersistentStoreError(
         .malformed, "the file is not listed in \(FolderMetadata.fileName)",
-        at: StoreLocation(file: source.displayName(ofMember: name)))
+        at: StoreLocation(file: source.displayName(ofMember: name), entity: String(name.dropLast(6))))
     }
     for member in folder.members {
       let name = source.displayName(ofMember: member.file)

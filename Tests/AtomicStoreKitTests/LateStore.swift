@@ -34,7 +34,10 @@ struct LateStore: AtomicStore {
     guard let head = try lines(source).dropFirst().first, let uuid = UUID(uuidString: head[0]) else {
       throw PersistentStoreError(.malformed, "no head", at: StoreLocation(file: source.name, line: 2))
     }
-    return StoreMetadata(storeType: Self.storeType, uuid: uuid, lastReference: Int64(head[1]) ?? 0)
+    var metadata = StoreMetadata(storeType: Self.storeType, uuid: uuid, lastReference: Int64(head[1]) ?? 0)
+    let list = String(decoding: Data(base64Encoded: head[2]) ?? Data(), as: UTF8.self)
+    if case .dictionary(let entries) = try PropertyListValue(typedText: list) { metadata.entries = entries }
+    return metadata
   }
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
@@ -83,7 +86,9 @@ struct LateStore: AtomicStore {
   }
 
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
-    var text = "LATE 1\n\(snapshot.metadata.uuid)\t\(snapshot.metadata.lastReference)\n"
+    let metadata = snapshot.metadata
+    let list = Data(try PropertyListValue.dictionary(metadata.entries).typedText.utf8).base64EncodedString()
+    var text = "LATE 1\n\(metadata.uuid)\t\(metadata.lastReference)\t\(list)\n"
     for entity in snapshot.nodes.model.entities {
       let reader = snapshot.nodes.reader(of: entity.index)
       for row in 0..<reader.count {

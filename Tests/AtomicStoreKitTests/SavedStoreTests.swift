@@ -146,10 +146,15 @@ import Testing
       let limited = try coordinator.addPersistentStore(type: type, at: path, options: [option: "\(limit)"])
       try Self.insert(20, coordinator, limited)
       let count = limited.nodes.count
-      let error = #expect(throws: ManagedObjectError.self) {
+      // Texts of a property list stay in the mapped file, and so take no memory.
+      if type == "BinaryPropertyList", option == "maximumMemory" {
         for _ in 0..<4 { try Self.insert(95_000, coordinator, limited) }
+      } else {
+        let error = #expect(throws: ManagedObjectError.self) {
+          for _ in 0..<4 { try Self.insert(95_000, coordinator, limited) }
+        }
+        #expect("\(String(describing: error))".contains(option), "\(String(describing: error))")
       }
-      #expect("\(String(describing: error))".contains(option), "\(String(describing: error))")
       #expect(limited.nodes.count >= count)
       try coordinator.remove(limited)
       let again = try coordinator.addPersistentStore(type: type, at: path, options: [option: "\(limit)"])
@@ -173,7 +178,7 @@ import Testing
     }
     try save(10)
     let error = #expect(throws: ManagedObjectError.self) { try save(200) }
-    #expect("\(String(describing: error))".contains("'maximumMemory'"))
+    #expect("\(String(describing: error))".contains("Any.columns.value.values refers to the same objects so often"))
     try coordinator.remove(store)
     let again = try coordinator.addPersistentStore(at: folder("a.plist"))
     #expect(again.nodes.count == 10)
