@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The architecture, read top to bottom: a target may import only what stands above it here,
+// The architecture, read top to bottom: a target may import only what is above it here,
 // and of that only what its dependencies list. The reasons are in the article Architecture.
 
 /// The same for every target of ours.
@@ -18,7 +18,7 @@ let strict: [SwiftSetting] = [
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"]))
 
-/// Plug-ins are bound to the program's copy of the kit, not to one of their own: the commands export its symbols, and
+/// Plug-ins are bound to the program's copy of the kit, not to a second one: the commands export its symbols, and
 /// have the dynamic library's name, so that the loader does not look for that library. Only lld names a program.
 let exportingSymbols: [LinkerSetting] = [
   .unsafeFlags([
@@ -111,8 +111,8 @@ let package = Package(
     // Files: what a format reads and writes, and how the kit publishes it. They know neither entities nor formats.
     .target(name: "StoreFiles", dependencies: ["StorePrimitives", "CStoreFiles"], swiftSettings: strict),
 
-    // What a format author imports: models, values, nodes, the store protocol. StoreFiles and StorePrimitives come
-    // along.
+    // What a format author imports: models, values, nodes, the store protocol. StoreFiles and StorePrimitives
+    // are included.
     .target(name: "CStorePlugin"),
     .target(
       name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin", "CTextVectors"],
@@ -205,8 +205,8 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // The classes of a model's entities as Swift source: for the command, and for the plug-in, which runs a program of
-    // its own so that a build needs neither the command nor the object graph.
+    // The classes of a model's entities as Swift source: for the command, and for the plug-in, which runs a separate
+    // program so that a build needs neither the command nor the object graph.
     .target(
       name: "ModelClasses", dependencies: ["AtomicStoreSPI", "StorePredicates"], swiftSettings: strict),
     .executableTarget(
@@ -254,7 +254,7 @@ let package = Package(
     // target; nothing imports it, and the harness finds it through a weak reference.
     .target(name: "CStoreFaults", cSettings: [.headerSearchPath("../CConformance/include")]),
 
-    // Inputs made to do harm, and what each reader must make of them: for the tests here and for Fuzzing/.
+    // Hostile inputs, and what each reader must make of them: for the tests here and for Fuzzing/.
     .target(
       name: "StoreMutation",
       dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"],
@@ -267,7 +267,7 @@ let package = Package(
       dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
       swiftSettings: strict),
 
-    // The command, as a library for programs with formats of their own.
+    // The command, as a library for programs with their own formats.
     .target(
       name: "AtomicStoreCommand",
       dependencies: [
@@ -280,7 +280,7 @@ let package = Package(
       name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict, linkerSettings: exportingSymbols
     ),
 
-    // `atomicstore conform`, which is a program of its own: the only one in which system calls are replaced.
+    // `atomicstore conform`, which is a separate program: the only one in which system calls are replaced.
     .target(
       name: "AtomicStoreConformCommand",
       dependencies: [
@@ -292,7 +292,7 @@ let package = Package(
       name: "atomicstore-conform", dependencies: ["AtomicStoreConformCommand", "CStoreFaults"], swiftSettings: strict,
       linkerSettings: exportingSymbols),
 
-    // `atomicstore browse`: what a page asks about an open store, and a server for it, which is a program of its own so
+    // `atomicstore browse`: what a page asks about an open store, and a server for it, which is a separate program so
     // that the command needs no web server.
     .target(
       name: "StoreBrowsing",
@@ -469,7 +469,7 @@ let package = Package(
   ]
 )
 
-// For Fuzzing/, which is a package of its own: hostile inputs, and the judge of what readers make of them. Scripts/fuzz
+// For Fuzzing/, which is a separate package: hostile inputs, and the judge of what readers make of them. Scripts/fuzz
 // asks for this product; users of the package do not see it.
 if Context.environment["ATOMICSTORE_FUZZING"] != nil {
   package.products.append(.library(name: "StoreMutation", targets: ["StoreMutation"]))

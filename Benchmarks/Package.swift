@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that programs which use the kit do not build it. The floors it measures against are in C.
+// A separate package, so that programs which use the kit do not build it. The floors it measures against are in C.
 let package = Package(
   name: "benchmarks",
   dependencies: [

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that programs which use the kit do not build it. `Scripts/fuzz` builds it with
+// A separate package, so that programs which use the kit do not build it. `Scripts/fuzz` builds it with
 // `-sanitize=fuzzer`, which brings libFuzzer and counts what is reached in the kit; without that flag it does not link.
 let package = Package(
   name: "fuzzing",

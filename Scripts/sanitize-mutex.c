@@ -1,4 +1,4 @@
-// What a Mutex tells ThreadSanitizer. Its fast paths are compiled into the program, and so are seen; where threads meet, the lock goes
+// What a Mutex reports to ThreadSanitizer. Its fast paths are compiled into the program, and so are seen; where threads meet, the lock goes
 // on in libswiftSynchronization, which is not instrumented, and whatever it guards would be reported as a race. These stand before
 // the library's own three functions, call them, and say what they did. Scripts/sanitize links this file into what it runs.
 #define _GNU_SOURCE

@@ -139,7 +139,7 @@ def test_large_types_other_units_and_several_batches_are_the_same_table(company,
             assert str(found[name].to_pylist()) == str(wanted[name].to_pylist())
 
 
-def test_references_that_occur_twice_or_lead_nowhere_are_refused(folder):
+def test_references_that_occur_twice_or_dangle_are_refused(folder):
     employees = table(folder)
     write(folder, pa.concat_tables([employees, employees.slice(0, 1)]))
     assert "Employee/3" in str(refusal(folder))

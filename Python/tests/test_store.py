@@ -20,7 +20,7 @@ def rows(store, entity, *columns):
 def test_a_store_is_a_mapping_of_its_entities(company):
     with atomicstore.open(company) as store:
         assert list(store) == ["Department", "Employee", "Manager", "Project", "Record"]
-        assert "Employee" in store and "Nobody" not in store
+        assert "Employee" in store and "Unknown" not in store
         assert store.uuid == "5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE"
         assert store.type == "BinaryPropertyList"
         assert store.metadata["Company"] == "Übersee & Söhne"
@@ -75,8 +75,8 @@ def test_pandas_polars_and_duckdb(company):
 
 def test_unknown_names_are_errors(company, tmp_path):
     store = atomicstore.open(company)
-    with pytest.raises(KeyError, match="does not have an entity 'Nobody'"):
-        store["Nobody"]
+    with pytest.raises(KeyError, match="does not have an entity 'Unknown'"):
+        store["Unknown"]
     with pytest.raises(KeyError, match="does not have a column 'nmae'"):
         store.table("Employee", columns=["nmae"])
     with pytest.raises(FileNotFoundError):
@@ -109,7 +109,7 @@ def test_a_damaged_property_list_is_an_error(company, tmp_path):
         assert error.value.code is not None
 
 
-def test_a_model_file_is_no_store(company):
+def test_a_model_file_is_not_a_store(company):
     with pytest.raises(atomicstore.AtomicStoreError, match="is not a store"):
         atomicstore.open(company.with_suffix(".xcdatamodeld"))
 

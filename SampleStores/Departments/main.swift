@@ -9,7 +9,7 @@ import Foundation
 final class Department: ManagedObject {
   @Managed("name") var name: String
   @Managed("employees") var employees: Set<Employee>
-  // Found, not kept: whoever was hired last year. A fetched property is a list, and is fetched once until refreshed.
+  // Found, not kept: those who were hired last year. A fetched property is a list, and is fetched once until refreshed.
   @Managed("recentHires") var recentHires: [Employee]
 }
 
@@ -95,8 +95,8 @@ do {
   context.rollback()
 }
 
-// Which departments pay somebody more than 5000?
+// Which departments pay someone more than 5000?
 let request = FetchRequest<Department>(
   entityName: "Department", predicate: try FetchPredicate(format: "ANY employees.salary > %d", 5000),
   sortKeys: [SortKey("name")])
-print("Departments with somebody above 5000: \(try context.fetch(request).map(\.name)).")
+print("Departments with someone above 5000: \(try context.fetch(request).map(\.name)).")

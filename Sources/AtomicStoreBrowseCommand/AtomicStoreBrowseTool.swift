@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 import CommandSupport
 
-/// The program behind `atomicstore browse`, for programs that have formats of their own compiled in. Its name is that
+/// The program behind `atomicstore browse`, for programs that have their own formats compiled in. Its name is that
 /// of the command with `-browse` added, and it is installed beside the command.
 public enum AtomicStoreBrowseTool {
   /// Serves the store that the program's arguments name, until it is interrupted.

@@ -4,8 +4,8 @@ import Glibc
 import StoreBrowsing
 import StoreJSON
 
-/// Serves one store on this machine. Whoever asks must know the token in the path, and must not be a page of another
-/// origin: any page in a browser can send requests to this machine.
+/// Serves one store on this machine. A request must have the token in its path, and must not come from a page of
+/// another origin: any page in a browser can send requests to this machine.
 struct BrowseServer: Sendable {
   let browser: StoreBrowser
   /// 128 random bits, as hexadecimal digits.
@@ -52,7 +52,7 @@ struct BrowseServer: Sendable {
     }
   }
 
-  /// Answers one request; each has a connection of its own, since a page asks a few questions in a minute.
+  /// Answers one request; each has its own connection, since a page asks a few questions in a minute.
   private func serve(_ connection: AsyncSocket, port: UInt16) async {
     defer { try? connection.close() }
     do {

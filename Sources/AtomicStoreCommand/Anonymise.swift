@@ -6,7 +6,7 @@ import StoreMaintenance
 struct Anonymise: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "anonymise",
-    abstract: "Make a copy of a store in which values are replaced that tell of people.",
+    abstract: "Copy a store with personal data replaced.",
     discussion: """
       A rule is ENTITY.PROPERTY=hash, =mask, =fixed:TEXT or =sequence:PREFIX. hash gives equal values for equal ones,
       by the salt, which is to be kept secret; mask turns letters to x and digits to 0; fixed is one value for all;
@@ -16,7 +16,7 @@ struct Anonymise: ParsableCommand {
       """, aliases: ["anonymize"])
   @Argument(help: "The store; - for standard input.") var store: String
   @Argument(help: "ENTITY.PROPERTY=RULE.") var rules: [String]
-  @Option(help: "What hashes are made with: a text that is kept secret.") var salt: String?
+  @Option(help: "The salt of hashes: a secret text.") var salt: String?
   @OptionGroup var source: SourceOptions
   @OptionGroup var result: ResultOptions
   @OptionGroup var common: CommonOptions

@@ -7,30 +7,30 @@ import StoreMaintenance
 struct Check: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "List everything in a store that would make a save or another program fail: 0 nothing, 1 something.",
+    abstract: "List everything in a store that would make a save or another program fail: 0 nothing found, 1 findings.",
     discussion: """
       Checked are: the model's rules for values, required values and objects, numbers of objects, both ends of
       every relationship, references to objects that do not exist, uniqueness constraints. The store is read
-      whatever is wrong, and everything is listed.
+      even if it is damaged, and everything is listed.
 
         atomicstore check Company.xml
         atomicstore check old.xml --model App.xcdatamodeld --json
         find stores -name '*.xml' | atomicstore check --files-from -
 
-      With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
+      With --fix a repaired copy is written to -o. It takes the names of read options: inverses=from-to-one or
       from-to-many says which end of a relationship is right; of two ends of the same kind, both keep the links that
       either has, as far as an object can have them. dangling=nullify or keep-as-text chooses how references are handled that name missing objects: those
       to objects that do not exist, damaged=skip-object leaves out objects that cannot be read, and lists each. What it
-      does not mend is copied and listed, and the exit code is 1 all the same. Warnings do not count: about the model,
+      does not repair is copied and listed, and the exit code is 1 all the same. Warnings do not count: about the model,
       and about a to-many relationship that is not optional and empty.
 
-        atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o mended.xml
+        atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o repaired.xml
       """)
   @Argument(help: ArgumentHelp("The store; - for standard input.", valueName: "store")) var path: String?
   @OptionGroup var source: SourceOptions
-  @Option(help: "What to mend, name=value. May be repeated.") var fix: [String] = []
+  @Option(help: "What to repair, name=value. May be repeated.") var fix: [String] = []
   @OptionGroup var result: ResultOptions
-  @Option(name: .customLong("max-findings"), help: "How many findings of each kind to list; all without it.")
+  @Option(name: .customLong("max-findings"), help: "The maximum number of findings of each kind to list. Default: all.")
   var maximum: Int?
   @OptionGroup var fleet: FleetOptions
   @OptionGroup var common: CommonOptions
@@ -45,7 +45,7 @@ struct Check: ParsableCommand {
       let store = try fleet.onlyStore(path)
       guard fix.isEmpty == (result.output == nil) else {
         throw CommandFailure(
-          fix.isEmpty ? "-o is for the mended copy that --fix asks for" : "--fix needs -o, the mended copy",
+          fix.isEmpty ? "-o is for the repaired copy that --fix asks for" : "--fix needs -o, the repaired copy",
           exitCode: 64)
       }
       let input = try Input.path(for: store)
@@ -62,7 +62,7 @@ struct Check: ParsableCommand {
         throw CommandFailure("--fix takes inverses=…, dangling=… and damaged=…, not '\(name)'", exitCode: 64)
       }
       check.options.merge(fixes) { _, new in new }
-      isSound = try mend(check, input)
+      isSound = try repair(check, input)
     }
     if !isSound { throw ExitCode(1) }
   }
@@ -83,8 +83,8 @@ struct Check: ParsableCommand {
     }
   }
 
-  /// Writes the mended copy, and lists what is still wrong in it.
-  private func mend(_ check: StoreCheck, _ input: String) throws -> Bool {
+  /// Writes the repaired copy, and lists what is still wrong in it.
+  private func repair(_ check: StoreCheck, _ input: String) throws -> Bool {
     var converter = try result.converter()
     converter.model = check.model
     converter.sourceType = check.storeType
@@ -92,23 +92,23 @@ struct Check: ParsableCommand {
     // Leaving out damaged objects was requested, so their loss is permitted.
     converter.allowsLossOfDamage = check.options["damaged"] != nil
     let target = result.output ?? "-"
-    guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
+    guard target != "-" else { throw CommandFailure("the repaired copy is written to a file, not to -", exitCode: 64) }
     if result.dryRun { try ResultPlace.check(target) }
     let written: StoreConverter.Report
     do {
-      written = try Self.mended(converter, input, target)
+      written = try Self.repaired(converter, input, target)
     } catch let error as PersistentStoreError
       where error.code == .inverseMismatch && converter.readOptions["inverses"] == nil
     {
       // What was not asked for is copied as it is.
       converter.readOptions["inverses"] = RelationshipRules.Inverses.asStored.rawValue
-      written = try Self.mended(converter, input, target)
+      written = try Self.repaired(converter, input, target)
     }
     for loss in written.losses { Diagnostics.say(loss.reportLine) }
-    for note in written.selections { Diagnostics.say("mended: \(note)") }
+    for note in written.selections { Diagnostics.say("repaired: \(note)") }
     let report: StoreCheck.Report
     if result.dryRun {
-      // What is left out is not in the mended copy.
+      // What is left out is not in the repaired copy.
       var check = check
       if check.options["damaged"] != nil, check.options["dangling"] == nil { check.options["dangling"] = "nullify" }
       report = try check.readable(input).leavingOutDamage
@@ -126,7 +126,7 @@ struct Check: ParsableCommand {
     return report.isSound
   }
 
-  private static func mended(
+  private static func repaired(
     _ converter: StoreConverter, _ input: String, _ target: String
   ) throws -> StoreConverter.Report {
     try readingTwice(where: { $0.location.file?.hasPrefix(input) ?? false }) {

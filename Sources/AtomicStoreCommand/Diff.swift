@@ -21,8 +21,8 @@ struct Diff: ParsableCommand {
 
         atomicstore diff lib.xml lib3.xml --ignore-model
 
-      Stores that were not made of each other have other references for the same objects. --key names what tells
-      objects apart, and is also what they are called: PROPERTY for every entity that has it, or
+      Stores that were not made of each other have other references for the same objects. --key names the
+      properties that identify an object; the output uses them as its name: PROPERTY for every entity that has it, or
       ENTITY=PROPERTY,PROPERTY. Key paths such as author.name are allowed. Objects of other entities are matched by
       reference.
 
@@ -229,13 +229,13 @@ struct Diff: ParsableCommand {
     if common.json {
       return try Diagnostics.put(JSONValue.array(remarks.map(\.json) + differences.map(\.json)).text + "\n")
     }
-    try Diagnostics.lines(differences) { ("\($0)", $0.colour) }
+    try Diagnostics.lines(differences) { ("\($0)", $0.color) }
   }
 }
 
 extension GraphDifference {
-  /// Its colour on a terminal.
-  var colour: Diagnostics.Colour {
+  /// Its color on a terminal.
+  var color: Diagnostics.Color {
     switch kind {
     case .inserted: .green
     case .deleted: .red

@@ -32,7 +32,7 @@ private enum EditArguments {
 struct SetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set",
-    abstract: "Change a store in place: set properties of the objects that fulfil a predicate.",
+    abstract: "Change a store in place: set properties of the objects that match a predicate.",
     discussion: """
       --where chooses the objects, --all takes every object of the entity; one of the two is required.
 
@@ -48,7 +48,7 @@ struct SetCommand: ParsableCommand {
   @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String]
   @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
-  @Flag(help: "Change all objects of the entity: without --where.") var all = false
+  @Flag(help: "Change all objects of the entity. Cannot be combined with --where.") var all = false
   @OptionGroup var source: SourceOptions
   @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
@@ -72,9 +72,9 @@ struct SetCommand: ParsableCommand {
 struct DeleteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "delete",
-    abstract: "Change a store in place: delete the objects that fulfil a predicate.",
+    abstract: "Change a store in place: delete the objects that match a predicate.",
     discussion: """
-      The delete rules of relationships decide what becomes of other objects: Cascade deletes them, Nullify cuts the
+      The delete rules of relationships decide about other objects: Cascade deletes them, Nullify cuts the
       relationship, Deny refuses. --dry-run shows all of it.
 
         atomicstore delete Company.xml --entity Employee --where "left < CAST('2020-01-01', 'NSDate')" --dry-run
@@ -82,7 +82,7 @@ struct DeleteCommand: ParsableCommand {
   @Argument(help: "The store; - for standard input, with -o.") var store: String
   @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
-  @Flag(help: "Delete all objects of the entity: without --where.") var all = false
+  @Flag(help: "Delete all objects of the entity. Cannot be combined with --where.") var all = false
   @OptionGroup var source: SourceOptions
   @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions

@@ -27,7 +27,8 @@ extension Fetch {
       let name = String(text[..<slash])
       guard entities.contains(name) else {
         throw CommandFailure(
-          "--reference: '\(text)' is no \(entity)\(Suggestion.text(for: name, among: entities))", exitCode: 64)
+          "--reference: '\(text)' is not a reference of \(entity)\(Suggestion.text(for: name, among: entities))",
+          exitCode: 64)
       }
       names = [name]
       rest = String(text[text.index(after: slash)...])

@@ -106,7 +106,7 @@ struct Fetch: ParsableCommand {
       if format == .json || format == .ndjson { try refuseTwice(names) }
       let undeclared = undeclaredNames(in: opened.model)
       let rows = try rows(context, request, opened.model)
-      // Tables escape what a terminal would interpret themselves: colours are control sequences.
+      // Tables escape what a terminal would interpret themselves: colors are control sequences.
       try Diagnostics.stream(isFiltered: format != .table && format != .vertical) { writer in
         switch format {
         case .arrow: break
@@ -121,8 +121,8 @@ struct Fetch: ParsableCommand {
       }
       // With JSON, the output shows it.
       if rows.count == 0, limit != 0, offset ?? 0 == 0, !common.json {
-        let missing = predicate == nil ? "no \(entity)" : "no \(entity) fulfils the predicate"
-        Diagnostics.say("atomicstore: nothing matched: \(having == nil ? missing : "no group fulfils --having")")
+        let missing = predicate == nil ? "no \(entity)" : "no \(entity) matches the predicate"
+        Diagnostics.say("atomicstore: nothing matched: \(having == nil ? missing : "no group matches --having")")
       }
     }
   }

@@ -52,8 +52,8 @@ struct HelpTopic: Sendable {
 
   private static func formats() -> String {
     var text = """
-      The type of a store that is read is found by its content, whatever its name; --from overrules it. The type of a \
-      result is the one that its file name extension names; --to overrules it, and is needed for standard output.
+      The type of a store that is read is found by its content, whatever its name; --from overrides it. The type of a \
+      result is the one that its file name extension names; --to overrides it, and is needed for standard output.
 
 
       """
@@ -91,7 +91,7 @@ struct HelpTopic: Sendable {
     }.joined()
   }
 
-  /// A sentence in lines of its own. They are laid out here, since lines with an indent are not laid out later.
+  /// A sentence in its own lines. They are laid out here, since lines with an indent are not laid out later.
   private static func indented(_ text: String) -> String {
     HelpText.laidOut(text, width: Diagnostics.helpWidth - 6).split(separator: "\n").map { "      " + $0 }
       .joined(separator: "\n")
@@ -121,7 +121,7 @@ struct HelpTopic: Sendable {
     """
 
   private static let exitCodes = """
-    These are the exit codes of all commands. With --json, errors are JSON on standard error, with their exit code.
+    The exit codes of all commands. With --json, errors are JSON on standard error, with their exit code.
 
       0    success
       1    differences found; 'check' or 'model lint' found something; 'merge' found conflicts;

@@ -20,29 +20,30 @@ struct Import: ParsableCommand {
 
       A column is the property of its name, whatever its case and separators: in_print is inPrint. The column id
       is the key, and author_id the relationship author; --key and --relationship name others. Keys become
-      references, and need not be properties. Columns that are nothing of this are left out and named.
+      references, and need not be properties. Other columns are ignored and listed.
 
-      Without --model one is worked out from all records: integers, decimals, Booleans, dates, UUIDs, texts, and
-      relationships. --types overrules it, --write-model saves it.
+      Without --model one is inferred from all records: integers, decimals, Booleans, dates, UUIDs, texts, and
+      relationships. --types overrides it, --write-model saves it.
 
       All problems are found in one pass and printed with file, line and column; then nothing is written, and the
       exit code is 65. --reject leaves the bad records out, and those that refer to them, and goes on.
 
-      --dangling says what happens to a record with a key of a record that does not exist or is left out. refuse: it is
+      --dangling decides about a record with a key of a record that does not exist or was skipped. refuse: it is
       a problem, and nothing is written, even with --reject. reject, which needs --reject and is its default: the record
       is left out. nullify: it is imported without that key, which is noted. keep-as-text: the same, and the key is kept
       in the store's metadata, as --read-option dangling=keep-as-text does. Where the model requires the relationship,
       a record without it is a problem, or left out with --reject.
 
-      Derived attributes are computed. A column of one is passed over where it has that value, or the old one of the
-      store, and a problem otherwise. --write-model, --report and --reject write their files with the store; with
+      Derived attributes are computed. A column for one is ignored if it has the computed value, or the store's old one,
+      and reported as an error otherwise. --write-model, --report and --reject write their files with the store; with
       --dry-run nothing is written, and problems are printed.
 
       With --into the tables are added to a store, which is changed in place unless -o names another one; a database
       gets the changes in one save. What other programs save meanwhile is kept. A record
       whose key is the reference of an object is a problem; with --upsert key it updates that object, and with
       --upsert ENTITY.PROPERTY objects are found by that property. An object keeps what the record has no column for,
-      or what a JSON object has no member for. Objects without a record follow where a record names them.
+      or what a JSON object has no member for. Inverse relationships of objects
+      without a record are updated.
       """)
   @Argument(help: "Tables: FILE, ENTITY=FILE, or a directory; - for standard input.") var tables: [String]
   @OptionGroup var result: ResultOptions
@@ -242,7 +243,7 @@ struct Import: ParsableCommand {
     }
     let place = try StorePath.inspect(path)
     guard result.force || place.kind == .nothing || place.kind == .emptyFolder else {
-      throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
+      throw CommandFailure("\(path): the file already exists; --force replaces it", exitCode: 73)
     }
     try ModelFile.checkTarget(path, overwrite: true)
     let parent = path.lastIndex(of: "/").map { path[..<$0].isEmpty ? "/" : String(path[..<$0]) } ?? "."

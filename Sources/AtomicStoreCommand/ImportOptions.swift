@@ -20,10 +20,10 @@ struct ImportColumnOptions: ParsableArguments {
   )
   var join: [String] = []
   @Option(
-    help: "Without --model: types that are not to be found out, as Book.price=Decimal,year=Integer 16. May be repeated."
+    help: "Without --model: types that are not inferred, such as Book.price=Decimal,year=Integer 16. May be repeated."
   )
   var types: [String] = []
-  @Option(name: .customLong("write-model"), help: "Save the model that was worked out: .xcdatamodel or .xcdatamodeld.")
+  @Option(name: .customLong("write-model"), help: "Save the inferred model: .xcdatamodel or .xcdatamodeld.")
   var writeModel: String?
 
   func apply(to importer: inout StoreImporter) throws {
@@ -82,30 +82,30 @@ struct ImportColumnOptions: ParsableArguments {
 /// How the texts of imported tables are written.
 struct ImportTextOptions: ParsableArguments {
   @Option(
-    help: "utf-8, utf-16, latin-1 or windows-1252. Without it UTF-8, or UTF-16 with a mark.",
+    help: "utf-8, utf-16, latin-1 or windows-1252. Default: UTF-8, or UTF-16 if the file has a byte order mark.",
     transform: { try Self.choice($0) })
   var encoding: TextConventions.Encoding?
   @Option(
-    help: "What is between fields: comma, semicolon, tab, bar, or one character. Without it the first record tells.")
+    help: "Delimiter: comma, semicolon, tab, bar, or one character. Default: detected from the first record.")
   var delimiter: String?
   @Option(help: "The decimal separator: point or comma.", transform: { try Self.choice($0) })
   var decimal: TextConventions.DecimalSeparator?
   @Option(
-    help: "What is between groups of digits: comma, point, space or apostrophe.", transform: { try Self.choice($0) })
+    help: "The grouping separator: comma, point, space or apostrophe.", transform: { try Self.choice($0) })
   var thousands: TextConventions.ThousandsSeparator?
   @Option(
     name: .customLong("date-format"),
     help:
-      "How dates are written, as dd.MM.yyyy, or unix, unix-ms, 2001 for seconds. May be repeated. ISO 8601 is always read."
+      "The format of dates, such as dd.MM.yyyy, or unix, unix-ms, 2001 for seconds. May be repeated. ISO 8601 is always read."
   )
   var dateFormats: [String] = []
-  @Option(help: "The character that lines begin with which are comments.") var comment: String?
-  @Option(help: "rfc: as RFC 4180 has it; lax: a quote within a field is a character.") var quotes: Quotes?
+  @Option(help: "The character with which comment lines begin.") var comment: String?
+  @Option(help: "rfc: quotes as in RFC 4180; lax: a quote within a field is a character.") var quotes: Quotes?
   @Option(name: .customLong("columns"), help: "Names of the columns, with commas, of CSV without a header line.")
   var columnNames: String?
-  @Option(name: .customLong("null"), help: "A text that stands for no value. May be repeated.") var nullWords:
+  @Option(name: .customLong("null"), help: "A text that means null. May be repeated.") var nullWords:
     [String] = []
-  @Option(help: "Words for true and false, as ja/nein. May be repeated.") var boolean: [String] = []
+  @Option(help: "Words for true and false, such as ja/nein. May be repeated.") var boolean: [String] = []
 
   enum Quotes: String, ExpressibleByArgument, CaseIterable { case rfc, lax }
 
@@ -113,7 +113,7 @@ struct ImportTextOptions: ParsableArguments {
     _ text: String
   ) throws -> Choice where Choice.RawValue == String {
     if let choice = Choice(rawValue: text) { return choice }
-    throw ValidationError("'\(text)' is none of " + Choice.allCases.map(\.rawValue).joined(separator: ", "))
+    throw ValidationError("'\(text)' is not one of " + Choice.allCases.map(\.rawValue).joined(separator: ", "))
   }
 
   func conventions() throws -> TextConventions {
@@ -159,20 +159,20 @@ struct ImportTextOptions: ParsableArguments {
   }
 }
 
-/// What becomes of bad records.
+/// How bad records are handled.
 struct ImportProblemOptions: ParsableArguments {
   @Option(name: .customLong("report"), help: "Write the problems to this CSV file, rather than to standard error.")
   var reportPath: String?
   @Option(
     help:
-      "Leave bad records out, and write them to this file as they are. Of several tables: to a directory, each in a file of its name."
+      "Skip bad records, and write them to this file as they are. For several tables: a directory, with a file for each."
   )
   var reject: String?
   @Option(
-    help: "What happens to records with keys of missing records: refuse, reject, nullify or keep-as-text.",
+    help: "How records with keys of missing records are handled: refuse, reject, nullify or keep-as-text.",
     transform: { try Self.dangling($0) })
   var dangling: StoreImporter.DanglingKeys?
-  @Option(name: .customLong("max-errors"), help: "Stop after so many problems.") var maximum: Int?
+  @Option(name: .customLong("max-errors"), help: "Stop after this number of problems.") var maximum: Int?
 
   private static func dangling(_ text: String) throws -> StoreImporter.DanglingKeys {
     if let choice = StoreImporter.DanglingKeys(rawValue: text) { return choice }

@@ -13,8 +13,8 @@ struct Inspect: ParsableCommand {
       The whole store is read, so all errors in it are found and reported; nothing is written. Relationships whose two ends contradict each
       other, because of which other commands refuse a store, are counted.
 
-      --stats adds, for each property, how many objects have a value and how many have none, how many values are
-      different, the least and the greatest, the mean of numbers, and the length of the longest text or data.
+      --stats adds, for each property, the numbers of values, nulls and distinct values, minimum and maximum, the
+      mean of numbers, and the length of the longest text or data.
 
         find stores -name '*.xml' | atomicstore inspect --files-from -
       """)
@@ -43,7 +43,7 @@ struct Inspect: ParsableCommand {
       if let size { text += ", " + Diagnostics.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
       text +=
-        "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.models.isEmpty ? "the store's own" : source.models.joined(separator: ", "))\n"
+        "  model    \(nodes.model.description.isInferred ? "inferred from the data" : source.models.isEmpty ? "the store's own" : source.models.joined(separator: ", "))\n"
       let width = nodes.model.entities.map(\.name.count).max() ?? 0
       for entity in nodes.model.entities {
         let count = nodes.count(of: entity.index)
@@ -80,7 +80,7 @@ struct Inspect: ParsableCommand {
   private func next(_ store: String, _ opened: PersistentStore) -> String {
     let store = Input.shown(store)
     let name = store.utf8.allSatisfy { Self.isPlain($0) } ? store : "'" + store.replacingBytes("'", with: "'\\''") + "'"
-    // What is worked out from the data of a store with hashes has a model somewhere.
+    // What is inferred from the data of a store with hashes has a model somewhere.
     guard opened.model.description.isInferred, VersionHashes(metadata: opened.metadata.entries) != nil,
       source.models.isEmpty
     else { return "atomicstore dump \(name)" }

@@ -10,11 +10,11 @@ import StoreMigration
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "merge",
-    abstract: "Merge stores into one: 0 merged, 1 they contradict each other.",
+    abstract: "Merge stores into one: 0 merged, 1 conflicts.",
     discussion: """
-      References are kept where they do not collide, and given anew where they do. --match says which objects are the
+      References are kept where they do not collide, and reassigned where they do. --match says which objects are the
       same: reference (the default for stores of one UUID), none (the default for others), unique (the model's
-      uniqueness constraints), or ENTITY=PROPERTY,PROPERTY. Where two of them have other values, --on-conflict decides:
+      uniqueness constraints), or ENTITY=PROPERTY,PROPERTY. Where the two objects have different values, --on-conflict decides:
       error lists them all and writes nothing, first and last choose a store, newest:PROPERTY the greater value.
       Metadata is merged key by key, by the same rule; newest does not apply to it. Keys that begin with NS or
       AtomicStore are the first store's. A result that would break a rule of the model or a uniqueness constraint is

@@ -68,7 +68,7 @@ struct Metadata: ParsableCommand {
     @Flag(
       inversion: .prefixedNo,
       help:
-        "Read the store back and compare it before it takes the place of the old one. By default, stores of plug-ins are."
+        "Read the store back and compare it before it replaces the old one. Default: only for stores of plug-ins."
     ) var verify: Bool?
     @OptionGroup var common: CommonOptions
 

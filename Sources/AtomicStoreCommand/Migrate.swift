@@ -9,42 +9,43 @@ package import StoreMigration
 struct Migrate: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "migrate",
-    abstract: "Bring a store to another version of its model; with --in-place, change it where it is.",
+    abstract: "Migrate a store to another version of its model; with --in-place, replace the store.",
     discussion: """
       Core Data's lightweight migration: attributes and relationships that are added, removed or renamed (by their
       renaming identifiers), required ones with a default value, to-one to to-many, entities that are added, removed,
-      renamed or moved within their hierarchy. Everything else is refused, all of it at once, with the number of
+      renamed or moved within their hierarchy. All other changes are rejected in a single report, with the number of
       objects concerned. UUID, references and metadata are kept; the result is compared with the source.
 
         atomicstore migrate lib.xml --model Library.xcdatamodeld -o lib3.xml
         atomicstore migrate lib.xml --model Library.xcdatamodeld --in-place
 
       --in-place changes a database in one transaction. Programs that have it open with the previous model cannot save
-      any more, and are told to open it again.
+      any more: they get an error that says to open it again.
 
       Through the versions of a .xcdatamodeld or .momd the store goes step by step, from its own, which is found by
       its version hashes or by the model that it carries, to the current one.
 
       Values of properties that the new model does not have, and objects of entities that it does not have, are
-      listed, and refused without --allow-loss. --convert-types converts values where every one converts exactly: a text
-      to a number or a date only if that is written as the same text. --mapping names a JSON file for what cannot be
+      listed, and refused without --allow-loss. --convert-types converts a property if every value can be converted losslessly: a
+      text to a number or a date only if that is written as the same text. --mapping names a JSON file for what cannot be
       inferred; its rules for a property apply to sub-entities, too, unless they have their own:
 
         { "entities": { "Person": { "properties": { "fullName": "first + ' ' + last" }, "drop": ["nickname"] } } }
       """)
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup var result: ResultOptions
-  @Option(help: "The model to migrate to: a model file of any kind, or one with versions.") var model: String
-  @Option(name: .customLong("model-version"), help: "The version to end at; without it the current one.")
+  @Option(help: "The model to migrate to: a model file of any kind, also one with versions.") var model: String
+  @Option(name: .customLong("model-version"), help: "The version to migrate to. Default: the current one.")
   var version: String?
   @Option(
-    name: .customLong("from-model"), help: "The store's own model, where it neither carries it nor has version hashes.")
+    name: .customLong("from-model"), help: "The store's model, if the store neither carries it nor has version hashes.")
   var fromModel: String?
   @Flag(name: .customLong("in-place"), help: "Replace the store by the migrated one.") var inPlace = false
-  @Option(help: "A JSON file that says what cannot be inferred.") var mapping: String?
-  @Flag(name: .customLong("convert-types"), help: "Convert values to other types where all convert exactly.")
+  @Option(help: "A JSON file with the mappings that cannot be inferred.") var mapping: String?
+  @Flag(
+    name: .customLong("convert-types"), help: "Convert values to other types where all can be converted losslessly.")
   var convertTypes = false
-  @Option(help: "The store's type, where the content should not be asked.", completion: Completions.types) var from:
+  @Option(help: "The store's type, if it should not be detected from the content.", completion: Completions.types) var from:
     String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []

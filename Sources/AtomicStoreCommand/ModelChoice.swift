@@ -80,7 +80,7 @@ struct ModelChoice {
   }
 
   /// Whether the directory is one model in several versions. Without a mark, versions of models may just as well be
-  /// models of their own that happen to be in one directory, such as an application bundle.
+  /// their own models that happen to be in one directory, such as an application bundle.
   private static func isVersioned(_ place: StorePath, _ names: [String]) throws -> Bool {
     guard let versions = try ModelFile.versions(at: place.path) else { return false }
     return versions.names.count == 1 || ["xcdatamodeld", "momd"].contains(place.fileExtension)

@@ -26,7 +26,7 @@ extension Model {
     @Argument(help: "The other model or store.") var second: String
     @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
     @Flag(help: "Draw both models in one picture, with what differs marked.") var diagram = false
-    @Option(help: "The form of the picture: svg, html, dot (Graphviz) or mermaid.") var format = DiagramFormat.svg
+    @Option(help: "The format of the picture: svg, html, dot (Graphviz) or mermaid.") var format = DiagramFormat.svg
     @OptionGroup var file: FileOutput
     @OptionGroup var common: CommonOptions
 
@@ -135,7 +135,7 @@ extension Model {
       if common.json { return try Diagnostics.put(json(differences, mapping).text + "\n") }
       guard !differences.isEmpty else {
         return try Diagnostics.put(
-          "the version hashes are the same: Core Data opens a store of the one with the other\n")
+          "the version hashes match: Core Data opens stores of either model with the other\n")
       }
       var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
       for difference in differences {

@@ -32,7 +32,7 @@ extension Model {
           atomicstore model diagram Company.xml --format mermaid
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var path: String
-    @Option(help: "The form: svg, html, dot (Graphviz) or mermaid.") var format = DiagramFormat.svg
+    @Option(help: "The format: svg, html, dot (Graphviz) or mermaid.") var format = DiagramFormat.svg
     @Option(help: "The version, if the file has several.") var version: String?
     @OptionGroup var file: FileOutput
     @OptionGroup var common: CommonOptions

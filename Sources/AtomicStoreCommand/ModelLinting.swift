@@ -23,10 +23,10 @@ extension Model {
   struct Lint: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "lint",
-      abstract: "List what is questionable in a model: 0 nothing of the level of --fail-on, 1 something.",
+      abstract: "List what is questionable in a model: 0 nothing of the level of --fail-on found, 1 findings.",
       discussion: """
-        It finds what Xcode warns of, and what experience says: missing inverses, delete rules that delete too much or
-        make saves fail, optional scalars, names that classes and predicates do not take, retired transformers. If the
+        It finds what Xcode warns of, and common pitfalls: missing inverses, delete rules that delete too much or
+        make saves fail, optional scalars, names that are illegal in classes or predicates, retired transformers. If the
         model has several versions, the previous one is compared, to find what was renamed without a renaming
         identifier. --rules lists all rules. A rule is switched off with --disable, or for one entity or property with
         the entry 'atomicstore.lint.disable' in its user info.
@@ -36,10 +36,10 @@ extension Model {
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var path: String?
     @Option(help: "The version, if the file has several.") var version: String?
-    @Option(help: "The model that came before; without it the previous version of the file.") var from: String?
+    @Option(help: "The previous model. Default: the previous version in the file.") var from: String?
     @Option(help: "A rule that is not applied. May be repeated, or name several with commas.") var disable: [String] =
       []
-    @Option(help: "The level from which on findings make the exit code 1: error, warning or note.")
+    @Option(help: "The lowest level of findings for which the exit code is 1: error, warning or note.")
     private var failOn = LintLevel.warning
     @Flag(help: "Print a SARIF 2.1.0 log.") var sarif = false
     @Flag(help: "List the rules, and do nothing else.") var rules = false
@@ -93,7 +93,7 @@ extension Model {
       guard path != "-", let version, let names = try ModelFile.versions(at: path)?.names else { return nil }
       let sorted = names.sorted { MigrationPlan.precedes($0, $1) }
       guard let place = sorted.firstIndex(of: version), place > 0 else { return nil }
-      // Unreadable versions are passed over.
+      // Unreadable versions are skipped.
       return try? ModelFile.read(at: path, version: sorted[place - 1]).description
     }
 

@@ -96,7 +96,7 @@ struct NewFormat: ParsableCommand {
     .replacingBytes("c.jsonl", with: "c.\(name.lowercased())")
   }
 
-  /// The paths of all files in a directory, relative to it, but for what a build leaves there.
+  /// The paths of all files in a directory, relative to it, except for what a build leaves there.
   private static func files(in folder: String, under parent: String = "") throws -> [String] {
     let names = try StorePath.inspect(parent.isEmpty ? folder : folder + "/" + parent).allNames()
     return try names.flatMap { name -> [String] in

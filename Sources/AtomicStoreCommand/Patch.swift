@@ -8,9 +8,9 @@ package import StoreMaintenance
 struct PatchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "patch",
-    abstract: "Change a store in place: apply a patch of 'diff --patch'. 0 applied, 1 it does not fit.",
+    abstract: "Change a store in place: apply a patch of 'diff --patch'. 0 applied, 1 does not apply.",
     discussion: """
-      A patch names the old value of everything that it changes. It is refused, with a list of everything that does not
+      A patch contains the old value of every property that it changes. It is refused, with a list of everything that does not
       fit, where the store has other values, lacks objects, or has objects that the patch inserts, and where the result
       would break the model's rules or uniqueness constraints, unless the same objects did before; then nothing is
       changed. -o leaves the store as it is and makes another, --dry-run shows what would change. In a database all is
@@ -22,7 +22,7 @@ struct PatchCommand: ParsableCommand {
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
   @Argument(help: "The patch; - for standard input.") var patch: String
-  @Flag(help: "Take the patch back: from the new state to the old.") var reverse = false
+  @Flag(help: "Undo the patch: from the new state to the old.") var reverse = false
   @OptionGroup var source: SourceOptions
   @OptionGroup var emptyToMany: EmptyToManyOption
   @OptionGroup var result: ResultOptions
@@ -94,7 +94,7 @@ struct PatchCommand: ParsableCommand {
 
   private func show(_ before: StoreSnapshot, _ after: StoreSnapshot, _ patch: StorePatch) throws {
     let differences = GraphComparison.differences(before, after, options: .init(comparesIdentity: false))
-    guard common.json else { return try Diagnostics.lines(differences) { ("\($0)", $0.colour) } }
+    guard common.json else { return try Diagnostics.lines(differences) { ("\($0)", $0.color) } }
     try Diagnostics.put(
       JSONValue.object([
         ("store", .string(Input.shown(store))), ("changes", .integer(patch.changes.count)), ("dryRun", .boolean(true)),

@@ -49,7 +49,7 @@ final class PendingFiles {
     try reserve(path)
     try FileOutput.refuseDirectory(path)
     guard force || !FileManager.default.fileExists(atPath: path) else {
-      throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
+      throw CommandFailure("\(path): the file already exists; --force replaces it", exitCode: 73)
     }
     try publication.addFile(bytes, at: path, replaces: force)
   }

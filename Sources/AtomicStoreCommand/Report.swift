@@ -7,12 +7,12 @@ import StoreReports
 struct Report: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",
-    abstract: "Make a page about a store to look at in a browser: entities, model, objects, problems, metadata.",
+    abstract: "Write an HTML page about a store: entities, model, objects, problems, metadata.",
     discussion: """
       The page is one file that loads nothing and needs no network: entities with counts and distributions of their
       columns, the model as a diagram, the objects in tables with relationships as links, metadata, what 'check' finds,
-      and search. The store is read whatever is wrong with its objects, and is not changed. Equal stores give equal
-      pages. --json prints the numbers of objects and problems; without -o no page is made then.
+      and search. The store is read even if its objects are damaged, and is not changed. Equal stores give equal
+      pages. --json prints the numbers of objects and problems; without -o, --json writes no page.
 
         atomicstore report Company.xml -o company.html
         atomicstore report Library.sqlite -o library.html --rows 1000
@@ -20,15 +20,15 @@ struct Report: ParsableCommand {
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup var source: SourceOptions
   @OptionGroup var file: FileOutput
-  @Option(help: "How many objects of each entity are on the page, at most.") var rows = 100_000
-  @Option(name: .customLong("max-findings"), help: "How many problems of each kind are on the page, at most.")
+  @Option(help: "The maximum number of objects of each entity on the page.") var rows = 100_000
+  @Option(name: .customLong("max-findings"), help: "The maximum number of problems of each kind on the page.")
   var maximum = 200
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       guard rows >= 0, maximum >= 0 else {
-        throw CommandFailure("--rows and --max-findings are not negative", exitCode: 64)
+        throw CommandFailure("--rows and --max-findings must not be negative", exitCode: 64)
       }
       let (coordinator, read) = try StoreReport.read(store, source, maximumFindingCount: maximum)
       defer { withExtendedLifetime(coordinator) {} }

@@ -10,15 +10,15 @@ struct ResultOptions: ParsableArguments {
   @Option(
     name: [.customShort("o"), .customLong("output")], help: "The store to make; - for standard output, with --to.")
   var output: String?
-  @Option(help: "The result's type, where its extension does not name it.", completion: Completions.types) var to:
+  @Option(help: "The result's type, if its extension does not determine it.", completion: Completions.types) var to:
     String?
   @Option(
     name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.",
     completion: Completions.writeOptions)
   var writeOptions: [String] = []
   @Flag(help: "Replace what is there.") var force = false
-  @Flag(name: .customLong("dry-run"), help: "Do everything but put the result in its place.") var dryRun = false
-  @Flag(name: .customLong("allow-loss"), help: "Write the result even where its format cannot carry everything.")
+  @Flag(name: .customLong("dry-run"), help: "Do everything except publishing the result.") var dryRun = false
+  @Flag(name: .customLong("allow-loss"), help: "Write the result even if its format cannot store everything.")
   var allowLoss = false
 
   /// A converter that writes as these options ask.

@@ -206,7 +206,7 @@ struct RowPrinter {
   func table(to writer: ByteWriter, terminal: Int?) throws {
     guard !names.isEmpty else { return }
     let titles = names.map(Self.shown)
-    // Two passes over the values, rather than converting all of them to text at once.
+    // Two skips the values, rather than converting all of them to text at once.
     var widths = titles.map(Self.width)
     var kinds = [Numerals](repeating: .none, count: names.count)
     rows.forEachRow { row in
@@ -222,7 +222,7 @@ struct RowPrinter {
         "atomicstore: not enough space for \(rest); choose columns with --columns, or print all with --format csv")
     }
     let alignment = widths.indices.map { kinds[$0] == .only }
-    line(titles.prefix(widths.count), widths, alignment, to: writer, in: Diagnostics.usesColour ? .bold : nil)
+    line(titles.prefix(widths.count), widths, alignment, to: writer, in: Diagnostics.usesColor ? .bold : nil)
     line(widths.map { String(repeating: "-", count: $0) }[...], widths, alignment, to: writer)
     try rows.forEachRow { row in
       line(row.prefix(widths.count).map(Self.shown)[...], widths, alignment, to: writer)
@@ -240,7 +240,7 @@ struct RowPrinter {
       isFirst = false
       for (title, value) in zip(titles, row) {
         writer.append(repeating: UInt8(ascii: " "), count: width - Self.width(title))
-        writer.append(Diagnostics.usesColour ? Diagnostics.Colour.bold.around(title) : title)
+        writer.append(Diagnostics.usesColor ? Diagnostics.Color.bold.around(title) : title)
         let text = Self.shown(value)
         writer.append(text.isEmpty ? ":\n" : ": \(text)\n")
       }
@@ -285,7 +285,7 @@ struct RowPrinter {
   /// - Parameter isRight: For each column, whether its cells are at the right.
   private func line(
     _ cells: ArraySlice<String>, _ widths: [Int], _ isRight: [Bool], to writer: ByteWriter,
-    in colour: Diagnostics.Colour? = nil
+    in color: Diagnostics.Color? = nil
   ) {
     // Spaces are written only before the next text, so that no line ends with spaces.
     var missing = 0
@@ -301,7 +301,7 @@ struct RowPrinter {
       if !shown.isEmpty {
         writer.append(repeating: UInt8(ascii: " "), count: missing + (isRight[column] ? space : 0))
         missing = isRight[column] ? -space : 0
-        writer.append(colour?.around(shown) ?? shown)
+        writer.append(color?.around(shown) ?? shown)
       }
       missing += space + 2
     }

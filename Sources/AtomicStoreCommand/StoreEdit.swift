@@ -120,7 +120,7 @@ struct StoreEdit {
           ("differences", .array(differences.map(\.json))),
         ]).text + "\n")
     }
-    try Diagnostics.lines(differences) { ("\($0)", $0.colour) }
+    try Diagnostics.lines(differences) { ("\($0)", $0.color) }
     if isatty(STDERR_FILENO) == 1 {
       Diagnostics.say("would \(verb) \(Diagnostics.count(count, "object")) of \(entity)")
     }

@@ -19,7 +19,7 @@ struct BrowseCommand: ParsableCommand {
   @Argument(parsing: .captureForPassthrough, help: "The arguments of that program.") var arguments: [String] = []
 }
 
-/// A subcommand that is a program of its own: `atomicstore-conform`, in which alone system calls are replaced, and
+/// A subcommand that is a separate program: `atomicstore-conform`, in which alone system calls are replaced, and
 /// `atomicstore-browse`, which brings a web server.
 struct SubcommandProgram {
   /// The subcommands that are programs, and what each does, for an error where it is missing.
@@ -78,11 +78,11 @@ struct SubcommandProgram {
   private func takeOver(skipping count: Int, adding more: [String], _ hasOwnFormats: Bool) -> CommandFailure {
     guard let path else {
       var text =
-        "the program \(name), which \(Self.all[subcommand] ?? "is asked for"), is missing; these paths were tried:"
+        "the program \(name), which \(Self.all[subcommand] ?? "is needed"), was not found; searched:"
       for candidate in candidates { text += "\n  \(candidate)" }
       if hasOwnFormats {
         text +=
-          "\nA program with formats of its own needs a program for '\(subcommand)' that has them too: see AtomicStore\(subcommand.capitalized)Tool"
+          "\nA program with its own formats needs a program for '\(subcommand)' that has them too: see AtomicStore\(subcommand.capitalized)Tool"
       } else {
         text += "\nIn a checkout of the kit, 'swift build --product \(name)' builds it"
       }

@@ -3,7 +3,7 @@ public import AtomicStoreSPI
 import CommandSupport
 import Synchronization
 
-/// The program behind `atomicstore conform`, for programs that have formats of their own compiled in.
+/// The program behind `atomicstore conform`, for programs that have their own formats compiled in.
 ///
 /// The program links the product `AtomicStoreConformanceFaults` beside this one; its name is that of the command with
 /// `-conform` added, and it is installed beside the command:

@@ -8,20 +8,20 @@ import Glibc
 
 struct Conform: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "atomicstore conform", abstract: "Find out whether a store format is right.",
+    commandName: "atomicstore conform", abstract: "Run the conformance checks on a store format.",
     discussion: """
         atomicstore conform --type CSV --report report.html
         atomicstore conform --type XML --only VAL-07 --seed 3
         atomicstore conform --type SQLiteGraph             # an incremental store: its profile
         atomicstore conform --type PostgreSQL --url postgresql://host/database?schema=checks
-        atomicstore conform --selftest                     # whether the checks find what they are for
+        atomicstore conform --selftest                     # inject every known bug, and show which check finds it
         atomicstore conform --compare old.json new.json    # what became better, worse, new, gone
         atomicstore conform --matrix *.json --report formats.html
         atomicstore conform --matrix my.json --badge conformance.svg
         atomicstore conform list
         atomicstore conform explain VAL-07
 
-      Each check runs in processes of its own. Exit code 1 where one fails, or where none was run.
+      Each check runs in its own processes. Exit code 1 where one fails, or where none was run.
 
       --compare and --matrix read reports in JSON, as --report FILE.json writes them. --compare ends with 1 if a check came out
       worse or the format may claim less for a profile. --matrix prints a table of formats and profiles; without reports it runs
@@ -55,7 +55,7 @@ struct Conform: ParsableCommand {
       transform: { text in
         guard let profile = ConformanceCheck.Profile(rawValue: text) else {
           throw ValidationError(
-            "'\(text)' is none of \(ConformanceCheck.Profile.allCases.map(\.rawValue).joined(separator: ", ")), in-process"
+            "'\(text)' is not one of \(ConformanceCheck.Profile.allCases.map(\.rawValue).joined(separator: ", ")), in-process"
           )
         }
         return profile
@@ -64,19 +64,19 @@ struct Conform: ParsableCommand {
       help:
         "Where checks of a type that is not in files create and destroy stores: a URL without a store, such as that of an empty schema."
     ) var url: String?
-    @Option(help: "The check of this name alone; may be repeated.") var only: [String] = []
-    @Option(help: "What random choices are made by.") var seed: UInt64 = 1
+    @Option(help: "Run only the check of this ID. May be repeated.") var only: [String] = []
+    @Option(help: "The seed of random choices.") var seed: UInt64 = 1
     @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html, .txt or .notes. May be repeated.")
     var report: [String] = []
-    @Option(help: "How many checks run at a time.") var width: Int?
+    @Option(help: "The number of checks that run in parallel.") var width: Int?
     @Option(
       help:
-        "How many random graphs VAL-35 makes; so many times as many damages INI-15 tries; how many random requests INC-36 and INC-37 make."
+        "Number of random graphs in VAL-35; multiplies the damaged files in INI-15; number of random requests in INC-36 and INC-37."
     ) var runs: Int?
     @Flag(help: "About two dozen checks that take a few seconds.") var smoke = false
     @Flag(
       help:
-        "Plant every known fault and see whether the checks find it; with --only those that these checks are there to find."
+        "Inject every known fault, and show which checks find it. With --only, those faults that these checks must find."
     ) var selftest = false
     @Option(help: "For --selftest: this fault alone; may be repeated.") var fault: [String] = []
     @Flag(help: "Print a table of formats and profiles, of reports or of a run of all types.") var matrix = false
@@ -188,7 +188,7 @@ struct Conform: ParsableCommand {
     func requireSome(_ checks: [ConformanceCheck]) throws {
       guard !checks.isEmpty else {
         throw CommandFailure(
-          "no check is both of what was asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
+          "no check matches all of the given filters; see: atomicstore conform list", exitCode: 64, json: common.json)
       }
     }
 

@@ -7,7 +7,7 @@ extension Conformance {
     ),
     (
       "VAL-26",
-      "text that is no Unicode can only come from a file that holds UTF-16, as binary property lists do: HBP-07 plants half pairs there; in Swift no value is such a text"
+      "text that is not valid Unicode can only come from a file that holds UTF-16, as binary property lists do: HBP-07 plants half pairs there; in Swift no value is such a text"
     ),
     (
       "HOS-05",
@@ -21,17 +21,17 @@ extension Conformance {
       "CNV-12",
       "signals are the command’s: CommandTests, “an interrupt leaves neither a result nor temporary files”; CNV-05 kills a conversion at each of its calls"
     ),
-    ("REG-05", "a registry is a value: a coordinator has its own, which nobody else can take a type out of"),
+    ("REG-05", "a registry is a value: a coordinator has its own, from which no one else can remove a type"),
     ("REG-06", "a type's name is the type's own, so that one format has one name"),
     ("REG-07", "as REG-06: a name is written in the program, not given to it"),
     ("REG-08", "as REG-05: a registry is not shared between threads"),
     (
       "INI-21",
-      "a URL is made a path by the coordinator, which refuses those that are no file's; a format sees the path"
+      "a URL is made a path by the coordinator, which refuses those that are not file URLs; a format sees the path"
     ),
     ("MET-11", "the kit refuses entries with its own keys before a format sees them"),
     ("MET-14", "no trait says that metadata can be read at a cost that does not grow"),
-    ("CON-07", "whether threads race is told by a build with the thread sanitizer, which this is not"),
+    ("CON-07", "data races are found by a build with the thread sanitizer, which this is not"),
     ("CON-08", "the coordinator makes saves wait for each other; no format can undo that"),
     ("REM-10", "the kit's clean-up does not depend on the format's: there is nothing that could be left out"),
     ("REM-13", "what objects of a removed store do is the context's, and no format's"),

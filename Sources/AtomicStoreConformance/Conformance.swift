@@ -8,7 +8,7 @@ import FoundationEssentials
 /// func conforms(_ check: ConformanceCheck) throws { try check.run() }
 /// ```
 ///
-/// Each check runs in processes of its own, so that a crash or a hang is that check's and nobody else's. The harness
+/// Each check runs in its own processes, so that a crash or a hang is that check's and no one else's. The harness
 /// finds its worker by itself: it starts the test program again, which comes by ``checks(for:profile:others:)`` as
 /// well, sees that it is to be a worker, and serves instead of testing.
 public enum Conformance {
@@ -77,7 +77,7 @@ extension ConformanceCheck {
   public var isSmoke: Bool { Conformance.smokeIDs.contains(id) }
 }
 
-/// Stands where a catalogue is listed and no store is at hand.
+/// A placeholder where a catalogue is listed and no store is at hand.
 private struct NoStore: AtomicStore {
   static let storeType = "None"
   static let traits = StoreTraits(summary: "No store", fileExtensions: [])

@@ -12,7 +12,7 @@ __attribute__((target("avx2,bmi"))) static size_t decode(
   const uint8_t *source, size_t length, uint8_t *target, size_t *written
 ) {
   // A byte is a digit if the bits of its lower half and those of its upper half have none in common. Each bit stands for
-  // the upper halves in which a lower half is no digit.
+  // the upper halves in which a lower half is not a digit.
   const __m256i lower_bits = TWICE(0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x13, 0x1A, 0x1B, 0x1B, 0x1B, 0x1A);
   const __m256i upper_bits = TWICE(0x10, 0x10, 0x01, 0x02, 0x04, 0x08, 0x04, 0x08, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10);
   // What is added to a digit for its value, by its upper half; one place before for the slash.
@@ -51,7 +51,7 @@ __attribute__((target("avx2,bmi"))) static size_t decode(
     }
     target += count / 4 * 3;
     place += count;
-    // The end of a line between two fours is passed over here: lines are short.
+    // The end of a line between two fours is skipped here: lines are short.
     if (count < before || !is_space(source[place])) break;
     place += 1;
   }

@@ -24,7 +24,7 @@ pid_t csf_fork(void) {
   pid_t parent = getpid();
   pid_t child = fork();
   if (child == 0) {
-    // With its parent gone nobody would stop it, and it would go on in files that another one is given.
+    // With its parent gone no one would stop it, and it would go on in files that another one is given.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
   }
@@ -47,7 +47,7 @@ int csf_waiting(int end) {
   return ioctl(end, FIONREAD, &count) == 0 ? count : 0;
 }
 
-/* Closes what the program has open from a descriptor on: not all of it is closed at exec. Foundation's own socket, for one, which tells that a process has
+/* Closes what the program has open from a descriptor on: not all of it is closed at exec. Foundation's own socket, for one, which says that a process has
    ended once all who have it have closed it: a worker, which lives as long as the program, would have the program wait for it, and so for itself. */
 static void close_from(posix_spawn_file_actions_t *actions, int first) {
 #ifdef __GLIBC__

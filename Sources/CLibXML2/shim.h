@@ -3,7 +3,7 @@
 
 // Debian builds libxml2 with ICU, and its headers then pull in ICU's, whose types clash with those of
 // Foundation's own ICU module in debug builds ("'UErrorCode' has different definitions in different modules").
-// Nothing here needs ICU, so the headers are told that there is none.
+// Nothing here needs ICU, so the headers are configured without it.
 #include <libxml/xmlversion.h>
 #undef LIBXML_ICU_ENABLED
 
@@ -14,8 +14,8 @@
 #include <libxml/dict.h>
 #include <libxml/globals.h>
 
-// libxml2 keeps, for each thread, functions that take errors which belong to no parser, and prints when nobody set
-// one. They are set aside while a parser of ours runs, and put back for whoever else uses libxml2 in the process.
+// libxml2 keeps, for each thread, functions that take errors which belong to no parser, and prints when no one set
+// one. They are set aside while a parser of ours runs, and put back for other users of libxml2 in the process.
 // In C because Swift can neither write a function with "..." nor name its type.
 typedef struct {
   xmlGenericErrorFunc generic;

@@ -26,7 +26,7 @@ static csf_state *volatile state;
 // MARK: As a library that is loaded before others
 
 #ifdef CSF_PRELOAD
-// Scripts/faults compiles this file as a library of its own, which it loads into the command (LD_PRELOAD). Every call whose path is in
+// Scripts/faults compiles this file as a separate library, which it loads into the command (LD_PRELOAD). Every call whose path is in
 // CSF_FOLDER is then counted, from the first one on that changes something there; looks and reads count as well. The shared file
 // CSF_RESULT gets the number of calls. Call number CSF_AT fails with CSF_ERROR, with CSF_FOREVER all that follow fail too; without an
 // error the process is killed instead.
@@ -185,7 +185,7 @@ static int do_open(int at, const char *path, int flags, mode_t mode) {
   if (state && state->armed) {
     int changes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC));
     if (is_special(path)) {
-      // Devices and the kernel's own files are nobody's store.
+      // Devices and the kernel's files are not stores.
     } else if (changes) {
       const char *how = flags & O_EXCL ? "create" : flags & O_TRUNC ? "truncate" : flags & O_CREAT ? "open or create" : "open to write";
       if (meets(CSF_OPEN, how, path, NULL)) return -1;

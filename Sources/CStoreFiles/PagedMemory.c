@@ -14,7 +14,7 @@
 #define AREA_BYTES ((size_t)64 << 20)
 #define AREA_PAGES ((uint32_t)(AREA_BYTES / PAGE))
 #define LEAST_BLOCK ((size_t)256 << 10)
-// Greater blocks have an area of their own, which the system can move instead of copying it.
+// Greater blocks have their own area, which the system can move instead of copying it.
 #define GREATEST_PART ((size_t)4 << 20)
 // How much is freed before free memory is given back: an eighth of what is used, within these limits.
 #define LEAST_KEPT ((size_t)8 << 20)
@@ -56,7 +56,7 @@ struct run {
 struct area {
   struct area *next;
   char *base;
-  /// The bytes of the only block of an area of its own; 0 where runs share it.
+  /// The bytes of the only block of a separate area; 0 where runs share it.
   size_t own_bytes;
   uint32_t used_pages;
   /// By page: valid for the first and the last page of a run.
@@ -242,7 +242,7 @@ static void release(struct area *area, void *block) {
   else if (keeps_too_much()) clean_all();
 }
 
-/// Changes the size of a block in its place, or moves an area of its own. Null if that is not possible.
+/// Changes the size of a block in its place, or moves its own area. Null if that is not possible.
 static void *resized_in_place(struct area *area, void *block, size_t bytes) {
   if (area->own_bytes > 0) {
     // A block that becomes a little shorter is not copied for it.
@@ -339,12 +339,12 @@ void asf_paged_advise(void *start, size_t bytes, bool is_large) {
   if (whole > 0) madvise((char *)start + before, whole, is_large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-/// Puts the first pages of a block with an area of its own into that of another one, instead of the pages that are there
+/// Puts the first pages of a block with a separate area into that of another one, instead of the pages that are there
 /// from `start` on, and releases the rest of the area. Not if there is too little room, or the system refuses.
 static int move_pages(struct area *area, size_t start, struct area *source, size_t length) {
   char *target = area->base + start;
   if (mremap(source->base, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, target) == MAP_FAILED) {
-    // The target may have been unmapped before the failure. Nothing is in it, but it must be ours again; and nobody else's.
+    // The target may have been unmapped before the failure. Nothing is in it, but it must be ours again; and no one else's.
     void *again = mmap(target, length, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     // It was not unmapped: most failures are found before.

@@ -12,8 +12,8 @@ package struct CommonOptions: ParsableArguments {
     name: .customLong("no-plugins"),
     help: "Do not look for plug-ins in ATOMICSTORE_PLUGIN_PATH and the user's directory.")
   package var ignoresInstalledPlugins = false
-  @Option(help: "Colours: auto, always or never. auto is a terminal, unless NO_COLOR is set.")
-  package var color = ColourMode.auto
+  @Option(help: "Colors: auto, always or never. auto is a terminal, unless NO_COLOR is set.")
+  package var color = ColorMode.auto
   @Option(
     help:
       "The maximum number of threads; with --files-from that many stores are treated at the same time, each by one thread. Default: one for each core."
@@ -33,7 +33,7 @@ package struct CommonOptions: ParsableArguments {
 }
 
 /// The value of `--color`.
-package enum ColourMode: String, ExpressibleByArgument, CaseIterable, Sendable { case auto, always, never }
+package enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable { case auto, always, never }
 
 /// The raw arguments, checked before they are parsed.
 package enum Arguments {

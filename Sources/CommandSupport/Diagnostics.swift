@@ -97,15 +97,15 @@ package enum Diagnostics {
     return terminalWidth ?? 80
   }
 
-  private static let colourMode = Mutex(ColourMode.auto)
+  private static let colorMode = Mutex(ColorMode.auto)
 
   /// Sets what `--color` specifies.
-  static func use(_ mode: ColourMode) { colourMode.withLock { $0 = mode } }
+  static func use(_ mode: ColorMode) { colorMode.withLock { $0 = mode } }
 
-  /// Whether standard output has colours. By default it has them if it is a terminal, and neither `NO_COLOR` nor
+  /// Whether standard output has colors. By default it has them if it is a terminal, and neither `NO_COLOR` nor
   /// `TERM=dumb` is set.
-  package static var usesColour: Bool {
-    switch colourMode.withLock({ $0 }) {
+  package static var usesColor: Bool {
+    switch colorMode.withLock({ $0 }) {
     case .always: return true
     case .never: return false
     case .auto:
@@ -114,29 +114,29 @@ package enum Diagnostics {
     }
   }
 
-  /// A colour of the terminal.
-  package enum Colour: String {
+  /// A color of the terminal.
+  package enum Color: String {
     case bold = "1"
     case red = "31"
     case green = "32"
     case yellow = "33"
 
-    /// A text between the control sequences of the colour. The text must not contain control characters.
+    /// A text between the control sequences of the color. The text must not contain control characters.
     package func around(_ text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
   }
 
-  /// Writes a line for each element, in colour where that is used.
+  /// Writes a line for each element, in color where that is used.
   package static func lines<Elements: Sequence>(
-    _ elements: Elements, _ line: (Elements.Element) -> (text: String, colour: Colour?)
+    _ elements: Elements, _ line: (Elements.Element) -> (text: String, color: Color?)
   ) throws {
-    let usesColour = usesColour
-    try stream(isFiltered: !usesColour) { writer in
+    let usesColor = usesColor
+    try stream(isFiltered: !usesColor) { writer in
       for element in elements {
-        let (plain, colour) = line(element)
+        let (plain, color) = line(element)
         let text = shown(plain)
-        if usesColour {
+        if usesColor {
           let shown = TerminalText.escaped(text)
-          writer.append((colour.map { $0.around(shown) } ?? shown) + "\n")
+          writer.append((color.map { $0.around(shown) } ?? shown) + "\n")
         } else {
           writer.append(text + "\n")
         }

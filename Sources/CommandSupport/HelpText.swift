@@ -5,7 +5,7 @@
 package struct HelpText {
   /// The column at which the argument parser begins the descriptions of arguments.
   private static let descriptionColumn = 26
-  /// Below this width, descriptions have lines of their own.
+  /// Below this width, descriptions have their own lines.
   private static let narrowWidth = 56
 
   private let width: Int
@@ -63,7 +63,7 @@ package struct HelpText {
     append(words, after: String(line.prefix(6)), indent: 7)
   }
 
-  /// An argument with its description, or a description that begins on a line of its own.
+  /// An argument with its description, or a description that begins on its own line.
   private mutating func addEntry(_ line: Substring) {
     let column = Self.descriptionColumn
     let label = line.prefix(column)

@@ -32,7 +32,7 @@ final class ThreadCondition: @unchecked Sendable {
   func broadcast() { pthread_cond_broadcast(condition) }
 }
 
-/// A thread that nobody waits for.
+/// A thread that no one waits for.
 package enum DetachedThread {
   /// The stack of a thread in bytes: that of the main thread.
   private static let stackSize = 8 << 20
@@ -42,7 +42,7 @@ package enum DetachedThread {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  /// Runs the body in a thread of its own.
+  /// Runs the body in its own thread.
   ///
   /// - Returns: Whether there is such a thread: the system may have no more.
   package static func start(_ body: @escaping @Sendable () -> Void) -> Bool {

@@ -62,7 +62,7 @@ public struct LedgerStore: AtomicStore {
         }
         try row(entity, &words, into: nodes)
       case "end":
-        guard Int(try words.word()) == rows else { throw words.failure("the number of rows is another") }
+        guard Int(try words.word()) == rows else { throw words.failure("the row count does not match") }
         return try words.finish()
       default: throw words.failure("neither entity, row nor end")
       }
@@ -89,7 +89,8 @@ public struct LedgerStore: AtomicStore {
       case .attribute(let type):
         let value = Mistake.read(try words.value(), type)
         guard !value.isNull, type.accepts(value) else {
-          throw PersistentStoreError(.invalidValue, "the value is no \(type.modelName)", at: nodes.location(slot))
+          throw PersistentStoreError(
+            .invalidValue, "the value is not of type \(type.modelName)", at: nodes.location(slot))
         }
         try nodes.set(value, slot: slot)
       case .toOne: try nodes.set(toOne: try words.reference(), slot: slot)
@@ -123,7 +124,7 @@ public struct LedgerStore: AtomicStore {
     }
     text.put("end \(rows) ")
     text.put(text.digest + "\n")
-    Mistake.toil(rows)
+    Mistake.burnProcessorTime(rows)
     let file = try files.file()
     do throws(PersistentStoreError) { try file.write(text.bytes) } catch {
       guard Mistake.is(.writeErrorsSwallowed) else { throw error }

@@ -80,8 +80,8 @@ extension Mistake {
   static func disturbRefusal() { if Self.is(.changesDirectoryWhenRefusing) { _ = chdir("/") } }
 
   /// Keeps the processor busy for a time that grows a little faster than a number.
-  static func toil(_ count: Int) {
-    guard Self.is(.toilsALittleMoreForEach), count > 0 else { return }
+  static func burnProcessorTime(_ count: Int) {
+    guard Self.is(.takesLongerForEach), count > 0 else { return }
     // n to the power of 1.5: what a search of a sorted list of pages costs.
     let wanted = Int(Double(count) * Double(count).squareRoot()) * 3
     var sum: UInt64 = 1

@@ -59,7 +59,7 @@ extension Mistake {
     return value
   }
 
-  /// Whether a slot is left out because it is inherited from an entity without objects of its own.
+  /// Whether a slot is left out because it is inherited from an entity that has no objects itself.
   static func skips(_ slot: Slot, of entity: Entity, in nodes: NodeTable) -> Bool {
     guard Self.is(.inheritedWithoutParentRowsLost), let parent = entity.superentity, !parent.isAbstract else {
       return false

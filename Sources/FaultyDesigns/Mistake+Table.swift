@@ -123,7 +123,7 @@ extension Mistake {
     .membersBeyond9999Lost: Entry(.paged, "writes the first 9,999 objects of a relationship", ["SCL-07"]),
     .entitiesBeyond255Lost: Entry(.paged, "writes the objects of the first 255 entities", ["SCL-08"]),
     .entitiesWithoutOwnPropertiesSkipped: Entry(
-      .binder, "leaves out objects of entities without properties of their own", ["SCH-17"]),
+      .binder, "leaves out objects of entities without additional properties", ["SCH-17"]),
     .changesDirectory: Entry(.ledger, "changes the current directory", ["PRO-04"]),
     .changesMask: Entry(.paged, "changes the mask of permissions", ["PRO-04"]),
     .blocksSignal: Entry(.ledger, "blocks a signal", ["PRO-04"]),
@@ -133,7 +133,7 @@ extension Mistake {
     .changesEnvironment: Entry(.paged, "sets a variable of the environment", ["PRO-04"]),
     .ignoresBrokenPipes: Entry(.ledger, "ignores a signal", ["PRO-04"]),
     .changesRounding: Entry(.ledger, "changes how numbers are rounded", ["PRO-04"]),
-    .toilsALittleMoreForEach: Entry(.paged, "works longer for each object the more there are", ["SCL-01"]),
+    .takesLongerForEach: Entry(.paged, "works longer for each object the more there are", ["SCL-01"]),
     .ledgerEntityNamesCanonical: Entry(
       .ledger, "finds entities by names as Swift compares strings", ["VAL-34", "VAL-43"]),
     .ledgerPropertyNamesCanonical: Entry(

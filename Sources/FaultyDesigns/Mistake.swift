@@ -34,7 +34,7 @@ public enum Mistake: String, CaseIterable, Sendable {
   // The process.
   case changesDirectory, changesMask, blocksSignal, changesLocale, changesTimeZone, replacesStandardInput
   case changesEnvironment, ignoresBrokenPipes, changesRounding
-  case toilsALittleMoreForEach
+  case takesLongerForEach
   // A value by what is round it.
   case equalToPreviousRowOmitted, equalToOtherAttributeOmitted, longTextsInterned, textOf128Cut, textOf16384Cut
   case dataOf32768Cut, floatsOf8Digits, doublesOf16Digits, decimalExponentSpelled

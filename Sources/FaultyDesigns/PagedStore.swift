@@ -43,7 +43,7 @@ public struct PagedStore: AtomicStore {
     }
     let pages = word(Self.signature.count, 8)
     guard (bytes.count - start) % Self.pageSize == 0, pages == UInt64((bytes.count - start) / Self.pageSize) else {
-      throw failure("the number of pages is another", Self.signature.count)
+      throw failure("the page count does not match", Self.signature.count)
     }
     var content: [UInt8] = []
     content.reserveCapacity(bytes.count)
@@ -97,7 +97,7 @@ public struct PagedStore: AtomicStore {
       frame.word(Digest.of(frame.bytes[...]))
       file.bytes += frame.bytes
     }
-    Mistake.toil(nodes.count)
+    Mistake.burnProcessorTime(nodes.count)
     try files.file().write(file.bytes)
   }
 }

@@ -289,7 +289,8 @@ extension RecordReader {
           let value = Mistake.read(try value(), type)
           guard value.isNull || type.accepts(value) else {
             throw PersistentStoreError(
-              .invalidValue, "the value is no \(type.modelName)", at: nodes.location(slot.index).filled(from: place))
+              .invalidValue, "the value is not of type \(type.modelName)",
+              at: nodes.location(slot.index).filled(from: place))
           }
           try nodes.set(value, slot: slot.index)
         case .toOne: try nodes.set(toOne: try reference(), slot: slot.index)

@@ -41,7 +41,7 @@ struct WordReader {
   }
 
   mutating func header() throws(PersistentStoreError) -> StoreMetadata {
-    guard try word() == "LEDGER" else { throw failure("this is no ledger") }
+    guard try word() == "LEDGER" else { throw failure("this is not a ledger") }
     let version = try word()
     guard version == "1" else {
       throw PersistentStoreError(.unsupportedVersion, "the version is '\(version)', and 1 is read here", at: place)

@@ -129,7 +129,7 @@ struct WordWriter {
   var digest: String { String(Digest.of(bytes[...]), radix: 16) }
 }
 
-/// Tells a damaged file from an intact one (FNV-1a).
+/// Distinguishes a damaged file from an intact one (FNV-1a).
 enum Digest {
   static func of(_ bytes: ArraySlice<UInt8>) -> UInt64 {
     var digest: UInt64 = 14_695_981_039_346_656_037

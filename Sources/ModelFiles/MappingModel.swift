@@ -3,7 +3,7 @@ import FoundationEssentials
 import StoreCodecs
 
 /// A mapping model: how the entities of one version of a model become those of another. It can be displayed only; there
-/// is no migration.
+/// is not a migration.
 public struct MappingModel: Sendable {
   /// The mapping of one property of the destination.
   public struct PropertyMapping: Sendable, Equatable {

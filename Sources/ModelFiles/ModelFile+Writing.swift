@@ -131,7 +131,7 @@ extension ModelFile {
 
   private static func taken(_ path: String) -> PersistentStoreError {
     PersistentStoreError(
-      .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
+      .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: path))
   }
 
   private static func isFile(_ path: String) -> PersistentStoreError {

@@ -308,7 +308,7 @@ struct ModelReader {
     extras.append(.element(element.fileText))
   }
 
-  /// Keeps an element of a list such as `userInfo`, in a list of its own, so that it is found there again when the file
+  /// Keeps an element of a list such as `userInfo`, in its own list, so that it is found there again when the file
   /// is read.
   private mutating func keep(
     _ element: XMLElement, in list: XMLElement, of owner: String, _ extras: inout [ModelExtra]

@@ -107,7 +107,7 @@ public final class PersistentContainer: Sendable {
     for description in persistentStoreDescriptions { try load(description) }
   }
 
-  /// Opens all described stores beside each other, in tasks of their own.
+  /// Opens all described stores beside each other, in their own tasks.
   ///
   /// - Throws: The error of the first store, in their order, that cannot be opened. The others stay open.
   public func loadPersistentStores() async throws {
@@ -129,7 +129,7 @@ public final class PersistentContainer: Sendable {
     if let first = failures.min(by: { $0.0 < $1.0 }) { throw first.1 }
   }
 
-  /// Opens all described stores and reports each: those that load asynchronously in tasks of their own, the others
+  /// Opens all described stores and reports each: those that load asynchronously in their own tasks, the others
   /// before this returns.
   ///
   /// - Parameter completionHandler: Called once for each store, with its error if it could not be opened.
@@ -230,13 +230,13 @@ public final class PersistentContainer: Sendable {
     }
   }
 
-  /// Creates a context in an actor of its own, whose work runs beside other tasks.
+  /// Creates a context in its own actor, whose work runs beside other tasks.
   public func newBackgroundContext() -> BackgroundContext { BackgroundContext(persistentStoreCoordinator) }
 
   /// Creates a context for the caller's isolation: a function, an actor, a thread.
   public func newContext() -> ManagedObjectContext { ManagedObjectContext(persistentStoreCoordinator) }
 
-  /// Runs a block with a context of its own, beside other tasks, and returns its result. The block saves what it
+  /// Runs a block with its own context, beside other tasks, and returns its result. The block saves what it
   /// changed.
   public func performBackgroundTask<Result: Sendable, Failure: Error>(
     _ block: @Sendable (ManagedObjectContext) throws(Failure) -> Result

@@ -16,7 +16,7 @@ public struct PersistentStoreDescription: Sendable {
   public var isReadOnly = false
   /// What happens to a store that was written with another version of the model.
   public var migration = StoreMigration.versions
-  /// Whether ``PersistentContainer/loadPersistentStores(completionHandler:)`` opens the store in a task of its own and
+  /// Whether ``PersistentContainer/loadPersistentStores(completionHandler:)`` opens the store in its own task and
   /// returns before.
   public var loadsAsynchronously = false
 

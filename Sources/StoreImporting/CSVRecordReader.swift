@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Records of a CSV file. Blank lines, and those that begin with the mark for comments, are passed over.
+/// Records of a CSV file. Blank lines, and those that begin with the mark for comments, are skipped.
 struct CSVRecordReader: RecordReader {
   let bytes: UnsafeBufferPointer<UInt8>
   private var reader: CSVReader
@@ -49,7 +49,7 @@ struct CSVRecordReader: RecordReader {
     return bytes[start + 4]
   }
 
-  /// The bytes from the first line that is no comment on.
+  /// The bytes from the first line that is not a comment on.
   private static func withoutComments(
     _ bytes: UnsafeBufferPointer<UInt8>, _ comment: UInt8?
   ) -> UnsafeBufferPointer<UInt8> {
@@ -158,7 +158,7 @@ struct CSVRecordReader: RecordReader {
     return result
   }
 
-  /// Goes on with the next line, but for a record that was read whole.
+  /// Goes on with the next line, except for a record that was read whole.
   mutating func recover(from error: PersistentStoreError) -> Int {
     if error.code == .malformed { reader.skipLine() }
     return lineEnd(before: reader.offset)

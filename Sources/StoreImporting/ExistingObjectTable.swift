@@ -22,7 +22,7 @@ final class ExistingObjectTable {
     lastNumber = max(0, last, nodes.greatestIntegerReference)
   }
 
-  /// What becomes of a record.
+  /// How a record is handled.
   enum Beginning {
     case new
     case updated

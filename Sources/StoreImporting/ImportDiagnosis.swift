@@ -146,7 +146,7 @@ final class ImportDiagnosis {
           continue
         }
         isRefused = job.importer.danglingKeys == .refuse
-        note(link, "no table has records of \(name), whose keys are given here", job)
+        note(link, "no table provides \(name), although keys refer to it", job)
       } else {
         isRefused = job.importer.danglingKeys == .refuse
         note(link, "there is no \(job.model.entity(at: link.destination).name) with the key '\(link.key)'", job)

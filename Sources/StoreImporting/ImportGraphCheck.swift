@@ -30,7 +30,7 @@ struct ImportGraphCheck {
     return nodes
   }
 
-  /// A column of a derived attribute is passed over where it has the derived value, or the store's old one. Any other
+  /// A column of a derived attribute is skipped where it has the derived value, or the store's old one. Any other
   /// value is a problem, also where the derived value stays as it was: it would be lost.
   private func checkDerived(_ derived: DerivedAttributes, _ plan: TablePlan, _ problems: inout [GraphProblem]) {
     let columns = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))

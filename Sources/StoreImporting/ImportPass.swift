@@ -82,7 +82,7 @@ final class ImportPass {
 
   /// Whether the two ends of relationships are to be made to agree after ``finish(_:)``, row by row: the store has
   /// values of both ends, of which the tables change some, or some records of a table have a value and others do not.
-  var needsReconciliation: Bool { existing != nil || stated.isAnyLacking }
+  var needsReconciliation: Bool { existing != nil || stated.isAnyMissing }
 
   /// Resolves references. Without a store that the records are added to, derives the ends of relationships that no
   /// table has.
@@ -242,7 +242,7 @@ final class ImportPass {
   /// The key in some columns; nil where a part of it is missing.
   ///
   /// - Parameter isLink: Whether it is the key of another record.
-  /// - Throws: `ImportStop.textKeys` where it is no integer, and the keys of its hierarchy were taken for integers.
+  /// - Throws: `ImportStop.textKeys` where it is not an integer, and the keys of its hierarchy were taken for integers.
   func key(
     _ record: ImportRecord, _ columns: [Int], _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>, isLink: Bool = false
   ) throws(ImportStop) -> ReferenceObject? {
@@ -254,14 +254,14 @@ final class ImportPass {
         return try key(word.span, .text, root, isLink)
       }
       return try record.withText(of: columns[0], bytes) { text throws(ImportStop) in
-        values.isNoKey(text, kind) ? nil : try key(text, kind, root, isLink)
+        values.lacksKey(text, kind) ? nil : try key(text, kind, root, isLink)
       }
     }
     var parts: [String] = []
     for column in columns {
       let kind = record[column].kind
       let part = record.withText(of: column, bytes) { text in
-        values.isNoKey(text, kind) ? nil : ValueReader.keyText(text, kind)
+        values.lacksKey(text, kind) ? nil : ValueReader.keyText(text, kind)
       }
       guard let part else { return nil }
       parts.append(part.replacing("|", with: "||"))
@@ -287,7 +287,7 @@ final class ImportPass {
     let column = plan.columns[index]
     let field = record[index]
     let isNull = record.withText(of: index, bytes) {
-      column.kind == .toOne ? values.isNoKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
+      column.kind == .toOne ? values.lacksKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
     }
     if isNull {
       guard column.isMandatory else { return }

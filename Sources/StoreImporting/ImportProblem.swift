@@ -55,6 +55,6 @@ public struct ImportError: Error, Sendable, CustomStringConvertible {
   public var isCut: Bool
 
   public var description: String {
-    problems.map { "\($0)" }.joined(separator: "\n") + (isCut ? "\nand perhaps more: the search was ended here" : "")
+    problems.map { "\($0)" }.joined(separator: "\n") + (isCut ? "\n(stopped here; there may be more)" : "")
   }
 }

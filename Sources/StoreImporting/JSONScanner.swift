@@ -66,7 +66,7 @@ struct JSONScanner {
     return text(of: try readString(&decoded), decoded)
   }
 
-  /// A value that is no object.
+  /// A value that is not an object.
   ///
   /// - Parameter allowsReferences: Whether an array may have objects in the form of ``ObjectForms``.
   mutating func readValue(
@@ -123,7 +123,7 @@ struct JSONScanner {
     }
   }
 
-  /// Passes over an array; what is in it is read when it is used.
+  /// Skips an array; what is in it is read when it is used.
   private mutating func skipList(depth: Int, _ allowsReferences: Bool) throws(PersistentStoreError) {
     guard depth < 32 else { throw failure("arrays are nested more than 32 deep") }
     _ = take(UInt8(ascii: "["))

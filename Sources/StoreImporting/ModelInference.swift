@@ -38,7 +38,7 @@ struct ModelInference {
       guard let other = files.updateValue(source.name, forKey: ScalarString(name)) else { continue }
       throw PersistentStoreError(
         .invalidOption,
-        "\(other) and \(source.name) both have the entity \(name): without a model, a table has an entity of its own")
+        "\(other) and \(source.name) both have the entity \(name): without a model, a table has its own entity")
     }
     var properties: [[PropertyDescription]] = []
     for table in sources.indices { properties.append(try attributes(of: table, names)) }
@@ -61,7 +61,7 @@ struct ModelInference {
       return try ManagedObjectModel(ModelDescription(entities: entities))
     } catch {
       throw PersistentStoreError(
-        .invalidModel, "no model can be worked out: " + error.errors.map { "\($0)" }.joined(separator: "; "))
+        .invalidModel, "no model can be inferred: " + error.errors.map { "\($0)" }.joined(separator: "; "))
     }
   }
 

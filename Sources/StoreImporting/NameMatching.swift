@@ -10,7 +10,7 @@ enum NameMatching {
   }
 
   /// The entity that a file is named after, in the singular or plural, without regard to case. Words behind the name
-  /// are passed over: `loans-2026.csv` holds loans.
+  /// are skipped: `loans-2026.csv` holds loans.
   static func entity(forFile stem: String, in model: ManagedObjectModel) -> Entity? {
     let concrete = model.entities.filter { !$0.isAbstract }
     if let exact = concrete.first(where: { ScalarString($0.name) == ScalarString(stem) }) { return exact }

@@ -19,7 +19,7 @@ struct StatedEnds {
   private var tables: [Int: [Table]] = [:]
 
   /// Whether a record lacks a relationship that its table has.
-  var isAnyLacking: Bool {
+  var isAnyMissing: Bool {
     tables.values.contains { list in
       list.contains { table in table.statedRows.values.contains { $0.count < table.rows.count } }
     }

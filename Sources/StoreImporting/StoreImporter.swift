@@ -23,7 +23,7 @@ public struct StoreImporter: Sendable {
   /// How texts are written.
   public var conventions = TextConventions()
   /// The columns of an entity's primary key, by the entity's name. Without, a column `id`, `ENTITY_id` or `pk` that is
-  /// no property is the key.
+  /// not a property is the key.
   public var keyColumns: [String: [String]] = [:]
   /// Columns that hold foreign keys. Without, a column `RELATIONSHIP` or `RELATIONSHIP_id` is one.
   public var relationshipColumns: [RelationshipColumn] = []
@@ -157,7 +157,7 @@ public struct StoreImporter: Sendable {
     public var count: Int
     /// The columns of the key.
     public var keyColumns: [String]
-    /// The columns that are no property, relationship or key, and were left out.
+    /// The columns that match no property, relationship or key, and were ignored.
     public var ignoredColumns: [String]
     /// How many records were left out.
     public var rejectedCount: Int

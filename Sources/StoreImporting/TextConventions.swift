@@ -60,7 +60,7 @@ public struct TextConventions: Sendable {
   /// The byte between the fields of a CSV file; nil for a tab in a `.tsv` file, and to find out from the first record
   /// of others.
   public var delimiter: UInt8?
-  /// Lines of a CSV file that begin with this byte are passed over; nil for none.
+  /// Lines of a CSV file that begin with this byte are skipped; nil for none.
   public var comment: UInt8?
   /// Whether a quote may be within a field of a CSV file: ``/StoreCodecs/CSVDialect/allowsStrayQuotes``.
   public var allowsStrayQuotes = false
@@ -75,7 +75,7 @@ public struct TextConventions: Sendable {
   /// Words for true beside `true`, `yes`, `y`, `1`, `t`, `on`, in any case. A word of ``falseWords`` is false, even if
   /// it is one of these.
   public var trueWords: Set<String> = []
-  /// Words for false beside `false`, `no`, `n`, `0`, `f`, `off`, in any case, but for those of ``trueWords``.
+  /// Words for false beside `false`, `no`, `n`, `0`, `f`, `off`, in any case, except for those of ``trueWords``.
   public var falseWords: Set<String> = []
   /// Unquoted texts that stand for no value, beside the empty one, such as `NULL` or `n/a`.
   public var nullWords: Set<String> = []

@@ -31,7 +31,7 @@ final class ValueReader {
         case .date: .date
         case .uuid: .uuid
         case .binaryData, .transformable: .bytes
-        // A composite never has a slot of its own.
+        // A composite never has its own slot.
         case .undefined, .composite: .undefined
         }
     }
@@ -67,7 +67,7 @@ final class ValueReader {
   }
 
   /// Whether a field stands for no key: it has no value, or nothing but blanks.
-  func isNoKey(_ bytes: Span<UInt8>, _ kind: ImportField.Kind) -> Bool {
+  func lacksKey(_ bytes: Span<UInt8>, _ kind: ImportField.Kind) -> Bool {
     if kind == .yes || kind == .no { return false }
     return isNull(bytes, kind, .integer) || Self.trimmed(bytes).isEmpty
   }

@@ -1,4 +1,4 @@
-/// The escapes in JSON strings (RFC 8259, section 7), for readers that keep positions of their own.
+/// The escapes in JSON strings (RFC 8259, section 7), for readers that keep their own positions.
 package enum JSONEscape {
   /// Why an escape cannot be read.
   package struct Failure: Error {

@@ -118,7 +118,7 @@ package struct JSONReader {
     let start = position
     var isInteger = true
     _ = take(UInt8(ascii: "-"))
-    // A zero stands alone: 01 is not a number.
+    // A zero is alone: 01 is not a number.
     guard take(UInt8(ascii: "0")) || takeDigits() else { throw failure("this is not a JSON value") }
     if take(UInt8(ascii: ".")) {
       isInteger = false

@@ -42,7 +42,7 @@ extension StoredValue {
     return .number(number)
   }
 
-  /// The shortest text that reads back: as a double it would have digits that nobody wrote.
+  /// The shortest text that reads back: as a double it would have digits that no one wrote.
   private static func json(_ number: Float) -> JSONValue {
     guard number.isFinite else {
       return .string(

@@ -1,4 +1,4 @@
-/// One of the kit's readers of what strangers may have made.
+/// One of the kit's readers of untrusted input.
 public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertible {
   case xmlStore = "xml-store"
   case model

@@ -119,7 +119,7 @@ public final class HostileTrial {
     let value: PropertyListValue
     do throws(PersistentStoreError) { value = try PropertyList.decodeBinary(input) } catch {
       guard error.code != .malformed || error.location.offset != nil else { throw finding("no offset: \(error)") }
-      // A store of packed columns is read by parts: what is no list as a whole may be one, as far as it is read.
+      // A store of packed columns is read by parts: what is not a list as a whole may be one, as far as it is read.
       _ = try store("BinaryPropertyList", StoreSource(bytes: input, name: "store.plist"), [:], nil)
       return .refused(error.code.description)
     }
@@ -143,7 +143,7 @@ public final class HostileTrial {
     do throws(PersistentStoreError) { description = try ModelFile.read(at: path).description } catch {
       return try judge(error, file: path)
     }
-    // A description may hold what no model can: it is told in a list of problems.
+    // A description may hold what no model can: it is reported in a list of problems.
     do { _ = try ManagedObjectModel(description) } catch {
       guard !error.errors.isEmpty else { throw finding("an invalid model without a problem") }
     }

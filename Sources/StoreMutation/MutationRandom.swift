@@ -50,7 +50,7 @@ enum Edges {
     "s:", "s:%2", "2001-01-01T00:00:00Z", "0000-00-00", "9999999-12-31T23:59:60Z", "true", "YES",
     "A70E1C5D-3B42-4F10-9C66-000000000003",
   ]
-  /// Bytes that are no UTF-8, or end a C string.
+  /// Bytes that are not UTF-8, or end a C string.
   static let bytes: [[UInt8]] = [
     [0], [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0xEF, 0xBB, 0xBF],
     [0xFF, 0xFE], [0xFE, 0xFF],

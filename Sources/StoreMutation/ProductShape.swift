@@ -18,7 +18,7 @@ public struct ProductShape: Sendable, CustomStringConvertible {
 
   public var description: String { name }
 
-  /// The input that does harm where a limit is missing.
+  /// The input that exhausts resources where a limit is missing.
   public var bytes: [UInt8] { make(full.0, full.1) }
   /// The same shape in little: what changes begin with.
   public var seed: [UInt8] { make(min(full.0, 5), min(full.1, 4)) }
@@ -83,7 +83,7 @@ public struct ProductShape: Sendable, CustomStringConvertible {
           + "</entity>",
       ])
     },
-    ProductShape("a model file of a million elements that nobody knows", .model, (1_000_000, 0), .opens(0)) {
+    ProductShape("a model file of a million elements that no one knows", .model, (1_000_000, 0), .opens(0)) {
       count, _ in
       model([String(repeating: "<a/>", count: count)])
     },
@@ -220,7 +220,7 @@ public struct ProductShape: Sendable, CustomStringConvertible {
     ProductShape("an instruction of 24 MB", .xmlStore, (24 << 20, 0), .opens(0)) { count, _ in
       document("<?x " + String(repeating: "x", count: count) + "?>")
     },
-    ProductShape("an attribute of 24 MB that nobody knows", .xmlStore, (24 << 20, 0), .refused("malformed", .line)) {
+    ProductShape("an attribute of 24 MB that no one knows", .xmlStore, (24 << 20, 0), .refused("malformed", .line)) {
       count, _ in
       document("<object type=\"E\" id=\"z1\" unknown=\"" + String(repeating: "x", count: count) + "\"></object>")
     },

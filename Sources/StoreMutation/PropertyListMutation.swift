@@ -1,6 +1,6 @@
 /// Changes of a binary property list's objects, references, offsets and trailer.
 enum PropertyListMutation {
-  /// Where the parts of a list are, as far as its trailer tells the truth.
+  /// Where the parts of a list are, as far as its trailer is right.
   private struct Layout {
     var offsetSize: Int
     var referenceSize: Int
@@ -110,7 +110,7 @@ enum PropertyListMutation {
     case 4: bytes[object] = bytes[object] & 0x0F | UInt8(random.below(16)) << 4
     case 5: bytes[object] = bytes[object] & 0xF0 | UInt8(random.below(16))
     case 6:
-      // A count of its own, of any size.
+      // A separate count, of any size.
       let size = random.below(5)
       bytes[object] |= 0x0F
       if object + 2 + (1 << size) <= layout.table {

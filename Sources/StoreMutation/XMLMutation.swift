@@ -1,6 +1,6 @@
 /// Changes of elements, attributes and declarations.
 enum XMLMutation {
-  /// A tag from its `<` to its `>`, or what stands between two.
+  /// A tag from its `<` to its `>`, or what is between two.
   private typealias Piece = ArraySlice<UInt8>
 
   static func apply(to bytes: inout [UInt8], _ other: [UInt8], _ reader: HostileReader, _ random: inout MutationRandom)

@@ -96,7 +96,7 @@ struct SQLGroupCompiler {
     _ path: [String], _ table: String, _ column: SQLSchema.Column, _ destination: Entity
   ) -> String? {
     if let known = aliases[path] { return known }
-    // SQLite joins 64 tables at most, and conditions have some of their own.
+    // SQLite joins 64 tables at most, and conditions add some.
     guard aliases.count < 20 else { return nil }
     let alias = "g\(aliases.count + 1)"
     aliases[path] = alias

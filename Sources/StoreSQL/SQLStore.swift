@@ -11,7 +11,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
   let isReadOnly: Bool
   var schema: SQLSchema?
   var identifier = UUID()
-  /// The name of the tables as they were made: whoever replaces all of them gives another.
+  /// The name of the tables as they were made: a replacement of all of them has another name.
   var stamp = ""
   /// The last transaction that this connection has saved.
   var lastSaved: HistoryToken?
@@ -268,7 +268,7 @@ public struct SQLStore<Database: SQLDatabase>: Sendable {
     guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
     let root = try ready().model.entity(at: entity).root.index
     var result: [ReferenceObject] = []
-    // Numbers that print like a string reference of the hierarchy are passed over. There may be a million in a row, as
+    // Numbers that print like a string reference of the hierarchy are skipped. There may be a million in a row, as
     // after an import of such keys, so twice as many are taken each time; those that are not needed stay unused.
     var asked = count
     while result.count < count {

@@ -224,7 +224,7 @@ extension CSVStore {
     var cell = Cell(isDefused: style.isDefused)
     cell.hasDecimalComma = style.hasDecimalComma
     let width = columns.count
-    // Whether the rest of the record is passed over, because the object is damaged.
+    // Whether the rest of the record is skipped, because the object is damaged.
     var isSkipping = false
     while let field = try reader.nextField() {
       if isSkipping {

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// A large file of our own that is read in pieces, so that its bytes are never all in memory.
+/// A large file that the kit wrote, read in pieces, so that its bytes are never all in memory.
 ///
 /// It does not report errors: after anything unexpected nothing was loaded, and reading the whole file says what is
 /// wrong. The file is read twice, for its digest and for its records. Only its size, modification time and inode show

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Writes the rows of an entity in files of our own.
+/// Writes the rows of an entity in files that the kit writes.
 struct RowEncoder: Sendable {
   let reader: EntityReader
   let columns: [CSVStore.Column]

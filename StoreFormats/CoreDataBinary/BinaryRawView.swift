@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// A model worked out from the objects alone: entities by name, attributes by position, relationships by name.
+/// A model inferred from the objects alone: entities by name, attributes by position, relationships by name.
 struct BinaryRawView {
   private let map: BinaryMap
 

@@ -67,7 +67,7 @@ struct BinaryWriter {
     guard count > maximumObjectCount else { return }
     throw PersistentStoreError(
       .limitExceeded,
-      "the archive of a binary store would have \(count) objects, one for each value and three for each row, against the limit of \(maximumObjectCount): use another format",
+      "the archive of a binary store would have \(count) objects, one for each value and three for each row, which exceeds the limit of \(maximumObjectCount): use another format",
       at: StoreLocation(file: path))
   }
 

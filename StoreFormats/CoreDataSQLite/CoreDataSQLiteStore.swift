@@ -4,12 +4,12 @@ import FoundationEssentials
 /// Core Data's SQLite store (`NSSQLiteStoreType`), which SwiftData uses too: loaded whole into memory.
 ///
 /// The file is read, never opened by SQLite: a write-ahead log beside it is applied in memory, and neither is touched.
-/// An object's reference is its `Z_PK`, unique among the objects of one root entity. A store is written anew only: what
-/// an existing one has beside its objects, such as history and triggers, would not stay right.
+/// An object's reference is its `Z_PK`, unique among the objects of one root entity. A store is only written whole:
+/// what an existing one has beside its objects, such as history and triggers, would not stay right.
 public struct CoreDataSQLiteStore: AtomicStore {
   public static let storeType = StoreKeys.storeType
   public static let traits = StoreTraits(
-    summary: "Core Data's SQLite store (NSSQLiteStoreType); written anew only, and not verified with Core Data",
+    summary: "Core Data's SQLite store (NSSQLiteStoreType); new stores only, not verified with Core Data",
     fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false,
     keepsDecimals: false, trustedHashes: .ofKnownModels,
     unsupportedTypes: ["Undefined"],
@@ -31,7 +31,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
   let strayRows: StrayRows
   let limits: StoreLimits
   private let path: String
-  /// Whether no value is put into a file of its own.
+  /// Whether no value is put into its own file.
   private let isInline: Bool
   /// What `metadata` read, for the `load` that follows: one reading, so that both are of one state of the file.
   private var pending: (source: ObjectIdentifier, image: SQLiteImage)?

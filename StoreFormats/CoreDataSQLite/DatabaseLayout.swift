@@ -136,7 +136,7 @@ struct DatabaseLayout {
           Column(
             role: .toOne, entity: entity.index, slot: slot.index, name: name,
             alternatives: Self.earlierName(slot.relationship?.renamingIdentifier, slot)))
-        // A suffix that tells siblings' properties apart stands in both.
+        // A suffix that distinguishes siblings' properties is in both.
         let plain = Self.columnText(slot.name)
         let text = String(name.dropFirst())
         if let destination = slot.destination, !model.entity(at: destination).subentities.isEmpty {

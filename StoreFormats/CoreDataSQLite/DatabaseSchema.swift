@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// The tables of a database file, by name as SQLite tells names apart: ASCII letters without case.
+/// The tables of a database file, by name as SQLite distinguishes names: ASCII letters without case.
 struct DatabaseSchema {
   struct Table {
     let name: String
@@ -49,7 +49,7 @@ struct DatabaseSchema {
       guard let type = rows.string(0), let name = rows.string(1) else { continue }
       if type == "trigger" { triggers.append(name) }
       guard type == "table", !name.hasPrefix("sqlite_") else { continue }
-      // A virtual table has no page of its own, and reading it would run a module.
+      // A virtual table does not have a page, and reading it would run a module.
       guard rows.kind(2) == .integer, rows.integer(2) > 0 else {
         virtual.append(name)
         continue
@@ -71,7 +71,7 @@ struct DatabaseSchema {
 
   func hasTable(_ name: String) -> Bool { names[Self.key(name)] != nil }
 
-  /// A table with its columns; nil where there is none of the name.
+  /// A table with its columns; nil where there is not one of the name.
   ///
   /// - Throws: `.malformed` for a table with computed columns, which Core Data does not make.
   func table(_ name: String) throws(PersistentStoreError) -> Table? {

@@ -13,7 +13,7 @@ struct EntityNumbers {
 
   var numbers: [Int64?] { rows.map { $0?.number } }
 
-  /// - Parameter hashes: The version hashes of the store's metadata; without them only a renaming identifier tells that
+  /// - Parameter hashes: The version hashes of the store's metadata; without them only a renaming identifier says that
   ///   an entity was renamed.
   init(_ all: [StoreTables.EntityRow], model: ManagedObjectModel, hashes: VersionHashes?) {
     rows = Array(repeating: nil, count: model.entityCount)

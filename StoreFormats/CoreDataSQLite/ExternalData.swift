@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// Values that Core Data keeps in files of their own beside the store: binary attributes that allow external storage.
+/// Values that Core Data keeps in their own files beside the store: binary attributes that allow external storage.
 ///
 /// A cell begins with 1, and the data follow, or with 2, and a file's name follows: a UUID of 36 characters and a NUL.
 /// Where the model is not known, a column that holds such a name, and nothing else than such cells, is one of these.

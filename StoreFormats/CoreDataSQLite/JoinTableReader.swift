@@ -61,7 +61,7 @@ struct JoinTableReader {
     return nil
   }
 
-  /// The column of one of these names, or of one with a number at its end, which tells apart names that a store uses
+  /// The column of one of these names, or of one with a number at its end, which distinguishes names that a store uses
   /// twice.
   private static func column(_ names: [String], _ table: DatabaseSchema.Table) -> Int? {
     for name in names {

@@ -37,7 +37,7 @@ struct MemberList {
     orderKeys += other.orderKeys
   }
 
-  /// Puts the members into the owners' slots. A pair whose owner is not there is passed over: its other end names an
+  /// Puts the members into the owners' slots. A pair whose owner is not there is skipped: its other end names an
   /// object that does not exist, and says so.
   func fill(_ nodes: NodeTableBuilder, _ lookups: [Int: KeyLookup]) throws(PersistentStoreError) {
     let model = nodes.model

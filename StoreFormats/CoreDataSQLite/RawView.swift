@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// A model worked out from the tables alone, for a store whose model is nowhere to be found.
+/// A model inferred from the tables alone, for a store whose model is nowhere to be found.
 ///
 /// Entities and inheritance are known from Z_PRIMARYKEY. Properties are guessed from columns: their names are in
 /// capitals, their types are those that the columns were declared with, and a to-one is recognised only where the table
@@ -97,7 +97,7 @@ struct RawView {
       !skipped.contains(DatabaseSchema.key($0.name)) && DatabaseSchema.key($0.name).hasPrefix("Z")
     }
     guard !columns.isEmpty else { return }
-    // A column with the destination's entity number tells that another one is a to-one, and which entity that leads to.
+    // A column with the destination's entity number says that another one is a to-one, and which entity that leads to.
     var destinations: [String: Int64] = [:]
     for column in columns {
       if let (number, rest) = Self.numbered(DatabaseSchema.key(column.name), "_") { destinations[rest] = number }

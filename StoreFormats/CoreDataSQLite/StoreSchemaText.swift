@@ -64,7 +64,7 @@ struct StoreSchemaText {
   }
 
   private static func joinColumns(_ layout: DatabaseLayout) -> [JoinColumns] {
-    // Names of columns are told apart over all join tables of a store.
+    // Names of columns are distinguished over all join tables of a store.
     var taken: Set<String> = []
     func free(_ name: String) -> String {
       var candidate = name

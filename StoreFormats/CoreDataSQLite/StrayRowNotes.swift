@@ -6,7 +6,7 @@ struct StrayRowNotes {
   private var notes: [(reason: String, count: Int, first: Int64)] = []
   private var indexes: [Int64?: Int] = [:]
 
-  /// Why rows of an entity number are no object's.
+  /// Why rows of an entity number do not belong to an object.
   static func reason(_ number: Int64?, _ model: ManagedObjectModel, _ layout: DatabaseLayout) -> String {
     guard let number else { return "has no entity number" }
     guard let owner = model.entities.first(where: { layout.numbers[$0.index] == number }) else {

@@ -12,7 +12,7 @@ extension TableReader {
     var steps = 0
   }
 
-  /// Reads a large table in parts, each with a connection of its own. The result is the same as that of reading it in
+  /// Reads a large table in parts, each with its own connection. The result is the same as that of reading it in
   /// one pass.
   ///
   /// - Returns: Nil if nothing was read: the table is small, or unusual, or there is an error, which reading it in one
@@ -48,7 +48,7 @@ extension TableReader {
 
   /// Ranges of keys that together have all, and about as many rows each; and the number of rows of the table.
   ///
-  /// With a connection of its own: which damage SQLite tells of depends on what a connection read before.
+  /// With its own connection: which damage SQLite reports depends on what a connection read before.
   private func divided() throws(PersistentStoreError) -> (ranges: [ClosedRange<Int64>], rowCount: Int64) {
     let own = try SQLiteDatabase(
       database.image, file: database.file, limits: database.limits, steps: database.stepsLeft / 2)
@@ -96,8 +96,8 @@ extension TableReader {
 
   /// What the parts have in common.
   ///
-  /// `@unchecked Sendable`: everything is constant. A part copies the reader, and gives the copy a database and nodes
-  /// of its own before it uses it; the source and external data, which the copies share, are not used.
+  /// `@unchecked Sendable`: everything is constant. A part copies the reader, and gives the copy its own database and
+  /// nodes before it uses it; the source and external data, which the copies share, are not used.
   private struct Template: @unchecked Sendable {
     let reader: TableReader
     let lists: [MemberList]

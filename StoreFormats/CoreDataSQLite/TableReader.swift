@@ -345,7 +345,7 @@ struct TableReader {
       at: nodes.location(field.slot).filled(from: StoreLocation(file: database.file)))
   }
 
-  // MARK: What is no object's
+  // MARK: Rows that do not belong to an object
 
   /// A row of an entity that the model does not have, of one that is kept in another table, or of an abstract one.
   private mutating func stray(_ key: Int64, _ rows: SQLiteStatement, _ place: StoreLocation)

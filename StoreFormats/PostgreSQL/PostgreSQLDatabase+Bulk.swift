@@ -47,7 +47,7 @@ extension PostgreSQLDatabase {
       size = PQgetCopyData(connection, &part, 0)
       guard size > 0, let part else { break }
       defer { PQfreemem(part) }
-      // After an error the rest is passed over: the connection goes on then.
+      // After an error the rest is skipped: the connection goes on then.
       guard failure == nil else { continue }
       do throws(PersistentStoreError) { try body(UnsafeRawBufferPointer(start: part, count: Int(size))) } catch {
         failure = error

@@ -138,7 +138,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
   private static let mostCuts = 5
 
   /// Does something outside of a transaction, and again on a new connection each time that one is cut: a server ends
-  /// those that nobody has used for long, and all of them when it restarts. A server that cannot be reached is an
+  /// those that no one has used for long, and all of them when it restarts. A server that cannot be reached is an
   /// error at once.
   private func reconnecting<Result>(
     _ body: () throws(PersistentStoreError) -> Result
@@ -288,7 +288,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     } catch {
       isInTransaction = false
       guard self.connection == nil, let wasSaved else { throw error }
-      // Nobody knows whether the server got as far as that: it is asked on a new connection.
+      // No one knows whether the server got as far as that: it is asked on a new connection.
       if try isSaved(wasSaved, error) { return }
       throw PersistentStoreError(.retry, error.message)
     }

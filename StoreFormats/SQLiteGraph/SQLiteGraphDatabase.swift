@@ -43,7 +43,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
       try open(path, mode(mayCreate: mayCreate))
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
     } catch {
-      // A file with a write-ahead log needs files beside it. Where none can be made, nobody writes it either.
+      // A file with a write-ahead log needs files beside it. Where none can be made, no one writes it either.
       guard isReadOnly, [.cannotCreate, .readOnly, .permissionDenied, .noSpace].contains(error.code), !hasLog else {
         throw error
       }

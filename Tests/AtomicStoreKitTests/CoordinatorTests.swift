@@ -2,7 +2,7 @@ import AtomicStoreKit
 import Foundation
 import Testing
 
-/// A folder of its own for each test, gone afterwards.
+/// A separate folder for each test, gone afterwards.
 struct Folder: ~Copyable {
   let path: String
   init() throws {
@@ -25,7 +25,7 @@ func coordinator() throws -> PersistentStoreCoordinator {
 }
 
 /// - Parameters:
-///   - friend: Whose `friends` must name the person in the same save, which therefore has a reference of its own.
+///   - friend: Whose `friends` must name the person in the same save, which therefore has its own reference.
 func person(_ name: String, _ reference: Int64? = nil, friend: Int64? = nil, friends: [Int64] = [])
   -> ManagedObjectSnapshot
 {
@@ -374,7 +374,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let folder = try Folder()
     let coordinator = try coordinator()
     do {
-      try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"), options: ["colour": "red"])
+      try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"), options: ["color": "red"])
       Issue.record("an option that does not exist was taken")
     } catch {
       #expect(error.code == .invalidOption)

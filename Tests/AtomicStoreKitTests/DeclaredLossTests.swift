@@ -8,7 +8,7 @@ import Testing
 struct ForgetfulStore: AtomicStore {
   static let storeType = "Forgetful"
   static let traits = StoreTraits(
-    summary: "Loses what it says, and more where it is told to, for tests", fileExtensions: ["forgetful"],
+    summary: "Loses what it says, and more where a test asks for it", fileExtensions: ["forgetful"],
     keepsOrder: false,
     writeOptions: [
       StoreOption(name: "lose", help: "What else to lose.", values: ["object", "value", "friend", "entry", "nothing"])

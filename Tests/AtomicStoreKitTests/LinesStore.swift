@@ -10,7 +10,7 @@ struct LinesStore: AtomicStore {
     summary: "Lines of text, for tests", fileExtensions: ["lines"], isSelfDescribing: false,
     readOptions: [
       StoreOption(
-        name: "defer", help: "Supply names on first read; carry: and write those that nobody read as they are.",
+        name: "defer", help: "Supply names on first read; carry: and write those that no one read as they are.",
         values: ["yes", "no", "carry"]),
       StoreOption(name: "fail", help: "Where to fail.", values: ["load", "save", "never"]),
     ])

@@ -35,7 +35,7 @@ struct PlainStore: AtomicStore {
       nodes.attach(Payload())
       try nodes.set(.string(String(fields[1])), slot: 0)
       if let friend = Int64(fields[2]) { try nodes.set(toOne: friend, slot: 1) }
-      // Both ends are the format's to keep: nothing is worked out from one.
+      // Both ends are the format's to keep: nothing is inferred from one.
       for friend in fields[3].split(separator: ",").compactMap({ Int64($0) }) {
         try nodes.append(toMany: friend, slot: 2)
       }

@@ -164,7 +164,7 @@ import Testing
     #expect(throws: PersistentStoreError.self) {
       try nodes.fillFixed(entity: 0, slot: 0, cells: 0..<16, of: file, presence: nil)
     }
-    // References are no booleans.
+    // References are not booleans.
     #expect(throws: PersistentStoreError.self) {
       try nodes.fillFixed(entity: 0, slot: 4, cells: 0..<Self.rows, of: file, presence: nil)
     }

@@ -171,7 +171,7 @@ import Testing
     }
   }
 
-  @Test("properties whose names only look alike have hashes of their own")
+  @Test("properties whose names only look alike have their own hashes")
   func hashesByScalars() throws {
     let names = ["é", "e\u{301}"]
     let model = try ManagedObjectModel(

@@ -312,8 +312,8 @@ let sampleValues: [(String, StoredValue)] = [
     for number in 0..<200 {
       try builder.beginNode(entity: base.index, reference: .string("key \(number)"), line: number + 1)
       try builder.set(.string("old"), slot: text)
-      // Nobody has this reference: it must not be asked for any more.
-      try builder.set(toOne: .string("nobody"), slot: one)
+      // No one has this reference: it must not be asked for any more.
+      try builder.set(toOne: .string("unknown"), slot: one)
       try builder.append(toMany: Int64.max, slot: many)
       builder.attach(number)
       builder.defer(slot: text)

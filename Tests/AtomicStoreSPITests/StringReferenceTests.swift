@@ -38,7 +38,7 @@ import Testing
     for text in texts { try builder.beginNode(entity: 0, reference: .string(text)) }
     try builder.beginNode(entity: 0, reference: 12)
     let loaded = try builder.finish()
-    // As it is after an edit: with a table of its own.
+    // As it is after an edit: with its own table.
     var edited = loaded
     _ = try edited.addCacheNode(entity: 0, reference: .string("13"))
     for (nodes, first) in [(loaded, 13), (edited, 14)] as [(NodeTable, Int64)] {

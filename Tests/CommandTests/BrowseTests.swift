@@ -167,8 +167,8 @@ private final class BrowsedStore {
     #expect(try browsed.ask(browsed.path).status == 200)
   }
 
-  @Test("only who knows the token, names this machine and is no page of another origin is answered")
-  func strangers() throws {
+  @Test("only who knows the token, names this machine and is not a page of another origin is answered")
+  func unrelated() throws {
     let browsed = try BrowsedStore(Command.company)
     let port = browsed.port
     #expect(try browsed.ask("/").status == 404)

@@ -24,7 +24,7 @@ enum Command {
     var data: Data
     /// Standard output as JSON.
     func json() throws -> Any { try JSONSerialization.jsonObject(with: data, options: [.fragmentsAllowed]) }
-    /// What standard error tells as JSON of the error.
+    /// The error as JSON on standard error.
     func error() throws -> [String: Any] {
       let all = try #require(try JSONSerialization.jsonObject(with: Data(errors.utf8)) as? [String: Any], "\(errors)")
       #expect(all["exitCode"] as? Int == Int(code))
@@ -54,7 +54,7 @@ enum Command {
   }
 }
 
-/// A folder of its own for each test, gone afterwards.
+/// A separate folder for each test, gone afterwards.
 struct Folder: ~Copyable {
   let path: String
   init() throws {
@@ -82,7 +82,7 @@ final class RunningCommand {
     try process.run()
   }
 
-  /// Until something lies in a folder: then the command is at its work.
+  /// Until something is in a folder: then the command is at its work.
   func waitForFile(in folder: String) throws {
     for _ in 0..<1000 {
       if try !FileManager.default.contentsOfDirectory(atPath: folder).isEmpty { return }

@@ -64,7 +64,7 @@ import Testing
     for name in ["r.xml", "r.html", "r.txt"] {
       #expect(try String(contentsOfFile: folder(name), encoding: .utf8).contains("REL-03"))
     }
-    // One check of many is no ground for a claim.
+    // One check of many is not enough for a claim.
     #expect((json["claims"] as? [String: String])?["core"] == "not claimed")
     let coverage = try #require((json["coverage"] as? [String: [String: Int]])?["core"])
     let all = try #require(coverage["of"])

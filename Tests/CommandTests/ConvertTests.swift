@@ -12,7 +12,7 @@ import Testing
     #expect(try Command.run("convert", folder("a.csvstore"), folder("b.plist")).code == 0)
     let last = try Command.run("convert", folder("b.plist"), folder("c.xml"))
     #expect(last.code == 0)
-    // Quiet on success: standard error is no terminal here.
+    // Quiet on success: standard error is not a terminal here.
     #expect(last.output.isEmpty && last.errors.isEmpty)
     let diff = try Command.run("diff", Command.company, folder("c.xml"))
     #expect(diff.code == 0 && diff.output.isEmpty)
@@ -93,7 +93,7 @@ import Testing
     #expect(result.output.hasPrefix("id:Reference Employee,active:Boolean,"))
     #expect(result.output.contains("Department/1"))
     #expect(result.errors.contains("Employee.department: kept as text"))
-    let unknown = try Command.run("convert", Command.company, "-", "--to", "CSV", "--write-option", "entity=Nobody")
+    let unknown = try Command.run("convert", Command.company, "-", "--to", "CSV", "--write-option", "entity=Unknown")
     #expect(unknown.code == 64 && unknown.output.isEmpty && unknown.errors.contains("Employee"))
   }
 
@@ -150,8 +150,8 @@ import Testing
   static let wrong: [([String], Int32)] = [
     (["missing.xml", "a.plist"], 66), (["SOURCE", "no/a.plist"], 73), (["SOURCE", "a.odd"], 64),
     (["SOURCE", "a.plist", "--to", "Nothing"], 64), (["SOURCE", "a.plist", "--from", "CSV"], 65),
-    (["SOURCE", "a.plist", "--write-option", "colour=red"], 64),
-    (["SOURCE", "a.plist", "--read-option", "colour"], 64),
+    (["SOURCE", "a.plist", "--write-option", "color=red"], 64),
+    (["SOURCE", "a.plist", "--read-option", "color"], 64),
     (["SOURCE"], 64), (["SOURCE", "a.plist", "--nonsense"], 64), (["DAMAGED", "a.plist"], 65),
   ]
 
@@ -207,7 +207,7 @@ import Testing
     let made = try Command.run(
       "convert", Command.company, folder("a.xml"), "--entity", "Project", "--related", "closure")
     #expect(made.code == 0)
-    // Everybody works on something, or for somebody who does.
+    // Everybody works on something, or for someone who does.
     #expect(try Command.run("diff", Command.company, folder("a.xml")).code == 0)
     let part = try Command.run(
       "convert", Command.company, folder("b.csvstore"), "--entity", "Project", "--where",

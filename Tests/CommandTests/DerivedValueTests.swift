@@ -57,7 +57,7 @@ import Testing
     #expect(try Command.run("check", "d.xml", in: folder.path).code == 0)
   }
 
-  @Test("a column of a derived attribute is passed over if it has that value, and a problem with its line if not")
+  @Test("a column of a derived attribute is skipped if it has that value, and a problem with its line if not")
   func columns() throws {
     let folder = try Self.folder()
     func run(_ search: String) throws -> Command.Result {

@@ -44,7 +44,8 @@ import Testing
   }
 
   @Test(
-    "no rows are asked of one store or of several: what is wrong with the request is told", arguments: [true, false])
+    "no rows are asked of one store or of several: what is wrong with the request is reported",
+    arguments: [true, false])
   func noRows(_ isFleet: Bool) throws {
     let request = ["--entity", "Employee", "--limit", "0", "--sort", "projects"]
     let result =

@@ -11,6 +11,7 @@ import Testing
   }
 
   private static func guide(_ name: String) -> String {
+    if name == "README" { return Command.root + "/README.md" }
     let module = name == "FormatInFifteenMinutes" ? "AtomicStoreSPI" : "AtomicStoreKit"
     return "\(Command.root)/Sources/\(module)/\(module).docc/\(name).md"
   }
@@ -75,6 +76,17 @@ import Testing
         """, Command.root, in: folder.path)
     #expect(result.code == 0 && result.errors == "nothing found\n", "\(result.output)\(result.errors)")
     #expect(!result.errors.contains("warning:"), "\(result.errors)")
+  }
+
+  @Test(
+    "the program in the README compiles",
+    .enabled(if: canCompile, "swiftc, clang or python3 is not on this machine"))
+  func readme() throws {
+    let folder = try Folder()
+    try Self.write("README", into: folder.path)
+    let result = try Command.shell(
+      Self.compiler + "swiftc $flags -module-name App -typecheck main.swift", Command.root, in: folder.path)
+    #expect(result.code == 0 && result.errors.isEmpty, "\(result.output)\(result.errors)")
   }
 
   @Test(

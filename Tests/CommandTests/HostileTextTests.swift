@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  /// What of an output a terminal obeys, but for the command's own: a progress bar, and line ends.
+  /// What of an output a terminal obeys, except for the command's own: a progress bar, and line ends.
   private static func obeyed(_ output: [UInt8]) -> [String] {
     let text = String(decoding: output, as: UTF8.self).replacingOccurrences(of: "\u{1B}[K", with: "")
       .replacingOccurrences(

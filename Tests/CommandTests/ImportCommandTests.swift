@@ -239,7 +239,7 @@ import Testing
     #expect(result.code == 64 && !result.errors.isEmpty, "\(result.code) \(result.errors)")
   }
 
-  @Test("check lists everything as text and as JSON, and mends a copy")
+  @Test("check lists everything as text and as JSON, and repairs a copy")
   func check() throws {
     let folder = try Folder()
     var text = try String(contentsOfFile: Command.company, encoding: .utf8)
@@ -251,9 +251,9 @@ import Testing
     #expect(found.code == 1 && found.output.contains("which does not exist"), "\(found.output)\(found.errors)")
     let json = try #require(try Command.run("check", folder("c.xml"), "--json").json() as? [String: Any])
     #expect(json["sound"] as? Bool == false && (json["counts"] as? [String: Int])?["dangling"] == 1, "\(json)")
-    let mended = try Command.run(
+    let repaired = try Command.run(
       "check", folder("c.xml"), "--fix", "dangling=nullify", "--fix", "inverses=from-to-many", "-o", folder("m.xml"))
-    #expect(mended.code == 0, "\(mended.output)\(mended.errors)")
+    #expect(repaired.code == 0, "\(repaired.output)\(repaired.errors)")
     #expect(try Command.run("check", folder("m.xml")).code == 0)
     #expect(try Command.run("check", folder("c.xml"), "--fix", "dangling=nullify").code == 64)
     #expect(try Command.run("check", folder("missing.xml")).code == 66)

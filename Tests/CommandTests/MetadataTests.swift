@@ -88,6 +88,6 @@ import Testing
       try Command.run("metadata", "get", folder("e.csvstore"), "k", "--read-option", "edited=accept").output == "v\n")
     // The save that accepted the edited table recorded it: what was saved opens without the option.
     #expect(try Command.run("inspect", folder("e.csvstore")).code == 0)
-    #expect(try Command.run("metadata", "get", folder("e.csvstore"), "--read-option", "colour=red").code == 64)
+    #expect(try Command.run("metadata", "get", folder("e.csvstore"), "--read-option", "color=red").code == 64)
   }
 }

@@ -80,7 +80,7 @@ struct ModelDifferenceTests {
     #expect(try Command.run("diff", "t.xml", "u.xml", "--ignore", "Tag.s", in: folder.path).code == 1)
   }
 
-  @Test("a mapping file's rule for a property applies to sub-entities that have no rule of their own")
+  @Test("a mapping file's rule for a property applies to sub-entities without a separate rule")
   func mappedSubentities() throws {
     let folder = try Folder()
     try NodeStore.make(in: folder)

@@ -7,7 +7,7 @@ import Testing
 
 /// What people give to commands by mistake: it is refused with what is wrong, or understood, and nothing is lost.
 @Suite("Unusual input") struct OddInputTests {
-  /// A table to import, and what becomes of it.
+  /// A table to import, and the result.
   struct Table: CustomTestStringConvertible, Sendable {
     var name: String
     var text: String
@@ -202,7 +202,7 @@ import Testing
   @Test("a long chain of records that depend on a bad one is left out in linear time")
   func chain() throws {
     let folder = try Folder()
-    // Each record names the next one; the last one names nobody's key.
+    // Each record names the next one; the last one names a key that no record has.
     let count = 20_000
     let table = "id,t_id\n" + (1...count).map { "\($0),\($0 + 1)\n" }.joined() + "\(count + 2),\(count + 2)\n"
     try Data(table.utf8).write(to: URL(filePath: folder("t.csv")))

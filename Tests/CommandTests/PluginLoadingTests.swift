@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "no code of a plug-in runs if its file tells that it does not fit", .enabled(if: BadPlugin.compiler != nil),
+    "no code of a plug-in runs if its file says that it does not fit", .enabled(if: BadPlugin.compiler != nil),
     arguments: PluginTests.badFiles)
   func refusedUnloaded(_ name: String, _ source: String, _ word: String) throws {
     let installation = try Installation()
@@ -181,7 +181,7 @@ import Testing
     #expect(names.count > 10)
     let known = Set(PluginModules.interface + PluginModules.others + ["CStorePlugin"])
     #expect(names.filter { !known.contains($0) } == [])
-    // The formats come along.
+    // The formats are included.
     let formats = manifest.matches(of: /name: "(\w+StoreFormat)"/).map { String($0.output.1) }
     #expect(formats.count >= 5 && formats.filter { !known.contains($0) } == [])
     // Those of the interface are what the digest covers.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CommandSupport
 
-/// Libraries that are no good as plug-ins, made by the C compiler that comes with Swift.
+/// Libraries that are not good as plug-ins, made by the C compiler that comes with Swift.
 enum BadPlugin {
   static let compiler: String? = {
     (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { $0 + "/clang" }
@@ -64,7 +64,7 @@ enum BadPlugin {
 
     """
 
-  /// What the file itself tells: no code of such a plug-in runs.
+  /// What the file itself shows: no code of such a plug-in runs.
   static let badFiles: [(String, String, String)] = [
     ("no note", "int nothing;\n", "does not have the note of a store plug-in"),
     ("an older interface", info(major: "2"), "was built for plug-in interface 2.0, this program has 3.0"),
@@ -118,7 +118,7 @@ enum BadPlugin {
     #expect(result.code == 65, "\(result.errors)")
     #expect(result.errors.contains(word), "\(result.errors)")
     #expect(result.errors.contains(path))
-    // One that merely lies there is left out, and shown.
+    // One that merely is there is left out, and shown.
     let data = folder + "/data/atomicstore/plugins"
     try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
     try FileManager.default.copyItem(atPath: path, toPath: data + "/bad.so")
@@ -129,7 +129,7 @@ enum BadPlugin {
     #expect(searched.output.contains("left out: \(path)"))
   }
 
-  /// A copy of the kit of its own, as a library has one that links the static product: the file that identifies a copy.
+  /// A second copy of the kit, as a library has one that links the static product: the file that identifies a copy.
   private static let ownCopy = "#include \"../CStorePlugin.c\"\n"
 
   @Test(
@@ -223,7 +223,7 @@ enum BadPlugin {
     let own = PluginSearch(["XDG_DATA_HOME": folder])
     #expect(own.files == [plugins + "/a.so"])
     #expect(own.refusals.map(\.from) == [plugins + "/b.so", plugins + "/c.so"])
-    // To anybody else it is another user's, unless root made it.
+    // To anyone else it is another user's, unless root made it.
     let other = PluginSearch(["XDG_DATA_HOME": folder], user: geteuid() &+ 1)
     #expect(
       geteuid() == 0

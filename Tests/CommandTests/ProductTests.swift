@@ -6,7 +6,7 @@ import Testing
 @testable import AtomicStoreCommand
 
 @Suite("The products") struct ProductTests {
-  /// What the harness replaces, and what somebody could think of replacing.
+  /// What the harness replaces, and what someone could think of replacing.
   static let systemCalls: Set<String> = [
     "open", "open64", "openat", "openat64", "creat", "close", "read", "pread", "pread64", "write", "pwrite", "pwrite64",
     "writev", "fsync",
@@ -101,7 +101,7 @@ import Testing
     #expect(all.filter { $0.configuration.commandName == nil }.map { "\($0)" } == [])
   }
 
-  @Test("every program tells the version, which its manual page names", arguments: ["conform", "browse"])
+  @Test("every program prints the version, which its manual page names", arguments: ["conform", "browse"])
   func versions(_ name: String) throws {
     let program = try #require(Command.built("atomicstore-" + name), "atomicstore-\(name) was not built")
     let told = try Command.run(arguments: ["--version"], program: program)

@@ -40,11 +40,11 @@ import Testing
         refused.code == 65 && refused.errors.contains("Employee.csv:") && refused.errors.contains("Department.csv:"),
         "\(refused.errors)")
     }
-    let mended = try Command.run(
+    let repaired = try Command.run(
       "convert", path, folder("new.xml"), "--read-option", "edited=accept", "--read-option", "inverses=from-to-one")
     #expect(
-      mended.code == 0 && mended.errors.contains("Department.employees: changed to agree with 'department' (2)"),
-      "\(mended.errors)")
+      repaired.code == 0 && repaired.errors.contains("Department.employees: changed to agree with 'department' (2)"),
+      "\(repaired.errors)")
     let counts = try Command.run(
       "fetch", folder("new.xml"), "--entity", "Department", "--columns", "name,employees.@count", "--format", "csv")
     #expect(counts.output.contains("Entwicklung,5") && counts.output.contains("営業部,1"), "\(counts.output)")

@@ -100,7 +100,7 @@ import Testing
     #expect(try String(contentsOfFile: folder("map.xml"), encoding: .utf8) == "{}")
   }
 
-  @Test("who comes second to a new path is told that there is something already")
+  @Test("the second writer to a new path gets the error that something exists there")
   func race() throws {
     let folder = try Folder()
     let running = try (0..<4).map { _ in

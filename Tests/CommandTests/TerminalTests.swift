@@ -44,7 +44,7 @@ enum Terminal {
     if hasErrors { try errors.fileHandleForWriting.close() }
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
-    // With nobody at the other end, reading is an error.
+    // With no one at the other end, reading is an error.
     while case let got = read(master, &buffer, buffer.count), got > 0 { bytes += buffer[..<got] }
     let talk = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
@@ -62,12 +62,12 @@ enum Terminal {
     // A row without values in what is shown is an empty line.
     let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
     #expect(lines.count == 8)
-    // Letters of these samples take one column, but for some names.
+    // Letters of these samples take one column, except for some names.
     #expect(lines[0].count <= columns && lines[1].count <= columns, "\(output)")
     let titles = lines[0].split(separator: " ").map(String.init)
     let widths = lines[1].split(separator: " ").map(\.count)
     #expect(titles.count == widths.count && titles.count < 21)
-    // What is shown is shown so that it tells something.
+    // What is shown is useful.
     if columns > 20 { #expect(zip(titles, widths).allSatisfy { $0.hasSuffix("…") ? $1 >= 8 : true }) }
     #expect(errors.contains("not enough space for") && errors.contains("--columns"))
     for name in ["name", "salary", "department"] {

@@ -99,7 +99,7 @@ import Testing
     let processes = try String(contentsOfFile: note, encoding: .utf8).split(separator: "\n").compactMap { pid_t($0) }
     #expect(processes.count == 2)
     for process in processes {
-      // Its end may take a moment; nobody waits for it but the system.
+      // Its end may take a moment; no one waits for it but the system.
       var waits = 0
       while kill(process, 0) == 0, waits < 1_000 {
         usleep(10_000)

@@ -62,7 +62,7 @@ import Testing
 
   @Test("every rule of the harness names existing tests", arguments: rules)
   func rule(_ row: Row) throws {
-    #expect(row.tests.count == row.cell.components(separatedBy: "<br>").count, "what is no test: \(row.cell)")
+    #expect(row.tests.count == row.cell.components(separatedBy: "<br>").count, "what is not a test: \(row.cell)")
     for (file, name) in row.tests {
       let folder = ["ConformanceTests", "CommandTests", "AtomicStoreKitTests", "StoreCoordinationTests"].first {
         folder in
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  /// Where the catalogue that the checks were made from lies beside the package, as it does for those who keep it.
+  /// Where the catalogue that the checks were made from is beside the package, as it does for those who keep it.
   static var catalogue: [String: Any]? {
     let file = DocumentationTests.root.deletingLastPathComponent().appendingPathComponent(
       "shared/conformance/catalogue.json")

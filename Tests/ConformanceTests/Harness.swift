@@ -7,7 +7,7 @@ import XMLStoreFormat
 
 @testable import AtomicStoreConformance
 
-/// A store with nothing wrong, of a type of its own: what the harness is tested on. It keeps everything as XML stores
+/// A store with nothing wrong, of a separate type: what the harness is tested on. It keeps everything as XML stores
 /// do.
 struct CalmStore: AtomicStore {
   private var base: XMLStore
@@ -45,7 +45,7 @@ enum Harness {
 
   /// A worker process comes by here, as a suite's trait, before any test is run; and stays.
   static let isReady: Bool = {
-    // Faults are planted here, and nobody looks at what the checks leave for whoever looks into a failure.
+    // Faults are planted here, and no one looks at what the checks leave for inspection.
     atexit { WorkerPool.removeAllFiles() }
     return canRunChecks && !Conformance.checks(for: subject).isEmpty
   }()

@@ -115,7 +115,7 @@ extension Harness {
     var testDescription: String { "\(trait): \(fault)" }
   }
 
-  static let lies: [Lie] = [
+  static let claims: [Lie] = [
     Lie(trait: "keepsOrder", fault: "deniesOrder", check: "TRA-01"),
     Lie(trait: "keepsOrder", fault: "convertDropsOrder", check: "TRA-01"),
     Lie(trait: "keepsOrder", fault: "silentOrder", check: "TRA-01"),
@@ -137,7 +137,7 @@ extension Harness {
     Lie(trait: "references", fault: "deniesReferences", check: "TRA-06"),
     Lie(trait: "references", fault: "deniesAllReferences", check: "TRA-06"),
     Lie(trait: "references", fault: "numbersOnly", check: "TRA-06"),
-    Lie(trait: "layout", fault: "tellsOtherLayout", check: "TRA-07"),
+    Lie(trait: "layout", fault: "declaresOtherLayout", check: "TRA-07"),
     Lie(trait: "writes", fault: "deniesWriting", check: "TRA-08"),
     Lie(trait: "writes", fault: "cannotWrite", check: "TRA-08"),
     Lie(trait: "keepsDecimals", fault: "deniesDecimals", check: "TRA-09"),
@@ -150,7 +150,7 @@ extension Harness {
     Lie(trait: "trustedHashes", fault: "losesInferredHashes", check: "TRA-12"),
   ]
 
-  @Test("a trait that denies what works, or promises what does not, is found", arguments: lies)
+  @Test("a trait that denies what works, or promises what does not, is found", arguments: claims)
   func found(_ lie: Lie) throws {
     let result = try Harness.check(lie.check, fault: lie.fault).outcome()
     #expect(result.outcome == .failed, "\(result.outcome) \(result.reason ?? "") \(result.notes)")
@@ -172,12 +172,13 @@ extension Harness {
   @Test("every trait that promises something is falsified here, in both directions")
   func complete() {
     let traits = Mirror(reflecting: CalmStore.traits).children.compactMap(\.label)
-    // What people read, and options and extensions, which INI-23 and REG-01 ask for, are no promises about values.
+    // What people read, and options and extensions, which INI-23 and REG-01 ask for, are not promises about values.
     // Stores in memory have no file, and the harness refuses their types.
     let told: Set = ["summary", "fileExtensions", "readOptions", "writeOptions", "isInProcess"]
     for trait in traits where !told.contains(trait) {
       // A layout has but two words, each a lie about the other.
-      #expect(Set(Self.lies.filter { $0.trait == trait }.map(\.fault)).count >= (trait == "layout" ? 1 : 2), "\(trait)")
+      #expect(
+        Set(Self.claims.filter { $0.trait == trait }.map(\.fault)).count >= (trait == "layout" ? 1 : 2), "\(trait)")
     }
   }
 

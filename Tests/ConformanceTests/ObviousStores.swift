@@ -3,7 +3,7 @@ import Foundation
 import FoundationXML
 
 // The stores that one writes first, with what Foundation has at hand: each a page, each works in a demonstration. What
-// they fail stands in the article Ways to lose data, and a test holds it to that.
+// they fail is in the article Ways to lose data, and a test holds it to that.
 
 /// Everything a first try knows of a value.
 enum ObviousText {

@@ -9,7 +9,7 @@ import XMLStoreFormat
 
 @testable import AtomicStoreConformance
 
-/// A format of the kit under a type of its own: a worker process is found by the type that it is to serve.
+/// A format of the kit under its own type: a worker process is found by the type that it is to serve.
 struct MeasuredStore<Base: AtomicStore>: AtomicStore {
   private var base: Base
   static var storeType: String { Base.storeType }

@@ -183,8 +183,8 @@ import Testing
   }
 
   /// By the formula of the Web Content Accessibility Guidelines.
-  static func contrastWithWhite(_ colour: String) -> Double {
-    let number = Int(colour.dropFirst(), radix: 16) ?? 0xFFFFFF
+  static func contrastWithWhite(_ color: String) -> Double {
+    let number = Int(color.dropFirst(), radix: 16) ?? 0xFFFFFF
     let parts = [number >> 16 & 255, number >> 8 & 255, number & 255].map { part -> Double in
       let value = Double(part) / 255
       return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)

@@ -17,7 +17,7 @@ struct JSONSchema {
       found.append("\(place): not '\(constant)'")
     }
     if let list = schema["enum"] as? [String], !list.contains(value as? String ?? "") {
-      found.append("\(place): '\(value)' is none of \(list)")
+      found.append("\(place): '\(value)' is not one of \(list)")
     }
     if let least = schema["minimum"] as? Double, (value as? NSNumber)?.doubleValue ?? least < least {
       found.append("\(place): less than \(least)")
@@ -50,7 +50,7 @@ struct JSONSchema {
   }
 }
 
-/// What a JUnit report tells, read by an XML parser that is not ours.
+/// What a JUnit report contains, read by an XML parser that is not ours.
 final class JUnitReader: NSObject, XMLParserDelegate {
   struct Case: Equatable {
     var id: String
@@ -242,7 +242,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
       (json["claims"] as? [String: String])?["core"] == "not claimed"
         && (json["claims"] as? [String: String])?["durable"] == "full")
     #expect((json["coverage"] as? [String: [String: Int]])?["core"] == ["run": total - 1, "of": total])
-    // What stands against it stands against the whole alone.
+    // What is against it is against the whole alone.
     var results = passed
     results[place].outcome = .failed
     #expect(

@@ -41,7 +41,7 @@ struct TabbedStore: AtomicStore {
         }
       }
     }
-    // A file that was cut at the end of a line looks whole, but for the count.
+    // A file that was cut at the end of a line looks whole, except for the count.
     guard lines.last == [""], lines.count - 2 == count else {
       throw malformed("the header counts \(count) objects, and others follow", source, lines.count)
     }

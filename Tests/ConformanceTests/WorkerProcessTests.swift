@@ -6,7 +6,7 @@ import Testing
   @Test("a worker has nothing open that the program has, closed at exec or not")
   func descriptors() throws {
     var ends: [Int32] = [0, 0]
-    // As Foundation opens the socket that tells it that a process has ended.
+    // As Foundation opens the socket by which it learns that a process has ended.
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
     defer { close(ends[0]) }
     var control: [Int32] = [0, 0]

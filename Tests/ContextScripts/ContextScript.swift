@@ -20,12 +20,12 @@ public struct ContextScript: Sendable {
   /// How the contexts are arranged.
   public struct Setup: Sendable {
     public var type: String
-    /// The URL of a server for stores that are not files; each script has a schema of its own.
+    /// The URL of a server for stores that are not files; each script has its own schema.
     public var server: String?
     public var policies: [MergePolicy]
     /// The last context is a child of the first.
     public var hasChild: Bool
-    /// The second context is on a coordinator of its own, as another process would be.
+    /// The second context is on its own coordinator, as another process would be.
     public var hasForeigner: Bool
     public var hasUndo: Bool
     /// Contexts without this take over each save at once.

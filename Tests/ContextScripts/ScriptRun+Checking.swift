@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 
 extension ScriptRun {
-  /// Reads the file anew and compares both ends of everything in it.
+  /// Reads the file again and compares both ends of everything in it.
   @discardableResult
   func checkFile() throws -> NodeTable {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: ScriptModel.model, registry: .builtIn)

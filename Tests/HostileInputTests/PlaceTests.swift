@@ -45,7 +45,7 @@ import Testing
 
   @Test("a refused document leaks no memory")
   func leak() async {
-    // In a process of its own, where no other test takes memory meanwhile.
+    // In its own process, where no other test takes memory meanwhile.
     await #expect(processExitsWith: .success) { if !PlaceTests.refusalsLeaveNothing() { exit(1) } }
   }
 
@@ -90,7 +90,7 @@ import Testing
     let sample = MutationTests.samples + "/FriendInfo/FriendInfo.plist"
     var bytes = Array(try Data(contentsOf: URL(filePath: sample)))
     if part == "model" {
-      // A key of the model becomes one that nobody knows, as a newer version might have it.
+      // A key of the model becomes one that no one knows, as a newer version might have it.
       guard let place = bytes.firstRange(of: Array("properties".utf8))?.lowerBound else { throw Unexpected() }
       bytes[place] = 0x78
     } else {

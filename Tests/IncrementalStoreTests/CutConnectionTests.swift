@@ -78,7 +78,7 @@ import Testing
     #expect(Self.isSaved(answer))
     #expect(try fixture.tags().map(\.reference) == changes.inserted.compactMap(\.reference))
     #expect(try fixture.direct.changes(since: nil).map { $0.changes.count } == [3])
-    // The versions that the answer tells are those that are there.
+    // The versions in the answer are those that are there.
     guard case .saved(let versions) = answer else { return }
     #expect(try fixture.tags().map(\.version) == versions.map(\.version))
     // The new connection is as good as the old one.
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "where nobody can find out whether a save was carried out, the error says so",
+    "where no one can find out whether a save was carried out, the error says so",
     arguments: [("before", CuttingProxy.Cut.beforeSending("COMMIT"), 0), ("after", .beforeAnswer(to: "COMMIT"), 2)])
   func unknown(_ name: String, _ cut: CuttingProxy.Cut, _ saved: Int) throws {
     let fixture = try Fixture("unknown_\(name)")
@@ -137,7 +137,7 @@ import Testing
     #expect(fixture.proxy.cuts == cuts + 1)
   }
 
-  @Test("a connection that was lost while nobody used it is replaced: for a read, a save and a new reference")
+  @Test("a connection that was lost while no one used it is replaced: for a read, a save and a new reference")
   func idle() throws {
     let fixture = try Fixture("idle")
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)

@@ -73,7 +73,7 @@ final class CuttingProxy: Sendable {
     state.withLock { state in (state.cut, state.times, state.refusesAfterCut) = (cut, times, thenRefuses) }
   }
 
-  /// Cuts the connections that there are, as a server does with those that nobody has used for long.
+  /// Cuts the connections that there are, as a server does with those that no one has used for long.
   func cutAll() {
     state.withLock { state in
       for client in state.clients { shutdown(client, Int32(SHUT_RDWR)) }

@@ -5,7 +5,7 @@ import BuiltInStoreFormats
 import Foundation
 import TestSupport
 
-/// The same random graph in a property list and in an incremental store, in a directory of its own.
+/// The same random graph in a property list and in an incremental store, in its own directory.
 final class GraphPair {
   let folder: TemporaryDirectory
   let stores: ComparedStores

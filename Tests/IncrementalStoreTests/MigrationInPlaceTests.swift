@@ -133,7 +133,7 @@ import Testing
   }
 
   @Test(
-    "a program that has the previous model cannot save after the migration, and is told to open the store again",
+    "a program that has the previous model cannot save after the migration, and gets an error that says to open the store again",
     arguments: kinds)
   func previousVersion(_ kind: String) throws {
     let folder = try TemporaryDirectory("migration-in-place")

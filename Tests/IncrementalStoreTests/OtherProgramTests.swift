@@ -11,7 +11,7 @@ import Testing
 @Suite struct OtherProgramTests {
   private typealias Life = StoreLifeTests
 
-  /// Has a program of its own open a database, execute statements and close it, as the last one that has it open does.
+  /// Has a separate program open a database, execute statements and close it, as the last one that has it open does.
   @discardableResult
   private func sqlite3(_ path: String, _ statements: String) throws -> String {
     try ChildProcess.output(of: "sqlite3", [path, statements])

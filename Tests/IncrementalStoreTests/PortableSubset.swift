@@ -90,7 +90,7 @@ struct PortableSubset: Sendable {
   }
 
   @Test(
-    "what is in quotes is no word",
+    "what is in quotes is not a word",
     arguments: [
       "SELECT t.id FROM \"LISTEN\" t WHERE t.\"NOTIFY\" = ?1", "DELETE FROM \"a\"\"LOCK\" WHERE id IN (1, 2)",
       "SELECT t1.id FROM \"x\" t1 WHERE t1.\"y\" = 'NaN'", "COMMIT", "BEGIN ISOLATION LEVEL SERIALIZABLE",

@@ -11,7 +11,7 @@ import Testing
 @testable import PostgreSQLStoreFormat
 
 /// The address of a server for tests; nil if there is none: `ATOMICSTORE_POSTGRES_URL`, as `Scripts/postgres url NAME`
-/// prints it. Each test has a schema of its own.
+/// prints it. Each test has its own schema.
 enum TestServer {
   static let url: String? = {
     // All tests that use a server are held to the list of statements.

@@ -26,14 +26,14 @@ private enum Programs {
   }
 }
 
-/// A logical replica on a server of its own, as a read-only store.
+/// A logical replica on its own server, as a read-only store.
 @Suite(
   .enabled(if: TestServer.url != nil, "ATOMICSTORE_POSTGRES_URL names no server"),
   .enabled(
     if: TestServer.url == nil || Programs.canReplicate,
     "initdb, psql or pg_dump are not installed, or the server's wal_level is not logical"))
 struct ReplicaTests {
-  /// A second server, which `Scripts/postgres` starts in a folder of its own, and stops at the end.
+  /// A second server, which `Scripts/postgres` starts in its own folder, and stops at the end.
   private final class Server {
     let folder: TemporaryDirectory
     private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -41,7 +41,7 @@ struct ReplicaTests {
 
     init() throws {
       folder = try TemporaryDirectory("replica")
-      // The server runs as a user of its own where tests run as root.
+      // The server runs as a separate user where tests run as root.
       try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
       _ = try script("start")
     }

@@ -31,7 +31,7 @@ import Testing
     var path: String { folder.path + "/life.sqlgraph" }
     init() throws { folder = try TemporaryDirectory("incremental-life") }
 
-    /// A coordinator with a connection of its own, as another process has it.
+    /// A coordinator with its own connection, as another process has it.
     func open() throws -> PersistentStoreCoordinator {
       let coordinator = PersistentStoreCoordinator(
         managedObjectModel: try ManagedObjectModel(StoreLifeTests.description), registry: .builtIn)
@@ -133,7 +133,7 @@ import Testing
     #expect(try Self.find("Ada", "Person", last).value(forKey: "age") as? Int == expected)
   }
 
-  @Test("a team that is deleted while somebody else joins it leaves nobody with a team that does not exist")
+  @Test("a team that is deleted while someone else joins it leaves no one with a team that does not exist")
   func deletedMeanwhile() throws {
     let place = try Place()
     let one = ManagedObjectContext(try place.open())
@@ -149,7 +149,7 @@ import Testing
     try one.save()
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     coordinator.readsIncrementalStoresWhole = true
-    // The load refuses references that lead nowhere.
+    // The load refuses dangling references.
     let store = try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
     #expect(store.nodes.inverseDisagreements().isEmpty)
     let last = ManagedObjectContext(try place.open())
@@ -223,7 +223,7 @@ import Testing
     #expect(try ada.value(forKey: "age") as? Int == 8)
   }
 
-  @Test("the history tells what was saved, since a token, and forgets what is purged")
+  @Test("the history says what was saved, since a token, and forgets what is purged")
   func history() throws {
     let place = try Place()
     let coordinator = try place.open()

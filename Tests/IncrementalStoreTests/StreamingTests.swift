@@ -19,7 +19,7 @@ import Testing
     return (try store.nodes.canonical(), store.metadata)
   }
 
-  /// Converts row by row: whoever has read everything says how much would be lost.
+  /// Converts row by row: only after reading everything is known how much would be lost.
   private func convert(_ source: String, _ target: String) throws -> StoreConverter.Report {
     let stages = Mutex<[StoreConverter.Stage]>([])
     var converter = StoreConverter(registry: .builtIn)

@@ -32,7 +32,7 @@ struct ModelFileCorpusTests {
       do {
         let file = try ModelFile.read(at: path)
         #expect(!file.description.entities.isEmpty, "\(path)")
-        // Bounds that do not fit their type are all that is odd; what nobody knows does not occur.
+        // Bounds that do not fit their type are all that is odd; what no one knows does not occur.
         for warning in file.warnings { #expect(warning.text.contains("is not a value of type"), "\(path): \(warning)") }
         let errors = file.description.problems().filter { $0.severity == .error }
         #expect(errors == [], "\(path)")

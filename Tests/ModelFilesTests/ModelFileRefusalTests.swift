@@ -31,7 +31,7 @@ struct ModelFileRefusalTests {
     arguments: [
       "bplist00 something else", "plain text", "<database/>", "<plist version=\"1.0\"><dict/></plist>", "\u{0}\u{1}",
     ])
-  func isNoModel(_ text: String) throws {
+  func refusesNonModel(_ text: String) throws {
     #expect(try Self.refusal(ofBytes: Array(text.utf8), named: "thing").code == .unrecognizedFormat)
   }
 

@@ -19,7 +19,7 @@ enum ModelFileSupport {
     return names.filter(isWanted).sorted().map { "\(corpus)/\(folder)/\($0)" }
   }
 
-  /// Runs with a folder of its own, which is gone afterwards.
+  /// Runs with its own folder, which is gone afterwards.
   static func withFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ModelFiles-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -19,7 +19,7 @@ struct ModelFinderTests {
     ).versionHashes
   }
 
-  /// A source tree with two versions of one model, a copy of one under a name of its own, a broken one, and files of
+  /// A source tree with two versions of one model, a copy of one under its own name, a broken one, and files of
   /// other kinds.
   private static func withTree<Result>(_ body: (String) throws -> Result) throws -> Result {
     try ModelFileSupport.withFolder { folder in

@@ -21,7 +21,7 @@ import Testing
     let stack = try Stack()
     try people(500, in: stack)
     let child = ManagedObjectContext(parent: stack.context)
-    // Objects that nobody keeps would be read again.
+    // Objects that no one keeps would be read again.
     var limited = try request("name ENDSWITH '7'")
     // Examining each of the 500 objects takes more steps.
     limited.stepLimit = 100

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite("What child contexts pass to their parents") struct ChildHandOverTests {
-  /// Begins with a badge of its own.
+  /// Begins with its own badge.
   final class Badged: ManagedObject {
     override func awakeFromInsert() {
       guard let badge = try? managedObjectContext?.insertNewObject(forEntityName: "Badge") else { return }
@@ -101,7 +101,7 @@ import Testing
     #expect(error.key == key)
     #expect(child.updatedObjects == [mine])
     #expect(!here.hasChanges)
-    // The change taken back, the rest is saved.
+    // The change undone, the rest is saved.
     if key == "one" { try mine.setValue(nil, forKey: key) } else { try mine.remove(other, from: key) }
     try mine.setValue("elsewhere", forKey: "name")
     try child.save()

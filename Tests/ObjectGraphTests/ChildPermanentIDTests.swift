@@ -77,8 +77,8 @@ import Testing
     #expect(try stack.reread("Person").count == 6)
   }
 
-  @Test("an object that is taken back has no ID by which it is found")
-  func takenBack() throws {
+  @Test("an object whose insertion was undone has no ID by which it is found")
+  func undone() throws {
     let stack = try Stack()
     let child = ManagedObjectContext(parent: stack.context)
     let ada = try child.insertNewObject(forEntityName: "Person")

@@ -57,7 +57,8 @@ import Testing
       #expect(row.proof.count > 30)
     } else {
       #expect(
-        row.references.count == row.proof.components(separatedBy: "<br>").count, "what is no reference: \(row.proof)")
+        row.references.count == row.proof.components(separatedBy: "<br>").count, "what is not a reference: \(row.proof)"
+      )
     }
   }
 

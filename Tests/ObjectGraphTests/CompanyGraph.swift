@@ -79,7 +79,7 @@ enum CompanyGraph {
           properties: [
             .attribute("name", .string),
             .toOne("host", "Department", inverse: "visitors"),
-            // One way only: nobody tells a visitor that the room is gone.
+            // One way only: a visitor is not notified that the room is gone.
             .toOne("room", "Room", deleteRule: .deny),
           ]),
         EntityDescription(name: "Thing", isAbstract: true),
@@ -94,7 +94,7 @@ enum CompanyGraph {
   }
 }
 
-/// A folder of its own for one test, made when it is first needed and deleted at its end.
+/// A separate folder for one test, made when it is first needed and deleted at its end.
 final class TestFolder {
   lazy var path: String = {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("graph-\(UUID().uuidString)").path
@@ -147,7 +147,7 @@ struct Stack {
     context = ManagedObjectContext(coordinator)
   }
 
-  /// The same files, opened by somebody else.
+  /// The same files, opened by someone else.
   func reopened() throws -> Stack {
     let type = store.type
     let path = store.path

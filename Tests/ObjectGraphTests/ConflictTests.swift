@@ -25,7 +25,7 @@ import Testing
       return nil
     }
 
-    /// The people as somebody else finds them: name and age.
+    /// The people as someone else finds them: name and age.
     func stored() throws -> [String] {
       try stack.reread("Person").map { "\($0["name"] as? String ?? "nil") \($0["age"] as? Int ?? -1)" }
     }

@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test("with no action it is up to you to set the inverse to something meaningful")
-  func noActionMended() throws {
+  func noActionRepaired() throws {
     let office = try Office()
     let lab = try office.stack.insert("Department", ["name": "Lab"])
     office.stack.context.delete(office.sales)

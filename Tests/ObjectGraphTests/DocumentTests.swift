@@ -155,7 +155,7 @@ import Testing
     let folder = try TestFolder()
     let document = document()
     try insert("Ada", into: document)
-    // A folder of somebody else's is nothing that a file may replace.
+    // A folder of someone else's is nothing that a file may replace.
     let taken = folder.file("a.xml")
     try FileManager.default.createDirectory(atPath: taken, withIntermediateDirectories: true)
     try Data("x".utf8).write(to: URL(fileURLWithPath: taken + "/note.txt"))

@@ -32,10 +32,10 @@ private final class TypedPerson: ManagedObject {
   )
   func unregistered() throws {
     let stack = try Stack()
-    let stranger = TypedPerson(context: stack.context)
-    #expect(stranger.managedObjectContext == nil && stranger.entity.name == "Unknown")
-    stranger.name = "Ada"
-    #expect(stranger.name == "" && stranger.accessError != nil)
+    let unrelated = TypedPerson(context: stack.context)
+    #expect(unrelated.managedObjectContext == nil && unrelated.entity.name == "Unknown")
+    unrelated.name = "Ada"
+    #expect(unrelated.name == "" && unrelated.accessError != nil)
     let known = try stack.insert("Person", ["name": "Bob"])
     let error = #expect(throws: ManagedObjectError.self) { try stack.context.save() }
     #expect(error?.allErrors.map(\.code) == [.managedObjectValidation])

@@ -57,7 +57,7 @@ import Testing
     #expect(stack.context.insertedObjects.isEmpty)
     #expect(stack.context.conflicts().map(\.keysChangedHere) == before)
 
-    // The cause mended, the same save succeeds.
+    // The cause repaired, the same save succeeds.
     try stack.context.save()
     #expect(!stack.context.hasChanges)
     let other = try stack.reopened()

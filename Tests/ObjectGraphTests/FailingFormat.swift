@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Synchronization
 
-/// A format that wraps another one and fails when it is told to, by its name.
+/// A format that wraps another one and fails on request, by its name.
 struct FailingFormat<Base: AtomicStore>: AtomicStore {
   static var storeType: String { Base.storeType }
   static var traits: StoreTraits { Base.traits }

@@ -130,7 +130,7 @@ import Testing
     let least = FetchExpression.constant(.double(3.5))
     let request = try FetchRequest<ManagedObject>(template, variables: ["LEAST": least])
     #expect(names(try context.fetch(request)) == ["Boss", "Bob"])
-    // A variable that was not filled in is no value.
+    // A variable that was not filled in is not a value.
     #expect(throws: ManagedObjectError.self) { try context.fetch(FetchRequest<ManagedObject>(template)) }
   }
 

@@ -308,7 +308,7 @@ import Testing
     }
   }
 
-  @Test("a path that leads nowhere is refused whether or not there is a row")
+  @Test("a path that is dangling is refused whether or not there is a row")
   func errors() throws {
     let stack = try Stack(model: try Self.model())
     var request = FetchRequest<ManagedObject>(entityName: "Thing")

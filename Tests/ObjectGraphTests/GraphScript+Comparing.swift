@@ -38,7 +38,7 @@ extension GraphScript {
       }
       for end in ReferenceGraph.relationships(of: record.entity) {
         let all = try object.objects(forRelationshipNamed: end.name)
-        let alive = end.mayLeadNowhere ? all.filter(isThere) : all
+        let alive = end.mayDangle ? all.filter(isThere) : all
         let found = alive.map { keys[$0] ?? -1 }
         let wanted = scene.graph.ends(key, end.name)
         guard end.isOrdered ? found == wanted : found.sorted() == wanted.sorted() else {
@@ -124,7 +124,7 @@ extension GraphScript {
       for end in ReferenceGraph.relationships(of: entity) {
         graph.records[key]?.ends[end.name] = try object.objects(forRelationshipNamed: end.name).compactMap { other in
           if let found = keys[other] { return found }
-          if end.mayLeadNowhere { return nil }
+          if end.mayDangle { return nil }
           throw Difference(description: "\(key).\(end.name) leads to \(other.objectID), which is gone or unknown")
         }
       }

@@ -234,7 +234,7 @@ extension GraphScript {
     try compare(main, "after all ")
   }
 
-  /// What each policy says of plain attributes, for objects that nobody deleted.
+  /// What each policy says of plain attributes, for objects that no one deleted.
   private func checkPromise(
     _ policy: MergePolicy?, _ base: ReferenceGraph, _ here: ReferenceGraph, _ there: ReferenceGraph
   ) throws {

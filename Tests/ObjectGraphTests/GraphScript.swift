@@ -5,7 +5,7 @@ import Foundation
 
 /// One script: the stack, the plain model beside it, and what was done so far.
 ///
-/// Each step draws from a generator of its own, so that a script without some of its steps is a script as well.
+/// Each step draws from its own generator, so that a script without some of its steps is a script as well.
 struct GraphScript {
   struct Difference: Error, CustomStringConvertible { let description: String }
   struct Random: RandomNumberGenerator {
@@ -332,7 +332,7 @@ struct GraphScript {
   }
 
   mutating func finishSave() throws {
-    if main.graph.leadsNowhere {
+    if main.graph.hasDangling {
       // Forgotten by the store alone: undo cannot know of it, and objects go on leading nowhere until they are
       // refreshed.
       forgetUndo()
@@ -382,7 +382,7 @@ struct GraphScript {
       Failures.arm(folder, skips: skips, Bool.random(using: &random) ? .before : .after)
       let error = graphError { try main.context.save() }
       Failures.disarm(folder)
-      guard error != nil else { throw Difference(description: "a save that was told to fail did not") }
+      guard error != nil else { throw Difference(description: "a save that had to fail did not") }
     }
     try compare(main)
     let after = try state()
@@ -419,7 +419,7 @@ struct GraphScript {
     main.objects = try objects(in: main.context, saved)
   }
 
-  /// The files, opened anew.
+  /// The files, opened again.
   func opened(_ registry: StoreRegistry) throws -> (PersistentStoreCoordinator, [PersistentStore]) {
     let other = PersistentStoreCoordinator(managedObjectModel: RandomModel.model, registry: registry)
     let opened = try stores.map {

@@ -10,7 +10,7 @@ import Testing
   func endless(_ passes: Int) throws {
     let employee = try saved()
     context.maximumSavePasses = passes
-    employee.behaviour["willSave"] = { $0.age += 1 }
+    employee.behavior["willSave"] = { $0.age += 1 }
     employee.name = "Bob"
     let error = try #require(graphError { try context.save() })
     #expect(error.code == .endlessChanges)
@@ -19,7 +19,7 @@ import Testing
     #expect(log.take() == Array(repeating: "willSave", count: passes))
     #expect(employee.isUpdated && employee.name == "Bob")
     // The same save can be tried again.
-    employee.behaviour = [:]
+    employee.behavior = [:]
     try context.save()
     #expect(try stack.reopened().storedNodes().count == 1)
   }
@@ -27,11 +27,11 @@ import Testing
   @Test("validation that changes its object endlessly is limited as well, and so is a hook that inserts endlessly")
   func endlessValidation() throws {
     let employee = try saved()
-    employee.behaviour["validate"] = { $0.age += 1 }
+    employee.behavior["validate"] = { $0.age += 1 }
     employee.name = "Bob"
     #expect(graphError { try context.save() }?.code == .endlessChanges)
-    employee.behaviour["validate"] = nil
-    employee.behaviour["willSave"] = { employee in
+    employee.behavior["validate"] = nil
+    employee.behavior["willSave"] = { employee in
       try? employee.managedObjectContext.map { _ = try $0.insertNewObject(forEntityName: "Task") }
       employee.age += 1
     }
@@ -51,7 +51,7 @@ import Testing
     let employee = try saved()
     var errors: [ManagedObjectError?] = []
     let context = context
-    employee.behaviour[hook] = { _ in errors.append(graphError { try context.save() }) }
+    employee.behavior[hook] = { _ in errors.append(graphError { try context.save() }) }
     if hook == "prepareForDeletion" { context.delete(employee) } else { employee.age = 1 }
     if hook != "prepareForDeletion" { try context.save() }
     context.refresh(employee, mergeChanges: false)
@@ -66,7 +66,7 @@ import Testing
     let employee = try saved()
     let context = context
     var saves = 0
-    employee.behaviour["awakeFromFetch"] = { _ in
+    employee.behavior["awakeFromFetch"] = { _ in
       context.perform { if (try? context.save()) != nil { saves += 1 } }
     }
     context.refresh(employee, mergeChanges: false)
@@ -83,8 +83,8 @@ import Testing
     let employee = try saved()
     let context = context
     var saves = 0
-    employee.behaviour[hook] = { employee in
-      employee.behaviour = [:]
+    employee.behavior[hook] = { employee in
+      employee.behavior = [:]
       context.perform {
         if (try? context.insertNewObject(forEntityName: "Task")) != nil, (try? context.save()) != nil { saves += 1 }
       }

@@ -43,7 +43,7 @@ import Testing
   @Test("a value set in awakeFromFetch is not a change, one set in awakeFromInsert is saved")
   func awake() throws {
     let employee = try saved()
-    employee.behaviour["awakeFromFetch"] = { employee in
+    employee.behavior["awakeFromFetch"] = { employee in
       employee["mood"] = "awake"
       employee.age = 7
     }
@@ -62,7 +62,7 @@ import Testing
     employee.department = sales
     try context.save()
     var seen: String?
-    employee.behaviour["prepareForDeletion"] = { employee in
+    employee.behavior["prepareForDeletion"] = { employee in
       seen = employee.department?["name"] as? String
       employee.department?["name"] = "Empty"
       employee.managedObjectContext?.delete(employee)
@@ -101,7 +101,7 @@ import Testing
   @Test("a change in willSave is saved, and the object is prepared once more")
   func changeInWillSave() throws {
     let employee = try saved()
-    employee.behaviour["willSave"] = { if $0.age < 10 { $0.age = 10 } }
+    employee.behavior["willSave"] = { if $0.age < 10 { $0.age = 10 } }
     employee.name = "Bob"
     try context.save()
     #expect(log.take() == ["willSave", "willSave", "didSave"])
@@ -112,7 +112,7 @@ import Testing
   @Test("a primitive change in willSave is saved without another round")
   func primitiveInWillSave() throws {
     let employee = try saved()
-    employee.behaviour["willSave"] = { try $0.setPrimitiveValue($0.age + 1, forKey: "age") }
+    employee.behavior["willSave"] = { try $0.setPrimitiveValue($0.age + 1, forKey: "age") }
     employee.name = "Bob"
     try context.save()
     #expect(log.take() == ["willSave", "didSave"])
@@ -127,7 +127,7 @@ import Testing
   func disruptive(_ hook: String, _ act: String) throws {
     let employee = try saved()
     let context = context
-    employee.behaviour[hook] = { employee in
+    employee.behavior[hook] = { employee in
       switch act {
       case "rollback": context.rollback()
       case "reset": context.reset()
@@ -141,7 +141,7 @@ import Testing
       #expect(hook == "validate" && [.endlessChanges, .validationMultipleErrors].contains(error.code), "\(error)")
     }
     context.refresh(employee, mergeChanges: false)
-    employee.behaviour = [:]
+    employee.behavior = [:]
     context.rollback()
     #expect(!context.hasChanges)
     _ = try stack.insert("Task")
@@ -157,7 +157,7 @@ import Testing
     let doomed = try stack.insert("Room", ["number": 1])
     try context.save()
     _ = log.take()
-    employee.behaviour["willSave"] = { employee in
+    employee.behavior["willSave"] = { employee in
       guard let context = employee.managedObjectContext, try employee.count(forRelationshipNamed: "tasks") == 0 else {
         return
       }

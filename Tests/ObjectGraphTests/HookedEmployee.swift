@@ -10,13 +10,13 @@ final class HookLog {
   }
 }
 
-/// An employee that logs its hooks into whatever its context's name leads to, and does in them what it is told.
+/// An employee that logs its hooks into whatever its context's name leads to, and does in them what the test asks for.
 final class HookedEmployee: ManagedObject {
   @Managed("name") var name: String
   @Managed("age") var age: Int
   @Managed("department") var department: ManagedObject?
 
-  /// By context name, since an object is made before anybody can hand it something.
+  /// By context name, since an object is made before anyone can hand it something.
   nonisolated(unsafe) private static var logs: [String: HookLog] = [:]  // Guarded by the lock; the logs by their tests.
   private static let lock = NSLock()
   static func log(_ name: String) -> HookLog {
@@ -28,11 +28,11 @@ final class HookedEmployee: ManagedObject {
     }
   }
 
-  var behaviour: [String: (HookedEmployee) throws -> Void] = [:]
+  var behavior: [String: (HookedEmployee) throws -> Void] = [:]
 
   private func called(_ hook: String) {
     if let name = managedObjectContext?.name { HookedEmployee.log(name).calls.append(hook) }
-    try? behaviour[hook]?(self)
+    try? behavior[hook]?(self)
   }
 
   override func awakeFromInsert() { called("awakeFromInsert") }
@@ -43,7 +43,7 @@ final class HookedEmployee: ManagedObject {
   override func willTurnIntoFault() { called("willTurnIntoFault") }
   override func didTurnIntoFault() { called("didTurnIntoFault") }
   override func validateForUpdate() throws {
-    try behaviour["validate"]?(self)
+    try behavior["validate"]?(self)
     try super.validateForUpdate()
   }
 }

@@ -111,7 +111,7 @@ import Testing
         name: "Values",
         properties: attributes.map { .attribute($0.0, $0.1) } + [
           .attribute("place", .composite("Place")),
-          .attribute("colour", .transformable, valueTransformerName: "Colour"),
+          .attribute("color", .transformable, valueTransformerName: "Color"),
           .attribute("raw", .transformable),
           .attribute("upper", .string, derivationExpression: "uppercase:(str)"),
           .attribute("saved", .date, derivationExpression: "now()"),
@@ -126,22 +126,22 @@ import Testing
         ])
     ])
 
-  struct Colour: Equatable { var red: UInt8, green: UInt8, blue: UInt8 }
-  struct ColourTransformer: AttributeTransformer {
-    struct NoColour: Error {}
+  struct Color: Equatable { var red: UInt8, green: UInt8, blue: UInt8 }
+  struct ColorTransformer: AttributeTransformer {
+    struct NoColor: Error {}
     func data(from value: Any) throws -> Data {
-      guard let colour = value as? Colour else { throw NoColour() }
-      return Data([colour.red, colour.green, colour.blue])
+      guard let color = value as? Color else { throw NoColor() }
+      return Data([color.red, color.green, color.blue])
     }
     func value(from data: Data) throws -> Any {
-      guard data.count == 3 else { throw NoColour() }
-      return Colour(red: data[data.startIndex], green: data[data.startIndex + 1], blue: data[data.startIndex + 2])
+      guard data.count == 3 else { throw NoColor() }
+      return Color(red: data[data.startIndex], green: data[data.startIndex + 1], blue: data[data.startIndex + 2])
     }
   }
 
   func values(_ type: String = "BinaryPropertyList") throws -> (Stack, ManagedObject) {
     let stack = try Stack(type, model: try ManagedObjectModel(Self.valuesModel))
-    stack.coordinator.setTransformer(ColourTransformer(), forName: "Colour")
+    stack.coordinator.setTransformer(ColorTransformer(), forName: "Color")
     return (stack, try stack.insert("Values"))
   }
 
@@ -215,17 +215,17 @@ import Testing
     arguments: Stack.types)
   func transformers(_ type: String) throws {
     let (stack, object) = try values(type)
-    try object.setValue(Colour(red: 1, green: 2, blue: 3), forKey: "colour")
+    try object.setValue(Color(red: 1, green: 2, blue: 3), forKey: "color")
     try object.setValue(Data([9]), forKey: "raw")
-    #expect(object["colour"] as? Colour == Colour(red: 1, green: 2, blue: 3))
+    #expect(object["color"] as? Color == Color(red: 1, green: 2, blue: 3))
     try stack.context.save()
     stack.context.refresh(object, mergeChanges: false)
-    #expect(object["colour"] as? Colour == Colour(red: 1, green: 2, blue: 3))
+    #expect(object["color"] as? Color == Color(red: 1, green: 2, blue: 3))
     #expect(object["raw"] as? Data == Data([9]))
-    #expect(throws: ManagedObjectError.self) { try object.setValue(5, forKey: "colour") }
-    #expect(throws: ManagedObjectError.self) { try object.setValue(Colour(red: 0, green: 0, blue: 0), forKey: "raw") }
-    try object.setValue(Data([1]), forKey: "colour")
-    #expect(throws: ManagedObjectError.self) { try object.value(forKey: "colour") }
+    #expect(throws: ManagedObjectError.self) { try object.setValue(5, forKey: "color") }
+    #expect(throws: ManagedObjectError.self) { try object.setValue(Color(red: 0, green: 0, blue: 0), forKey: "raw") }
+    try object.setValue(Data([1]), forKey: "color")
+    #expect(throws: ManagedObjectError.self) { try object.value(forKey: "color") }
   }
 
   @Test("derived attributes are computed when the object is saved")
@@ -252,7 +252,7 @@ import Testing
     try object.setValue("555-1234 ", forKey: "phone")
     do throws(ManagedObjectError) {
       try stack.context.save()
-      Issue.record("the pattern was passed over")
+      Issue.record("the pattern was skipped")
     } catch {
       #expect(error.code == .validationStringPatternMatching)
       #expect(error.key == "phone")

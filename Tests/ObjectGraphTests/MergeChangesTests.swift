@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("Merging the changes of another context, and streams of them") struct MergeChangesTests {
-  /// Two contexts on one coordinator: here, and what somebody else does there.
+  /// Two contexts on one coordinator: here, and what someone else does there.
   private struct Two {
     let stack: Stack
     let there: ManagedObjectContext
@@ -167,7 +167,7 @@ import Testing
     #expect(try two.stack.reread("Person").isEmpty)
   }
 
-  @Test("an object deleted here lets go of what was added to it before, when it also changed there")
+  @Test("an object deleted here releases what was added to it before, when it also changed there")
   func deletedBesideChange() throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -250,11 +250,11 @@ import Testing
   }
 
   @Test("unknown IDs are ignored", arguments: ["updated", "deleted", "inserted"])
-  func strangers(_ kind: String) throws {
+  func unrelated(_ kind: String) throws {
     let two = try Two()
     let ids = [
       ManagedObjectID(storeIdentifier: UUID(), entityName: "Person", reference: .integer(1)),
-      ManagedObjectID(storeIdentifier: two.stack.store.identifier, entityName: "Nobody", reference: .integer(1)),
+      ManagedObjectID(storeIdentifier: two.stack.store.identifier, entityName: "Unknown", reference: .integer(1)),
       ManagedObjectID(storeIdentifier: two.stack.store.identifier, entityName: "Person", reference: .string("x")),
     ]
     switch kind {

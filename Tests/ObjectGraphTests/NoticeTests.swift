@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("Change notifications") struct NoticeTests {
-  /// What observers were told, in words.
+  /// What observers received, in words.
   private final class Record {
     var changes: [ObjectChanges] = []
     var events: [String] = []

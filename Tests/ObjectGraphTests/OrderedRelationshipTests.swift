@@ -40,7 +40,7 @@ import Testing
     try ada.add(new, to: "tasks", at: place)
     #expect(try ada.objects(forRelationshipNamed: "tasks").firstIndex(of: new) == expected)
     #expect(try names(new, "people") == ["Ada"])
-    // It stands once, wherever it is added again.
+    // It is once, wherever it is added again.
     try ada.add(new, to: "tasks", at: 0)
     #expect(try ada.objects(forRelationshipNamed: "tasks").firstIndex(of: new) == expected)
     #expect(try ada.count(forRelationshipNamed: "tasks") == 3)
@@ -61,11 +61,11 @@ import Testing
   @Test("moving back is not a change, nor is moving an object that is not in the relationship")
   func moveBack() throws {
     let (stack, ada, tasks) = try staff()
-    let stranger = try stack.insert("Task")
+    let unrelated = try stack.insert("Task")
     try stack.context.save()
     try ada.move(tasks[0], in: "tasks", to: 3)
     try ada.move(tasks[0], in: "tasks", to: 0)
-    try ada.move(stranger, in: "tasks", to: 0)
+    try ada.move(unrelated, in: "tasks", to: 0)
     #expect(!stack.context.hasChanges)
   }
 

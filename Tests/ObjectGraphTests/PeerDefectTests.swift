@@ -5,10 +5,10 @@ import Foundation
 import Testing
 
 /// What the nearest peer was found to get wrong when it was run, as far as the graph is concerned. Relationships that
-/// leave dangling old ends, and delete rules, are in tests of their own.
+/// leave dangling old ends, and delete rules, are in their own tests.
 @Suite("Defects of other implementations, which this one does not have") struct PeerDefectTests {
   @Test(
-    "an object referenced before it appears in the file is of its own entity, with its own attributes",
+    "an object referenced before it appears in the file has its entity and its attributes",
     arguments: Stack.types)
   func forwardReference(_ type: String) throws {
     let stack = try Stack(type)

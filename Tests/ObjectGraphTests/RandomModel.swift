@@ -2,7 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import Foundation
 
-/// The company with one entity more, which has attributes of all types and may live in a store of its own.
+/// The company with one entity more, which has attributes of all types and may live in its own store.
 enum RandomModel {
   static let types: [AttributeType] = [
     .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,

@@ -8,7 +8,7 @@ struct ReferenceGraph: Equatable {
     var entity: String
     /// Null is absent.
     var values: [String: StoredValue] = [:]
-    /// May name objects that are gone, where no rule mends it.
+    /// May name objects that are gone, where no rule repairs it.
     var ends: [String: [Int]] = [:]
   }
   enum Rule { case nullify, cascade, deny, noAction }
@@ -21,8 +21,8 @@ struct ReferenceGraph: Equatable {
     let isToMany: Bool
     var isOrdered = false
     var rule = Rule.nullify
-    /// Whether nobody tells it that its destination was deleted.
-    var mayLeadNowhere = false
+    /// Whether it is not notified that its destination was deleted.
+    var mayDangle = false
   }
 
   static let relationships = [
@@ -47,13 +47,13 @@ struct ReferenceGraph: Equatable {
     Relationship(owner: "Room", name: "department", destination: "Department", inverse: "rooms", isToMany: false),
     Relationship(
       owner: "Contract", name: "department", destination: "Department", inverse: "contracts", isToMany: false,
-      mayLeadNowhere: true),
+      mayDangle: true),
     Relationship(
       owner: "Visitor", name: "host", destination: "Department", inverse: "visitors", isToMany: false,
-      mayLeadNowhere: true),
+      mayDangle: true),
     Relationship(
       owner: "Visitor", name: "room", destination: "Room", inverse: "", isToMany: false, rule: .deny,
-      mayLeadNowhere: true),
+      mayDangle: true),
   ]
   static let entities = [
     "Badge", "Contract", "Department", "Employee", "Manager", "Person", "Room", "Task", "Value", "Visitor",
@@ -155,7 +155,7 @@ struct ReferenceGraph: Equatable {
     }
   }
 
-  /// What a file holds of it: nothing leads nowhere there.
+  /// What a file holds of it: nothing is dangling there.
   var stored: ReferenceGraph {
     var graph = self
     for key in keys {
@@ -163,11 +163,11 @@ struct ReferenceGraph: Equatable {
     }
     return graph
   }
-  var leadsNowhere: Bool {
+  var hasDangling: Bool {
     records.values.contains { $0.ends.values.contains { $0.contains { records[$0] == nil } } }
   }
 
-  /// Whether the object is the same in both, but for the order of what has none.
+  /// Whether the object is the same in both, except for the order of what has none.
   static func isSame(_ one: Record?, _ other: Record?) -> Bool {
     guard let one, let other else { return one == nil && other == nil }
     if one.values != other.values { return false }

@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test("without merging, changes to relationships are undone at both ends: a to-one", arguments: [0, 1, 2, 3])
-  func takeBackToOne(_ which: Int) throws {
+  func undoToOne(_ which: Int) throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
     let lab = try stack.insert("Department", ["name": "Lab"])
@@ -76,8 +76,8 @@ import Testing
     try ada.setValue(lab, forKey: "department")
     // Refreshing the employee, the department it came from or that it went to takes the transfer back; anything else
     // does not.
-    let bystander = try stack.insert("Department")
-    stack.context.refresh([ada, sales, lab, bystander][which], mergeChanges: false)
+    let unrelated = try stack.insert("Department")
+    stack.context.refresh([ada, sales, lab, unrelated][which], mergeChanges: false)
     if which == 3 {
       #expect(ada["department"] as? ManagedObject === lab)
     } else if which == 2 {
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test("without merging, changes to relationships are undone at both ends: partners and sets")
-  func takeBackOthers() throws {
+  func undoOthers() throws {
     let stack = try Stack()
     let people = try ["A", "B", "C", "D"].map { try stack.insert("Person", ["name": $0]) }
     try people[0].setValue(people[1], forKey: "spouse")

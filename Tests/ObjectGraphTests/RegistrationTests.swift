@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test("a store that is added again with a new instance of its model is fetched from again")
-  func modelReadAnew() throws {
+  func modelReadAgain() throws {
     let folder = try TestFolder()
     do {
       let stack = try Stack("XML", folder: folder)

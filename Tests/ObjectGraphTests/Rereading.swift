@@ -1,7 +1,7 @@
 import AtomicStoreKit
 
 extension Stack {
-  /// The attributes of an entity's objects as somebody else reads them from the file.
+  /// The attributes of an entity's objects as someone else reads them from the file.
   func reread(_ entity: String) throws -> [[String: Any]] {
     let other = try reopened()
     return try withExtendedLifetime(other) {

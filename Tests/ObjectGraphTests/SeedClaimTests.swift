@@ -3,29 +3,29 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-/// A colour: nothing that an attribute can be, and nothing that the stack knows.
-private struct Colour: Equatable {
+/// A color: nothing that an attribute can be, and nothing that the stack knows.
+private struct Color: Equatable {
   var red: UInt8
   var green: UInt8
   var blue: UInt8
 }
 
-/// Shows a colour and keeps text: the transient attribute is made from the persistent one, and turned into it.
+/// Shows a color and keeps text: the transient attribute is made from the persistent one, and turned into it.
 private final class Wall: ManagedObject {
-  var colour: Colour? {
-    get { self["colour"] as? Colour }
-    set { self["colour"] = newValue }
+  var color: Color? {
+    get { self["color"] as? Color }
+    set { self["color"] = newValue }
   }
 
   override func awakeFromFetch() {
-    guard let parts = (self["colourText"] as? String)?.split(separator: " ").compactMap({ UInt8($0) }), parts.count == 3
+    guard let parts = (self["colorText"] as? String)?.split(separator: " ").compactMap({ UInt8($0) }), parts.count == 3
     else { return }
-    try? setPrimitiveValue(Colour(red: parts[0], green: parts[1], blue: parts[2]), forKey: "colour")
+    try? setPrimitiveValue(Color(red: parts[0], green: parts[1], blue: parts[2]), forKey: "color")
   }
 
   override func willSave() {
-    let text = colour.map { "\($0.red) \($0.green) \($0.blue)" }
-    if self["colourText"] as? String != text { self["colourText"] = text }
+    let text = color.map { "\($0.red) \($0.green) \($0.blue)" }
+    if self["colorText"] as? String != text { self["colorText"] = text }
   }
 }
 
@@ -37,24 +37,24 @@ private final class Wall: ManagedObject {
         EntityDescription(
           name: "Wall",
           properties: [
-            .attribute("colour", .undefined, isTransient: true),
-            .attribute("colourText", .string),
+            .attribute("color", .undefined, isTransient: true),
+            .attribute("colorText", .string),
           ])
       ]))
     let stack = try Stack(type, model: model, classes: ["Wall": Wall.self])
     let wall = try #require(try stack.insert("Wall") as? Wall)
-    wall.colour = Colour(red: 1, green: 2, blue: 3)
+    wall.color = Color(red: 1, green: 2, blue: 3)
     try stack.context.save()
-    #expect(wall["colourText"] as? String == "1 2 3")
-    #expect(stack.store.model.entity(named: "Wall")?.slots.map(\.name) == ["colourText"])
+    #expect(wall["colorText"] as? String == "1 2 3")
+    #expect(stack.store.model.entity(named: "Wall")?.slots.map(\.name) == ["colorText"])
     let other = ManagedObjectContext(stack.coordinator)
     let again = try #require(try other.existingObject(with: wall.objectID) as? Wall)
-    #expect(again.colour == Colour(red: 1, green: 2, blue: 3))
+    #expect(again.color == Color(red: 1, green: 2, blue: 3))
     #expect(!other.hasChanges)
-    again.colour = Colour(red: 9, green: 2, blue: 3)
+    again.color = Color(red: 9, green: 2, blue: 3)
     try other.save()
     stack.context.refresh(wall, mergeChanges: false)
-    #expect(wall.colour == Colour(red: 9, green: 2, blue: 3))
+    #expect(wall.color == Color(red: 9, green: 2, blue: 3))
   }
 
   @Test("no action loads nothing at the other end into memory")
@@ -98,7 +98,7 @@ private final class Wall: ManagedObject {
     stack.context.undoManager = undo
     stack.context.delete(room)
     stack.context.processPendingChanges()
-    // Whoever wants the graph consistent sets this; it is a change of its own.
+    // A program that wants the graph consistent sets this; it is a separate change.
     try ada.setValue(nil, forKey: "room")
     stack.context.processPendingChanges()
     undo.undo()

@@ -40,7 +40,7 @@ struct ShrunkScriptTests {
         .refresh(1, person: 1, merging: true), .save(1),
       ]),
     Script(
-      name: "a change taken back after another save", policy: .rollback,
+      name: "a change undone after another save", policy: .rollback,
       steps: [
         .own(1, tag: 1, person: 0), .toggle(0, person: 0, tag: 0), .save(1), .toggle(0, person: 0, tag: 0),
         .own(0, tag: 1, person: nil), .save(0),

@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-/// An object that was read before another context saved stands beside one that was read afterwards.
+/// An object that was read before another context saved is beside one that was read afterwards.
 @Suite("Both ends of a relationship whose objects were read at different times") struct StaleEndTests {
   /// The context under test, and another one on the same store.
   struct Two {
@@ -302,7 +302,7 @@ import Testing
     let c = try reader.existingObject(with: people[2].objectID)
     try two.theirs(people[0]).setValue(try two.theirs(people[2]), forKey: "spouse")
     try two.there.save()
-    // B is read now, and has nobody; C, read before, has B still.
+    // B is read now, and has no one; C, read before, has B still.
     let b = try reader.existingObject(with: people[1].objectID)
     #expect(b["spouse"] == nil && (c["spouse"] as? ManagedObject) === b)
     b["spouse"] = c

@@ -108,7 +108,7 @@ import Testing
   func closure() throws {
     let whole = try stack()
     let (report, part) = try write(whole, subset("Badge", related: .closure))
-    // Everybody but the visitor and the room, which nobody here knows.
+    // Everybody but the visitor and the room, which no one here knows.
     let entities: Set<String> = Set(all(part).map { $0.entityName })
     #expect(entities == ["Badge", "Person", "Employee", "Manager", "Department", "Task"])
     #expect(

@@ -65,9 +65,9 @@ import Testing
   static let reasons: [(ManagedObjectError.UnavailableReason, String)] = [
     (.deletedHere, "Employee/1 was deleted"), (.notInStore, "Employee/99 is not in its store"),
     (.storeRemoved, "Employee/1 is in a store that is not open"),
-    (.neverSaved, "Employee/new was never saved, and its insertion was taken back"),
+    (.neverSaved, "Employee/new was never saved; its insertion was undone"),
     (.contextReset, "Employee/1 belongs to a context that was reset"),
-    (.contextGone, "Employee/1 outlived its context"),
+    (.contextGone, "Employee/1 was used after its context was released"),
   ]
 
   @Test("access by key throws an error with the object and the reason", arguments: reasons)
@@ -151,11 +151,12 @@ import Testing
     let strange = ManagedObjectID(storeIdentifier: UUID(), entityName: "Person", reference: .integer(1))
     #expect(graphError { _ = try other.existingObject(with: strange) }?.reason == .storeRemoved)
     #expect(other.object(with: strange).objectID == strange)
-    let nobody = ManagedObjectID(storeIdentifier: stack.store.identifier, entityName: "Nobody", reference: .string("x"))
-    let error = graphError { _ = try other.existingObject(with: nobody) }
+    let unknown = ManagedObjectID(
+      storeIdentifier: stack.store.identifier, entityName: "Unknown", reference: .string("x"))
+    let error = graphError { _ = try other.existingObject(with: unknown) }
     #expect(error?.reason == .notInStore)
-    #expect(error?.message == "Nobody/x is not in its store")
-    #expect(other.object(with: nobody).objectID == nobody)
+    #expect(error?.message == "Unknown/x is not in its store")
+    #expect(other.object(with: unknown).objectID == unknown)
     stack.context.delete(ada)
     #expect(graphError { _ = try stack.context.existingObject(with: ada.objectID) }?.reason == .deletedHere)
   }

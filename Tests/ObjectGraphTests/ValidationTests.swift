@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-/// A class with a rule of its own for every kind of refusal.
+/// A class with its own rule for every kind of refusal.
 private final class Account: ManagedObject {
   struct Foreign: Error {}
 

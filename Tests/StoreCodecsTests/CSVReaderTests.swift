@@ -47,7 +47,7 @@ struct CSVReaderTests {
     #expect(try read(text) == expected)
   }
 
-  @Test("missing fields are passed over up to the last one, and nothing else is", arguments: 0...40)
+  @Test("missing fields are skipped up to the last one, and nothing else is", arguments: 0...40)
   func missingFields(_ count: Int) throws {
     let delimiters = String(repeating: ",", count: count)
     for (last, text) in [

@@ -201,11 +201,11 @@ private struct RandomGraphs {
     let texts = seed % 3 == 0
     let original = try random.graph(texts: texts, isOther: false)
     let changed = try random.changed(original)
-    let stranger = try random.graph(texts: texts, isOther: seed % 2 == 0)
+    let unrelated = try random.graph(texts: texts, isOther: seed % 2 == 0)
     for (one, other) in [
-      (original, original), (original, changed), (changed, original), (original, stranger), (stranger, changed),
+      (original, original), (original, changed), (changed, original), (original, unrelated), (unrelated, changed),
       (try original.canonical(), try changed.canonical()), (try original.canonical(), original),
-      (try changed.canonical(), try stranger.canonical()),
+      (try changed.canonical(), try unrelated.canonical()),
     ] {
       for options in [
         GraphComparison.Options(), .init(ignoresNameCase: true), .init(comparesUnknownOrder: true),

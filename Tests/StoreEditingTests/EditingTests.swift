@@ -159,7 +159,7 @@ import Testing
   @Test(
     "what cannot be set is refused with the object",
     arguments: [
-      "nmae:=x", "badge:=x", "badge=name", "badge=99999999999", "badge=department", "department:=Nobody",
+      "nmae:=x", "badge:=x", "badge=name", "badge=99999999999", "badge=department", "department:=Unknown",
       "department=badge",
       "x",
     ])

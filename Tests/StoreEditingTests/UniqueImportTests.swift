@@ -26,7 +26,7 @@ import Testing
     EntityDescription(
       name: "Step",
       properties: [
-        .attribute("kind", .string, defaultValue: .string("todo")), .attribute("text", .string),
+        .attribute("kind", .string, defaultValue: .string("planned")), .attribute("text", .string),
         .attribute("note", .string), .toOne("issue", "Issue", inverse: "steps"), .toOne("before", "Step"),
       ], uniquenessConstraints: [["issue", "kind"], ["before", "text"]]),
   ])

@@ -21,7 +21,7 @@ import Testing
     return staged
   }
 
-  /// Adds one to what is there, again until nobody else was quicker.
+  /// Adds one to what is there, and repeats it until no one else was quicker.
   private static func increment(_ path: String, _ layout: StoreLayout) throws {
     while true {
       do {

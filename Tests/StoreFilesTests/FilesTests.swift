@@ -4,7 +4,7 @@ import Testing
 
 @testable import StoreFiles
 
-/// A folder of its own for each test, gone afterwards.
+/// A separate folder for each test, gone afterwards.
 struct Folder: ~Copyable {
   let path: String
   init() throws {
@@ -138,7 +138,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names == ["a"])
   }
 
-  @Test("a committed store can be taken back until it is concluded", arguments: [false, true])
+  @Test("a committed store can be undone until it is concluded", arguments: [false, true])
   func rollBack(folder isFolder: Bool) throws {
     let folder = try Folder()
     let target = folder("store")
@@ -352,7 +352,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     filled.removeIfUnsaved()
     #expect(folder.names == ["b"])
     let replaced = try #require(try Reservation.make(at: StorePath.inspect(folder("c"))))
-    // Another empty file under the same name is somebody else's.
+    // Another empty file under the same name is someone else's.
     try write("", to: folder("d"))
     Glibc.rename(folder("d"), folder("c"))
     replaced.removeIfUnsaved()

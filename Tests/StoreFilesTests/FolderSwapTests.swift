@@ -65,7 +65,7 @@ import Testing
     #expect(try #require(try SystemCall.status(path + "/a", followLinks: false)).st_mode & 0o777 == 0o640)
   }
 
-  @Test("a commit can be taken back until it is concluded", arguments: [[:], ["": "old"], old])
+  @Test("a commit can be undone until it is concluded", arguments: [[:], ["": "old"], old])
   func rollBack(_ old: [String: String]) throws {
     let folder = try Folder()
     let path = folder("s")
@@ -137,7 +137,7 @@ import Testing
     #expect(try Self.content(path) == Self.new)
     #expect(try StorePath.inspect(path).allNames() == [".hidden", "a", "b", "more"])
     #expect(try StorePath.inspect(path).probe().prefix(ofMember: "more") == Array("new".utf8))
-    // It is one version throughout: whoever read it before a move can save after it.
+    // It is one version throughout: a program that read it before a move can save after it.
     #expect(try StorePath.inspect(path).identity == identity)
     try Self.stage(path, ["a": "later"], .replaceOnlyIf(identity)).commit()
     #expect(try Self.content(path) == ["a": "later"])

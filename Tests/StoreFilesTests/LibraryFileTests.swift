@@ -45,7 +45,7 @@ private func text(_ path: String) throws -> String {
   }
 
   @Test(
-    "a file that is missing, not a file of its own, or not alone is refused, and nothing is left",
+    "a file that is missing, not a separate file, or not alone is refused, and nothing is left",
     arguments: ["nothing", "link", "hard link", "folder", "journal", "throws", "throws the kit's"])
   func refused(_ which: String) throws {
     let folder = try Folder()

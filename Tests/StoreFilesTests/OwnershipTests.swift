@@ -13,7 +13,7 @@ private struct User {
   var groups: [gid_t]
   static let owner = User(uid: 5001, groups: [5001, 6000])
   static let member = User(uid: 5002, groups: [5002, 6000])
-  static let stranger = User(uid: 5003, groups: [5003])
+  static let unrelated = User(uid: 5003, groups: [5003])
 }
 
 @Suite("Who may read and write a store after a save") struct OwnershipTests {
@@ -126,8 +126,8 @@ private struct User {
     "a save by which a user would lose access is refused, and nothing is changed",
     .enabled(if: isRoot, "only root can be other users"),
     arguments: [
-      // The group's members could write, and others cannot: a stranger who may write by a list cannot give the file to
-      // the group.
+      // The group's members could write, and others cannot: an unrelated user who may write by a list cannot give the
+      // file to the group.
       (gid_t(6000), [UInt32(5003): UInt16(6)], UInt16(6), UInt16(0)),
       // The owner may write, the group and others may not.
       (gid_t(5003), [UInt32(5003): UInt16(6)], UInt16(4), UInt16(4)),
@@ -142,7 +142,7 @@ private struct User {
       Self.set(
         "system.posix_acl_access", Self.list(group: groupPermissions, mask: 6, other: other, users: users), of: path))
     let before = try Self.status(path)
-    let error = Self.asUser(.stranger) { try Self.stage(path, ["": "new"]).commit() } as? PersistentStoreError
+    let error = Self.asUser(.unrelated) { try Self.stage(path, ["": "new"]).commit() } as? PersistentStoreError
     #expect(
       error?.code == .permissionDenied && error?.location.file == path && error?.message.contains("lose access") == true
     )
@@ -153,7 +153,7 @@ private struct User {
   @Test("root keeps owner, group and mode", .enabled(if: isRoot, "only root can give files away"))
   func root() throws {
     let folder = try Folder()
-    let path = try Self.shared(folder, ["a": "old"], owner: .stranger, group: 5003, file: 0o600, folderMode: 0o700)
+    let path = try Self.shared(folder, ["a": "old"], owner: .unrelated, group: 5003, file: 0o600, folderMode: 0o700)
     try Self.stage(path, ["a": "new", "b": "new"]).commit()
     #expect(
       try Self.status(path).st_uid == 5003 && Self.status(path + "/a").st_uid == 5003 && Self.mode(path + "/a") == 0o600
@@ -223,7 +223,7 @@ private struct User {
     #expect(try Self.mode(folder("probe")) == 0o777 & ~known)
     let sources = try Self.swiftSources()
     #expect(sources.count > 100)
-    // Mistakes that the harness must find are allowed to, and a check that is about the mask in a process of its own.
+    // Mistakes that the harness must find are allowed to, and a check that is about the mask in its own process.
     let others = ["PlantedFaults/", "FaultyDesigns/", "Catalogue/Incremental/Checks+IncrementalWhole.swift"]
     for (path, text) in sources where !others.contains(where: { path.contains($0) }) {
       #expect(!text.contains("umask("), "\(path)")
@@ -245,7 +245,7 @@ private struct User {
     "nothing but the file layer removes files: no other part of the libraries calls FileManager.removeItem, unlink or rmdir"
   )
   func removals() throws {
-    // The command's own temporary files, the harness, and the judge of hostile inputs have directories of their own.
+    // The command's own temporary files, the harness, and the judge of hostile inputs have their own directories.
     let others = try Self.swiftSources().filter {
       !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/")
         && !$0.path.hasPrefix("StoreMutation/") && !$0.path.hasPrefix("FaultyDesigns/")
@@ -290,7 +290,7 @@ private struct User {
   }
 
   @Test(
-    "if only its owner may search a directory, nobody else can read the files; neither another group nor a list's mask changes that"
+    "if only its owner may search a directory, no one else can read the files; neither another group nor a list's mask changes that"
   )
   func folderCeiling() throws {
     try #require(asf_umask() == 0o022, "this is about the mask 022")

@@ -34,7 +34,7 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
     } catch { return error as? PersistentStoreError }
   }
 
-  @Test("a commit does not wait for a lock on the directory, which anybody who can read it can hold")
+  @Test("a commit does not wait for a lock on the directory, which anyone who can read it can hold")
   func folderLock() throws {
     let folder = try Folder()
     try Self.stage(folder("store"), "old").commit()

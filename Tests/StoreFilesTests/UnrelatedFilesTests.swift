@@ -38,20 +38,20 @@ private func read(_ path: String) throws -> String {
     return path
   }
 
-  private static func expectBystanders(_ path: String) throws {
+  private static func expectUnrelatedFiles(_ path: String) throws {
     #expect(
       try read(path + "/.git/objects/00/1") == "object" && read(path + "/.hidden") == "hidden"
         && read(path + "/notes/one") == "note")
     let status = try #require(try SystemCall.status(path + "/.git/objects", followLinks: false))
     let object = try #require(try SystemCall.status(path + "/.git/objects/00/1", followLinks: false))
     #expect(status.st_mode & 0o7777 == 0o750 && object.st_mode & 0o7777 == 0o444)
-    // The file itself, not a copy, and nobody else's any more.
+    // The file itself, not a copy, and no one else's any more.
     #expect(object.st_nlink == 1)
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path + "/link") == "/nowhere")
     #expect(try SystemCall.status(path + "/pipe", followLinks: false).map { $0.st_mode & S_IFMT } == S_IFIFO)
   }
 
-  @Test("comes along with every save, and files that the store no longer has do not")
+  @Test("is kept by every save, and files that the store no longer has do not")
   func carried() throws {
     let folder = try Folder()
     let path = try Self.populated(folder)
@@ -59,7 +59,7 @@ private func read(_ path: String) throws -> String {
       let identity = try StorePath.inspect(path).identity
       try Self.stage(path, ["a": "\(number)"], .replaceOnlyIf(identity)).commit()
       #expect(try read(path + "/a") == "\(number)" && !FileManager.default.fileExists(atPath: path + "/b"))
-      try Self.expectBystanders(path)
+      try Self.expectUnrelatedFiles(path)
     }
     #expect(folder.names == ["s.store"])
   }
@@ -70,16 +70,16 @@ private func read(_ path: String) throws -> String {
     let path = try Self.populated(folder)
     let staged = try Self.stage(path, ["a": "new"])
     let published = try staged.publish()
-    try Self.expectBystandersBothWays(path)
+    try Self.expectUnrelatedFilesBothWays(path)
     try published.rollBack()
     #expect(try read(path + "/a") == "old")
-    try Self.expectBystanders(path)
+    try Self.expectUnrelatedFiles(path)
     try Self.stage(path, ["a": "new"]).discard()
-    try Self.expectBystanders(path)
+    try Self.expectUnrelatedFiles(path)
     #expect(folder.names == ["s.store"])
   }
   /// While the old store is kept each file has two names.
-  private static func expectBystandersBothWays(_ path: String) throws {
+  private static func expectUnrelatedFilesBothWays(_ path: String) throws {
     #expect(try SystemCall.status(path + "/.hidden", followLinks: false)?.st_nlink == 2)
   }
 
@@ -93,11 +93,11 @@ private func read(_ path: String) throws -> String {
     try write("late", to: folder(old) + "/.late")
     published.conclude()
     #expect(try read(path + "/.late") == "late")
-    try Self.expectBystanders(path)
+    try Self.expectUnrelatedFiles(path)
     #expect(folder.names == ["s.store"])
   }
 
-  @Test("a file of the store does not take a bystander's name: the save is refused, and nothing is changed")
+  @Test("a file of the store does not take an unrelated file's name: the save is refused, and nothing is changed")
   func sameName() throws {
     let folder = try Folder()
     let path = try Self.populated(folder)
@@ -105,7 +105,7 @@ private func read(_ path: String) throws -> String {
     let error = commitError(staged)
     #expect(error?.location.file == path + "/notes" && error?.code == .cannotCreate)
     #expect(try read(path + "/a") == "old")
-    try Self.expectBystanders(path)
+    try Self.expectUnrelatedFiles(path)
     #expect(folder.names == ["s.store"])
   }
 
@@ -116,7 +116,7 @@ private func read(_ path: String) throws -> String {
     let staged = try Self.stage(path, ["": "a file"], .replaceAny, .file)
     let thrown = commitError(staged)
     #expect(thrown != nil)
-    try Self.expectBystanders(path)
+    try Self.expectUnrelatedFiles(path)
   }
 
   // MARK: Whose turn it is
@@ -207,7 +207,7 @@ private func read(_ path: String) throws -> String {
     #expect(isLocked(try #require(stagedItem())))
     published.conclude()
     #expect(stagedItem() == nil)
-    // The store itself can be locked by whoever wants to.
+    // The store itself can be locked by anyone.
     #expect(!isLocked(path))
   }
 }

@@ -10,7 +10,7 @@ import Testing
     $0.hasSuffix(".csv")
   }
   .sorted()
-  /// What is wrong with those that are no CSV as RFC 4180 has it, and where.
+  /// What is wrong with those that are not CSV as RFC 4180 has it, and where.
   static let refused: [(name: String, line: Int)] = [
     ("BurntSushi__rust-csv__examples~data~strange.csv", 1),
     ("BurntSushi__rust-csv__examples~data~uspop-latin1.csv", 4),
@@ -22,7 +22,7 @@ import Testing
     ("max-mapper__csv-spectrum__csvs~location_coordinates.csv", 2),
     ("mholt__PapaParse__tests~verylong-sample.csv", 500),
   ]
-  /// Without one whose JSON tells of another file, and one whose carriage returns its repository lost.
+  /// Without one whose JSON reports another file, and one whose carriage returns its repository lost.
   static let spectrumFiles = files.filter {
     $0.hasPrefix("max-mapper__csv-spectrum__csvs~") && !$0.contains("location_coordinates")
       && !$0.contains("newlines_crlf")

@@ -49,7 +49,7 @@ import Testing
       back.replacesTarget = true
       let read = try back.convert(from: folder.path + "/" + name, to: folder.path + "/back.xml")
       #expect(read.counts.map(\.entity) == [entity] && read.counts.map(\.count) == [2], "\(name)")
-      // It has no place for an identity: what is told is what the file will be known by.
+      // It has no place for an identity: what is returned is what the file will be known by.
       #expect(read.identifier == report.identifier, "\(name)")
     }
   }
@@ -61,7 +61,7 @@ import Testing
     #expect(try OpenCSV(path, ["entity": "Guest"], isReadOnly: true).entity.name == "Guest")
     for first in ["id:Reference A B", "id:Reference  A", "id:Reference %4", "id:Reference %FF", "id:ReferenceA"] {
       let other = try folder.write("\(first),name:String\n1,Ann\n", to: "y.csv")
-      // Somebody else's file: its columns are texts.
+      // Someone else's file: its columns are texts.
       #expect(try OpenCSV(other, isReadOnly: true).entity.slots.map(\.name).contains(first), "\(first)")
     }
   }
@@ -111,8 +111,8 @@ import Testing
     #expect(try folder.text("s.csvstore/README.txt") == "mine")
   }
 
-  @Test("a file that was passed over on loading stays when the store is saved")
-  func passedOver() throws {
+  @Test("a file that was skipped on loading stays when the store is saved")
+  func skipped() throws {
     try convert(company, "s.csvstore")
     try folder.write("mine", to: "s.csvstore/README.txt")
     for text in ["mine", "mine still"] {
@@ -145,7 +145,7 @@ import Testing
     #expect(throws: PersistentStoreError.self) {
       try coordinator.addPersistentStore(type: "XML", at: folder.path + "/s.csvstore/new.xml")
     }
-    // Names that only begin alike are no folder of one another.
+    // Names that only begin alike are not inside one another.
     try convert(folder.path + "/s.csvstore", "s.csvstore2.xml", replaces: false)
   }
 }

@@ -87,7 +87,7 @@ import Testing
     let identifier = options["formulas"] == nil ? "id:Reference Person" : "id:Reference Person (defused)"
     for round in 0..<2 {
       #expect(try folder.text(name).hasPrefix(identifier + delimiter + "name:String" + delimiter), "\(round)")
-      // Whoever opens it needs no option.
+      // Opening it needs no option.
       let again = try OpenCSV(path)
       #expect(again.entity.name == "Person" && again.entity.slots.map(\.name) == ["name", "a\tb", "friend"])
       for (index, text) in texts.enumerated() {
@@ -258,7 +258,7 @@ import Testing
   @Test(
     "options that name what is not there are refused",
     arguments: [
-      ["key": "nobody"], ["columns": "nobody=x"], ["columns": "name"], ["types": "nobody=String"],
+      ["key": "unknown"], ["columns": "unknown=x"], ["columns": "name"], ["types": "unknown=String"],
       ["types": "name=Integer 17"], ["key": ""], ["delimiter": "colon"], ["dateFormat": "soon"], ["shade": "blue"],
     ])
   func badOptions(_ options: StoreOptions) throws {

@@ -3,7 +3,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-/// A folder of its own with CSV stores, for one test.
+/// A separate folder with CSV stores, for one test.
 final class CSVFolder {
   let path = NSTemporaryDirectory() + "csv-\(UUID().uuidString)"
 

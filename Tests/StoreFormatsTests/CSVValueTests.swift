@@ -138,7 +138,7 @@ import Testing
     Refusal(type: "UUID", cell: "B4FC79D0", words: "'B4FC79D0' is not a UUID"),
     Refusal(type: "Binary", cell: "AAE", words: "is not base64"),
     Refusal(type: "Binary", cell: "A*EC", words: "byte 2 of the text is not base64"),
-    Refusal(type: "Undefined", cell: "colour:red", words: "'colour:red' is not a value with its type"),
+    Refusal(type: "Undefined", cell: "color:red", words: "'color:red' is not a value with its type"),
   ]
 
   @Test("a value that its attribute does not take is refused with file, line, column and property", arguments: refusals)

@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("What lies beside an SQLite store", .enabled(if: SQLiteSamples.program != nil, SQLiteSamples.needed))
+@Suite("What is beside an SQLite store", .enabled(if: SQLiteSamples.program != nil, SQLiteSamples.needed))
 struct CoreDataSQLiteCompanionTests {
   let samples: SQLiteSamples
   init() throws { samples = try SQLiteSamples() }
@@ -122,7 +122,7 @@ struct CoreDataSQLiteCompanionTests {
 
   // MARK: External data
 
-  @Test("a value in a file of its own is read; a missing file is a loss that a conversion must be allowed")
+  @Test("a value in its own file is read; a missing file is a loss that a conversion must be allowed")
   func externalData() throws {
     let opened = try samples.open("External.sqlite")
     guard case .data(let photo) = try opened.value("Person", 1, "photo") else { throw CancellationError() }

@@ -154,7 +154,7 @@ struct CoreDataSQLiteDamageTests {
     try samples.edit("Plain.sqlite", "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Visitor' WHERE Z_ENT = 3")
     let error = try samples.failure("Plain.sqlite")
     #expect(error.code == .modelMismatch && error.location.entity == "Visitor", "\(error)")
-    // What leads to the object that is left out now leads nowhere.
+    // What leads to the object that is left out now is dangling.
     try samples.edit("Plain.sqlite", "UPDATE ZPERSON SET ZMANAGER = NULL, ZTEAM = NULL WHERE Z_PK = 4")
     #expect(try samples.open("Plain.sqlite", options: ["rows": "skip"]).nodes.count == 6)
   }

@@ -77,7 +77,7 @@ struct CoreDataSQLiteShapeTests {
 
   // MARK: Tables of other parts
 
-  @Test("an index over places has tables of its own, which are no loss")
+  @Test("an index over places has its own tables, which are not a loss")
   func placeIndex() throws {
     try samples.edit(
       "Plain.sqlite",

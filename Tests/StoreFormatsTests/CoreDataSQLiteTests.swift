@@ -35,7 +35,7 @@ struct CoreDataSQLiteTests {
     }
   }
 
-  @Test("a value that is stored here begins with 1, which is no part of it")
+  @Test("a value that is stored here begins with 1, which is not a part of it")
   func inlineExternal() throws {
     let opened = try samples.open("Plain.sqlite")
     #expect(try opened.value("Person", 1, "photo") == .data(Data([0xCA, 0xFE])))
@@ -114,7 +114,7 @@ struct CoreDataSQLiteTests {
     let store = try coordinator.addPersistentStore(at: samples.path("Plain.sqlite"))
     try store.setMetadata(["other": "entry"])
     let error = try #require(throws: PersistentStoreError.self) { try coordinator.save(store) }
-    #expect(error.code == .notSupported && error.message.contains("anew"), "\(error)")
+    #expect(error.code == .notSupported && error.message.contains("in place"), "\(error)")
     #expect(try samples.contents() == before)
   }
 
@@ -137,7 +137,7 @@ struct CoreDataSQLiteTests {
 
   // MARK: Without a model
 
-  @Test("without a model there is a raw view, marked as worked out from the data")
+  @Test("without a model there is a raw view, marked as inferred from the data")
   func rawView() throws {
     let opened = try samples.open("Plain.sqlite", model: false)
     #expect(opened.nodes.model.description.isInferred)

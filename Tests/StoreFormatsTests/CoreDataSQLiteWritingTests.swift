@@ -252,7 +252,7 @@ import Testing
     #expect(error.code == .unsupportedByFormat && error.location.reference == String(key), "\(error)")
   }
 
-  @Test("names that need quotes, and properties that differ in case only, have columns of their own")
+  @Test("names that need quotes, and properties that differ in case only, have their own columns")
   func oddNames() throws {
     let model = try model([
       EntityDescription(

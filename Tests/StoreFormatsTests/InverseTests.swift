@@ -44,12 +44,12 @@ import Testing
   ]
   static let entityNames = [1: "Person", 2: "Person", 3: "Manager", 4: "Team", 5: "Team", 6: "Desk", 7: "Tag"]
 
-  /// Writes a store of a type as it stands, whether its ends agree or not.
+  /// Writes a store of a type as it is, whether its ends agree or not.
   static func write(_ links: [String: [Int: [Int]]], _ type: String, in folder: UnknownOrderTests.Folder) throws
     -> String
   {
     let path = "\(folder.path)/store.\(try StoreRegistry.builtIn.storeType(named: type).traits.fileExtensions[0])"
-    // Of references that lead nowhere a table can hold none: objects that are there while it is made stand for them.
+    // Of dangling references a table can hold none: objects that are there while it is made stand for them.
     let model = try ManagedObjectModel(model)
     var nodes = NodeTable(model: model)
     for (number, name) in entityNames.sorted(by: { $0.key < $1.key }) {
@@ -160,7 +160,7 @@ import Testing
   }
 
   @Test("the option inverses says which end is right", arguments: types)
-  func mended(_ type: String) throws {
+  func repaired(_ type: String) throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.write(Self.changed("team", 2, [5]), type, in: folder)
     let byOne = try Self.open(path, ["inverses": "from-to-one"])
@@ -170,7 +170,7 @@ import Testing
   }
 
   @Test("a repaired ordered end keeps the order of the remaining objects", arguments: types)
-  func mendedOrder(_ type: String) throws {
+  func repairedOrder(_ type: String) throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.write(Self.changed("queue", 2, [5]), type, in: folder)
     #expect(try Self.links(try Self.open(path, ["inverses": "from-to-one"]))["waiting"] == [5: [3, 1, 2]])
@@ -415,7 +415,7 @@ import Testing
     #expect(employees.map(\.reference.description) == ["3", "4", "5", "6", "8"])
   }
 
-  // MARK: References that lead nowhere
+  // MARK: References that are dangling
 
   /// As ``sound``, with a desk, a team and a member that are not there.
   static func dangling(_ type: String, in folder: UnknownOrderTests.Folder) throws -> String {
@@ -455,7 +455,7 @@ import Testing
   }
 
   @Test("what was removed or repaired is written with the next save, also a save of metadata only")
-  func mendedIsSaved() throws {
+  func repairedIsSaved() throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.dangling("XML", in: folder)
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)

@@ -58,7 +58,7 @@ import Testing
     #expect(GraphComparison.differences(before, after).map(\.key) == ["Key"])
   }
 
-  @Test("a document in UTF-16 is written anew, in the same sequence")
+  @Test("a document in UTF-16 is written again, in the same sequence")
   func wideDocument() throws {
     let folder = try UnknownOrderTests.Folder()
     let path = folder.path + "/store.xml"

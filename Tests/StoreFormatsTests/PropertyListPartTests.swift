@@ -8,7 +8,7 @@ import Testing
 
 @testable import BinaryPropertyListStoreFormat
 
-/// A property list of which some properties are read, as for a query: the others' columns are passed over.
+/// A property list of which some properties are read, as for a query: the others' columns are skipped.
 @Suite("Property lists of which some properties are read") struct PropertyListPartTests {
   private static func withFile<Result>(_ bytes: [UInt8], _ body: (String) throws -> Result) throws -> Result {
     let path = NSTemporaryDirectory() + "part-\(UUID().uuidString).plist"

@@ -188,7 +188,7 @@ import Testing
     }
   }
 
-  @Test("columns that are the same are shared, and take no memory of their own", arguments: [1, 3])
+  @Test("columns that are the same are shared, and take no additional memory", arguments: [1, 3])
   func all(_ jobs: Int) throws {
     let nodes = try Self.graph()
     try Self.withFile(try Self.bytes(of: Self.snapshot(nodes))) { path in

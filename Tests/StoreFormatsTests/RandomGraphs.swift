@@ -161,7 +161,7 @@ enum RandomGraphs {
     for name in ["Alpha", "Älpha2", "Beta", "Tag"] {
       let entity = try model.entity(named: name).orThrow(name)
       for number in 0..<Int.random(in: 0...8, using: &random) {
-        // Numbers may meet those of another hierarchy: Tag stands alone.
+        // Numbers may meet those of another hierarchy: Tag is alone.
         let base = name == "Tag" ? 0 : objects.count
         let reference = withText ? reference(base + number * 3, &random) : .integer(Int64(base + number * 3))
         guard !objects.contains(where: { $0.entity.root == entity.root && $0.reference == reference }) else { continue }

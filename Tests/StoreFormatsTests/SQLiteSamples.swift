@@ -6,7 +6,7 @@ import ModelFiles
 import TestSupport
 import Testing
 
-/// Core Data stores made with the sqlite3 program in a folder of their own, which goes with the value.
+/// Core Data stores made with the sqlite3 program in their own folder, which goes with the value.
 final class SQLiteSamples {
   static let program: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"].first {
     FileManager.default.isExecutableFile(atPath: $0)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// The committed samples are what the code says, byte for byte: so a change of a format shows in a diff.
-/// `ATOMICSTORE_REGENERATE=1 swift test --filter SampleStoreTests` writes them anew.
+/// `ATOMICSTORE_REGENERATE=1 swift test --filter SampleStoreTests` writes them again.
 @Suite("Sample stores", .serialized) struct SampleStoreTests {
   static let cases = ["Company", "FriendInfo"].flatMap { name in
     [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore"), ("Arrow", "arrowstore")].map {

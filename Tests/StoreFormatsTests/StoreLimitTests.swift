@@ -38,7 +38,7 @@ import Testing
       entries["deep"] = value
       try store.setMetadata(entries)
     }
-    // A store of nothing is written where it is told to be.
+    // An empty store is written where it is asked for.
     if context.hasChanges { try context.save() } else { try coordinator.save(store, changes: StoreChanges()) }
     return path
   }

@@ -64,8 +64,8 @@ import Testing
     #expect(place.names == ["link.csvstore"])
   }
 
-  @Test("a file that the format passes over stays; without the option that has it pass over, nothing goes")
-  func passedOver() throws {
+  @Test("a file that the format skips stays; without the option that has it pass over, nothing goes")
+  func skipped() throws {
     let place = try Place()
     let path = try Self.convert(place, to: "Company.csvstore")
     try Self.write("read me", to: path + "/README.text")

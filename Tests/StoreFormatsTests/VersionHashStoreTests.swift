@@ -216,7 +216,7 @@ import Testing
     }
   }
 
-  @Test("a comparison passes over hashes that one store lacks, and finds those that differ")
+  @Test("a comparison skips hashes that one store lacks, and finds those that differ")
   func compared() throws {
     let model = try ManagedObjectModel(Self.people)
     let nodes = NodeTable(model: model)

@@ -32,7 +32,7 @@ import Testing
     return try ObjectLoader(NodeTableBuilder(model: model), file: source.name).readCanonical(source)
   }
 
-  /// Both readers give the same, with the model and with one worked out from the document.
+  /// Both readers give the same, with the model and with one inferred from the document.
   static func expectSame(_ bytes: [UInt8], _ model: ManagedObjectModel?, _ what: @autoclosure () -> String = "") {
     let quick = outcome(bytes, model, "auto")
     let plain = outcome(bytes, model, "libxml2")

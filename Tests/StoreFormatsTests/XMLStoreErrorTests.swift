@@ -65,8 +65,8 @@ struct XMLStoreErrorTests {
   @Test(
     "nothing is skipped that the model does not know",
     arguments: [
-      #"<attribute name="colour" type="string">red</attribute>"#,
-      #"<relationship name="colour" type="0/1" destination="ITEM"></relationship>"#,
+      #"<attribute name="color" type="string">red</attribute>"#,
+      #"<relationship name="color" type="0/1" destination="ITEM"></relationship>"#,
       #"<attribute name="one" type="string">red</attribute>"#,
       #"<relationship name="text" type="0/1" destination="ITEM"></relationship>"#,
       #"<relationship name="one" type="0/1" destination="OTHER"></relationship>"#,

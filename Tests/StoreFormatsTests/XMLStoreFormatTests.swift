@@ -104,7 +104,7 @@ struct XMLStoreFormatTests {
   }
 
   @Test(
-    "a file is written back as it was, but for the order of properties",
+    "a file is written back as it was, except for the order of properties",
     arguments: [
       #"<?xml version="1.0"?>"#, #"<?xml version="1.0" standalone="no"?>"#, #"<?xml version="1.0" standalone="yes"?>"#,
     ])

@@ -31,7 +31,7 @@ struct XMLStoreInferenceTests {
   }
 
   @Test(
-    "a destination without objects of its own that has others' is their abstract parent, with their common properties")
+    "a destination without objects that has others' is their abstract parent, with their common properties")
   func abstractParent() throws {
     let model = try Self.infer(
       Self.object("OWNER", 1, [("things", "THING", "z2 z3")])

@@ -39,7 +39,7 @@ import XMLStoreFormat
 
   @Test("a chain of sixty entities is accepted")
   func chain() throws {
-    // Object n stands where each entity before its own is asked for.
+    // Object n is where each entity before its own is asked for.
     let objects = (0..<60).map { n in
       let above = (0..<n).map {
         "<relationship name=\"r\($0)\" type=\"0/1\" destination=\"E\($0)\" idrefs=\"z\(n + 1)\"></relationship>"

@@ -20,7 +20,7 @@ import Testing
       ]))
   }
 
-  /// One person; the derived values are right but for what the test passes.
+  /// One person; the derived values are right except for what the test passes.
   private static func people(
     _ first: String, salary: Int64, bonus: Int64, changed: TimeInterval, search: String? = nil
   ) throws -> NodeTable {
@@ -47,7 +47,7 @@ import Testing
       sourceLocation: sourceLocation)
   }
 
-  @Test("changes of both sides are no conflict of what is derived from them: that follows, and the later time stays")
+  @Test("changes of both sides do not conflict in what is derived from them: that follows, and the later time stays")
   func bothSides() throws {
     let base = try Self.people("Ada", salary: 100, bonus: 1, changed: 10)
     let mine = try Self.people("Ada", salary: 200, bonus: 1, changed: 30)
@@ -86,7 +86,7 @@ import Testing
     try Self.expect(result.nodes, search: "eve", total: 92, changed: 20)
   }
 
-  @Test("what nobody changed stays as it is, although it is not what the derivation gives")
+  @Test("what no one changed stays as it is, although it is not what the derivation gives")
   func untouched() throws {
     let base = try Self.people("Ada", salary: 1, bonus: 1, changed: 10, search: "other")
     try Self.expect(try StoreMerge().merge(base: base, base, base).nodes, search: "other", total: 2, changed: 10)

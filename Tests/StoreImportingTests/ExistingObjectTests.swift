@@ -23,7 +23,7 @@ import Testing
     #expect(StoreCheck(registry: StoreRegistry()).check(result.nodes).findings.isEmpty)
   }
 
-  @Test("a record whose key an object has is a problem, and so is one that names nobody")
+  @Test("a record whose key an object has is a problem, and so is one whose owner does not exist")
   func taken() throws {
     let found = try problems(
       Self.library(), [LibrarySample.source("id,title,author_id\n4,Nana,2\n12,Vérité,77\n", "books.csv")])

@@ -91,7 +91,7 @@ import Testing
   func noTable() throws {
     let found = try problems(
       LibrarySample.importer(), [LibrarySample.source("title,author_id\na,1\nb,2\n", "books.csv")])
-    #expect(found.count == 1 && found[0].message.contains("no table has records of Author"))
+    #expect(found.count == 1 && found[0].message.contains("no table provides Author"))
   }
 
   @Test(

@@ -5,7 +5,7 @@ import StoreMaintenance
 import Testing
 
 @Suite("Importing tables into one graph") struct ImportTests {
-  @Test("keys that are no properties become references, foreign keys relationships with both ends")
+  @Test("keys that are not properties become references, foreign keys relationships with both ends")
   func library() throws {
     let result = try LibrarySample.importer().read([
       LibrarySample.file("authors.csv"), LibrarySample.file("books.csv"), LibrarySample.file("loans.csv"),
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(
-    "a file is of the entity that it is named after, singular or plural; words after that are passed over",
+    "a file is of the entity that it is named after, singular or plural; words after that are skipped",
     arguments: ["Author", "authors", "AUTHORS", "authors-2026", "author_list"])
   func fileNames(_ stem: String) throws {
     let result = try LibrarySample.importer().read([LibrarySample.source("name\nZola\n", "somewhere/\(stem).csv")])
@@ -165,7 +165,7 @@ import Testing
     #expect(try result.nodes.value("Book", 1, "authors") == toMany("Author", 1, 2))
     #expect(try result.nodes.value("Author", 1, "books") == toMany("Book", 1, 2))
     #expect(try result.nodes.value("Author", 3, "books") == toMany("Book"))
-    // A pair that leads nowhere is named with its line in the join table.
+    // A pair that is dangling is named with its line in the join table.
     let found = try problems(importer, [authors, LibrarySample.source("id\n1\n", "books.csv")])
     #expect(found.map(\.description) == ["book_authors.csv:5:1 (Book.authors): there is no Book with the key '2'"])
   }

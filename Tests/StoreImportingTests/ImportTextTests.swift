@@ -62,7 +62,7 @@ import Testing
     switch encoding {
     case .utf8: bytes = (isMarked ? [0xEF, 0xBB, 0xBF] : []) + Array(text.utf8)
     case .utf16:
-      // With a mark nothing is said: the mark tells. Big-endian with it, little-endian without.
+      // With a mark nothing is said: the mark decides. Big-endian with it, little-endian without.
       for unit in (isMarked ? "\u{FEFF}" + text : text).utf16 {
         bytes += isMarked ? [UInt8(unit >> 8), UInt8(unit & 0xFF)] : [UInt8(unit & 0xFF), UInt8(unit >> 8)]
       }
@@ -117,7 +117,7 @@ import Testing
   }
 
   @Test(
-    "groups of digits that are not of three are no numbers: a point may have been meant",
+    "groups of digits that are not of three are not numbers: a point may have been meant",
     arguments: ["1.5", "1.23.456", "12345.678", "1.2345", ".123", "1,234.5", "1.", "1.234.", "1,2,3"],
     ["decimal", "double", "float"])
   func badGroups(_ text: String, _ column: String) throws {

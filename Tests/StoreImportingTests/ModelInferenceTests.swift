@@ -168,7 +168,7 @@ import Testing
     #expect(nodes.model.description.isInferred == false)
   }
 
-  @Test("a relationship within a table needs its entity, and two to one table have inverses of their own")
+  @Test("a relationship within a table needs its entity, and two to one table have their own inverses")
   func selfReference() throws {
     var importer = StoreImporter()
     importer.relationshipColumns = [

@@ -74,7 +74,7 @@ import Testing
     #expect(result.tables.map(\.rejectedCount) == [2, 1] && result.nodes.count("Author") == 1)
   }
 
-  @Test("an object with other members has columns of its own, as in JSON of other programs")
+  @Test("an object with other members has its own columns, as in JSON of other programs")
   func otherObjects() throws {
     let result = try Self.read(
       #"[{"id":7,"name":"Zola","born":{"base64":"AA=="}}]"#,
@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test(
-    "an object in an array that is none of the store is refused, and nothing after it is lost",
+    "an object in an array that is not one of the store is refused, and nothing after it is lost",
     arguments: [#"[{"base64":"AA=="}]"#, #"[{"base64":"AA=="}5,2]"#, #"[2,{"date":"x"}]"#, #"[{"a":1}]"#, "[{}]"])
   func otherObjectInArray(list: String) throws {
     let found = try problems(

@@ -24,7 +24,7 @@ import Testing
     "the side that wins decides both ends, also of objects that only the other side has",
     arguments: [(StoreMerge.ConflictRule.first, [1], [1], []), (.last, [2], [], [1])])
   func oneSided(rule: StoreMerge.ConflictRule, badge: [Int64], first: [Int64], second: [Int64]) throws {
-    // Each store has a badge of its own for the same employee.
+    // Each store has its own badge for the same employee.
     let one = try Self.staff("1,Ann,1,\n", "1,x\n")
     let other = try Self.staff("1,Ann,2,\n", "2,y\n")
     let result = try Self.merge(rule, [one, other])

@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(
-    "a department of its own may have no employees yet, although the model requires some", arguments: [false, true])
+    "a new department may have no employees yet, although the model requires some", arguments: [false, true])
   func toMany(isFresh: Bool) throws {
     let importer = try Self.importer(isFresh, required: "Dept.emps")
     let nodes = try importer.read(StaffSample.tables(["Dept": "id,name\n7,C\n"])).nodes

@@ -14,7 +14,7 @@ import Testing
 
   private static func isSound(_ nodes: NodeTable) -> Bool { StoreCheck(registry: StoreRegistry()).check(nodes).isSound }
 
-  @Test("without matching all objects are there; references that collide are given anew, with what leads to them")
+  @Test("without matching all objects are there; references that collide are reassigned, with what leads to them")
   func union() throws {
     var merge = StoreMerge()
     merge.matching = .nothing
@@ -259,7 +259,7 @@ import Testing
     #expect(try merge.merge(base: base, adding, deleting).nodes.count("Emp") == 2)
   }
 
-  /// Items with tags, many to many, and with a box and a badge of their own.
+  /// Items with tags, many to many, and with a box and a badge each.
   private static func items(_ items: String, _ tags: String, _ boxes: String = "id,label\n1,b\n") throws -> NodeTable {
     func relationship(_ name: String, _ to: String, _ inverse: String, _ count: Int) -> PropertyDescription {
       .relationship(

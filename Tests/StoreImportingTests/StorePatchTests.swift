@@ -73,7 +73,7 @@ import Testing
     let patch = try StorePatch(from: old, to: new)
     #expect(Self.differences(try patch.apply(to: old), new) == [])
     #expect(Self.differences(try patch.reversed.apply(to: new), old) == [])
-    // Without what becomes of Ann's friend, it does not fit.
+    // Without a decision about Ann's friend, it does not fit.
     let part = try StorePatch(from: old, to: new) { $0.kind != .changed }
     let error = try #require(throws: StorePatch.ConflictError.self) { _ = try part.apply(to: old) }
     #expect(error.conflicts.map(\.description) == ["Person/1.friend: names Person/2, which the patch deletes"])
@@ -182,7 +182,7 @@ import Testing
   func unknownNames() throws {
     let text = """
       {"atomicstorePatch": 1, "changes": [
-        {"kind": "deleted", "entity": "Nobody", "reference": 1, "values": {}},
+        {"kind": "deleted", "entity": "Unknown", "reference": 1, "values": {}},
         {"kind": "changed", "entity": "Book", "reference": 1, "property": "prize", "old": 1, "new": 2},
         {"kind": "changed", "entity": "Book", "reference": 1, "property": "price", "old": 1, "new": "much"},
         {"kind": "changed", "entity": "Book", "reference": 1, "property": "author", "old": null, "new": "Author/1"}]}
@@ -193,7 +193,7 @@ import Testing
     }
     #expect(
       error.conflicts.map(\.description) == [
-        "Nobody/1: the model has no entity 'Nobody'", "Book/1.prize: the model has no such property",
+        "Unknown/1: the model has no entity 'Unknown'", "Book/1.prize: the model has no such property",
         "Book/1.price: \"much\" is not a value of the type Decimal",
         "Book/1.author: \"Author/1\" is not a value of the type to-one Author",
       ], "\(error.conflicts)")
@@ -221,7 +221,7 @@ import Testing
     }
   }
 
-  @Test("a key of several attributes tells apart what looks alike when it is joined")
+  @Test("a key of several attributes distinguishes what looks alike when it is joined")
   func joinedKeys() throws {
     let graph = try Self.library("1,\"b, c\"\n2,c\n", "1,a,1,\n2,\"a, b\",2,\n")
     let keys = try ObjectKeys([("Book", ["title", "author.name"])], models: [graph.nodes.model])
@@ -234,7 +234,7 @@ import Testing
       ])
   }
 
-  @Test("objects with one key are told apart, those without a key too; both are counted")
+  @Test("objects with one key are distinguished, those without a key too; both are counted")
   func repeatedKeys() throws {
     let graph = try Self.library("1,Zola\n2,Zola\n3,Sand\n", "1,Nana,1,\n2,Emma,2,3\n")
     let keys = try ObjectKeys([(nil, ["name"]), (nil, ["price"])], models: [graph.nodes.model])

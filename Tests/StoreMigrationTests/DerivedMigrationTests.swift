@@ -55,7 +55,7 @@ import Testing
       #expect(new.value(forKey: "search", of: node) == .string(search))
       #expect(new.value(forKey: "next", of: node) == .integer(next))
       #expect(new.value(forKey: "afterNext", of: node) == .integer(next + 1))
-      #expect(new.value(forKey: "changed", of: node) == time, "a migration is no change of the object")
+      #expect(new.value(forKey: "changed", of: node) == time, "a migration is not a change of the object")
     }
   }
 

@@ -270,7 +270,7 @@ import Testing
     return nodes
   }
 
-  @Test("a value that a step added is no loss of a later one, also where it replaced a null")
+  @Test("a value that a step added is not a loss of a later one, also where it replaced a null")
   func addedAndRemoved() throws {
     let profits = PropertyDescription.attribute(
       AttributeDescription(name: "profits", type: .decimal, defaultValue: .decimal(DecimalNumber(0))))

@@ -21,8 +21,8 @@ import Testing
     ]
   }
 
-  /// Parsed anew: longer texts are not kept.
-  private func parsedAnew(_ format: String, _ arguments: [Any?]) -> Result<FetchPredicate, PredicateFormatError> {
+  /// Parsed again: longer texts are not kept.
+  private func parsedAgain(_ format: String, _ arguments: [Any?]) -> Result<FetchPredicate, PredicateFormatError> {
     do throws(PredicateFormatError) {
       return .success(try FetchPredicate(format: format + String(repeating: " ", count: 300), arguments: arguments))
     } catch { return .failure(error) }
@@ -33,7 +33,7 @@ import Testing
     for first in Self.lists {
       _ = try? FetchPredicate(format: format, arguments: first)
       for arguments in Self.lists {
-        switch parsedAnew(format, arguments) {
+        switch parsedAgain(format, arguments) {
         case .success(let wanted):
           #expect(try FetchPredicate(format: format, arguments: arguments) == wanted, "\(format) \(arguments)")
         case .failure(let error):

@@ -8,7 +8,7 @@ import Testing
       "", "a", "name", "type", "é", "e\u{301}", "exactly 15 byte", "more than fifteen bytes", "more than fifteen byteś",
     ]
     for one in texts {
-      // In memory of its own, even if it is short.
+      // In its own memory, even if it is short.
       var other = String()
       other.reserveCapacity(100)
       other += one

@@ -165,7 +165,7 @@ import Testing
     #expect(diagram.boxes[3].rows.allSatisfy { $0.mark == .removed })
     #expect(diagram.links.map(\.mark) == [.same, .removed] && diagram.links[1].title == "Loan.book → Book")
     let svg = try diagram.svg()
-    // Not by colour alone.
+    // Not by color alone.
     #expect(svg.contains(">+</text>") && svg.contains(">~</text>") && svg.contains(">−</text>"))
     let unchanged = try ModelDiagram(from: new, to: new)
     #expect(unchanged.boxes.allSatisfy { $0.mark == .same } && unchanged.links.allSatisfy { $0.mark == .same })

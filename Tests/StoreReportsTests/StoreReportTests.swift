@@ -50,7 +50,7 @@ import Testing
     #expect(page.contains("class=\"spark\""))
   }
 
-  @Test("equal stores give equal pages, whatever format they are in, but for type and metadata")
+  @Test("equal stores give equal pages, whatever format they are in, except for type and metadata")
   func deterministic() throws {
     #expect(try Self.page(Self.company) == Self.page(Self.company))
     let other = try Self.page(ReportSupport.package + "/SampleStores/Company/Company.plist")

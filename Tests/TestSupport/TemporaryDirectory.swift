@@ -14,7 +14,7 @@ public final class TemporaryDirectory: Sendable {
 
   /// Removes a directory while stores in it may still be closing on other threads.
   ///
-  /// A task that ended may release its coordinator a moment later, on a thread of its own. Closing a store that was
+  /// A task that ended may release its coordinator a moment later, on its own thread. Closing a store that was
   /// never saved then locks the directory with a file, for an instant; if that file appears between the removal of the
   /// directory's files and that of the directory, the latter fails. No file can be created once the directory is gone,
   /// so trying again ends.

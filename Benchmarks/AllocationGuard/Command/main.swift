@@ -38,7 +38,7 @@ func fill(_ context: ManagedObjectContext, _ count: Int) throws {
     let employee = try context.insertNewObject(forEntityName: "Employee")
     try employee.setValue(number, forKey: "badge")
     try employee.setValue(Date(timeIntervalSinceReferenceDate: Double(number) * 86_400.25), forKey: "hired")
-    // Longer than what a string holds without memory of its own.
+    // Longer than what a string holds inline.
     try employee.setValue("Employee with the number \(number)", forKey: "name")
     try employee.setValue(DecimalNumber("\(number).25"), forKey: "salary")
     try employee.setValue(Data(repeating: UInt8(truncatingIfNeeded: number), count: 24), forKey: "token")

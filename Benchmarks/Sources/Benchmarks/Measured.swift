@@ -1,7 +1,7 @@
 import CFloors
 import Foundation
 
-/// What one measurement, in a process of its own, tells the one that started it.
+/// What one measurement, in its own process, reports to the one that started it.
 struct Measured: Codable {
   var seconds = Double.nan
   /// The processor's part of it, which other work on the machine stretches less.

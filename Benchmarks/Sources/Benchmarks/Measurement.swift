@@ -20,7 +20,7 @@ struct Measurement: Sendable {
 
   static func named(_ name: String) -> Measurement? { all.first { $0.name == name } }
 
-  /// In the order of a round: whatever is compared stands close together.
+  /// In the order of a round: whatever is compared is close together.
   static let all: [Measurement] = {
     var section = ""
     var list: [Measurement] = []
@@ -38,7 +38,7 @@ struct Measurement: Sendable {
     func other(_ name: String, _ against: String, aim: Double? = nil, limit: (Int, String)? = nil) {
       list.append(
         Measurement(name: name, kind: .other, section: section, against: against, aim: aim, limit: limit) { folder in
-          guard let measured = try Others.measure(name, folder) else { throw Failure(message: "nobody knows \(name)") }
+          guard let measured = try Others.measure(name, folder) else { throw Failure(message: "\(name) is unknown") }
           return measured
         })
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// All measurements of one size, in turn, round after round. Each runs in a process of its own, started by this one, so
+/// All measurements of one size, in turn, round after round. Each runs in its own process, started by this one, so
 /// that its peak memory is its own and none warms the next.
 struct Rounds {
   let objects: Int
@@ -40,7 +40,7 @@ struct Rounds {
   private func measure(_ measurement: Measurement) throws -> Measured {
     if let limit = measurement.limit, objects > limit.objects { return .missing(limit.reason) }
     do { return try child(measurement.name) } catch {
-      // The child told what went wrong, unless it was stopped. Whatever others cannot do is not ours to mend.
+      // The child told what went wrong, unless it was stopped. Whatever others cannot do is not ours to repair.
       guard measurement.kind == .other else { throw Failure(message: "\(measurement.name): \(error)") }
       return .missing("failed: \(error)")
     }

@@ -25,10 +25,10 @@ func runChild(_ what: String, _ folder: String) throws {
       measured = .missing("failed: \(error)")
     }
   } else {
-    throw Failure(message: "nobody knows \(what)")
+    throw Failure(message: "\(what) is unknown")
   }
   FileHandle.standardOutput.write(try JSONEncoder().encode(measured))
-  // Without giving back what was loaded: it takes time and tells nothing.
+  // Without giving back what was loaded: it takes time and shows nothing.
   exit(0)
 }
 

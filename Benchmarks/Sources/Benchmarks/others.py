@@ -11,7 +11,7 @@ targets = [f"{folder}/saved-{name}.csv" for name in names]
 
 
 def peak():
-    # Not getrusage: what it tells includes the process that this one was forked from.
+    # Not getrusage: its result includes the process that this one was forked from.
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 

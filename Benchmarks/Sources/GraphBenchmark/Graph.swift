@@ -52,7 +52,7 @@ func measureReads(of people: [Person]) {
   time("a double") { Int($0.reduce(1) { $0 + $1.salary }) }
   time("a date") { Int($0.reduce(1) { $0 + $1.hired.timeIntervalSinceReferenceDate }) }
   time("a text") { $0.reduce(1) { $0 &+ $1.name.utf8.count } }
-  // Without a strong reference to it, the object at the other end is created anew at each read.
+  // Without a strong reference to it, the object at the other end is created again at each read.
   let departments = Set(people.compactMap(\.department))
   defer { withExtendedLifetime(departments) {} }
   time("a to-one") { $0.reduce(1) { $0 &+ ($1.department == nil ? 0 : 1) } }

@@ -5,7 +5,7 @@ import Foundation
 import Glibc
 
 // How the cost of work on many objects grows: graph-benchmark --growth [--objects N]. Each step at a quarter, at half
-// and at all of N objects, each in a process of its own; processor time, and the exponent of the growth over all three.
+// and at all of N objects, each in its own process; processor time, and the exponent of the growth over all three.
 
 /// Processor time of this process in seconds.
 func processorTime() -> Double {

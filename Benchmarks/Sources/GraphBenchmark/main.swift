@@ -1,7 +1,7 @@
 import Foundation
 
 // The object graph beside GRDB on the same work: people in departments, inserted and saved, fetched, walked through,
-// a tenth of them deleted. Each side runs in a process of its own, turn by turn, so that neither warms the other's
+// a tenth of them deleted. Each side runs in its own process, turn by turn, so that neither warms the other's
 // memory; what counts is the ratio within a round.
 
 /// What both sides are asked.
@@ -115,7 +115,7 @@ func runSide(_ side: String, _ size: Int) throws -> [(String, Double)] {
   }
 }
 
-/// Runs a part in a process and a directory of its own.
+/// Runs a part in a separate process and directory.
 func runSeparately(_ arguments: [String]) throws -> [(String, Double)] {
   try withFolder { try run(arguments + ["--folder", $0]) }
 }

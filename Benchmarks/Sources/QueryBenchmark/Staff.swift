@@ -76,7 +76,7 @@ enum Staff {
     ])
   }
 
-  /// Written with the people's numbers as references, then opened as anybody would.
+  /// Written with the people's numbers as references, then opened as anyone would.
   static func makeContext(_ staff: [Employee], _ folder: String, isIndexed: Bool = false) throws -> ManagedObjectContext
   {
     let path = folder + "/staff.plist"

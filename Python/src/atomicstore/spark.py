@@ -61,7 +61,7 @@ def size(path: str) -> int:
 
 
 def group(paths: Sequence[str], limit: int) -> List[List[str]]:
-    """The stores in groups of up to so many bytes each; a larger store is a group of its own. Keeps their order."""
+    """The stores in groups of up to so many bytes each; a larger store is a separate group. Keeps their order."""
     groups: List[List[str]] = []
     room = -1
     for path in paths:
@@ -182,7 +182,7 @@ def _cast(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
         return _uuid_texts(column)
     if pa.types.is_timestamp(type):
         if pa.types.is_floating(column.type):
-            # Dates that are no timestamps: not a number, or beyond its range.
+            # Dates that are not timestamps: not a number, or beyond its range.
             seconds = pc.if_else(pc.less(pc.abs(column), 8e12), column, None)
             ticks = pc.round(pc.multiply(pc.add(seconds, 978307200.0), 1e6)).cast(pa.int64())
             return ticks.cast(type)

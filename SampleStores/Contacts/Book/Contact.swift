@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 public import StoreContainers
 
-/// Somebody in the contact book.
+/// Someone in the contact book.
 public final class Contact: ManagedObject {
   @Managed("name") public var name: String
   @Managed("phone") public var phone: String?

@@ -7,7 +7,7 @@ import ModelFiles
 // package's folder. The store is the path of a new file, whose extension says its type, or a URL.
 //
 // You are your cousin's cousin, whether they like it or not; you are not always your friend's friend. So a friendship
-// is an object of its own, from one person to another, with a ranking.
+// is a separate object, from one person to another, with a ranking.
 
 let model = try ManagedObjectModel(ModelFile.read(at: "SampleStores/FriendInfo/FriendInfo.xcdatamodeld").description)
 let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
@@ -53,7 +53,7 @@ print("Ada's friends: \(names(try ada.value(forKeyPath: "friends.friend")))")
 print("Who counts Ada as a friend: \(names(try ada.value(forKeyPath: "befriendedBy.source")))")
 print("Sum of Ada's rankings: \(try ada.value(forKeyPath: "friends.@sum.ranking") ?? 0)")
 
-// The rule is Cascade: with a person go the friendships, and nobody else.
+// The rule is Cascade: with a person go the friendships, and no one else.
 context.delete(bob)
 try context.save()
 print("After Bob is gone, Ada's friends: \(names(try ada.value(forKeyPath: "friends.friend")))")

@@ -23,7 +23,7 @@ for name in ["People." + files.people, "Courses." + files.courses] {
 func say(_ text: String) { print(text) }
 func list(_ names: some Sequence<String>) -> String {
   let names = names.sorted()
-  return names.isEmpty ? "nobody" : names.joined(separator: ", ")
+  return names.isEmpty ? "no one" : names.joined(separator: ", ")
 }
 
 do {
@@ -37,7 +37,7 @@ do {
   let logic = school.addCourse(titled: "Logic")
   let engines = school.addCourse(titled: "Engines")
   say(
-    "Hired and enrolled, each with a number of its own: \(turing.name) \(turing.personID), \(ada.name) \(ada.personID), \(grace.name) \(grace.personID)."
+    "Hired and enrolled, each with its own number: \(turing.name) \(turing.personID), \(ada.name) \(ada.personID), \(grace.name) \(grace.personID)."
   )
   say("Saved after every change, in calls put off until the change was noticed: \(school.saveCount) saves so far.")
 
@@ -52,7 +52,7 @@ do {
   say("Turing teaches, by a fetched property in the other store: \(list(turing.courses.map(\.title))).")
   turing.resignFromTeaching(engines)
   school.endEvent()
-  say("After resigning from Engines, fetched anew: \(list(turing.courses.map(\.title))).")
+  say("After resigning from Engines, fetched again: \(list(turing.courses.map(\.title))).")
   guard school.saveErrors.isEmpty else { throw school.saveErrors[0] }
 }
 
@@ -95,9 +95,9 @@ do {
   try school.mountPublicStore()
   let again = try school.courses()
   say("Mounted again, Logic knows of \(list(again.flatMap { $0.studentProxies.map(\.name) })).")
-  let mended = try school.mend()
+  let repaired = try school.repair()
   try school.context.save()
-  say("Mended (\(mended)): \(list(again.flatMap { $0.studentProxies.map(\.name) })).")
+  say("Repaired (\(repaired)): \(list(again.flatMap { $0.studentProxies.map(\.name) })).")
 }
 
 say(

@@ -45,7 +45,7 @@ public final class Course: ManagedObject {
     self["teacherURI"] = new?.objectID.uriRepresentation
   }
 
-  /// Nothing tells a course that its teacher is deleted, since there is no inverse: it looks out for that itself.
+  /// A course is not notified that its teacher is deleted, since there is no inverse: it looks out for that itself.
   private func watch() {
     observation = managedObjectContext?.observe { [weak self] event in
       guard let self, case .objectsDidChange(let changes) = event, !self.isDeleted, let teacher = self.teacher,

@@ -1,7 +1,7 @@
 public import AtomicStoreKit
 import AtomicStoreSPI
 
-/// Somebody at the school. Kept in the private store.
+/// Someone at the school. Kept in the private store.
 open class Person: ManagedObject {
   @Managed("name") public var name: String
   @Managed("personID") public var personID: Int
@@ -42,7 +42,7 @@ public final class Teacher: Person {
     try? setPrimitiveValue(objectID.uriRepresentation, forKey: "objectURI")
   }
 
-  /// Takes a course. The fetched property is cached, so it is fetched anew.
+  /// Takes a course. The fetched property is cached, so it is fetched again.
   public func signUpToTeach(_ course: Course) {
     course.setTeacher(self)
     managedObjectContext?.refresh(self, fetchedPropertyNamed: "courses")

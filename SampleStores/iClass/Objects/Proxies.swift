@@ -3,7 +3,7 @@ public import AtomicStoreSPI
 
 // The second variant. Each store holds, for each object of the other store that its own objects lead to, a proxy with
 // the URI and what is worth showing. Relationships are real ones, within a store, to proxies: each store is whole by
-// itself and can be worked on while the other is not mounted. What went out of step meanwhile is mended afterwards.
+// itself and can be worked on while the other is not mounted. What went out of step meanwhile is repaired afterwards.
 
 public final class ProxiedStudent: ManagedObject {
   @Managed("name") public var name: String
@@ -138,48 +138,48 @@ public final class ProxySchool {
   }
 
   /// Brings the two stores in step once both are mounted: the private one says who takes and teaches what; proxies of
-  /// courses and people that are no more go.
+  /// courses and people that no longer exist are removed.
   ///
-  /// - Returns: How many relationships and proxies were mended.
+  /// - Returns: How many relationships and proxies were repaired.
   @discardableResult
-  public func mend() throws -> Int {
+  public func repair() throws -> Int {
     guard privateStore != nil, publicStore != nil else { return 0 }
-    var mended = 0
+    var repaired = 0
     for proxy in try courseProxies() {
       guard let course = proxy.course else {
         context.delete(proxy)
-        mended += 1
+        repaired += 1
         continue
       }
       if proxy.title != course.title {
         proxy.title = course.title
-        mended += 1
+        repaired += 1
       }
       let wanted = Set(try proxy.students.map { try self.proxy(of: $0) })
       if course.studentProxies != wanted {
         course.studentProxies = wanted
-        mended += 1
+        repaired += 1
       }
       let teacher = try proxy.teacher.map { try self.proxy(of: $0) }
       if course.teacherProxy !== teacher {
         course.teacherProxy = teacher
-        mended += 1
+        repaired += 1
       }
     }
     let known = Set(try courseProxies().map(\.uri))
     for course in try courses() where !known.contains(course.objectID.uriRepresentation) {
-      // Nobody in the private store takes or teaches it any more.
+      // No one in the private store takes or teaches it any more.
       if !course.studentProxies.isEmpty || course.teacherProxy != nil {
         course.studentProxies = []
         course.teacherProxy = nil
-        mended += 1
+        repaired += 1
       }
     }
     for proxy in try personProxies() where proxy.person == nil || proxy.courses.isEmpty && proxy.taughtCourses.isEmpty {
       context.delete(proxy)
-      mended += 1
+      repaired += 1
     }
     context.processPendingChanges()
-    return mended
+    return repaired
   }
 }

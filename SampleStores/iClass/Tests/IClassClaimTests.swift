@@ -41,7 +41,7 @@ import Testing
     #expect(model.entities(forConfiguration: "public")?.map(\.name) == ["Course"])
   }
 
-  @Test("relationships between the stores are transient; what they lead to stands in attributes that are stored")
+  @Test("relationships between the stores are transient; what they lead to is in attributes that are stored")
   func transientRelationships() throws {
     let model = try ManagedObjectModel(IClassModel.first)
     for (entity, key, attribute) in [

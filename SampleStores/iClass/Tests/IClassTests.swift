@@ -82,7 +82,7 @@ final class SchoolFolder {
     #expect(!again.context.hasChanges)
   }
 
-  @Test("teachers find their courses by a fetched property, fetched anew when they sign up and resign")
+  @Test("teachers find their courses by a fetched property, refetched when they sign up and resign")
   func teachersAndCourses() throws {
     let school = try school()
     let turing = try school.hireTeacher(named: "Turing")
@@ -215,7 +215,7 @@ final class SchoolFolder {
     #expect(try again.students().first?.name == (modifiesFirst ? "Ada Lovelace" : "Ada"))
   }
 
-  @Test("inserts in a context of their own save nothing else, in either order", arguments: [true, false])
+  @Test("inserts in a separate context save nothing else, in either order", arguments: [true, false])
   func separateContext(_ modifiesFirst: Bool) throws {
     do {
       let school = try school(savesAfterEveryChange: false)
@@ -238,7 +238,7 @@ final class SchoolFolder {
 
   // MARK: Proxies
 
-  @Test("with proxies one store works while the other is not mounted, and is mended when it comes back")
+  @Test("with proxies one store works while the other is not mounted, and is repaired when it comes back")
   func proxies() throws {
     let school = try ProxySchool(folder: folder.path, registry: .builtIn, files: SchoolFolder.files)
     try school.mountPrivateStore()
@@ -269,12 +269,12 @@ final class SchoolFolder {
     let course = try #require(school.courses().first)
     #expect(proxy.course === course)
     #expect(course.studentProxies.map(\.name) == ["Ada"])
-    #expect(try school.mend() > 0)
+    #expect(try school.repair() > 0)
     try school.context.save()
     #expect(course.studentProxies.map(\.name) == ["Bob"])
     #expect(course.teacherProxy?.name == "Turing")
     #expect(try school.personProxies().count == 2)
-    #expect(try school.mend() == 0)
+    #expect(try school.repair() == 0)
   }
 
   @Test("proxies of objects that were deleted while their store was away are cleaned up")
@@ -302,7 +302,7 @@ final class SchoolFolder {
     try school.mountPrivateStore()
     try school.mountPublicStore()
     #expect(try school.courseProxies().count == 2)
-    try school.mend()
+    try school.repair()
     try school.context.save()
     #expect(try school.courseProxies().map(\.title) == ["Logic"])
     #expect(try school.students().first?.courseProxies.count == 1)

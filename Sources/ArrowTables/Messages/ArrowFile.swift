@@ -2,7 +2,7 @@
 ///
 /// The arrays point into the bytes, which must outlive them. Compressed bodies, dictionaries and nested types are
 /// refused by name; everything between the first and the last byte must be what the footer lists, so that nothing is
-/// passed over.
+/// skipped.
 public struct ArrowFile {
   /// A run of rows.
   public struct Batch {

@@ -23,8 +23,8 @@ struct CheckDefinition: Sendable {
   let timeLimit: Int
   /// Whether it needs a store that can be written, as nearly all do.
   let needsWriting: Bool
-  /// Whether it saves a store that was opened, which stores that are written anew only do not allow. A check whose save
-  /// is refused for that reason needs no flag: it is one that ends without an error.
+  /// Whether it saves a store that was opened, which stores that can only be written whole do not allow. A check whose
+  /// save is refused for that reason needs no flag: it is one that ends without an error.
   let changesStore: Bool
   let demand: @Sendable (StoreTraits) -> Demand
   let body: @Sendable (CheckContext) throws -> Void

@@ -21,7 +21,7 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     case durable
     /// What other stores, other readers and conversions make of it.
     case interop
-    /// Files made to do harm.
+    /// Hostile files.
     case hostile
     /// Many objects.
     case scale

@@ -1,15 +1,15 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// What a run of a check came to.
+/// The outcome of running a check.
 public struct ConformanceResult: Sendable, Codable {
   /// What came of running a check.
   public enum Outcome: String, Sendable, Codable, CaseIterable {
     /// The store keeps the rule.
     case passed
-    /// The store breaks the rule; ``ConformanceResult/explanation`` tells how.
+    /// The store breaks the rule; ``ConformanceResult/explanation`` says how.
     case failed
-    /// The store declares that it cannot, and says so properly when it is asked.
+    /// The format declares this unsupported, and correctly throws an error.
     case refusalVerified
     /// The store declares that it cannot, and nothing can be asked of it.
     case gap
@@ -31,7 +31,7 @@ public struct ConformanceResult: Sendable, Codable {
   public var outcome: Outcome
   /// The trait, the reason, or the environment, where there is one.
   public var reason: String?
-  /// The story of a failure; nil for everything else.
+  /// Details of the failure; nil for everything else.
   public var explanation: Explanation?
   /// What was seen on the way: one line each.
   public var notes: [String] = []

@@ -45,7 +45,7 @@ extension CheckContext {
         && CSVRecords(files[name] ?? []).place(of: needle) != nil
     }
     guard let name, let bytes = files[name] else {
-      throw NotApplicable(reason: "the store is no comma-separated values")
+      throw NotApplicable(reason: "the store is not a CSV file")
     }
     let records = CSVRecords(bytes)
     guard records.bytes == bytes, let place = records.place(of: needle) else {

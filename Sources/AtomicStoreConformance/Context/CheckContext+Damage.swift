@@ -31,7 +31,7 @@ extension CheckContext {
   }
 
   /// Opens a store once for each damage that is done to it. Ends the check where one makes the process crash, hang, or
-  /// throw what is no store error.
+  /// throw what is not a store error.
   func open(_ path: String, _ graph: Graph, _ text: GraphText, damaged all: [Damage]) throws -> [(Damage, DamageEnd)] {
     let intact = Files.content(path) ?? [:]
     defer { Files.put(intact, at: path) }

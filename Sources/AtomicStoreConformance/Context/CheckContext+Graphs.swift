@@ -52,7 +52,7 @@ extension CheckContext {
     try expectHeld(try changed.text(now), at: path, graph.model, "\(what), saved again", seconds: seconds)
   }
 
-  /// Reads a store in a process of its own, and compares all of it there.
+  /// Reads a store in its own process, and compares all of it there.
   ///
   /// - Parameter model: Nil for the one that the store carries.
   func expectHeld(
@@ -96,7 +96,7 @@ extension CheckContext {
 }
 
 extension CheckContext {
-  /// Brings a store from one graph to the next, each change in a process of its own, and reads it after each in
+  /// Brings a store from one graph to the next, each change in its own process, and reads it after each in
   /// another.
   ///
   /// - Returns: What the objects that are left are called.

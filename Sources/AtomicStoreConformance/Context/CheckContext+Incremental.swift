@@ -92,7 +92,7 @@ extension StoreSession {
 }
 
 extension CheckContext {
-  /// Runs a closure in a process of its own, with a connection to the check's store, which is created if there is none.
+  /// Runs a closure in its own process, with a connection to the check's store, which is created if there is none.
   func connected<Value: Codable & Sendable>(
     _ what: String, seconds: Int = 20, _ body: (StoreConnection) throws -> Value
   ) throws -> Value {

@@ -38,7 +38,7 @@ extension CheckContext {
       try $0.write(graph, to: path, metadata: metadata)
     }
     guard !Files.isFolder(path), let bytes = Files.read(path), bytes.starts(with: "bplist00".utf8) else {
-      throw NotApplicable(reason: "the store is no binary property list")
+      throw NotApplicable(reason: "the store is not a binary property list")
     }
     guard let craft = PropertyListCraft(bytes),
       let place = craft.items.indices.first(where: { craft.text($0) == "CRAFT-HERE" })
@@ -49,7 +49,7 @@ extension CheckContext {
     }
     let subject = ListSubject(graph: graph, text: try graph.text(references), bytes: bytes, craft: craft, place: place)
     // What is changed afterwards must not be refused for how it was put together.
-    try expectValue(craft.bytes(), "put together anew", in: subject, "string CRAFT-HERE")
+    try expectValue(craft.bytes(), "put together again", in: subject, "string CRAFT-HERE")
     return subject
   }
 

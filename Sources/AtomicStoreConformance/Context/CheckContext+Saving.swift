@@ -93,7 +93,7 @@ extension CheckContext {
           call.what == "create" || call.what == "make folder", "each file that is written is a new one",
           "\(call.what) \(shortened(call.path, saving))")
         try expect(
-          Self.folder(of: call.path) == saving.home, "each file that is written lies beside the store", call.path)
+          Self.folder(of: call.path) == saving.home, "each file that is written is beside the store", call.path)
         made.append(call.path)
       }
       shapes.append(made.map { Self.without(number, in: $0) })
@@ -112,7 +112,7 @@ extension CheckContext {
       saving.reset()
       protect(saving.path, folder: 0o700, file: 0o600)
       _ = try attempt("be killed at call \(place)", faults: try FaultPlan(CSF_KILL, at: place)) { try saving.save($0) }
-      for name in saving.litter {
+      for name in saving.left {
         let mode = (Files.status(saving.home + "/" + name)?.st_mode ?? 0) & 0o777
         try expect(
           mode & 0o077 == 0, "a working file of a store with mode 0600 is its owner's alone",
@@ -124,8 +124,8 @@ extension CheckContext {
       let end = try save(saving, "a full disk at call \(place)", plan)
       guard case .refused = end else { continue }
       try expect(
-        saving.litter.isEmpty, "nothing lies beside the store after an error at call \(place)",
-        saving.litter.joined(separator: ", "))
+        saving.left.isEmpty, "nothing is beside the store after an error at call \(place)",
+        saving.left.joined(separator: ", "))
     }
   }
 
@@ -135,7 +135,7 @@ extension CheckContext {
     for place in 1...plan.calls {
       let end = try save(saving, "a disk error at call \(place)", try FaultPlan(CSF_FAIL, at: place, error: EIO))
       guard case .refused(let error) = end else { continue }
-      // A library that writes into a directory of its own may try again, and say what it was told then.
+      // A library that writes into its own directory may try again, and report the error that it got then.
       let path = place <= plan.changes.count ? plan.changes[place - 1].path : ""
       let isLibrary = traits.layout == .file && saving.isWithinDirectory(path)
       let said = (isLibrary ? 1...ETIMEDOUT : EIO...EIO).map { String(cString: strerror($0)) }
@@ -237,10 +237,10 @@ extension CheckContext {
     }
   }
 
-  /// Runs a part of this check in a program that was started anew, with a hash seed of its own. Gives back what it
+  /// Runs a part of this check in a new process, with its own hash seed. Gives back what it
   /// noted.
   func elsewhere(_ id: String) throws -> [String] {
-    record.did("run \(id) in a program that is started anew")
+    record.did("run \(id) in a new process")
     return try runElsewhere(id)
   }
 }

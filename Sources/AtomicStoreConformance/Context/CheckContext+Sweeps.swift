@@ -32,7 +32,7 @@ extension CheckContext {
       return try session.write(old, to: path, metadata: keeps ? entries : nil)
     }
     guard let files = Files.content(path) else {
-      throw ExpectationFailure(expected: "a store lies at \(path)", actual: "nothing does")
+      throw ExpectationFailure(expected: "a store is at \(path)", actual: "nothing is")
     }
     return SaveCase(
       home: home, path: path, old: old, new: after, names: names, oldText: try old.text(names),
@@ -40,7 +40,7 @@ extension CheckContext {
       oldFiles: files, keepsMetadata: keeps)
   }
 
-  /// Opens what is there in a process of its own.
+  /// Opens what is there in its own process.
   func verdict(_ saving: SaveCase) throws -> SaveVerdict {
     let end = try attempt("look what is there") { session -> Seen in
       let open = try session.open(saving.path, saving.new.model, isReadOnly: true)
@@ -116,17 +116,17 @@ extension CheckContext {
       }
       let found = try verdict(saving)
       record.mark(found.word)
-      let litter = saving.litter
-      for name in litter { left[shape(name), default: 0] += 1 }
+      let leftFiles = saving.left
+      for name in leftFiles { left[shape(name), default: 0] += 1 }
       if case .refused(let error) = end { errors.insert(error.text) }
-      problems += Self.problems(of: end, mode, call?.what, found: found, litter: litter).map {
+      problems += Self.problems(of: end, mode, call?.what, found: found, leftFiles: leftFiles).map {
         ExpectationFailure(expected: "\(label): \($0.expected)", actual: $0.actual)
       }
       if savesAgain, problems.isEmpty {
         if let problem = try problemOfNextSave(saving, mistakes: mistakes) {
           problems.append(.init(expected: "\(label): \(problem.expected)", actual: problem.actual))
         }
-        for name in saving.litter { left["\(shape(name)) also after the next save", default: 0] += 1 }
+        for name in saving.left { left["\(shape(name)) also after the next save", default: 0] += 1 }
       }
     }
     for error in errors.sorted().prefix(6) { note("said: \(error)") }
@@ -142,7 +142,7 @@ extension CheckContext {
   ///
   /// - Parameter call: Which call it was.
   private static func problems(
-    of end: PhaseEnd<Bool>, _ mode: csf_mode, _ call: String?, found: SaveVerdict, litter: [String]
+    of end: PhaseEnd<Bool>, _ mode: csf_mode, _ call: String?, found: SaveVerdict, leftFiles: [String]
   ) -> [ExpectationFailure] {
     switch (end, mode) {
     case (.crashed(SIGKILL), CSF_KILL):
@@ -164,9 +164,9 @@ extension CheckContext {
           .init(expected: "the save fails, and the old store is there", actual: "it fails, and there is \(found.text)"))
       }
       // What cannot be removed because just that call fails is not counted against it.
-      if !litter.isEmpty, call != "unlink", call != "remove folder" {
+      if !leftFiles.isEmpty, call != "unlink", call != "remove folder" {
         problems.append(
-          .init(expected: "nothing is left beside the store", actual: litter.joined(separator: ", ")))
+          .init(expected: "nothing is left beside the store", actual: leftFiles.joined(separator: ", ")))
       }
       return problems
     default: return [.init(expected: "the save succeeds or throws", actual: "\(end)")]

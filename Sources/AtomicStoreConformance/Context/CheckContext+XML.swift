@@ -22,10 +22,10 @@ extension CheckContext {
     guard !Files.isFolder(path), let bytes = Files.read(path), bytes.starts(with: "<".utf8),
       let pieces = XMLPieces(bytes)
     else {
-      throw NotApplicable(reason: "the store is no XML document")
+      throw NotApplicable(reason: "the store is not an XML document")
     }
     guard let leaf = pieces.leaf(with: Self.needle) else {
-      throw NotApplicable(reason: "texts do not stand in elements of their own")
+      throw NotApplicable(reason: "texts do not stand in their own elements")
     }
     return XMLSubject(graph: graph, text: try graph.text(references), pieces: pieces, leaf: leaf)
   }
@@ -66,7 +66,7 @@ extension CheckContext {
       "\(what): refused as \(codes.sorted().joined(separator: " or "))",
       "\(error.code ?? ""): \(error.text)")
     try expect(error.hasFile, "\(what): the error names the file", error.text)
-    // What is no store of this kind at all has no place in it.
+    // What is not a store of this kind at all has no place in it.
     let isForeign = ["foreignFormat", "unrecognizedFormat", "storeTypeMismatch"].contains(error.code)
     try expect(!needsPlace || isForeign || error.hasPlace, "\(what): the error names the place", error.text)
   }

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Where a check is carried out: a folder of its own, processes of its own, and a record of what was done.
+/// Where a check is carried out: its own folder, its own processes, and a record of what was done.
 ///
 /// The check's own code never touches the store. It says what is to be done in a process (``process(_:_:)``), gets back
 /// what was seen there as a value, and compares.
@@ -15,7 +15,7 @@ struct CheckContext: Sendable {
   let seed: UInt64
   /// Whether the store declares that it cannot do this, and has to refuse.
   let isRefusal: Bool
-  /// Runs a part of a check, by its ID, in a program that was started anew; returns what it noted.
+  /// Runs a part of a check, by its ID, in a new process; returns what it noted.
   let runElsewhere: @Sendable (_ id: String) throws -> [String]
   let record = Record()
 
@@ -226,7 +226,7 @@ struct CheckContext: Sendable {
   }
 
   static func difference(_ one: [String: [UInt8]]?, _ other: [String: [UInt8]]?) -> String {
-    guard let one else { return other == nil ? "nothing lies there" : "there was nothing, and now there is" }
+    guard let one else { return other == nil ? "nothing is there" : "there was nothing, and now there is" }
     guard let other else { return "it is gone" }
     for (name, bytes) in one.sorted(by: { $0.key < $1.key }) {
       let label = name.isEmpty ? "the file" : name

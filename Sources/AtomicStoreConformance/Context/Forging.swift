@@ -7,12 +7,12 @@ extension StoreSession {
   /// References that are 1, 2, 3 in the graph's order.
   static func counting(_ place: Int) -> ReferenceObject { .integer(Int64(place) + 1) }
 
-  /// Writes a graph as it stands: nothing is validated, and no inverse follows.
+  /// Writes a graph as it is: nothing is validated, and no inverse follows.
   ///
   /// - Parameters:
   ///   - claims: The model that the file says it follows; nil for the graph's own.
   ///   - uuid: The store's; so that two files can be equal.
-  ///   - options: What the format is told.
+  ///   - options: The options that the format receives.
   ///   - references: What each object is called, by its place in the graph.
   /// - Returns: What each object is called there.
   @discardableResult func forge(

@@ -5,7 +5,7 @@ import Glibc
 
 /// A store, a change to be saved to it, and what it holds on either side of the change.
 struct SaveCase: Sendable {
-  /// A folder with nothing in it but the store: what else lies there afterwards is litter.
+  /// A folder with nothing in it but the store: what else is there afterwards was left behind.
   let home: String
   let path: String
   let old: Graph
@@ -27,8 +27,8 @@ struct SaveCase: Sendable {
     Files.put(oldFiles, at: path)
   }
 
-  /// What lies beside the store.
-  var litter: [String] {
+  /// What is beside the store.
+  var left: [String] {
     let own = path.dropFirst(home.count + 1)
     return Files.names(in: home).filter { $0 != own }
   }

@@ -86,7 +86,7 @@ extension StoreSession {
 // What the checks of saves (SAV) do and look at.
 
 extension StoreSession {
-  /// A store that is the same each time, but for the order in which its objects come.
+  /// A store that is the same each time, except for the order in which its objects come.
   func buildGolden(_ path: String, order: [Int]) throws -> Bool {
     let golden = Models.golden()
     var graph = golden

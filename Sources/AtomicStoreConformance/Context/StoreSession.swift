@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
-/// What a check does with a store, inside a process of its own: through the kit, as a program would.
+/// What a check does with a store, inside its own process: through the kit, as a program would.
 struct StoreSession {
   let subject: TestedStore
   let folder: String

@@ -2,7 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// A graph as text that tells every difference: values by bits and scalars, objects by entity and reference.
+/// A graph as text that shows every difference: values by bits and scalars, objects by entity and reference.
 struct GraphText: Codable, Sendable {
   /// By `Entity/reference`, then by property. Null is absent.
   var objects: [Key: [Key: String]] = [:]

@@ -2,7 +2,7 @@ extension CheckDefinition {
   /// What is most often wrong if the check fails. Unless the check names causes: what the stores do that it is there to
   /// find.
   ///
-  /// - Parameter subject: May have faults of its own.
+  /// - Parameter subject: May have its own faults.
   func likelyCauses(in subject: ConformanceSubject) -> [String] {
     causes.isEmpty ? catches.compactMap { Faults.named($0, in: subject)?.text } : causes
   }

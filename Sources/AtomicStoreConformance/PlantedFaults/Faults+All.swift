@@ -38,7 +38,7 @@ extension Faults {
     incrementalWhole,
   ].flatMap { $0 }
 
-  /// - Parameter subject: May have faults of its own.
+  /// - Parameter subject: May have its own faults.
   static func named(_ name: String, in subject: ConformanceSubject) -> Fault? {
     all.first { $0.name == name } ?? subject.ownFaults.first { $0.name == name }
   }

@@ -11,7 +11,7 @@ struct ExpectationFailure: Error, Codable, Sendable {
 /// A check that cannot be tried here.
 struct Skipped: Error, Codable, Sendable { var reason: String }
 
-/// A check that, as its own first look at the store's files tells, is not about this kind of file.
+/// A check that, as its first look at the store's files shows, is not about this kind of file.
 struct NotApplicable: Error { var reason: String }
 
 /// A part of a check that ended otherwise than it should.

@@ -34,8 +34,8 @@ final class FaultPlan {
     state.pointee.at = 2
     state.pointee.error = EDOM
     csf_arm(state)
-    _ = unlink("/nothing/lies/here")
-    let isFailed = rename("/nothing/lies/here", "/nor/here") != 0 && errno == EDOM
+    _ = unlink("/nothing/is/here")
+    let isFailed = rename("/nothing/is/here", "/nor/here") != 0 && errno == EDOM
     csf_disarm()
     guard state.pointee.calls == 2, isFailed else {
       throw ExpectationFailure(

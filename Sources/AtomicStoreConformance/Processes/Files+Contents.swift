@@ -6,7 +6,7 @@ import Glibc
 /// What checks of a store's life need: files of every kind, looks into the steps between two calls, and files that were
 /// damaged.
 extension Files {
-  /// Puts what ``content(_:)`` gave at a path, in the place of all that lies there.
+  /// Puts what ``content(_:)`` gave at a path, in the place of all that is there.
   static func put(_ content: [String: [UInt8]], at path: String) {
     remove(path)
     if let bytes = content[""] {
@@ -21,7 +21,7 @@ extension Files {
     }
   }
 
-  /// Which files lie at a path, and in which state: whoever wrote, even the same bytes, shows.
+  /// Which files are at a path, and in which state: any write shows, even of the same bytes.
   static func stamps(_ path: String) -> [String: String] {
     guard let info = status(path) else { return [:] }
     var all = ["": "inode \(info.st_ino), \(info.st_size) bytes, \(info.st_mtim.tv_sec).\(info.st_mtim.tv_nsec)"]
@@ -68,7 +68,7 @@ extension Files {
 }
 
 extension Files {
-  /// What lies at a path, as a short text (64 bits of FNV-1a).
+  /// What is at a path, as a short text (64 bits of FNV-1a).
   static func digest(_ path: String) -> String {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }

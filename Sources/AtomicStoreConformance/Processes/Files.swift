@@ -74,7 +74,7 @@ enum Files {
     }
   }
 
-  /// Everything that lies at a path: names and bytes. Nil where nothing does.
+  /// Everything that is at a path: names and bytes. Nil where nothing is.
   static func content(_ path: String) -> [String: [UInt8]]? {
     guard exists(path) else { return nil }
     guard isFolder(path) else { return read(path).map { ["": $0] } }

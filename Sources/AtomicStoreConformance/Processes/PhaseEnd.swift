@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
-/// How a part of a check that ran in a process of its own ended.
+/// How a part of a check that ran in its own process ended.
 enum PhaseEnd<Value: Codable & Sendable>: Sendable {
   case value(Value)
   /// An error was thrown, as errors should be.

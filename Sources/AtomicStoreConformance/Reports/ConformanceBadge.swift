@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// A small picture for a web page or README that shows what a format may claim.
 public struct ConformanceBadge: Sendable {
-  /// How good what the badge shows is, which decides its colour.
+  /// How good what the badge shows is, which decides its color.
   public enum Level: Sendable {
     /// All profiles that were run are claimed in full.
     case full
@@ -43,7 +43,7 @@ public struct ConformanceBadge: Sendable {
     }
   }
 
-  /// The badge as SVG, with white text on dark colours: it is legible on light and dark pages.
+  /// The badge as SVG, with white text on dark colors: it is legible on light and dark pages.
   public var svg: String {
     let (left, right) = (Self.width(label), Self.width(message))
     let (first, second) = (left + 12, right + 12)
@@ -53,7 +53,7 @@ public struct ConformanceBadge: Sendable {
       <title>\(label): \(message)</title>
       <clipPath id="r"><rect width="\(first + second)" height="20" rx="3"/></clipPath>
       <g clip-path="url(#r)"><rect width="\(first)" height="20" fill="#444444"/>
-      <rect x="\(first)" width="\(second)" height="20" fill="\(colour)"/></g>
+      <rect x="\(first)" width="\(second)" height="20" fill="\(color)"/></g>
       <g fill="#ffffff" font-family="Verdana, DejaVu Sans, sans-serif" font-size="11">
       <text x="6" y="14" textLength="\(left)" lengthAdjust="spacingAndGlyphs">\(label)</text>
       <text x="\(first + 6)" y="14" textLength="\(right)" lengthAdjust="spacingAndGlyphs">\(message)</text></g>
@@ -63,7 +63,7 @@ public struct ConformanceBadge: Sendable {
   }
 
   /// White has a contrast of at least 4.5 to 1 with each of them.
-  private var colour: String {
+  private var color: String {
     switch level {
     case .full: "#1b5e20"
     case .partial: "#8f3d00"

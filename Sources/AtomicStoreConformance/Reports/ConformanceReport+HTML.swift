@@ -73,7 +73,7 @@ extension ConformanceReport {
       "<tr id=\"\(check.id)\"><td class=\"id\">\(check.id)</td><td>\(check.level.rawValue)</td><td class=\"outcome \(outcome)\">\(outcome)</td><td class=\"rule\">\(detail)</td></tr>\n"
   }
 
-  /// Colours have a contrast of at least 4.5 to 1 with what is behind them, in both schemes; nothing is wider than the
+  /// Colors have a contrast of at least 4.5 to 1 with what is behind them, in both schemes; nothing is wider than the
   /// window, and on a narrow one a row is a block.
   static let style = """
     :root { color-scheme: light dark; --text: #1c1c1c; --back: #ffffff; --soft: #565656; --line: #d0d0d0;

@@ -15,7 +15,7 @@ public struct ConformanceReport: Sendable {
 
   /// What a format may say of itself, after the checks of a profile that were run.
   public enum Claim: Sendable, Equatable {
-    /// All of its checks were run, and none stands against it.
+    /// All of its checks were run, and none is against it.
     case full
     /// With the checks that stand against it.
     case partial([String])
@@ -92,7 +92,7 @@ public struct ConformanceReport: Sendable {
 
   /// What a pass does not mean.
   public static let caveat =
-    "A pass says that nothing was found by these checks: not that a disk keeps what it was told to, nor that values which were not tried are kept."
+    "A pass says that nothing was found by these checks: not that a disk keeps what was written, nor that values which were not tried are kept."
 
   // MARK: Text
 

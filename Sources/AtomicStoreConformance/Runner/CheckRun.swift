@@ -56,7 +56,7 @@ struct CheckRun {
     Files.makeFolder(folder)
     let check = CheckContext(subject: tested, folder: folder, seed: seed, isRefusal: isRefusal) { try runElsewhere($0) }
     judge(check, isRefusal: isRefusal, into: &result)
-    // The kit, not the format, refuses to change a store that can be written anew only. Up to there the check held.
+    // The kit, not the format, refuses to change a store that can only be written whole. Up to there the check held.
     if tested.type.traits.writes == .newOnly, !isRefusal, result.outcome == .failed,
       result.explanation?.actual.contains(StoreTraits.changeRefusal) == true
     {
@@ -122,7 +122,7 @@ struct CheckRun {
     }
   }
 
-  /// Runs a part of the check in a program that is started anew; returns what it noted.
+  /// Runs a part of the check in a new process; returns what it noted.
   private func runElsewhere(_ id: String) throws -> [String] {
     guard let part = Checks.parts.first(where: { $0.id == id }) else {
       throw Skipped(reason: "there is no part '\(id)' of a check")

@@ -1,7 +1,7 @@
 extension ConformanceCheck {
-  /// Runs the check in a process of its own.
+  /// Runs the check in its own process.
   ///
-  /// What does not apply to the store, by its traits, is no failure; nor is what this machine cannot try.
+  /// What does not apply to the store, by its traits, is not a failure; nor is what this machine cannot try.
   ///
   /// - Throws: ``ConformanceFailure``, which explains itself.
   public func run() throws {
@@ -9,7 +9,7 @@ extension ConformanceCheck {
     if result.outcome.isFailure { throw ConformanceFailure(result: result) }
   }
 
-  /// Runs the check and tells how it went.
+  /// Runs the check and says how it went.
   ///
   /// - Parameter seed: What random choices are made by; the same seed makes the same ones.
   public func outcome(seed: UInt64 = 1) -> ConformanceResult {

@@ -54,7 +54,7 @@ public struct ConformanceRun: Sendable {
   /// Whether this process is one that checks run in, started by another that hands them out.
   package static var isWorker: Bool { WorkerServer.wasAsked }
 
-  /// Ends all processes that checks run in, and removes what they wrote: for a program that was told to stop. No check
+  /// Ends all processes that checks run in, and removes what they wrote: for a program that was asked to stop. No check
   /// of this process comes to its end afterwards.
   package static func abandonAll() { WorkerPool.abandonAll() }
 

@@ -113,7 +113,7 @@ public struct ConformanceSelfTest: Sendable {
       let more = ConformanceRun(again.map { candidates[$0][turn] }, width: width).results()
       for (place, result) in zip(again, more) { results[place] = result }
     }
-    // Failures are what is wanted here: nobody looks into their files.
+    // Failures are what is wanted here: no one looks into their files.
     for result in results { if let files = result.explanation?.files { Files.remove(files) } }
     var findings: [Finding] = []
     for fault in faults {

@@ -72,7 +72,7 @@ final class WorkerPool: Sendable {
   }
 
   /// Removes the directories of all pools when the process ends: those that are empty, since the files of a check that
-  /// failed are for whoever looks into it.
+  /// failed are kept for inspection.
   private static let removesDirectories: Bool = {
     atexit { for pool in WorkerPool.pools.withLock({ Array($0.values) }) { rmdir(pool.root) } }
     return true
@@ -211,7 +211,7 @@ final class WorkerPool: Sendable {
     defer { close(pair[1]) }
     var environment = ProcessInfo.processInfo.environment
     environment[WorkerServer.variable] = name
-    // Where a crash is told by its signal, nobody waits for a backtrace; that takes seconds.
+    // Where a crash is known by its signal, no one waits for a backtrace; that takes seconds.
     environment["SWIFT_BACKTRACE"] = "enable=no"
     var arguments = launch.arguments.map { strdup($0) }
     arguments.append(nil)

@@ -5,12 +5,12 @@ import AtomicStoreSPI
 struct FaultHooks: Sendable {
   var traits: (@Sendable (StoreTraits) -> StoreTraits)?
   var recognize: (@Sendable (StoreProbe, Recognition) -> Recognition)?
-  /// What else the format is told than it was.
+  /// What the format is given instead of the truth.
   var configuration: (@Sendable (inout StoreConfiguration) -> Void)?
   var initialize: (@Sendable (StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var metadata: (@Sendable (StoreMetadata, StoreSource) throws(PersistentStoreError) -> StoreMetadata)?
   var inferModel: (@Sendable (StoreSource) throws(PersistentStoreError) -> Void)?
-  /// Errors about the metadata that are passed over: it is made up then.
+  /// Errors about the metadata that are skipped: it is made up then.
   var forgives: Set<PersistentStoreError.Code> = []
   /// What is read instead of the file.
   var source: (@Sendable (StoreSource) throws(PersistentStoreError) -> StoreSource)?
@@ -40,7 +40,7 @@ struct FaultHooks: Sendable {
   var savedAt: (@Sendable (inout StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var beforeSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var afterSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
-  /// What an error of the format's save is told as.
+  /// What an error of the format's save is reported as.
   var saveError: (@Sendable (PersistentStoreError) -> PersistentStoreError)?
   /// What the file's bytes become, for formats of one file.
   var bytes: (@Sendable ([UInt8]) -> [UInt8])?

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// An incremental store with a mistake planted in it: round any other, doing everything as that one does but for the
+/// An incremental store with a mistake planted in it: round any other, doing everything as that one does except for the
 /// mistake.
 struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
   private var target: FaultTarget

@@ -1,7 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 
-/// A store with a mistake planted in it: round any other, doing everything as that one does but for the mistake.
+/// A store with a mistake planted in it: round any other, doing everything as that one does except for the mistake.
 struct FaultyStore<Base: AtomicStore>: AtomicStore {
   private var base: Base
   private let configuration: StoreConfiguration

@@ -54,7 +54,7 @@ struct SpyStore<Base: AtomicStore>: AtomicStore {
     let before = nodes.count
     let node = try base.newCacheNode(for: object, in: &nodes)
     var problem: String?
-    if nodes.count != before + 1 { problem = "\(nodes.count - before) nodes came to be" }
+    if nodes.count != before + 1 { problem = "\(nodes.count - before) nodes were created" }
     if nodes.reference(of: node) != object.reference || node.entity != object.entity {
       problem = "the node is \(nodes.objectReference(of: node))"
     }
@@ -123,6 +123,6 @@ enum Spy {
   static func remember(_ payload: SpyPayload, for name: String) {
     payloads.withLock { $0[name] = WeakPayload(payload: payload) }
   }
-  /// The nodes whose payload is still held by somebody.
+  /// The nodes whose payload is still held by someone.
   static var living: Set<String> { payloads.withLock { Set($0.filter { $0.value.payload != nil }.keys) } }
 }

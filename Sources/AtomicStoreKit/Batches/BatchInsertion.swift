@@ -52,7 +52,7 @@ struct BatchInsertion {
     return type
   }
 
-  /// Decides what becomes of each row.
+  /// Decides how each row is handled.
   ///
   /// - Parameter given: The values that each row sets, if the rule is to update.
   mutating func decide(_ given: [SlotValues]) throws(ManagedObjectError) {

@@ -36,7 +36,7 @@ public struct BatchInsertRequest {
   /// The rows, if they are known.
   private var objects: [[String: Any?]]?
 
-  /// What fills in the rows of one execution: known rows begin anew each time.
+  /// What fills in the rows of one execution: known rows start over each time.
   func makeRowHandler() -> (inout BatchRow) throws -> Bool { objects.map(Self.handler) ?? rowHandler }
 
   private static func handler(of objects: [[String: Any?]]) -> (inout BatchRow) throws -> Bool {

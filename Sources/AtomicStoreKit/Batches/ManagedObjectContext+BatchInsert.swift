@@ -37,7 +37,8 @@ extension ManagedObjectContext {
       if let result = try save(insertion) { return result }
     } while repetitions.take()
     throw ManagedObjectError(
-      .persistentStoreSave, "nothing was inserted: others saved the same store a hundred times meanwhile")
+      .persistentStoreSave,
+      "nothing was inserted: gave up after 100 attempts, because other processes keep changing the store")
   }
 
   /// - Returns: Nil if another save came first.

@@ -3,7 +3,7 @@ public import StoreCoordination
 
 /// An actor that owns a context: its work runs in the actor's isolation, beside other tasks, one block at a time.
 ///
-/// It runs on a thread of its own, so that blocks may take long and wait for disks and databases without keeping other
+/// It runs on its own thread, so that blocks may take long and wait for disks and databases without keeping other
 /// tasks from running.
 ///
 /// ```swift

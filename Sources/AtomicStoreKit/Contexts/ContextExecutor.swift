@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Runs the work of one actor on a thread of its own, one job after the other.
+/// Runs the work of one actor on its own thread, one job after the other.
 ///
 /// A save may wait for a disk, a lock or a database. Swift's own threads, of which there are as many as processors,
 /// must not wait: other tasks would make no progress. A thread exists only while there is work.

@@ -55,7 +55,7 @@ extension ManagedObjectContext {
     var decided = DecidedEnds()
     guard parent == nil, caches.contains(where: \.isMixed) else { return decided }
     func version(of object: ManagedObject) -> NodeVersion? { storeVersion(of: object, versions) }
-    takeBackDerivedChanges(to: versions)
+    undoDerivedChanges(to: versions)
     noteStaleEnds(versions)
     var found: [DecidedConflict] = []
     var agreeing: [ManagedObject] = []
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
     var back: [(object: ManagedObject, changed: Set<Int>)] = []
     for item in found where item.isComingBack { back.append((item.object, comeBack(item.object))) }
     for (object, changed) in back {
-      if let version = version(of: object) { giveWay(object, changed, version) }
+      if let version = version(of: object) { acceptStored(object, changed, version) }
     }
     for item in found
     where item.object.context === self && !back.contains(where: { $0.object === item.object }) {
@@ -165,7 +165,7 @@ extension ManagedObjectContext {
 
   /// Removes from a restored object the destinations that it had when it was read and that have been moved or removed
   /// since.
-  private func giveWay(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion) {
+  private func acceptStored(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion) {
     for p in object.plan.relationships where object.plan.properties[p].slot >= 0 {
       let q = object.plan.properties[p].inverse
       for other in object.ends(p) where other !== object {

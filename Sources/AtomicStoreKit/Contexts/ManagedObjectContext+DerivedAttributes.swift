@@ -96,7 +96,7 @@ extension ManagedObjectContext {
   /// Takes back the changes of objects of which only derived attributes changed, if their stores changed as well: what
   /// they follow from is known when all conflicts are resolved. An object that its store no longer has does not come
   /// back for them.
-  func takeBackDerivedChanges(to versions: [(cache: StoreCache, version: NodeVersion)]) {
+  func undoDerivedChanges(to versions: [(cache: StoreCache, version: NodeVersion)]) {
     for object in updated.elements where object.hasOnlyDerivedChanges {
       guard let version = storeVersion(of: object, versions), object.base !== version else { continue }
       keepRestorePoint()
@@ -126,7 +126,7 @@ extension ManagedObjectContext {
     let changed = inserted.elements + updated.elements
     var between = ObjectList()
     var owners = derivedOwners(of: changed, includingThemselves: true, between: &between)
-    // What lies on the way may lead to other owners by now.
+    // What is on the way may lead to other owners by now.
     while rebaseUnchanged(between.elements, to: versions) {
       owners = derivedOwners(of: changed, includingThemselves: true, between: &between)
     }

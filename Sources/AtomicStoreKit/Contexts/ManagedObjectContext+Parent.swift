@@ -37,7 +37,7 @@ extension ManagedObjectContext {
         !parentObject.flags.contains(.deleted) || object.flags.contains(.deleted)
       else {
         throw object.objectError(
-          .managedObjectMerge, "\(object.rowName) is no longer in the parent context", reason: .notInStore)
+          .managedObjectMerge, "\(object.rowName) does not exist in the parent context", reason: .notInStore)
       }
       // What a fault reads moves on with its store, and a change by others would not be noticed as a conflict.
       if object.flags.isDisjoint(with: .deleted), !parentObject.flags.contains(.deleted) { try parentObject.realize() }
@@ -104,7 +104,7 @@ extension ManagedObjectContext {
         guard parentOther.isReachable, !parentOther.flags.contains(.deleted) else {
           throw object.objectError(
             .managedObjectMerge,
-            "\(object.plan.name).\(object.plan.properties[p].name) leads to \(other.rowName), which is no longer in the parent context",
+            "\(object.plan.name).\(object.plan.properties[p].name) refers to \(other.rowName), which does not exist in the parent context",
             key: object.plan.properties[p].name, reason: .notInStore)
         }
       }

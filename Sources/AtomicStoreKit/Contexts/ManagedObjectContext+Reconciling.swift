@@ -10,7 +10,7 @@ extension ManagedObjectContext {
   /// context has not changed or not read.
   ///
   /// - A to-one with a new destination is removed from the destination that the store has for it.
-  /// - Between a to-one and a to-many, the to-one decides. A to-one without a change of its own follows the to-many.
+  /// - Between a to-one and a to-many, the to-one decides. A to-one that did not change itself follows the to-many.
   /// - If several objects claim the same end of a one-to-one, a claim made by both ends has precedence, then the object
   ///   that was changed first.
   /// - An object that is being deleted, or was removed from the store, cannot be an end.

@@ -214,7 +214,7 @@ extension ManagedObjectContext {
 
   /// Makes an object read another version, with its changes translated.
   ///
-  /// - Parameter isSaved: Whether the version has what was changed here, so that its values are no news.
+  /// - Parameter isSaved: Whether the version has what was changed here, so that observers need not be told.
   func move(_ object: ManagedObject, to version: NodeVersion, _ node: NodeHandle, isSaved: Bool = false) {
     let old = object.base
     let oldNode = object.node

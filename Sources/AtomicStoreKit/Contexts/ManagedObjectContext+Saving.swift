@@ -171,7 +171,7 @@ extension ManagedObjectContext {
     }
     throw ManagedObjectError(
       .persistentStoreSave,
-      "the save failed, nothing was changed: other processes saved the same stores a hundred times meanwhile")
+      "nothing was saved: gave up after 100 attempts, because other processes keep changing the stores")
   }
 
   /// The last transactions of databases in which a save was overtaken. The next attempt compares everything.

@@ -80,7 +80,7 @@ extension ManagedObjectContext {
       zip(shared, decisions).filter { pair in policies.contains { pair.1.isDecision(by: $0) } }.map(\.0)
     }
     for policy in [MergePolicy.rollback, .mergeByPropertyStoreTrump] {
-      if takeBackChanges(that: keys([policy]), policy) { return [] }
+      if undoChanges(that: keys([policy]), policy) { return [] }
     }
     let byStore = keys([.rollback, .mergeByPropertyStoreTrump])
     let isByStore = !byStore.isEmpty
@@ -213,7 +213,7 @@ extension ManagedObjectContext {
 
   /// If the store wins, a saved object whose unique values were set here to those of another object gets its stored
   /// values back: no merge is needed. If several were set to a key that the store does not have, one keeps it.
-  private func takeBackChanges(that shared: [SharedKey], _ policy: MergePolicy) -> Bool {
+  private func undoChanges(that shared: [SharedKey], _ policy: MergePolicy) -> Bool {
     var isTaken = false
     for key in shared {
       let set = key.members.filter { !$0.flags.contains(.inserted) && !key.isAsStored($0) }.sorted(
@@ -224,7 +224,7 @@ extension ManagedObjectContext {
         if policy == .rollback {
           refresh(object, mergeChanges: false)
         } else {
-          for p in key.constraint { object.takeBackChange(p) }
+          for p in key.constraint { object.undoChange(p) }
         }
       }
     }
@@ -328,7 +328,7 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
   /// Resets a property to its value in the store, for a relationship at both ends.
-  fileprivate final func takeBackChange(_ p: Int) {
+  fileprivate final func undoChange(_ p: Int) {
     guard let edits, edits[p] != nil else { return }
     if plan.properties[p].kind == .toOne {
       let slot = plan.properties[p].slot

@@ -53,12 +53,12 @@ extension ManagedObjectContext {
     let changed = concernedObjects(in: cache).changed
     (cache.renewed, cache.hasStoredEnds) = (ObjectList(), false)
     _ = try renewOthers(in: cache)
-    // A row that was read anew may lead to others.
+    // A row that was read again may lead to others.
     _ = try renewOthers(in: cache)
     return changed
   }
 
-  /// Reads the objects again that became concerned only when others were read anew, or by resolving conflicts.
+  /// Reads the objects again that became concerned only when others were read again, or by resolving conflicts.
   ///
   /// - Returns: Whether one has changed.
   func renewOthers(in cache: StoreCache) throws(PersistentStoreError) -> Bool {
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
     return ends.elements
   }
 
-  /// What an incremental store is told beyond the changes of objects: members of unordered to-manys, and the row
+  /// What an incremental store receives beyond the changes of objects: members of unordered to-manys, and the row
   /// versions that everything is based on.
   func completeChanges(_ changes: inout StoreChanges, for cache: StoreCache, _ version: NodeVersion?) {
     guard cache.isIncremental, let version else { return }

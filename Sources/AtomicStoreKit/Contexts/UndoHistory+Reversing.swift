@@ -134,8 +134,8 @@ extension ManagedObjectContext {
   /// Performs again what was last undone.
   public func redo() { undoManager?.redo() }
 
-  /// Reverts an insertion. An object that was saved meanwhile is deleted; changes to related objects have steps of
-  /// their own.
+  /// Reverts an insertion. An object that was saved meanwhile is deleted; changes to related objects have their
+  /// own steps.
   fileprivate func applyUninsert(_ object: ManagedObject) {
     guard object.context === self else { return }
     if object.flags.contains(.inserted) {

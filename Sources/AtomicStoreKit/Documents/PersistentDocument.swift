@@ -95,7 +95,7 @@ public final class PersistentDocument {
     guard try replaces || !coordinator.holdsContent(at: path, type: type, options: options) else {
       throw PersistentStoreError(
         .alreadyExists,
-        "there already is a file, directory or database: name another place, or pass replaces: true",
+        "a file, directory or database already exists: name another place, or pass replaces: true",
         at: StoreLocation(file: Self.shown(path)))
     }
     guard let store else {

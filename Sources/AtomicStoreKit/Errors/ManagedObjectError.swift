@@ -177,9 +177,9 @@ extension ManagedObjectError {
       case .notInStore: "is not in its store"
       case .storeRemoved: "is in a store that is not open"
       case .merged: "was merged into another object with the same unique values"
-      case .neverSaved: "was never saved, and its insertion was taken back"
+      case .neverSaved: "was never saved; its insertion was undone"
       case .contextReset: "belongs to a context that was reset"
-      case .contextGone: "outlived its context"
+      case .contextGone: "was used after its context was released"
       }
     }
   }

@@ -128,7 +128,7 @@ package struct ColumnRows {
       }
     }
 
-    /// The values without any that has memory of its own, one for each column. Valid as long as the row.
+    /// The values without any that has its own memory, one for each column. Valid as long as the row.
     package var cells: UnsafeBufferPointer<RowCell> { memory.cells }
 
     /// What an object is named by.

@@ -50,7 +50,7 @@ struct RowColumn {
     }
   }
 
-  /// The property that a path begins with, which is taken off; the parts of a composite are keys of their own.
+  /// The property that a path begins with, which is taken off; the parts of a composite are separate keys.
   private static func property(_ path: inout ArraySlice<String>, _ entity: EntityPlan) -> PropertyPlan? {
     guard var name = path.popFirst() else { return nil }
     while let p = entity.property(named: name) {

@@ -1,8 +1,8 @@
 import Observation
 
-/// Tells whether the running code is inside `withObservationTracking`, which Observation has no function for.
+/// Detects whether the running code is inside `withObservationTracking`, which Observation has no function for.
 ///
-/// It reports an access to a key path with an argument of its own. While accesses are tracked, Observation adds the key
+/// It reports an access to a key path with its own argument. While accesses are tracked, Observation adds the key
 /// path to a set, and therefore asks the argument for its hash value; otherwise nothing happens. A context owns a
 /// probe, and uses it where the context is used.
 final class AccessProbe {

@@ -3,7 +3,7 @@ public import AtomicStoreSPI
 /// A merge policy of the program's own: it decides what a save does about objects that were also changed in the store,
 /// and about objects that share the values of a uniqueness constraint.
 ///
-/// The five ``MergePolicy`` values are such resolvers. One of your own usually passes most conflicts to one of them:
+/// The five ``MergePolicy`` values are such resolvers. A custom one usually passes most conflicts to one of them:
 ///
 /// ```swift
 /// /// Adds up what both sides booked.

@@ -14,7 +14,7 @@ public import Observation
 /// ```
 ///
 /// Reads by `value(forKey:)`, by subscript and by ``Managed`` properties count; predicates and sorting do not.
-/// `onChange` is called in the middle of the change, so it must not use the context. An object that nobody observes
+/// `onChange` is called in the middle of the change, so it must not use the context. An object that no one observes
 /// costs nothing more when it changes.
 extension ManagedObject: Observable {}
 
@@ -88,7 +88,7 @@ extension ManagedObject {
 
 extension ManagedObjectContext {
   /// Whether reading properties of its objects inside `withObservationTracking` observes them. True by default, but
-  /// false for the context of a ``BackgroundContext``. Turn it off for a context whose objects nobody observes and that
+  /// false for the context of a ``BackgroundContext``. Turn it off for a context whose objects no one observes and that
   /// reads very many values, since each read asks whether it is observed.
   public var isObservable: Bool {
     get { accessProbe != nil }

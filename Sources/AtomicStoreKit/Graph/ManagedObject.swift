@@ -357,7 +357,7 @@ extension ManagedObject {
   final func record(_ error: ManagedObjectError) {
     needExtras().accessError = error
     context?.record(error)
-    if error.reason == .contextGone { OutlivedContexts.report(error) }
+    if error.reason == .contextGone { ReleasedContexts.report(error) }
   }
 
   final func refuse(_ error: ManagedObjectError) {
@@ -386,8 +386,8 @@ extension ManagedObject {
 
   /// What happens in this process when a property is read of an object whose context no longer exists.
   /// ``value(forKey:)`` always throws then.
-  public static var outlivedContextReaction: OutlivedContextReaction {
-    get { OutlivedContexts.reaction }
-    set { OutlivedContexts.reaction = newValue }
+  public static var releasedContextReaction: ReleasedContextReaction {
+    get { ReleasedContexts.reaction }
+    set { ReleasedContexts.reaction = newValue }
   }
 }

@@ -112,7 +112,7 @@ extension ManagedObjectContext {
       if cache.currentVersion() != nil { return cache }
       guard !object.flags.contains(.permanent) else {
         throw object.objectError(
-          .storeAssignment, "\(object.rowName) has an ID in \(cache.store.path), which is no longer open")
+          .storeAssignment, "\(object.rowName) has an ID in \(cache.store.path), which was closed")
       }
     }
     if let cache = soleCache(for: object.plan), cache.currentVersion() != nil {
@@ -156,7 +156,7 @@ extension ManagedObjectContext {
 
   /// Takes the values of the parent's object as the base of this object's changes.
   ///
-  /// - Parameter isSaved: Whether the parent has got them from this object, so that they are no news.
+  /// - Parameter isSaved: Whether the parent has got them from this object, so that observers need not be told.
   func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject, isSaved: Bool = false) {
     object.base = nil
     object.cache = parentObject.cache
@@ -224,7 +224,7 @@ extension ManagedObjectContext {
   }
 
   func forgetPendingValues() {
-    // The table may be the last to hold objects; they end when it is no longer being changed.
+    // The table may be the last to hold objects; they end after the change.
     withExtendedLifetime(fetchState.pendingValues) { fetchState.pendingValues = nil }
     inserted.endJournal()
     updated.endJournal()

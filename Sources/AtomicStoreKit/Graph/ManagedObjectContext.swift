@@ -85,7 +85,7 @@ public final class ManagedObjectContext {
 
   /// What changed objects were like before the current event.
   var event = EventRecords()
-  /// Finds out whether reads are observed; nil if nobody observes.
+  /// Finds out whether reads are observed; nil if no one observes.
   var accessProbe: AccessProbe? {
     didSet { probeReference = accessProbe.map { .passUnretained($0) } }
   }
@@ -233,7 +233,7 @@ public final class ManagedObjectContext {
   // MARK: Store caches and making objects
 
   func cache(identifier: UUID) -> StoreCache? {
-    // The model tells apart two stores with the same identity, one added after the other was removed.
+    // The model distinguishes two stores with the same identity, one added after the other was removed.
     if let store = persistentStoreCoordinator.persistentStore(identifier: identifier) { return cache(of: store) }
     return caches.last { $0.identifier == identifier }
   }

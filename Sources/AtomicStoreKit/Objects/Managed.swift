@@ -14,7 +14,7 @@ public import AtomicStoreSPI
 /// Properties cannot throw: an unavailable object reads as nil, zero or empty, and so does null if the type is not
 /// optional; the error is stored in ``ManagedObject/accessError``. A refused assignment makes the next save fail.
 ///
-/// In a module with a type of its own that is called `Managed`, write `@AtomicStoreKit.Managed("name")`.
+/// In a module with its own type that is called `Managed`, write `@AtomicStoreKit.Managed("name")`.
 @propertyWrapper
 @frozen
 public struct Managed<Value: ManagedPropertyValue> {
@@ -100,7 +100,7 @@ public struct ManagedKey {
 }
 
 /// What can be the type of a ``Managed`` property: attribute values and objects, optional or not, sets and lists of
-/// objects. Do not adopt it: adopt ``AttributeValue`` for types of your own.
+/// objects. Do not adopt it: adopt ``AttributeValue`` for your own types.
 ///
 /// Types of the standard library conform to it, so the names of its members begin with `atomicStore`: they cannot be
 /// the same as those of members that a program adds to these types.

@@ -12,7 +12,7 @@ extension ManagedObject {
   /// Returns the present values of the properties that were changed since the object was last fetched or saved, by
   /// name: those of ``changedKeys``. Values are as ``value(forKey:)`` returns them; nil for null.
   ///
-  /// Setting a property back to its stored value is no change. Reading it fires no fault.
+  /// Setting a property back to its stored value is not a change. Reading it fires no fault.
   public final func changedValues() -> [String: Any?] {
     var values: [String: Any?] = [:]
     for p in changedProperties { values.updateValue(readable(p), forKey: plan.properties[p].name) }

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// What a store is told of an object.
+/// What a store receives of an object.
 extension ManagedObject {
   /// All stored values of a new object.
   final func fullSnapshot() -> ManagedObjectSnapshot {
@@ -48,7 +48,7 @@ extension ManagedObject {
     guard let edits else { return }
     for p in edits.indices {
       guard let edit = edits[p] else { continue }
-      // What was saved is no news to those who observe the object.
+      // Observers already know what was saved.
       if plan.properties[p].slot < 0 {
         setOverlay(p, edit)
       } else {

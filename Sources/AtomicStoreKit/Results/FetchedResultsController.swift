@@ -148,7 +148,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
     let updated = changes.updated + changes.refreshed
     var touch: FetchedResultsTouch<Result>?
     do {
-      // After an error nobody knows which changes were missed.
+      // After an error no one knows which changes were missed.
       if error != nil || needsWholeFetch {
         try order.reset(to: try managedObjectContext.fetch(fetchRequest))
       } else {

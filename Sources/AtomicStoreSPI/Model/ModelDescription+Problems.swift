@@ -30,13 +30,13 @@ extension ModelDescription {
 private struct ModelChecker {
   let model: ModelDescription
   var problems: [ModelProblem] = []
-  /// An entity, its super-entity, and the positions of its own properties.
+  /// An entity, its super-entity, and the positions of the properties that it adds.
   private struct Entry {
     var entity: EntityDescription
     var parent: Int?
     /// The number of super-entities above it.
     var depth: Int
-    /// The positions of its own properties.
+    /// The positions of the properties that it adds.
     var positions = NamePositions()
   }
   /// All entities, super-entities before their sub-entities.

@@ -66,7 +66,7 @@ extension PropertyDescription {
   ///   - isTransient: Whether it is never stored.
   ///   - minimumCount: The least number of objects.
   ///   - maximumCount: The greatest number of objects, at least 2; 0 for no bound.
-  ///   - isOrdered: Whether its members have a sequence of their own.
+  ///   - isOrdered: Whether its members have their own sequence.
   ///   - deleteRule: What happens to the members when an object is deleted.
   ///   - renamingIdentifier: The name that it had in an earlier version of the model.
   ///   - versionHashModifier: A text that makes Core Data's version hash differ.

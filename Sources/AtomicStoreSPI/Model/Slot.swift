@@ -2,7 +2,7 @@
 public struct Slot: Sendable, Equatable {
   /// What a slot holds.
   public enum Kind: Sendable, Hashable {
-    /// Values of an attribute of this type, which is never a composite: its parts have slots of their own.
+    /// Values of an attribute of this type, which is never a composite: its parts have their own slots.
     case attribute(AttributeType)
     /// One object or none.
     case toOne

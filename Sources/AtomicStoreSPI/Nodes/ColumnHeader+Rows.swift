@@ -11,7 +11,7 @@ package struct SparseRows: BitwiseCopyable {
   /// The number of rows with a cell.
   package var count = 0
   var capacity = 0
-  /// A stretch has two to the power of this many rows of the table; negative while there are no stretches.
+  /// A stretch has two to the power of this many rows of the table; negative before the first stretch.
   var shift = -1
 
   init(_ rows: UnsafeMutablePointer<UInt32>) { self.rows = rows }

@@ -229,11 +229,11 @@ package final class NodeVersion: @unchecked Sendable {
 extension NodeVersion {
   /// Whether a row's values were read. True in a version that has all nodes.
   package func isFilled(_ node: NodeHandle) -> Bool { window?.isFilled(node) ?? true }
-  /// Whether a window was told that its store does not have the object.
+  /// Whether a window has learned that its store does not have the object.
   package func isGone(_ node: NodeHandle) -> Bool { window?.isGone(node) ?? false }
   /// Whether a to-many was read. True in a version that has all nodes.
   package func isKnown(slot: Int, of node: NodeHandle) -> Bool { window?.isKnown(slot: slot, node) ?? true }
-  /// Reads a hollow row. False if the store does not have its object.
+  /// Reads a placeholder row. False if the store does not have its object.
   package func fill(_ node: NodeHandle) -> Bool { window?.fill(node) ?? true }
   /// Has a row's values read again when they are next asked for.
   package func forget(_ node: NodeHandle) { window?.forget(node) }
@@ -261,7 +261,7 @@ extension NodeVersion {
   }
   /// The number of requests with which a window has read rows so far.
   package var requestCount: Int { window?.times.request ?? 0 }
-  /// Whether a window has found a row unchanged, or read it anew, after the first so many requests.
+  /// Whether a window has found a row unchanged, or read it again, after the first so many requests.
   package func isSeen(_ node: NodeHandle, after request: Int) -> Bool {
     window?.times.isSeen(node, after: request) ?? true
   }

@@ -31,7 +31,7 @@ extension NodeWindow {
     }
     for object in save.updated {
       guard let reference = object.reference else { continue }
-      let node = next.hollowRow(reference, entity: object.entity)
+      let node = next.placeholderRow(reference, entity: object.entity)
       let wasFilled = next.isFilled(node)
       for slot in object.values.slots {
         guard let value = object.values[slot] else { continue }
@@ -59,7 +59,7 @@ extension NodeWindow {
       header.pointee.waste(replaced)
     case (.toOne, .toOne(let other)):
       guard let entity = nodes.model.entity(named: other.entityName) else { return }
-      let bits = hollowRow(other.reference, entity: entity.index).bits
+      let bits = placeholderRow(other.reference, entity: entity.index).bits
       ownColumn(slot, node).pointee.setHandle(node.row, bits)
     case (.toOne, _): ownColumn(slot, node).pointee.setNull(node.row)
     case (.toMany, .toMany(let list)): try setList(list, slot: slot, of: node)
@@ -111,7 +111,7 @@ extension NodeWindow {
     return Array(found)
   }
 
-  /// What leads to removed objects leads nowhere: the store has removed it, too.
+  /// What leads to removed objects is dangling: the store has removed it, too.
   private func cutEnds(leadingTo gone: Set<UInt64>) {
     guard !gone.isEmpty else { return }
     let model = nodes.model

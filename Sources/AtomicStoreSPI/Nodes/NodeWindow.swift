@@ -13,8 +13,8 @@ package protocol NodeWindowSource: AnyObject {
 /// The part of a store that one context has read: a table that gets further rows, and the values of to-manys, when they
 /// are asked for.
 ///
-/// A row is *hollow* until its values are read: what leads to an object needs only its entity and reference. Rows are
-/// only ever added, so handles stay valid; a row whose object the store no longer has stays hollow.
+/// A row is a *placeholder* until its values are read: what leads to an object needs only its entity and reference.
+/// Rows are only ever added, so handles stay valid; a row whose object the store no longer has stays a placeholder.
 final class NodeWindow {
   private(set) var nodes: NodeTable
   /// By entity: the rows whose values were read.
@@ -29,7 +29,7 @@ final class NodeWindow {
   private(set) var times: NodeReadTimes
   /// The context's cache; nil after the context has ended.
   weak var source: (any NodeWindowSource)?
-  /// How many hollow rows are read at once when one of them is needed.
+  /// How many placeholder rows are read at once when one of them is needed.
   static let batch = 500
 
   struct AbsentObject: Hashable {
@@ -97,7 +97,7 @@ final class NodeWindow {
   /// The node of an object, without asking the store.
   func knownHandle(for reference: ReferenceObject, root: Int) -> NodeHandle? { nodes.lookups[root][reference] }
 
-  /// Reads the values of a hollow row, and of others near it. False if the store does not have the object.
+  /// Reads the values of a placeholder row, and of others near it. False if the store does not have the object.
   func fill(_ node: NodeHandle) -> Bool {
     if filled[node.entity][node.row] { return true }
     if gone[node.entity][node.row] { return false }
@@ -124,7 +124,7 @@ final class NodeWindow {
     return filled[node.entity][node.row]
   }
 
-  /// Reads rows of one entity again, whether they are hollow or not.
+  /// Reads rows of one entity again, placeholders or not.
   private func read(_ wanted: [NodeHandle], from source: any NodeWindowSource) throws(PersistentStoreError) {
     guard let first = wanted.first else { return }
     let root = nodes.model.records[first.entity].root
@@ -153,8 +153,8 @@ final class NodeWindow {
 
   // MARK: Growing
 
-  /// The node of an object that something leads to, created hollow if there is none.
-  func hollowRow(_ reference: ReferenceObject, entity: Int) -> NodeHandle {
+  /// The node of an object that something leads to, created as a placeholder if there is none.
+  func placeholderRow(_ reference: ReferenceObject, entity: Int) -> NodeHandle {
     let root = nodes.model.records[entity].root
     if let node = nodes.lookups[root][reference] { return node }
     let node = NodeHandle(entity: entity, row: nodes.entities[entity].count)
@@ -174,7 +174,7 @@ final class NodeWindow {
       gone[known.entity][known.row] = true
     }
     absent.remove(AbsentObject(root: root, reference: row.reference))
-    let node = hollowRow(row.reference, entity: row.entity)
+    let node = placeholderRow(row.reference, entity: row.entity)
     for slot in nodes.model.records[row.entity].slots {
       let value = row.values[slot.index] ?? .null
       switch slot.kind {
@@ -190,7 +190,7 @@ final class NodeWindow {
       case .toOne:
         var bits = NodeHandle.nullBits
         if case .toOne(let other) = value, let entity = nodes.model.entity(named: other.entityName) {
-          bits = hollowRow(other.reference, entity: entity.index).bits
+          bits = placeholderRow(other.reference, entity: entity.index).bits
         }
         // The row may have been appended to the same table: look the column up afterwards.
         ownColumn(slot.index, node).pointee.setHandle(node.row, bits)
@@ -221,7 +221,7 @@ final class NodeWindow {
     bits.reserveCapacity(list.count)
     for other in list {
       guard let entity = nodes.model.entity(named: other.entityName) else { continue }
-      bits.append(hollowRow(other.reference, entity: entity.index).bits)
+      bits.append(placeholderRow(other.reference, entity: entity.index).bits)
     }
     let header = ownColumn(slot, node)
     let replaced = header.pointee.heapLength(node.row)
@@ -241,7 +241,7 @@ final class NodeWindow {
   /// To be called before rows of one answer of the store are taken.
   func beginRequest() { times.beginRequest() }
 
-  /// Makes a row hollow again, so that its values are read anew.
+  /// Makes a row a placeholder again, so that its values are read again.
   func forget(_ node: NodeHandle) {
     filled[node.entity][node.row] = false
     for slot in known[node.entity].keys { known[node.entity][slot]?[node.row] = false }

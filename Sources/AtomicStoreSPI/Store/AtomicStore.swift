@@ -77,7 +77,7 @@ public import FoundationEssentials
 ///         }
 ///       }
 ///     }
-///     // A file that was cut at the end of a line looks whole, but for the count.
+///     // A file that was cut at the end of a line looks whole, except for the count.
 ///     guard lines.last == [""], lines.count - 2 == count else {
 ///       throw malformed("the header counts \(count) objects, and others follow", source, lines.count)
 ///     }
@@ -230,7 +230,7 @@ public protocol AtomicStore: Sendable {
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue
 
   /// Whether ``save(_:to:)`` itself writes values that are still deferred, for example by copying their bytes from the
-  /// file that it read. ``NodeTable/isDeferred(slot:of:)`` tells which those are; they stay deferred after the save.
+  /// file that it read. ``NodeTable/isDeferred(slot:of:)`` says which those are; they stay deferred after the save.
   /// The default is false: before a save the kit reads every deferred value, and the nodes hold them all from then on.
   var writesDeferredValues: Bool { get }
 

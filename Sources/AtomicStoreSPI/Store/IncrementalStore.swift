@@ -6,7 +6,7 @@
 ///
 /// The kit calls one method at a time, and never two at once.
 ///
-/// Failures of the connection have codes of their own: `.unavailable` where nobody answers, `.timedOut`,
+/// Failures of the connection have their own codes: `.unavailable` where no one answers, `.timedOut`,
 /// `.notAuthorised`, and `.retry` where the same call may succeed if it is repeated.
 public protocol IncrementalStore: Sendable {
   /// The name that the type is registered under, such as `SQLiteGraph`.
@@ -159,8 +159,8 @@ public protocol IncrementalStore: Sendable {
   mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken?
 
   /// The token of the last transaction that this connection itself has saved; nil before the first one, and for a store
-  /// that does not know it, which is the default. With it the kit tells the connection's own saves from those of others
-  /// without asking the store after each save, and knows what others save from the opening of the store on.
+  /// that does not know it, which is the default. With it the kit distinguishes the connection's saves from those of
+  /// others without asking the store after each save, and knows what others save from the opening of the store on.
   var lastSavedToken: HistoryToken? { get }
 
   /// Returns whether ``changes(since:)`` has all transactions after a token: false if some of them were deleted. The

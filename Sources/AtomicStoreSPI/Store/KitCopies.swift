@@ -2,7 +2,7 @@ internal import CStorePlugin
 
 /// Copies of the kit in one process: a program and a library that each link the static product have one each.
 ///
-/// Each copy has types, locks and lists of staged files of its own, so an object or a format of one is not known to the
+/// Each copy has its own types, locks and lists of staged files, so an object or a format of one is not known to the
 /// other. Nothing in the language or the linker refuses that.
 package enum KitCopies {
   /// Marks this copy as used. Call it before a store is opened.

@@ -36,7 +36,7 @@ public struct HistoryTransaction: Sendable {
   public var token: HistoryToken
   /// When it was saved.
   public var date: Date
-  /// Who saved; nil if nobody said.
+  /// Who saved; nil if no one said.
   public var author: String?
   /// The name of the context that saved.
   public var contextName: String?

@@ -1,9 +1,9 @@
-/// The part of a graph that the options of a store select, as a graph of its own, and what was omitted or changed.
+/// The part of a graph that the options of a store select, as a separate graph, and what was omitted or changed.
 public struct StoreSelection: Sendable {
   /// Something omitted or changed on request.
   public typealias Note = SelectionNote
 
-  /// The selected part of the graph, with a model of its own.
+  /// The selected part of the graph, with its own model.
   public var snapshot: StoreSnapshot
   /// What was omitted or changed, for the caller to report.
   public var notes: [Note]

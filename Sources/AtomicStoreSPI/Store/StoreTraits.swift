@@ -73,9 +73,9 @@ public struct StoreTraits: Sendable {
   /// and calls neither ``AtomicStore/load(_:into:)`` nor ``AtomicStore/save(_:to:)``. Defaults to false. See
   /// ``InMemoryStore``.
   public var isInProcess: Bool
-  /// Whether ``AtomicStore/load(_:into:)`` reads only the properties that ``NodeTableBuilder/model`` has, and passes
-  /// over others for which ``NodeTableBuilder/leavesOut(property:entity:)`` is true. Defaults to false. Worth it where
-  /// they can be passed over without being read.
+  /// Whether ``AtomicStore/load(_:into:)`` reads only the properties that ``NodeTableBuilder/model`` has, and skips
+  /// others for which ``NodeTableBuilder/leavesOut(property:entity:)`` is true. Defaults to false. Worth it where
+  /// they can be skipped without being read.
   public var leavesOutProperties: Bool
   /// Attribute types (names as in model files) that the format cannot store.
   public var unsupportedTypes: [String]

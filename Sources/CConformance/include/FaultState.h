@@ -30,19 +30,19 @@ typedef enum {
 typedef enum {
   CSF_DROP_SYNC = 1,           ///< fsync says yes and does nothing
   CSF_DROP_FOLDER_SYNC = 2,    ///< the same for folders alone
-  CSF_IGNORE_SYNC_ERROR = 4,   ///< a failing fsync is told as a success
-  CSF_IGNORE_WRITE_ERROR = 8,  ///< a failing or short write is told as a success
+  CSF_IGNORE_SYNC_ERROR = 4,   ///< a failing fsync is reported as a success
+  CSF_IGNORE_WRITE_ERROR = 8,  ///< a failing or short write is reported as a success
   CSF_RENAME_BY_COPY = 16,     ///< rename writes into the target instead
   CSF_KEEP_TEMPORARY = 32,     ///< unlink says yes and does nothing
   CSF_RESET_MODE = 64,         ///< chmod and chown say yes and do nothing
   CSF_IGNORE_CLOSE_ERROR = 128,
-  CSF_IGNORE_READ_ERROR = 256, ///< a failing read is told as the end of the file
-  CSF_ASSUME_FULL_WRITE = 512, ///< a short write is told as a whole one
+  CSF_IGNORE_READ_ERROR = 256, ///< a failing read is reported as the end of the file
+  CSF_ASSUME_FULL_WRITE = 512, ///< a short write is reported as a whole one
   CSF_EXCHANGE_BY_MEMBER = 1024, ///< folders are exchanged file by file
   CSF_OVERWRITE = 2048,        ///< a file whose name begins with "taken" is not seen, and a new one takes its place
-  CSF_BLIND_TO_LINKS = 4096,   ///< what tells of a name tells of what its link leads to; a circle of links is nothing
-  CSF_SPECIAL_IS_FILE = 8192,  ///< pipes, sockets and devices are told as empty files
-  CSF_UNREADABLE_IS_EMPTY = 16384, ///< a file that cannot be opened is told as one of zero bytes
+  CSF_BLIND_TO_LINKS = 4096,   ///< calls that describe a name describe the target of its link; a circle of links is nothing
+  CSF_SPECIAL_IS_FILE = 8192,  ///< pipes, sockets and devices are reported as empty files
+  CSF_UNREADABLE_IS_EMPTY = 16384, ///< a file that cannot be opened is reported as one of zero bytes
   CSF_BLIND_TO_CHANGES = 32768,    ///< a file that is not empty looks the same after it was replaced
   CSF_NO_EXCHANGE = 65536,     ///< two directories cannot be exchanged: EXDEV, as on an overlay
   CSF_NO_RENAME_FLAGS = 131072, ///< renameat2 with any flags is not known: EINVAL, as on network file systems

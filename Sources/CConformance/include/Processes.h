@@ -17,7 +17,7 @@ int csf_waiting(int end);
 
 /// A copy of this process, as fork(2) gives; it ends when this process does.
 pid_t csf_fork(void);
-/// Starts a program with its own end of a stream at descriptor 3, standard input from nothing, in a process group of its own.
+/// Starts a program in its own process group, with one end of a stream at descriptor 3 and empty standard input.
 /// -1 with errno on failure.
 pid_t csf_spawn(const char *_Nonnull path, char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
                 int control);

@@ -12,7 +12,7 @@
 // Why libpq cannot be used; NULL if it can. The first call loads it.
 const char *cpostgres_unavailable(void);
 
-// Drops the notices of the server, which are no diagnostics of ours.
+// Drops the notices of the server, which are not diagnostics of ours.
 void cpostgres_silence(PGconn *connection);
 
 // The SQLSTATE of a result that is an error; NULL for others.

@@ -83,7 +83,7 @@ asp_host_info asp_host(void);
 /// What a symbol of Swift stands for, to be freed; a null pointer for any other symbol.
 char *_Nullable asp_demangled(const char *_Nonnull symbol);
 
-/// From here to `asp_stop_watching`, a message is written to standard error if the process is ended by one of its own signals (a trap, an access to
+/// From here to `asp_stop_watching`, a message is written to standard error if the process is ended by a signal that it caused (a trap, an access to
 /// memory that is not there, `abort`) or by `exit`. On other threads, signals are reported as well.
 ///
 /// The message is cut to 4,000 bytes; its control characters are replaced. Returns 0, and does nothing, if another message is set.

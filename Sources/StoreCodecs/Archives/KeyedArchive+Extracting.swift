@@ -4,9 +4,9 @@ extension KeyedArchive.Value {
   /// Whether this is a number with a fraction, be that nothing, and no object.
   public var isPlainReal: Bool { if case .real = value { true } else { false } }
 
-  /// A keyed archive of its own whose root is this object, with everything that it leads to.
+  /// A separate keyed archive whose root is this object, with everything that it leads to.
   ///
-  /// - Throws: `.malformed` where a reference leads nowhere; `.limitExceeded` where the archive is asked for more than
+  /// - Throws: `.malformed` where a reference is dangling; `.limitExceeded` where the archive is asked for more than
   ///   it can hold.
   public func archived() throws(PersistentStoreError) -> [UInt8] {
     var numbers: Set<Int> = []

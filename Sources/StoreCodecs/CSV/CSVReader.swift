@@ -118,7 +118,7 @@ public struct CSVReader {
     return field
   }
 
-  /// Passes over fields without a value, each of which a delimiter follows, as far as they follow each other; at most
+  /// Skips fields without a value, each of which a delimiter follows, as far as they follow each other; at most
   /// up to the field with that index.
   @inlinable
   public mutating func skipMissingFields(upTo last: Int) {
@@ -236,7 +236,7 @@ public struct CSVReader {
     return field
   }
 
-  /// Passes over the rest of the line: of one that begins with a mark for comments, or of a record that is not well
+  /// Skips the rest of the line: of one that begins with a mark for comments, or of a record that is not well
   /// formed, so that reading goes on with the next. A quoted line break does not hold it up.
   public mutating func skipLine() {
     while position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != UInt8(ascii: "\r") {

@@ -13,7 +13,7 @@ extension PropertyList {
     /// Whether an element without content has an end tag: `<array></array>`, not `<array/>`.
     let closesEmptyElements: Bool
 
-    /// A file of its own: tabs, and the top value at the margin.
+    /// A separate file: tabs, and the top value at the margin.
     package static let document = XMLLayout(unit: "\t", depth: 0, indentsTopValue: false, closesEmptyElements: false)
     /// Within another document with levels of four spaces.
     package static func embedded(depth: Int) -> XMLLayout {
@@ -34,7 +34,7 @@ extension PropertyList {
 
   /// Appends `<plist version="1.0">` … `</plist>`, each line indented and ended.
   ///
-  /// Base64 stands between lines of tabs, as many as the value's own depth whatever the layout's unit: Core Data's
+  /// Base64 is between lines of tabs, as many as the value's own depth whatever the layout's unit: Core Data's
   /// files have it so. Not-a-numbers are all written as `nan`.
   ///
   /// - Throws: as ``encodeXML(_:)`` does.

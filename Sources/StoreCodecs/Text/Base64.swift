@@ -151,7 +151,7 @@ public enum Base64 {
     }
   }
 
-  /// Decodes 32 digits at a time with vector instructions, and passes over the ends of lines, up to the four in which
+  /// Decodes 32 digits at a time with vector instructions, and skips the ends of lines, up to the four in which
   /// something else is not a digit. It leaves eight bytes, so that there is room for the eight bytes more that it
   /// writes.
   private static func decodeGroups(

@@ -46,7 +46,7 @@ public struct DateFormat: Sendable {
   }
   private let parts: [Part]
 
-  /// Reads a pattern. Nil for one without a year, a month and a day, or with letters that are no field.
+  /// Reads a pattern. Nil for one without a year, a month and a day, or with letters that are not fields.
   public init?(_ pattern: String) {
     var parts: [Part] = []
     var seen: Set<Field> = []
@@ -104,7 +104,7 @@ public struct DateFormat: Sendable {
     let writer = ByteWriter()
     writer.append(dateSeconds: seconds)
     let iso = writer.takeBytes()
-    // Only whole seconds of four-digit years have this length, and some of what stands behind an @.
+    // Only whole seconds of four-digit years have this length, and some of what is behind an @.
     guard iso.count == 20, iso[0] != UInt8(ascii: "@") else { return nil }
     func number(_ start: Int, _ length: Int) -> Int {
       iso[start..<start + length].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }

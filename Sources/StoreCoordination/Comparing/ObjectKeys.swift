@@ -69,7 +69,7 @@ public struct ObjectKeys: Sendable {
   public struct NamedGraph: Sendable {
     /// The objects, with their keys for references. Entities without a key keep their references.
     public var nodes: NodeTable
-    /// How many objects have the key of another object, by entity: they are told apart by numbers in the order of
+    /// How many objects have the key of another object, by entity: they are distinguished by numbers in the order of
     /// their references.
     public var repeated: [(entity: String, count: Int)]
     /// How many objects have no value for a part of their key, by entity.
@@ -82,7 +82,7 @@ public struct ObjectKeys: Sendable {
   public func named(_ nodes: NodeTable) throws(PersistentStoreError) -> NamedGraph {
     let nodes = try nodes.canonical()
     let model = nodes.model
-    // All keys first: a number that tells equal keys apart must not make the key of another object.
+    // All keys first: a number that distinguishes equal keys must not make the key of another object.
     let keys = keyedObjects(nodes)
     var taken: [Int: Set<ReferenceObject>] = [:]
     for key in keys { taken[key.root, default: []].insert(key.name) }

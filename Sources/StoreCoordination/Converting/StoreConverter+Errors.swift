@@ -30,7 +30,7 @@ extension StoreConverter {
       self.differences = differences
     }
     public var description: String {
-      "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
+      "the format \(targetType) failed verification: the written store differs from the source; nothing was written:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
     }
   }

@@ -93,7 +93,7 @@ extension StoreConverter {
     _ read: (NodeTableBuilder) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> NodeTable {
     guard let description = metadata.model else {
-      throw PersistentStoreError(.modelNeeded, "the store has lost its model")
+      throw PersistentStoreError(.modelNeeded, "the store does not contain a model")
     }
     let model: ManagedObjectModel
     do { model = try ManagedObjectModel(description) } catch {

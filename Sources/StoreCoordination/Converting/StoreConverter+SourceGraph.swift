@@ -90,7 +90,8 @@ extension StoreConverter {
       let open = store.state.withLock { $0 }
       guard open.format.traits.writes == .all else {
         throw PersistentStoreError(
-          .notSupported, "\(store.type) \(StoreTraits.changeRefusal): name another path for the result",
+          .notSupported,
+          "\(store.type) \(StoreTraits.changeRefusal): write the result to another path (-o of the command)",
           at: StoreLocation(file: store.path))
       }
       guard options.isEmpty else {

@@ -16,7 +16,7 @@ extension StoreConverter {
     try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(
-        .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: target))
+        .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: target))
     }
     // Replacing a file is one thing, replacing a directory with unknown content another.
     if place.kind == .folder {
@@ -39,13 +39,13 @@ extension StoreConverter {
     }
     guard !place.contains(origin), !origin.contains(place) else {
       throw PersistentStoreError(
-        .cannotCreate, "source and target lie in one another", at: StoreLocation(file: target))
+        .cannotCreate, "one of source and target contains the other", at: StoreLocation(file: target))
     }
   }
 
   /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
   ///
-  /// - Returns: The files that the format passed over.
+  /// - Returns: The files that the format skipped.
   func refuseUnknown(_ place: StorePath) throws(PersistentStoreError) -> [String] {
     guard place.kind == .folder else { return [] }
     do throws(PersistentStoreError) {
@@ -57,7 +57,7 @@ extension StoreConverter {
     } catch {
       throw PersistentStoreError(
         .alreadyExists,
-        "there is a directory that cannot be read as a store, so its files may be anything: \(error.message)",
+        "the directory is not a readable store, and is not replaced: \(error.message)",
         at: StoreLocation(file: place.path), underlying: error)
     }
   }

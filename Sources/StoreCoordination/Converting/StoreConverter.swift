@@ -103,7 +103,7 @@ public struct StoreConverter: Sendable {
     return staged.report
   }
 
-  /// Writes a graph that is in memory as a store of its own, and proves it before it says so: as
+  /// Writes a graph that is in memory as a separate store, and proves it before it says so: as
   /// ``convert(from:to:)``, without a source.
   ///
   /// ``model``, ``sourceType``, ``readOptions`` and ``subset`` have no effect. The metadata's store type is replaced by

@@ -21,7 +21,7 @@ extension PersistentStoreCoordinator {
   /// Whether entries are wanted.
   @inline(__always) package var isLogging: Bool { storeLog.isOn.load(ordering: .relaxed) }
 
-  /// Logs, if anybody wants it.
+  /// Logs, if anyone wants it.
   package func log(_ level: StoreLogEntry.Level, _ message: String, _ metadata: @autoclosure () -> [String: String]) {
     guard isLogging, let body = storeLog.body else { return }
     body(StoreLogEntry(level: level, message: message, metadata: metadata()))

@@ -78,6 +78,6 @@ extension PersistentStoreCoordinator {
       ).open(place)
     }
     opened.close(from: nil)
-    return opened.bystanders
+    return opened.unrelatedFiles
   }
 }

@@ -105,7 +105,7 @@ extension PersistentStoreCoordinator {
   package func reloadIfChanged(_ store: PersistentStore) throws(PersistentStoreError) {
     if store.connection != nil { return }
     guard let change = try reload(store, findsChanges: noticesRemoteChanges) else { return }
-    // Not from here: code of the program would wait for whoever waits for this save.
+    // Not from here: code of the program would wait for those who wait for this save.
     let watcher = state.withLock { state in
       state.unreported.append(change)
       return state.watcher

@@ -27,7 +27,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var similarNodes: NodeTable?
     /// Which properties of stores that are added are read; nil for all.
     var readNeeds: ReadChoice?
-    /// Notices what others save; nil if nobody asked for it.
+    /// Notices what others save; nil if no one asked for it.
     var watcher: StoreWatcher?
     var remoteChangeInterval = 1.0
     /// Changes that a save came upon, which are reported from outside of it.

@@ -8,7 +8,7 @@ extension PersistentStoreCoordinator {
   /// on: unchanged objects keep the values that they have read, changed ones are saved to the new store.
   ///
   /// If the last step fails, a file is again what it was, and a new database that is reached by a URL is removed. One
-  /// that was replaced gets its objects and metadata back, which are in memory until then: its history begins anew.
+  /// that was replaced gets its objects and metadata back, which are in memory until then: its history restarts.
   func migrate(
     _ store: PersistentStore, to path: String, as type: any IncrementalStore.Type, _ converter: StoreConverter,
     finish: () throws -> Void
@@ -74,7 +74,7 @@ extension PersistentStoreCoordinator {
     return try store.currentHistoryToken()
   }
 
-  /// Removes a store that was written, unless it is another one by now, or somebody saved to it.
+  /// Removes a store that was written, unless it is another one by now, or someone saved to it.
   private static func destroy(
     _ type: any IncrementalStore.Type, _ configuration: StoreConfiguration, _ written: UUID, _ token: HistoryToken?
   ) {

@@ -19,7 +19,7 @@ struct ReplacedDatabase {
     guard let metadata = try present.metadata() else { return nil }
     guard mayReplace else {
       throw PersistentStoreError(
-        .alreadyExists, "there already is a store: name another place, or say that it may be replaced (replaces: true)")
+        .alreadyExists, "a store already exists: name another path, or say that it may be replaced (replaces: true)")
     }
     // Two URLs may lead to one database.
     guard store.connection == nil || metadata.uuid != store.identifier else {
@@ -39,7 +39,7 @@ struct ReplacedDatabase {
   private static func model(of metadata: StoreMetadata) throws(PersistentStoreError) -> ManagedObjectModel {
     guard let description = metadata.model else {
       throw PersistentStoreError(
-        .modelNeeded, "the store there has lost its model, so it could not be restored: remove it first")
+        .modelNeeded, "the store there does not contain a model, so it could not be restored: remove it first")
     }
     do { return try ManagedObjectModel(description) } catch {
       throw PersistentStoreError(

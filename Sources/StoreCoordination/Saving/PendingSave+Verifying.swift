@@ -81,7 +81,7 @@ extension PendingSave {
     guard !differences.isEmpty else { return }
     throw PersistentStoreError(
       .unsupportedByFormat,
-      "the format \(storeType) does not keep all of it: what it wrote does not read back equal; nothing was saved:\n"
+      "the format \(storeType) failed verification: the written store differs from the source; nothing was saved:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n"))
   }
 }

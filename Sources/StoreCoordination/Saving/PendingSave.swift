@@ -9,14 +9,14 @@ extension PersistentStore {
     guard open.format.traits.writes != .all, !open.wasNeverSaved else { return }
     throw PersistentStoreError(
       .notSupported,
-      "\(type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): convert it with 'atomicstore convert', and change the copy",
+      "\(type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): write the result to a new store (-o of the command), or convert it first",
       at: StoreLocation(file: path))
   }
 }
 
 extension StoreTraits {
   /// What the refusal to change a store says whose format writes new stores only.
-  package static let changeRefusal = "stores can be written anew, not changed"
+  package static let changeRefusal = "stores cannot be changed in place"
 }
 
 /// The part of a save that concerns one store: its new content, and the staged file. Used on one thread.
@@ -71,7 +71,8 @@ final class PendingSave {
           path: store.path, format: format, snapshot: snapshot, staged: nil, unchanged: nil, shared: shared)
       }
       let staged = try StagedStore(
-        target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
+        target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity),
+        keeping: open.unrelatedFiles)
       let identifier = metadata.uuid.uuidString
       // A store that was never saved replaces none: what is beside it belongs to another one.
       let replaced = open.wasNeverSaved ? nil : (identifier, true)
@@ -222,7 +223,7 @@ final class PendingSave {
   var holdOrder: ObjectIdentifier? { shared.map { ObjectIdentifier($0.content) } }
 
   /// Keeps other coordinators from saving an in-process store, until the files of the save are published or the save
-  /// has failed: what memory holds cannot be seen before, so there is nothing to take back.
+  /// has failed: what memory holds cannot be seen before, so there is nothing to undo.
   func hold() throws(PersistentStoreError) {
     guard let shared else { return }
     guard shared.content.hold(shared.number) else { throw .changedMeanwhile(path) }

@@ -11,7 +11,7 @@ package final class IncrementalConnection: Sendable {
   private let state: Mutex<State>
   /// What is known of the history: see ``newTransactions()``.
   let history = Mutex(NoticedHistory())
-  /// Held by who looks at the history: two at once would each take the other's own saves for those of a stranger.
+  /// Held by who looks at the history: two at once would each take the other's saves for those of a third process.
   let looking = Mutex(())
   private let name: String
   private let file: OpenDatabases.FileNumber?

@@ -6,7 +6,7 @@ struct NoticedHistory: Sendable {
   private(set) var token: HistoryToken?
   /// Whether ``token`` is known: the history is looked at from there on.
   private(set) var isNoticing = false
-  /// Whether somebody has asked what others save. Before that, nothing is noted that takes a request to the store.
+  /// Whether someone has asked what others save. Before that, nothing is noted that takes a request to the store.
   private(set) var isAsked = false
   /// This connection's own transactions after ``token``.
   private var ownTokens: [ClosedRange<Int64>] = []
@@ -28,7 +28,7 @@ struct NoticedHistory: Sendable {
     } else if let last = ownTokens.last, last.upperBound &+ 1 == own.number {
       ownTokens[ownTokens.count - 1] = last.lowerBound...own.number
     } else {
-      // Whoever never looks at the history does not collect saves without end.
+      // Programs that never look at the history do not collect saves without end.
       if ownTokens.count >= 100_000 { ownTokens.removeFirst(50_000) }
       ownTokens.append(own.number...own.number)
     }
@@ -78,7 +78,8 @@ struct NoticedHistory: Sendable {
       {
         return true
       }
-      // The database itself clears what leads to deleted rows; and what is set to the value that it has is no change.
+      // The database itself clears what leads to deleted rows; and what is set to the value that it has is not a
+      // change.
       return transaction.token == token && (objects.isSuperset(of: changed) || changed.isSuperset(of: objects))
     }
   }

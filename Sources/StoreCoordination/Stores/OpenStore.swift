@@ -16,7 +16,7 @@ struct OpenStore: Sendable {
   /// For an in-process store: what it shares with other coordinators, and the save that it was last read or written by.
   var shared: SharedVersion?
   /// Files in the store's directory that the format ignored.
-  var bystanders: [String] = []
+  var unrelatedFiles: [String] = []
   /// The changes that the load made by the rules for relationships.
   var readNotes: [StoreSelection.Note] = []
   /// What the format reported when the file was read.

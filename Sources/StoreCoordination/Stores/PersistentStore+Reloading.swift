@@ -51,7 +51,7 @@ extension PersistentStore {
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
       open.reservation = nil
-      open.bystanders = fresh.bystanders
+      open.unrelatedFiles = fresh.unrelatedFiles
       open.readNotes = fresh.readNotes
       open.notes = fresh.notes
     }

@@ -137,7 +137,7 @@ public final class PersistentStore: Sendable {
   public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
 
   /// Files in the store's directory that its format ignored.
-  var unrelatedFiles: [String] { state.withLock { $0.bystanders } }
+  var unrelatedFiles: [String] { state.withLock { $0.unrelatedFiles } }
   /// What the format reported when it read the file: what is lost of it, what was read beside it.
   public var loadNotes: [LoadNote] { state.withLock { $0.notes } }
 

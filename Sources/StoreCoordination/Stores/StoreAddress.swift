@@ -36,7 +36,7 @@ package struct StoreAddress: Sendable {
     return scheme.lowercased()
   }
 
-  /// The text with `%41` as `A`. What is no valid escape stays.
+  /// The text with `%41` as `A`. What is not a valid escape stays.
   private static func unescaped(_ text: Substring) -> String {
     var bytes: [UInt8] = []
     let source = Array(text.utf8)
@@ -81,7 +81,7 @@ package struct StoreAddress: Sendable {
     guard scheme(of: text) != nil, let first = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     var start = bytes.index(after: first)
     if bytes[start...].starts(with: "//".utf8) { start = bytes.index(start, offsetBy: 2) }
-    // An address in brackets has colons of its own.
+    // An address in brackets has its own colons.
     let isBracketed = bytes[start...].first == UInt8(ascii: "[")
     let after = isBracketed ? bytes[start...].firstIndex(of: UInt8(ascii: "]")) ?? start : start
     guard let colon = bytes[after...].firstIndex(of: UInt8(ascii: ":")) else { return nil }

@@ -128,7 +128,7 @@ extension StoreOpening {
       return model
     }
     guard let stored = metadata.model else {
-      throw PersistentStoreError(.modelNeeded, "the store has lost its model: specify one")
+      throw PersistentStoreError(.modelNeeded, "the store does not contain a model: specify one")
     }
     do { return try ManagedObjectModel(stored) } catch {
       throw PersistentStoreError(.invalidModel, "the store's own model is not valid", underlying: error)

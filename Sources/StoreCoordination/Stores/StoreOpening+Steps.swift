@@ -17,7 +17,7 @@ extension StoreOpening {
     if try registry.incrementalType(type, at: path) != nil || registry.inProcessType(type, at: path) != nil {
       let metadata = try metadata()
       guard let model = metadata.model else {
-        throw PersistentStoreError(.modelNeeded, "the store has lost its model", at: StoreLocation(file: path))
+        throw PersistentStoreError(.modelNeeded, "the store does not contain a model", at: StoreLocation(file: path))
       }
       return (metadata, try compiled(model))
     }
@@ -130,7 +130,7 @@ extension StoreOpening {
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, readNotes: builder.notes,
+        unrelatedFiles: source.unrelatedFiles, readNotes: builder.notes,
         notes: source.notes + builder.observations + builder.damage, opening: opening)
     } catch {
       format.willRemove(from: nil)
@@ -157,7 +157,7 @@ extension StoreOpening {
       let reason = "a new store cannot be opened read-only"
       throw place.kind == .nothing
         ? PersistentStoreError(.notFound, "the store does not exist, and \(reason)", at: StoreLocation(file: path))
-        : PersistentStoreError(.malformed, "there is nothing in it, and \(reason)", at: StoreLocation(file: path))
+        : PersistentStoreError(.malformed, "the file is empty, and \(reason)", at: StoreLocation(file: path))
     }
     guard let model else {
       throw PersistentStoreError(.modelNeeded, "a new store needs a model", at: StoreLocation(file: path))
@@ -181,7 +181,7 @@ extension StoreOpening {
     guard !isReadOnly, let first = damage.first else { return }
     throw PersistentStoreError(
       .malformed,
-      "a save would remove what is damaged (\(damage.count) in all; the first: \(first)): open the store read-only and write a copy, as 'atomicstore check STORE --fix damaged=skip-object -o COPY' does",
+      "saving would drop damaged objects (\(damage.count) in all; the first: \(first)): open the store read-only and write a copy, as 'atomicstore check STORE --fix damaged=skip-object -o COPY' does",
       at: StoreLocation(file: path))
   }
 

@@ -16,7 +16,7 @@ struct ObjectJSONWriter {
   /// Whether IDs, entities and references are written.
   let includesIDs: Bool
   private var written: Set<ObjectIdentifier> = []
-  /// Where an object stands inside another one: at the fewest steps from the outermost, however it is reached besides.
+  /// Where an object is inside another one: at the fewest steps from the outermost, however it is reached besides.
   private struct Place: Hashable {
     let owner: ObjectIdentifier
     let slot: Int
@@ -26,7 +26,7 @@ struct ObjectJSONWriter {
   private var placed: [ManagedObject] = []
 
   init(depth: Int, includesIDs: Bool) {
-    // As deep as it can be read again; what lies deeper is a reference.
+    // As deep as it can be read again; what is deeper is a reference.
     self.depth = max(0, min(depth, 200))
     self.includesIDs = includesIDs
   }

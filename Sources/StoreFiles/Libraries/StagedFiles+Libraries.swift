@@ -5,7 +5,7 @@ import Glibc
 extension StagedFiles {
   /// Lets a library write the file of a store that is one file. Call it once, in place of ``file()``.
   ///
-  /// The path is in a directory of its own, where nothing is yet, on the file system of the store. The name has the
+  /// The path is in its own directory, where nothing is yet, on the file system of the store. The name has the
   /// store's extension. What the library writes there becomes the staged file; what else it leaves in the directory is
   /// removed if it is empty or has an expected name, and refused otherwise: a journal or a write-ahead log has data
   /// that the file lacks.
@@ -66,7 +66,7 @@ extension StagedFiles {
       throw wrong("the library did not write the file")
     }
     guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
-      throw wrong("what the library wrote is not a file of its own")
+      throw wrong("what the library wrote is not a separate file")
     }
     return Int(status.st_size)
   }

@@ -3,7 +3,7 @@
 /// Never memory-mapped: if another process truncated the file, a mapping would terminate ours.
 public final class StoreBytes: @unchecked Sendable {
   // `@unchecked`: written in `init` only, read-only afterwards, except for parts that are read later: each is written
-  // once, under the lock of `later`, before anyone is told that it is there.
+  // once, under the lock of `later`, before it becomes visible.
   private let base: UnsafeMutableRawPointer
   /// The number of bytes.
   public let count: Int

@@ -18,7 +18,7 @@ public final class StoreSource: Sendable {
   /// For a store that is not published yet: the name that it will have, and where the directory beside it is until
   /// then.
   let companions: (fileName: String, root: String, path: String)?
-  private let passedOver = Mutex<[String]>([])
+  private let skipped = Mutex<[String]>([])
   private let reported = Mutex<[LoadNote]>([])
 
   /// Reports something worth knowing about the load, which goes on.
@@ -28,9 +28,9 @@ public final class StoreSource: Sendable {
 
   /// Declares that a file in the store's directory does not belong to the store, so that a save keeps it. All other
   /// files that do not begin with a dot belong to the format, and those that it does not write again are removed.
-  public func passOver(member: String) { passedOver.withLock { $0.append(member) } }
+  public func passOver(member: String) { skipped.withLock { $0.append(member) } }
   /// The members that formats ignored.
-  package var bystanders: [String] { passedOver.withLock { $0 } }
+  package var unrelatedFiles: [String] { skipped.withLock { $0 } }
 
   /// Opens what is at a path.
   ///

@@ -238,6 +238,6 @@ extension PersistentStoreError {
 
   static func alreadyExists(_ path: String) -> PersistentStoreError {
     PersistentStoreError(
-      .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
+      .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: path))
   }
 }

@@ -6,8 +6,8 @@ import Synchronization
 /// The locks of such libraries are POSIX record locks, which belong to the process: when it closes any descriptor of
 /// the file, the system releases all of them, also those of other descriptors
 /// (https://www.sqlite.org/howtocorrupt.html, section 2.2). Another process then takes itself for the only one, and
-/// removes a write-ahead log that is in use. So while a file is held, the kit closes none of its own descriptors of it:
-/// those of recognising, copying and comparing files are closed after the last hold.
+/// removes a write-ahead log that is in use. So while a file is held, the kit closes none of the descriptors that it
+/// has of it: those of recognising, copying and comparing files are closed after the last hold.
 ///
 /// A store makes one after the library has opened the file, before it locks it, and releases it after the library has
 /// closed the file.

@@ -5,7 +5,7 @@ import StorePredicates
 /// Replaces values that tell of people by others, the same for the same value: so that stores can be given away, and
 /// still be joined and tested with.
 public struct StoreAnonymizer: Sendable {
-  /// What becomes of the values of a property. Null stays null.
+  /// How the values of a property are replaced. Null stays null.
   public enum Rule: Sendable, Hashable, CustomStringConvertible {
     /// Sixteen hexadecimal digits, or a number or UUID, computed from the value and the salt: equal values stay equal.
     case hash
@@ -28,7 +28,7 @@ public struct StoreAnonymizer: Sendable {
     }
   }
 
-  /// Mixed into every hash: without it nobody can find out a value by trying.
+  /// Mixed into every hash: without it no one can find out a value by trying.
   public var salt: String
   /// By entity, inherited properties included, and by property.
   public var rules: [String: [String: Rule]] = [:]

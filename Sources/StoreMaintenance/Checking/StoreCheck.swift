@@ -17,7 +17,7 @@ import StorePredicates
 public struct StoreCheck: Sendable {
   /// The formats that can be read.
   public var registry: StoreRegistry
-  /// The model; nil for the one that the store carries, or that its data tells.
+  /// The model; nil for the one that the store carries, or that follows from its data.
   public var model: ManagedObjectModel?
   /// The store's type; nil to find out.
   public var storeType: String?

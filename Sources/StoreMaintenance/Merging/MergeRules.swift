@@ -164,7 +164,7 @@ extension Slot {
   /// not.
   func isMerged(in model: ManagedObjectModel) -> Bool { isOrdered || !followsFromInverse(in: model) }
 
-  /// Whether its value is computed from others, so that it can neither be in conflict nor be a change of its own.
+  /// Whether its value is computed from others, so that it can neither be in conflict nor be a separate change.
   var isDerived: Bool { attribute?.derivationExpression != nil }
 
   /// Whether a to-many follows from the to-one at its other end.

@@ -43,7 +43,7 @@ extension StoreMerge {
   public func merge(_ stores: [StoreSnapshot], base: StoreSnapshot? = nil) throws -> Result {
     guard let first = stores.first, base == nil || stores.count == 2 else {
       throw PersistentStoreError(
-        .invalidOption, base == nil ? "there is nothing to merge" : "a base is for two stores that come from it")
+        .invalidOption, base == nil ? "there is nothing to merge" : "--base needs exactly two stores derived from it")
     }
     var metadata = MetadataMerge(first.metadata.entries, conflictRule)
     for store in stores.dropFirst() { metadata.add(store.metadata.entries, base: base?.metadata.entries) }

@@ -2,7 +2,7 @@ public import AtomicStoreSPI
 
 /// Merges the objects of several stores of one model into one graph.
 ///
-/// References are kept where they do not collide, and given anew where they do. Two objects that are the same, by
+/// References are kept where they do not collide, and reassigned where they do. Two objects that are the same, by
 /// ``matching``, become one, property by property; where both have other values, ``conflictRule`` decides.
 ///
 /// With a base, the version that two stores come from, ``merge(base:_:_:)`` merges their changes: what only one side
@@ -24,7 +24,7 @@ public struct StoreMerge: Sendable {
   }
   /// Whose value an object has where two stores differ.
   public enum ConflictRule: Sendable, Hashable {
-    /// Nobody's: it is an error.
+    /// Neither: it is an error.
     case refuse
     /// That of the store that comes first.
     case first
@@ -40,7 +40,7 @@ public struct StoreMerge: Sendable {
   /// What happens where two stores have other values.
   public var conflictRule = ConflictRule.refuse
   /// The greatest of the last references that the stores have given out, from their metadata: those that objects get
-  /// anew follow on from it, or from the greatest one that an object has.
+  /// again follow on from it, or from the greatest one that an object has.
   public var lastReference: Int64 = 0
   /// Whether the merge may leave a to-many empty that is not optional and has no minimum count, as arrays of SwiftData
   /// are. False by default; what is empty in one of the stores is kept all the same.

@@ -69,7 +69,7 @@ extension ThreeWayMerge {
     return decision.takesSecond(conflict, (first, node.mine), (second, node.theirs))
   }
 
-  /// Whether two objects of one entity have the same values, but for what follows from others.
+  /// Whether two objects of one entity have the same values, except for what follows from others.
   private func isIdentical(_ node: MovedNode, _ originals: (first: ObjectNames, second: ObjectNames)) -> Bool {
     first.model.entity(at: node.mine.entity).slots.allSatisfy { slot in
       slot.followsFromInverse(in: first.model) || slot.isDerived

@@ -122,7 +122,7 @@ struct ThreeWayMerge {
     }
   }
 
-  /// Whether an object has other values than in the base, but for to-manys that follow from their other end.
+  /// Whether an object has other values than in the base, except for to-manys that follow from their other end.
   ///
   /// - Parameters:
   ///   - names: What the graph's objects are called here.

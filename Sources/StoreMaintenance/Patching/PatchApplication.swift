@@ -212,7 +212,7 @@ struct PatchApplication {
     entries[key] = .dictionary(inner)
   }
 
-  /// Deletes objects, unless one that stays refers to them: the patch does not say what becomes of it.
+  /// Deletes objects, unless one that stays refers to them: the patch does not decide about that one.
   private mutating func delete() throws {
     guard !gone.isEmpty else { return }
     checkReferences(to: gone) { _, _ in false }
@@ -220,7 +220,7 @@ struct PatchApplication {
     try nodes.removeWithLinks(gone.compactMap { nodes.handle(for: $0) })
   }
 
-  /// Checks that the patch says what becomes of each reference to an object that it replaces.
+  /// Checks that the patch decides about each reference to an object that it replaces.
   private mutating func checkReplaced(_ changes: [PatchChange]) {
     guard !replaced.isEmpty else { return }
     var changed: Set<ChangedProperty> = []

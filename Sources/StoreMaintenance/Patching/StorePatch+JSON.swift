@@ -7,7 +7,7 @@ import StoreJSON
 /// { "atomicstorePatch": 1, "changes": [
 ///   {"kind": "changed", "entity": "Book", "reference": 3, "property": "price", "type": "Decimal", "old": 24.90, "new": 19.90},
 ///   {"kind": "inserted", "entity": "Book", "reference": 12, "values": {"title": "Emma", "author": {"entity": "Author", "reference": 1}}},
-///   {"kind": "metadata", "key": "settings", "path": ["colour"], "old": null, "new": "red"} ] }
+///   {"kind": "metadata", "key": "settings", "path": ["color"], "old": null, "new": "red"} ] }
 /// ```
 extension StorePatch {
   /// The version of the form that is written, and the latest that is read.
@@ -118,7 +118,7 @@ private struct PatchReader {
         return nil
       }
       changes.append(.changed(object, property: property, old: before, new: after))
-    default: return "the kind '\(kind)' is none of inserted, deleted, changed and metadata"
+    default: return "the kind '\(kind)' is not one of inserted, deleted, changed and metadata"
     }
     return nil
   }

@@ -51,7 +51,7 @@ public struct StorePatch: Sendable {
             object, property: difference.key ?? "", old: difference.oldValue ?? .null, new: difference.newValue ?? .null
           ))
       case (.metadata, _):
-        // What the kit derives from the model, and the texts of references that lead nowhere, are not to be patched.
+        // What the kit derives from the model, and the texts of dangling references, are not to be patched.
         guard let key = difference.key, !VersionHashes.derivedMetadataKeys.contains(key) else { continue }
         changes.append(
           .metadata(key: key, path: difference.path, old: difference.oldEntry, new: difference.newEntry))

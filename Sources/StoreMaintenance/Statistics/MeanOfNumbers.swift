@@ -3,7 +3,7 @@ import AtomicStoreSPI
 /// The arithmetic mean of numbers and Booleans.
 struct MeanOfNumbers {
   /// Neumaier's sum, so that the mean of many values does not drift. It is scaled down, so that the sum of numbers
-  /// whose mean is finite is finite; this is exact but for subnormal numbers, which are added apart.
+  /// whose mean is finite is finite; this is exact except for subnormal numbers, which are added apart.
   private var sum = CompensatedSum()
   private var small = CompensatedSum()
   /// Decimals are added as decimals, as long as that is possible.

@@ -190,7 +190,7 @@ struct MappingApplication {
     }
   }
 
-  /// Copies what a relationship names, but for objects of entities that are removed.
+  /// Copies what a relationship names, except for objects of entities that are removed.
   private func copyRelationship(
     _ old: Slot, _ slot: Slot, _ source: Entity, _ destination: Entity
   ) throws(PersistentStoreError) {

@@ -30,7 +30,7 @@ struct RelationshipDemands {
   private func obstacle(_ slot: Slot, _ rule: ValidationRule, _ entity: Entity) -> MappingObstacle? {
     let reader = new.reader(of: entity.index)
     let before = sourceSlot(slot, entity)
-    var lacking: [ReferenceObject] = []
+    var missing: [ReferenceObject] = []
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
       guard Self.isUnmet(rule, slot, Self.count(reader, slot, row)) else { continue }
       let reference = reader.reference(row: row)
@@ -40,17 +40,17 @@ struct RelationshipDemands {
       {
         continue
       }
-      lacking.append(reference)
+      missing.append(reference)
     }
-    guard !lacking.isEmpty else { return nil }
-    let names = lacking.prefix(3).map { "\(entity.name)/\($0)" }.joined(separator: ", ")
-    let verb = lacking.count == 1 ? "has" : "have"
+    guard !missing.isEmpty else { return nil }
+    let names = missing.prefix(3).map { "\(entity.name)/\($0)" }.joined(separator: ", ")
+    let verb = missing.count == 1 ? "has" : "have"
     let (demand, lack) =
       slot.isToMany && rule.minimumCount > 1
       ? ("at least \(rule.minimumCount) objects are required", "fewer") : ("required", "none")
     return MappingObstacle(
       entityName: entity.name, propertyName: slot.name,
-      reason: "\(demand), and \(names)\(lacking.count > 3 ? " …" : "") \(verb) \(lack)", objectCount: lacking.count)
+      reason: "\(demand), and \(names)\(missing.count > 3 ? " …" : "") \(verb) \(lack)", objectCount: missing.count)
   }
 
   /// The relationship of the old model that a relationship's objects are taken from.

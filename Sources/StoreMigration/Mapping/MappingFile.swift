@@ -26,7 +26,7 @@ import StorePredicates
 /// entity, may be lost.
 ///
 /// What an entity says of its properties is said of the same properties of its sub-entities, unless a sub-entity has a
-/// rule of its own for the property.
+/// separate rule for the property.
 public struct MappingFile: Sendable, Equatable {
   /// What the file says of one property of the destination.
   public struct Property: Sendable, Equatable {
@@ -95,7 +95,7 @@ public struct MappingFile: Sendable, Equatable {
       file = try JSONDecoder().decode(File.self, from: Data(bytes))
     } catch {
       throw PersistentStoreError(
-        .malformed, "this is no mapping: \(Self.text(of: error))", at: StoreLocation(file: name), underlying: nil)
+        .malformed, "this is not a mapping: \(Self.text(of: error))", at: StoreLocation(file: name), underlying: nil)
     }
     self.init(
       entities: (file.entities ?? [:]).mapValues { entity in
@@ -195,7 +195,7 @@ public struct MappingFile: Sendable, Equatable {
         throw DecodingError.dataCorrupted(
           .init(
             codingPath: decoder.codingPath,
-            debugDescription: "'\(key.stringValue)' is none of \(known.joined(separator: ", "))"))
+            debugDescription: "'\(key.stringValue)' is not one of \(known.joined(separator: ", "))"))
       }
     }
   }

@@ -48,7 +48,7 @@ public struct ModelMapping: Sendable {
     /// Convert values to another type, where every one of them converts exactly: numbers to wider ones, anything to
     /// text, texts to URIs, UUIDs, dates and numbers.
     public var convertsTypes = false
-    /// What a file says of entities and properties; it overrules inference.
+    /// What a file says of entities and properties; it overrides inference.
     public var file: MappingFile?
     /// Leave properties null that inference cannot fill, instead of refusing: for a handler, which fills them.
     public var leavesGaps = false
@@ -95,7 +95,7 @@ public struct MappingObstacle: Sendable, Hashable, CustomStringConvertible {
   public var propertyName: String?
   /// What is in the way, such as `String → URI` or `new, required, no default`.
   public var reason: String
-  /// How many objects are concerned; nil where nobody counted.
+  /// How many objects are concerned; nil where no one counted.
   public var objectCount: Int?
 
   public var description: String {

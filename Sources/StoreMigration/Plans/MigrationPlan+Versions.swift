@@ -25,7 +25,7 @@ extension MigrationPlan {
     var stages: [Stage] = []
     for name in names {
       let isLast = name == end
-      // A version that cannot be read is no step, and no reason to stop.
+      // A version that cannot be read is not a step, and no reason to stop.
       guard isLast || (try? ModelFile.read(at: path, version: name)) != nil else { continue }
       let model = isLast ? destination : try Self.model(try ModelFile.read(at: path, version: name).description, path)
       var stage = Stage.inferred(to: model, name: name)

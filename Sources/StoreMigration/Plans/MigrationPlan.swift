@@ -15,7 +15,7 @@ import StoreCoordination
 /// let store = try coordinator.addPersistentStore(at: path, migration: plan)
 /// ```
 ///
-/// A store that is at one of the models takes the steps after it. Each step is a migration of its own: what three
+/// A store that is at one of the models takes the steps after it. Each step is a separate migration: what three
 /// versions infer one after the other may be more than could be inferred at once.
 public struct MigrationPlan: Sendable {
   /// One step.
@@ -65,7 +65,7 @@ public struct MigrationPlan: Sendable {
   /// Whether objects and values may be lost that the destination has no entity or property for. Without, that is an
   /// error.
   public var allowsLoss = false
-  /// Whether the steps are versions that nobody chose: then where one cannot be inferred, the last model is tried at
+  /// Whether the steps are versions that no one chose: then where one cannot be inferred, the last model is tried at
   /// once.
   var mayBeCut = false
   /// Whether a store may keep a model in which only rules, defaults and the like differ from the last one's: where it
@@ -75,7 +75,7 @@ public struct MigrationPlan: Sendable {
   /// Creates a plan.
   ///
   /// - Parameters:
-  ///   - sources: Models of stores that do not carry their own: they are told by their version hashes.
+  ///   - sources: Models of stores that do not carry their own: they are found by their version hashes.
   ///   - stages: The steps, in order; at least one.
   public init(from sources: [ManagedObjectModel] = [], _ stages: [Stage]) {
     self.sources = sources

@@ -6,7 +6,7 @@ extension PersistentStoreCoordinator {
   ///
   /// The migrated store is written beside the old one, read back, compared, and takes its place with one rename; a
   /// database is changed in one transaction. On any error the old one is as it was. UUID, references and metadata are
-  /// kept, so that object IDs go on naming the same objects. The history of a database begins anew.
+  /// kept, so that object IDs go on naming the same objects. The history of a database restarts.
   ///
   /// - Parameters:
   ///   - type: A registered name; nil finds the type from the content.
@@ -36,9 +36,9 @@ extension PersistentStoreCoordinator {
 
   /// Migrates the store at a path in place.
   ///
-  /// Programs that have a database open with the previous model cannot save any more: they are told to open it again.
-  /// If they save without a pause, they are told so before the migration, even if an error then leaves the model as it
-  /// was.
+  /// Programs that have a database open with the previous model cannot save any more: they get an error that says to
+  /// open it again. If they save without a pause, they get that error before the migration, even if an error then
+  /// leaves the model as it was.
   ///
   /// - Returns: The steps that were taken; none, and nothing was written, where it has the last model already.
   /// - Throws: as ``addPersistentStore(type:at:options:migration:)``.

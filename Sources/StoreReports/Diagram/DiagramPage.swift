@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
 extension ModelDiagram {
-  /// The picture as a page of its own, in which entities can be searched for; a click on one shows only its lines.
+  /// The picture as a separate page, in which entities can be searched for; a click on one shows only its lines.
   ///
   /// - Parameter title: The title of the page.
   /// - Throws: `.limitExceeded` if the model is too large to be laid out.

@@ -4,7 +4,7 @@ extension ModelDiagram {
   /// The picture as SVG, for light and dark backgrounds. It needs no fonts, files or scripts.
   ///
   /// Crow's feet say how many objects there may be at an end: a fork for many, a stroke for one, a circle for none. A
-  /// hollow triangle points at the super-entity. Names that are cut because of their length are complete in the
+  /// unfilled triangle points at the super-entity. Names that are cut because of their length are complete in the
   /// tooltip.
   ///
   /// - Throws: `.limitExceeded` if the model is too large to be laid out.
@@ -32,14 +32,14 @@ struct SVGDrawing {
 
   /// The style of a picture, of classes only: not every viewer knows variables.
   static let style =
-    colours(background: "#fff") + """
+    colors(background: "#fff") + """
 
       @media (prefers-color-scheme: dark) {
-      \(darkColours)
+      \(darkColors)
       }
       """
 
-  private static func colours(background: String) -> String {
+  private static func colors(background: String) -> String {
     """
     .diagram text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #1b2430; }
     .diagram .title { font-size: 14px; font-weight: 600; }
@@ -49,7 +49,7 @@ struct SVGDrawing {
     .diagram .frame { fill: #fff; stroke: #8591a3; }
     .diagram .head { fill: #e6ecf5; }
     .diagram .line path { fill: none; stroke: #66738a; stroke-width: 1.3; }
-    .diagram .line .hollow { fill: #fff; }
+    .diagram .line .outlined { fill: #fff; }
     .diagram .inherits path { stroke: #2f6db5; }
     .diagram .added .head, .diagram rect.added { fill: #d7f0dd; } .diagram .added .frame { stroke: #1a7f37; }
     .diagram .removed .head, .diagram rect.removed { fill: #fbdedb; } .diagram .removed .frame { stroke: #b42318; stroke-dasharray: 5 3; }
@@ -60,11 +60,11 @@ struct SVGDrawing {
     """
   }
 
-  private static let darkColours = """
+  private static let darkColors = """
     .diagram text { fill: #e6ebf2; }
     .diagram .detail, .diagram .sub { fill: #a3b0c1; }
     .diagram .page { fill: #14181f; }
-    .diagram .frame, .diagram .line .hollow { fill: #1c222c; }
+    .diagram .frame, .diagram .line .outlined { fill: #1c222c; }
     .diagram .frame { stroke: #566377; }
     .diagram .head { fill: #2a3442; }
     .diagram .line path { stroke: #8f9db2; }
@@ -131,7 +131,7 @@ struct SVGDrawing {
     if row.mark != .same {
       text +=
         "<rect class=\"\(row.mark.rawValue)\" x=\"1\" y=\"\(number(top))\" width=\"\(number(width - 2))\" height=\"20\"/>"
-      // Not by colour alone.
+      // Not by color alone.
       let sign = row.mark == .added ? "+" : row.mark == .removed ? "−" : "~"
       text += "<text x=\"\(number(x))\" y=\"\(baseline)\">\(sign)</text>"
       x += 14
@@ -194,7 +194,7 @@ struct SVGDrawing {
   private func triangle(_ point: DiagramLayout.Point, isAtLeft: Bool) -> String {
     let side = isAtLeft ? -1.0 : 1
     let x = number(point.x + side * 12)
-    return "<path class=\"hollow\" d=\"M\(number(point.x)) \(number(point.y))L\(x) \(number(point.y - 6))"
+    return "<path class=\"outlined\" d=\"M\(number(point.x)) \(number(point.y))L\(x) \(number(point.y - 6))"
       + "V\(number(point.y + 6))Z\"/>"
   }
 
@@ -216,6 +216,6 @@ struct SVGDrawing {
     // A circle of radius 3.
     let near = number(x + side * 9)
     let circle = "M\(near) \(number(y))a3 3 0 1 0 \(side < 0 ? "-6" : "6") 0a3 3 0 1 0 \(side < 0 ? "6" : "-6") 0Z"
-    return "<path d=\"\(text)\"/><path class=\"hollow\" d=\"\(circle)\"/>"
+    return "<path d=\"\(text)\"/><path class=\"outlined\" d=\"\(circle)\"/>"
   }
 }

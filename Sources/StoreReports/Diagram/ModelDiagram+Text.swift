@@ -16,8 +16,8 @@ extension ModelDiagram {
       text += " cellpadding=\"4\"><tr><td port=\"title\" bgcolor=\"\(box.mark.fill ?? "#e6ecf5")\"><b>"
       text += Self.markup(DiagramText.title(box)) + "</b>" + (box.isAbstract ? " <i>abstract</i>" : "") + "</td></tr>"
       for (place, row) in box.rows.enumerated() {
-        let colour = row.mark.fill.map { " bgcolor=\"\($0)\"" } ?? ""
-        text += "<tr><td port=\"r\(place)\" align=\"left\"\(colour)>\(row.mark.sign)"
+        let color = row.mark.fill.map { " bgcolor=\"\($0)\"" } ?? ""
+        text += "<tr><td port=\"r\(place)\" align=\"left\"\(color)>\(row.mark.sign)"
         text += Self.markup(DiagramText.name(row))
         let detail = DiagramText.detail(row)
         text += (detail.isEmpty ? "" : "  <font color=\"#55606e\">\(Self.markup(detail))</font>") + "</td></tr>"
@@ -26,15 +26,15 @@ extension ModelDiagram {
     }
     for link in links {
       let dashes = link.mark == .removed ? ", style=dashed" : ""
-      let colour = link.mark.stroke.map { ", color=\"\($0)\"" } ?? (link.isInheritance ? ", color=\"#2f6db5\"" : "")
+      let color = link.mark.stroke.map { ", color=\"\($0)\"" } ?? (link.isInheritance ? ", color=\"#2f6db5\"" : "")
       if link.isInheritance {
-        // The super-entity comes first, so that it stands left of its sub-entities.
+        // The super-entity comes first, so that it is left of its sub-entities.
         text += "  \(Self.port(link.to)) -> \(Self.port(link.from)) [dir=back, arrowtail=empty"
       } else {
         text += "  \(Self.port(link.from)) -> \(Self.port(link.to)) [dir=both, arrowtail=\(Self.arrow(link.from.count))"
         text += ", arrowhead=\(Self.arrow(link.to.count))"
       }
-      text += ", tooltip=\(Self.quoted(link.title))\(colour)\(dashes)]\n"
+      text += ", tooltip=\(Self.quoted(link.title))\(color)\(dashes)]\n"
     }
     return text + "}\n"
   }
@@ -118,7 +118,7 @@ extension ModelDiagram.Mark {
     case .changed: "~ "
     }
   }
-  /// The colour behind text.
+  /// The color behind text.
   fileprivate var fill: String? {
     switch self {
     case .same: nil
@@ -127,7 +127,7 @@ extension ModelDiagram.Mark {
     case .changed: "#fbedc4"
     }
   }
-  /// The colour of lines.
+  /// The color of lines.
   fileprivate var stroke: String? {
     switch self {
     case .same: nil

@@ -49,7 +49,7 @@ struct VersionLint {
     }
     for property in added {
       let matches = gone.filter { Self.areAlike($0, property) }
-      // One for one: otherwise nobody can tell.
+      // One for one: otherwise no one can tell.
       guard matches.count == 1, added.filter({ Self.areAlike(matches[0], $0) }).count == 1 else { continue }
       list.add(
         "missing-renaming-identifier", entity.name, property.name,

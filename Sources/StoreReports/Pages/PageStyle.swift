@@ -1,4 +1,4 @@
-/// The styles of pages. Colours are chosen so that text has a contrast of at least 4.5 to 1 in both schemes.
+/// The styles of pages. Colors are chosen so that text has a contrast of at least 4.5 to 1 in both schemes.
 enum PageStyle {
   static let common = """
     :root { --page: #fff; --text: #1b2430; --soft: #55606e; --rule: #d4dae3; --panel: #f4f6f9; --link: #1f5fae; --bar: #7d9cc4;

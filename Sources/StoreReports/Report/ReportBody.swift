@@ -52,7 +52,7 @@ struct ReportBody {
       (
         "Model",
         model.isInferred
-          ? "worked out from the data"
+          ? "inferred from the data"
           : Markup.count(nodes.model.entityCount, "entity") + (versions.isEmpty ? "" : ", version \(shown(versions))")
       ))
     if !rows.isComplete {

@@ -21,7 +21,7 @@ struct ReportRows {
     nodes = report.nodes
     let limit = max(0, report.maximumRowCount)
     var wanted = nodes.model.entities.map { min(report.nodes.count(of: $0.index), limit) }
-    // If there are too many in total, large entities give way.
+    // If there are too many in total, large entities yield.
     var room = max(0, report.maximumObjectCount)
     for (place, index) in wanted.indices.sorted(by: { (wanted[$0], $0) < (wanted[$1], $1) }).enumerated() {
       wanted[index] = min(wanted[index], room / (wanted.count - place))

@@ -17,7 +17,7 @@ public import StoreMaintenance
 public struct StoreReport: Sendable {
   /// The name of the store, as the page shows it.
   public var name: String
-  /// How many objects of each entity are on the page, at most.
+  /// The maximum number of objects of each entity on the page.
   public var maximumRowCount = 100_000
   /// How many objects there are on the page in total, at most.
   public var maximumObjectCount = 400_000

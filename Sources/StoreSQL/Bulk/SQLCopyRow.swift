@@ -192,7 +192,7 @@ final class SQLCopyReader {
     let fixed = SQLCopyForm.signature.count + 8
     guard part.count >= fixed else { return nil }
     guard part.prefix(SQLCopyForm.signature.count).elementsEqual(SQLCopyForm.signature) else {
-      throw Self.malformed("the beginning is another")
+      throw Self.malformed("the COPY header is unexpected")
     }
     let more = Int(UInt32(bigEndian: part.loadUnaligned(fromByteOffset: fixed - 4, as: UInt32.self)))
     guard part.count - fixed >= more else { return nil }

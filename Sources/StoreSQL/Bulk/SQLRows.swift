@@ -26,7 +26,7 @@ struct SQLRows {
   }
 
   func different(_ entity: Entity, _ id: Int64, _ slot: Int) -> PersistentStoreError {
-    Self.different("\(entity.name), row \(id): '\(entity.slots[slot].name)' is another value")
+    Self.different("\(entity.name), row \(id): '\(entity.slots[slot].name)' has a different value")
   }
 
   static func different(_ what: String) -> PersistentStoreError {

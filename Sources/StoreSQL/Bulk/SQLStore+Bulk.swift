@@ -130,7 +130,7 @@ extension SQLStore {
   /// The model whose tables a store has.
   static func model(of metadata: StoreMetadata) throws(PersistentStoreError) -> ManagedObjectModel {
     guard let description = metadata.model else {
-      throw PersistentStoreError(.modelNeeded, "the store has lost its model, which says what its tables are")
+      throw PersistentStoreError(.modelNeeded, "the store does not contain its model, which describes its tables")
     }
     do { return try ManagedObjectModel(description) } catch {
       throw PersistentStoreError(.invalidModel, "the store's own model is not valid", underlying: error)

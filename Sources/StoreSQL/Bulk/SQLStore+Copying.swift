@@ -31,7 +31,7 @@ extension SQLStore {
 
   /// Refuses a store that is to be replaced by itself: it would wait for its own reader for ever.
   ///
-  /// Files are told apart by their paths. A copy that was made with the tools of a server looks the same.
+  /// Files are distinguished by their paths. A copy that was made with the tools of a server looks the same.
   private func refuseSame<Source: SQLDatabase>(as source: SQLStore<Source>) throws(PersistentStoreError) {
     guard !Self.dialect.isSQLite, !SQLStore<Source>.dialect.isSQLite, identifier == source.identifier,
       stamp == source.stamp

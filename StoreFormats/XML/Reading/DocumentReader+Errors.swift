@@ -10,7 +10,7 @@ extension DocumentReader {
     malformed("a <\(name.string)> is not allowed in \(element)")
   }
 
-  func lacking(_ attribute: String, in element: String) -> PersistentStoreError {
+  func missing(_ attribute: String, in element: String) -> PersistentStoreError {
     malformed("the attribute '\(attribute)' of <\(element)> is missing")
   }
 

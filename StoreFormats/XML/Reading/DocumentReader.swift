@@ -333,8 +333,8 @@ class DocumentReader: XMLEventHandler {
         throw unknownAttribute(name, of: "object")
       }
     }
-    guard let type else { throw lacking("type", in: "object") }
-    guard let identifier else { throw lacking("id", in: "object") }
+    guard let type else { throw missing("type", in: "object") }
+    guard let identifier else { throw missing("id", in: "object") }
     state = .object
     try beginObject(type: type, identifier: identifier)
   }
@@ -358,8 +358,8 @@ class DocumentReader: XMLEventHandler {
         throw unknownAttribute(key, of: "attribute")
       }
     }
-    guard let name else { throw lacking("name", in: "attribute") }
-    guard let type else { throw lacking("type", in: "attribute") }
+    guard let name else { throw missing("name", in: "attribute") }
+    guard let type else { throw missing("type", in: "attribute") }
     state = .attribute
     textCount = 0
     try beginAttribute(name: name, type: type, valueType: valueType)
@@ -387,9 +387,9 @@ class DocumentReader: XMLEventHandler {
         throw unknownAttribute(key, of: "relationship")
       }
     }
-    guard let name else { throw lacking("name", in: "relationship") }
-    guard let type else { throw lacking("type", in: "relationship") }
-    guard let destination else { throw lacking("destination", in: "relationship") }
+    guard let name else { throw missing("name", in: "relationship") }
+    guard let type else { throw missing("type", in: "relationship") }
+    guard let destination else { throw missing("destination", in: "relationship") }
     state = .relationship
     try relationship(name: name, type: type, destination: destination, references: references)
   }

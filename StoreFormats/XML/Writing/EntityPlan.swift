@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Bytes that are the same for many elements, in memory of their own: an array would be retained and released each time
+/// Bytes that are the same for many elements, in their own memory: an array would be retained and released each time
 /// it is written, by several threads at the same time.
 ///
 /// `@unchecked Sendable`: they are only read.

@@ -24,7 +24,7 @@ import Testing
       ], uniquenessConstraints: [["a"]]),
   ])
 
-  /// Two entities with a constraint on a property of their own, at the same place; and one that adds a property.
+  /// Two entities with a constraint on their own property, at the same place; and one that adds a property.
   private static let goods = ModelDescription(entities: [
     EntityDescription(
       name: "Item", isAbstract: true, properties: [.attribute("title", .string)],

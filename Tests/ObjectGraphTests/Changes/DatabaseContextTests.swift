@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Several contexts, with coordinators of their own and with parents, on stores that are files and on databases, which
+/// Several contexts, with their own coordinators and with parents, on stores that are files and on databases, which
 /// give a context single rows.
 @Suite("Contexts that read rows at different times") struct DatabaseContextTests {
   private static let description = ModelDescription(entities: [
@@ -201,7 +201,7 @@ import Testing
   }
 
   @Test(
-    "a required to-one to what another program deletes at the same time is refused, whoever is first",
+    "a required to-one to what another program deletes at the same time is refused, no matter which is first",
     arguments: names, [true, false])
   func requiredEnd(_ name: String, _ deletesFirst: Bool) throws {
     let place = try Place(name)
@@ -246,7 +246,7 @@ import Testing
     #expect((first["badge"] as? ManagedObject)?["name"] as? String == "1")
     try badge.setValue(two, forKey: "person")
     try a.save()
-    // Read anew, with the badge that it has now; the badge itself was read with its former person.
+    // Read again, with the badge that it has now; the badge itself was read with its former person.
     let second = try #require(try Self.one("Person", "two", in: b))
     try Self.make("Badge", "2", in: b).setValue(second, forKey: "person")
     try b.save()

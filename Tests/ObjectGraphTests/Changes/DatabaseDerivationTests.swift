@@ -50,7 +50,7 @@ import Testing
       return context
     }
 
-    /// Compares the derived attributes of all teams with their members, in a context of its own.
+    /// Compares the derived attributes of all teams with their members, in its own context.
     func check(_ location: SourceLocation = #_sourceLocation) throws {
       let context = try context()
       for team in try context.fetch(FetchRequest<ManagedObject>(entityName: "Team")) {

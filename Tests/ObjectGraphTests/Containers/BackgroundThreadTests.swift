@@ -54,7 +54,7 @@ import Testing
     #expect(ages == Array(0..<200))
   }
 
-  @Test("a background context is released when nobody uses it")
+  @Test("a background context is released when no one uses it")
   func released() async throws {
     let stack = try Stack()
     weak var background: BackgroundContext?

@@ -71,7 +71,7 @@ import Testing
     let stack = try Stack()
     do throws(ManagedObjectError) {
       try stack.context.performAndWait { () throws(ManagedObjectError) in
-        _ = try stack.context.insertNewObject(forEntityName: "Nobody")
+        _ = try stack.context.insertNewObject(forEntityName: "Unknown")
       }
       Issue.record("nothing was thrown")
     } catch {
@@ -79,17 +79,17 @@ import Testing
     }
   }
 
-  @Test("reading an object that outlived its context reports it")
-  func outlived() throws {
+  @Test("reading an object that was used after its context was released reports it")
+  func releasedContext() throws {
     let stack = try Stack()
     _ = try stack.insert("Person", ["name": "Ada"])
     try stack.context.save()
     let box = Messages()
-    ManagedObject.outlivedContextReaction = .call { box.add($0.message) }
-    defer { ManagedObject.outlivedContextReaction = .warn }
+    ManagedObject.releasedContextReaction = .call { box.add($0.message) }
+    defer { ManagedObject.releasedContextReaction = .warn }
     let object = try ManagedObjectContext(stack.coordinator).fetch(FetchRequest<ManagedObject>(entityName: "Person"))[0]
     #expect(object["name"] == nil)
-    #expect(box.messages.contains { $0.contains("Person") && $0.contains("outlived its context") })
+    #expect(box.messages.contains { $0.contains("Person") && $0.contains("was used after its context was released") })
     #expect(throws: ManagedObjectError.self) { try object.value(forKey: "name") }
   }
 

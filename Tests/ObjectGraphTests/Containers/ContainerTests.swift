@@ -145,7 +145,7 @@ import Testing
     try await container.loadPersistentStores()
     do throws(ManagedObjectError) {
       try await container.performBackgroundTask { context throws(ManagedObjectError) in
-        _ = try context.insertNewObject(forEntityName: "Nobody")
+        _ = try context.insertNewObject(forEntityName: "Unknown")
       }
       Issue.record("nothing was thrown")
     } catch {

@@ -55,7 +55,7 @@ import Testing
     #expect(found[0].store === stack.store && found[0].transactions.isEmpty)
     #expect(notices.changes.count == 1)
     #expect(stack.coordinator.checkForRemoteChanges().isEmpty)
-    // Its own saves are no news.
+    // Its own saves are not reported.
     _ = try insertPerson("Fay", stack.context)
     try stack.context.save()
     #expect(stack.coordinator.checkForRemoteChanges().isEmpty)
@@ -231,7 +231,7 @@ import Testing
     theirs.transactionAuthor = "import"
     try theirs.existingObject(with: ada.objectID).setValue("Eve", forKey: "name")
     try theirs.save()
-    // Its own save is no news.
+    // Its own save is not reported.
     let ben = try insertPerson("Ben", context)
     try context.save()
     notices.wait { !notices.changes.isEmpty }

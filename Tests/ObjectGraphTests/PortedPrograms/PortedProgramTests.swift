@@ -165,7 +165,7 @@ import Testing
     #expect(shown.code == 41 && shown.managedObjectContext === container.viewContext)
   }
 
-  @Test("a context carries the program's own cache in userInfo; a child context has one of its own")
+  @Test("a context carries the program's own cache in userInfo; a child context has a separate one")
   func userInfo() throws {
     let stack = try DiaryModel.stack()
     stack.context.userInfo["cache"] = [41: try Self.code(41, stack.context)]

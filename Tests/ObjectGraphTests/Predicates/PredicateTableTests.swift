@@ -32,7 +32,7 @@ enum PredicateTable {
     ("name MATCHES[c] 'ZO(e|i)'", ["zoe"]),
     ("name < 'B'", ["Ada"]),
     ("name > 'Z'", ["zoe", "Éva"]),
-    ("name IN {'Ada', 'Bob', 'Nobody'}", ["Ada", "Bob"]),
+    ("name IN {'Ada', 'Bob', 'Unknown'}", ["Ada", "Bob"]),
     ("name IN 'Ada and Bob'", ["Ada", "Bob"]),
     ("NOT name IN {'Ada', 'Bob'}", ["Cyd", "zoe", "Éva"]),
     ("age == nil", ["Cyd"]),

@@ -102,7 +102,7 @@ import Testing
     try Self.compare(stack, "filled again")
   }
 
-  @Test("a single query does not pay for an index", .enabled(if: Stack.isLoaded, "a database has indexes of its own"))
+  @Test("a single query does not pay for an index", .enabled(if: Stack.isLoaded, "a database has its own indexes"))
   func patience() throws {
     let stack = try Stack(model: Self.model)
     try Self.fill(stack, 0..<50)

@@ -67,7 +67,7 @@ import Testing
       "\(error)")
     #expect(graphError { _ = try stack.context.count(for: request) }?.code == .stepLimitExceeded)
     #expect(graphError { _ = try stack.context.fetchRows(request) }?.code == .stepLimitExceeded)
-    // The next fetch has a budget of its own.
+    // The next fetch has its own budget.
     request.predicate = try FetchPredicate(format: "ANY reports.name == '3'")
     #expect(try stack.context.fetch(request).count == 12)
   }

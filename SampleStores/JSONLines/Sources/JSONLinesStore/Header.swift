@@ -10,7 +10,7 @@ struct Header {
   init(_ line: JSONValue, _ place: StoreLocation) throws(PersistentStoreError) {
     let fields = try Fields(line, ["store", "version", "uuid", "last", "objects", "model", "metadata"], place)
     guard try fields.string("store") == JSONLinesStore.storeType else {
-      throw PersistentStoreError(.storeTypeMismatch, "the first line tells of another store", at: place)
+      throw PersistentStoreError(.storeTypeMismatch, "the first line reports another store", at: place)
     }
     let version = try fields.integer("version")
     guard version == 1 else {
@@ -18,7 +18,7 @@ struct Header {
         .unsupportedVersion, "it was made by a newer version: \(version), and 1 is read here", at: place)
     }
     guard let uuid = UUID(uuidString: try fields.string("uuid")) else {
-      throw PersistentStoreError(.malformed, "'uuid' is no UUID", at: place)
+      throw PersistentStoreError(.malformed, "'uuid' is not a UUID", at: place)
     }
     guard let count = Int(exactly: try fields.integer("objects")), count >= 0 else {
       throw PersistentStoreError(.malformed, "'objects' is a count", at: place)

@@ -44,7 +44,7 @@ public struct JSONLinesStore: AtomicStore {
     // A file that was cut at the end of a line has every line whole and is not whole itself.
     guard count == header.count else {
       throw PersistentStoreError(
-        .malformed, "the first line tells of \(header.count) objects, and \(count) follow", at: lines.place)
+        .malformed, "the first line reports \(header.count) objects, and \(count) follow", at: lines.place)
     }
   }
 

@@ -96,7 +96,7 @@ struct LineReader {
       repeat {
         let start = offset
         let key = try string()
-        guard known.insert(ScalarString(key)).inserted else { throw failure("'\(key)' stands here twice", at: start) }
+        guard known.insert(ScalarString(key)).inserted else { throw failure("'\(key)' is here twice", at: start) }
         guard take(UInt8(ascii: ":")) else { throw failure("':' is expected") }
         members.append((key, try value(depth: depth + 1)))
       } while take(UInt8(ascii: ","))
@@ -132,7 +132,7 @@ struct LineReader {
       switch byte {
       case UInt8(ascii: "\""):
         guard let string = String(validating: text, as: UTF8.self) else {
-          throw failure("the text is no UTF-8", at: start)
+          throw failure("the text is not UTF-8", at: start)
         }
         return string
       case 0..<UInt8(ascii: " "): throw failure("a string contains a control character", at: offset - 1)
@@ -155,7 +155,7 @@ struct LineReader {
     case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
     case UInt8(ascii: "u"):
       var value = try digits(start)
-      // The upper half of a pair is followed by the lower one, or it is no character.
+      // The upper half of a pair is followed by the lower one, or it is not a character.
       if value >= 0xD800, value < 0xDC00, take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
         let low = try digits(start)
         guard low >= 0xDC00, low < 0xE000 else { throw failure("half a character", at: start) }

@@ -54,7 +54,7 @@ enum ObjectLine {
     default: stored = nil
     }
     guard let stored, !stored.isNull, type.accepts(stored) else {
-      throw PersistentStoreError(.invalidValue, "the value is no \(type.modelName)", at: place)
+      throw PersistentStoreError(.invalidValue, "the value is not of type \(type.modelName)", at: place)
     }
     return stored
   }

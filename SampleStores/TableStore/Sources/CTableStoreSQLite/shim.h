@@ -5,7 +5,7 @@
 
 // Swift cannot call functions with "..." and does not see SQLITE_TRANSIENT, which is a cast.
 
-// For a database of somebody else: its schema runs no code, and cannot be changed.
+// For a database of someone else: its schema runs no code, and cannot be changed.
 static inline void tables_protect(sqlite3 *database) {
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);

@@ -115,7 +115,7 @@ struct YAMLWriter {
     bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: count))
   }
 
-  /// A key with its colon. Long ones need a form of their own.
+  /// A key with its colon. Long ones need their own form.
   private mutating func key(_ name: String, indent: Int) {
     self.indent(indent)
     let name = KeyText.escaped(name)

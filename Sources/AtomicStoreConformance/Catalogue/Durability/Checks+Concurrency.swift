@@ -74,26 +74,26 @@ extension Checks {
           try check.process("read it") { try $0.read(path, graph.model) }.count, text.count, "objects")
       case .refused(let error):
         try check.expect(error.code != nil, "a store error", error.text)
-        try check.expectEqual(Files.names(in: check.folder), [], "what lies in the folder")
+        try check.expectEqual(Files.names(in: check.folder), [], "what is in the folder")
       default: throw ExpectationFailure(expected: "all is written, or the save is refused", actual: "\(end)")
       }
     },
     CheckDefinition(
-      "CON-03", "Where something of another kind lies meanwhile, a save is refused and leaves it", from: kit,
+      "CON-03", "Where something of another kind appears meanwhile, a save is refused and leaves it", from: kit,
       by: "a store is opened, and replaced by a folder with a file, or by a file",
       causes: ["what lay in the way was taken away"],
       catches: ["removesOtherKind"]
     ) { check in
       let (path, graph, _) = try check.golden()
       let isFolder = Files.isFolder(path)
-      _ = try check.refusal(of: "saving where something of another kind lies") { session in
+      _ = try check.refusal(of: "saving where something of another kind is") { session in
         try session.changeFirst(path, graph) {
           Files.remove(path)
           Files.put(isFolder ? ["": Array("x".utf8)] : ["note.txt": Array("x".utf8)], at: path)
         }
       }
       try check.expectEqual(
-        Files.content(path), isFolder ? ["": Array("x".utf8)] : ["note.txt": Array("x".utf8)], "what lies there")
+        Files.content(path), isFolder ? ["": Array("x".utf8)] : ["note.txt": Array("x".utf8)], "what is there")
     },
     CheckDefinition(
       "CON-04", "Two coordinators of one process do not lose each other’s changes", level: .should, from: kit,
@@ -125,7 +125,7 @@ extension Checks {
       "CON-05", "Two processes that save again and again leave whole states, one after the other", profile: .durable,
       from: kit,
       by:
-        "each makes \(rounds) changes, of two values, to an object of its own, again where it is refused; the file is read and compared whole all the while",
+        "each makes \(rounds) changes, of two values, to its own object, again where it is refused; the file is read and compared whole all the while",
       causes: ["both wrote to the same temporary file", "the file was written in its place"],
       catches: ["readerSeesTruncation", "mixesValuesOfTwoSaves"], timeLimit: 90, changesStore: true
     ) { check in

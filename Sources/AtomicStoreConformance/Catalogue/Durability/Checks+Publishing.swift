@@ -67,7 +67,7 @@ extension CheckContext {
         found == .old, "\(label): the save throws, and the old store is there",
         "it throws (\(error.text)), and there is \(found.text)")
       try expect(
-        saving.litter.isEmpty, "\(label): nothing lies beside the store", saving.litter.joined(separator: ", "))
+        saving.left.isEmpty, "\(label): nothing is beside the store", saving.left.joined(separator: ", "))
     default: throw PhaseFailure(expected: "\(label): the save succeeds or throws", actual: "\(end)")
     }
     // The injected error is gone; the same save must now succeed, without a conflict with itself.

@@ -18,7 +18,7 @@ extension Checks {
       "SAV-01", "A save writes to the store, and for a short time beside it; nowhere else", profile: .durable,
       from: "Atomic Store Life-cycle, Saving: “to the URL specified”",
       by:
-        "every call that changes something is written down; its path lies in the store's folder; nothing is left there but the store",
+        "every call that changes something is written down; its path is in the store's folder; nothing is left there but the store",
       causes: ["a cache or a working copy was put elsewhere"], catches: ["writesElsewhere"]
     ) { check in
       let saving = try check.saveCase()
@@ -30,7 +30,7 @@ extension Checks {
             "\(call.what) \(path)")
         }
       }
-      try check.expect(saving.litter.isEmpty, "nothing lies beside the store", saving.litter.joined(separator: ", "))
+      try check.expect(saving.left.isEmpty, "nothing is beside the store", saving.left.joined(separator: ", "))
       check.note(
         "\(plan.calls) calls: "
           + plan.changes.map { "\($0.what) \(check.shortened($0.path, saving))" }.joined(separator: "; "))
@@ -180,7 +180,7 @@ extension Checks {
       try check.expect(found == .new, "the new store is there", found.text)
     },
     CheckDefinition(
-      "SAV-10", "An error that closing tells of makes the save fail", level: .should, profile: .durable, from: kit,
+      "SAV-10", "An error that closing reports makes the save fail", level: .should, profile: .durable, from: kit,
       by: "close fails for each file that was written, with EIO, ENOSPC and EDQUOT",
       causes: ["the result of close is not looked at"],
       catches: ["ignoresCloseError"], changesStore: true
@@ -226,7 +226,7 @@ extension Checks {
     },
     CheckDefinition(
       "SAV-14",
-      "A disk that may not be written, a folder that may not, a file too large and a used-up quota are told apart",
+      "A disk that may not be written, a folder that may not, a file too large and a used-up quota are distinguished",
       profile: .durable,
       from: kit,
       by:
@@ -241,7 +241,7 @@ extension Checks {
           saving, "\(system), at the first call", try FaultPlan(CSF_FAIL, at: 1, error: number))
         check.note("\(error.code ?? ""): \(error.text)")
         try check.expect(
-          texts.updateValue(number, forKey: error.text) == nil, "\(system): an error of its own", error.text)
+          texts.updateValue(number, forKey: error.text) == nil, "\(system): its own error", error.text)
       }
     },
     CheckDefinition(
@@ -272,13 +272,13 @@ extension Checks {
       try check.expectUntouched(golden.path, before, "after a save without a change")
       for round in 1...2 {
         try check.rewrite(golden.path, golden.graph.model)
-        try check.expectUntouched(golden.path, before, "after a change that was taken back, the \(round). time")
+        try check.expectUntouched(golden.path, before, "after a change that was undone, the \(round). time")
       }
     },
     CheckDefinition(
       "SAV-16", "The same objects give the same bytes, in whatever order they came and in whichever process",
       profile: .durable, from: kit,
-      by: "ten builds in as many orders, three of them in programs that were started anew, with other hash seeds",
+      by: "ten builds in as many orders, three of them in new processes, with other hash seeds",
       causes: ["something is written in the order of a dictionary or a set"], catches: ["hashOrderOutput"]
     ) { check in
       let path = check.path("build")
@@ -295,14 +295,14 @@ extension Checks {
       }
       for build in 0..<3 {
         let notes = try check.elsewhere("SAV-16 build")
-        try check.expectEqual(notes.first, first, "build \(build + 8), in a program that was started anew")
+        try check.expectEqual(notes.first, first, "build \(build + 8), in a new process")
       }
     },
     CheckDefinition(
-      "SAV-17", "What was loaded and saved once stays the same, however often it is loaded and saved again",
+      "SAV-17", "Repeated loads and saves are byte-stable",
       profile: .durable, from: kit,
       by:
-        "two graphs, loaded and written anew four times each in as many processes; the bytes are compared from the second on",
+        "two graphs, loaded and written again four times each in as many processes; the bytes are compared from the second on",
       causes: ["something is added at each save", "a value drifts between two of its texts"],
       catches: ["driftsEachSave"]
     ) { check in
@@ -382,7 +382,7 @@ extension Checks {
         return try saving.save(failing)
       }
       try check.expectUntouched(saving.path, saving.oldFiles, "after the failed save")
-      try check.expect(saving.litter.isEmpty, "nothing lies beside the store", saving.litter.joined(separator: ", "))
+      try check.expect(saving.left.isEmpty, "nothing is beside the store", saving.left.joined(separator: ", "))
     },
     CheckDefinition(
       "SAV-24", "When the store's folder was moved away, a save fails or follows; it makes no second store",
@@ -429,7 +429,7 @@ extension Checks {
 
   static let committed = "Atomic Store Life-cycle, Saving: “Finally, the store receives a save: message to commit”"
 
-  /// Parts of checks, for programs that are started anew.
+  /// Parts of checks, for new processes.
   static let parts: [CheckDefinition] = [
     CheckDefinition("SAV-16 build", "", from: "", by: "") { check in
       let path = check.path("build")

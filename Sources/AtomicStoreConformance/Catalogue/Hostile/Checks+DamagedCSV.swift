@@ -8,7 +8,7 @@ extension Checks {
       "HCS-17", "With damaged=skip-object, a record that cannot be read is left out alone, and its loss is reported",
       by:
         "a number that is not one, and a field too many, in a record between others; refused, or read with the option",
-      causes: ["reading goes on in the wrong record", "an error was passed over"],
+      causes: ["reading goes on in the wrong record", "an error was skipped"],
       catches: ["recordAfterDamageLost", "damageNotReported"]
     ) { check, store in
       guard let gamma = store.records.column(named: "gamma"), let lost = store.references["2"] else {

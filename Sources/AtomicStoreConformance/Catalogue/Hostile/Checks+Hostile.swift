@@ -4,7 +4,7 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// HOS: files that were made to do harm, of whatever format: made from the store's own by changing their pieces.
+/// HOS: hostile files of any format: made from the store's own by changing their pieces.
 extension Checks {
   #if DEBUG
     /// Fewer where the code under test is ten times slower.

@@ -2,7 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// HCS: records made from what the store itself wrote. What is no CSV is refused with its line; what is written in
+/// HCS: records made from what the store itself wrote. What is not CSV is refused with its line; what is written in
 /// another way gives the same graph.
 extension Checks {
   static let hostileCSV: [CheckDefinition] = [
@@ -36,9 +36,9 @@ extension Checks {
           let error = try check.expectRefused(
             crafted.bytes, in: store, "of \(count) fields instead of \(width)", line: record + 1)
           let text = error?.text ?? ""
-          try check.expect(text.contains("\(width)"), "the error tells that there should be \(width) fields", text)
+          try check.expect(text.contains("\(width)"), "the error says that there should be \(width) fields", text)
           if count < width {
-            try check.expect(text.contains("\(count)"), "the error tells that there are \(count) fields", text)
+            try check.expect(text.contains("\(count)"), "the error says that there are \(count) fields", text)
           }
         }
       }
@@ -88,7 +88,7 @@ extension Checks {
       }
     },
     csv(
-      "HCS-06", "A byte order mark is passed over once, at the start only",
+      "HCS-06", "A byte order mark is skipped once, at the start only",
       by: "one mark, two, one at the second record, one of UTF-16",
       causes: ["the mark became a part of the first column's name"], catches: ["bomInFirstHeader"]
     ) { check, store in
@@ -103,7 +103,7 @@ extension Checks {
       try check.expectRefused(wide, in: store, "in UTF-16 without a mark")
     },
     csv(
-      "HCS-07", "Columns are known by their names: in any order, none twice, none that nobody knows",
+      "HCS-07", "Columns are known by their names: in any order, none twice, and no unknown ones",
       by: "columns in another order, two names exchanged, a name twice, one too many, one missing, no header",
       causes: ["columns were counted instead of looked up"], catches: ["columnsByPosition"]
     ) { check, store in
@@ -133,7 +133,7 @@ extension Checks {
         crafted("without a header") { $0.records.removeFirst() },
         crafted("with the header twice") { $0.records.insert($0.records[0], at: 1) },
       ] { try check.expectRefused(refused.bytes, in: store, refused.what) }
-      let more = crafted("with a column that nobody knows") { crafted in
+      let more = crafted("with an unknown column") { crafted in
         for record in crafted.records.indices {
           let name = CSVRecords.content(crafted.records[record][alpha]).replacing("alpha", with: "omega")
           crafted.records[record].append(Array((record == 0 ? name : "x").utf8))
@@ -150,7 +150,7 @@ extension Checks {
       try check.expectRefusedOrSame(fewer.bytes, in: store, fewer.what, try graph.text(store.references))
     },
     csv(
-      "HCS-08", "A line with nothing on it is no object, and an object with nothing in it is no blank line",
+      "HCS-08", "A line with nothing on it is not an object, and an object with nothing in it is not a blank line",
       by:
         "an entity of one text, with nothing, with an empty text and with some; then lines with nothing on them between the records",
       causes: ["a record of one empty field and a blank line were taken for the same"], catches: ["blankLineIsRow"]
@@ -173,7 +173,7 @@ extension Checks {
       "HCS-09",
       "Texts that a spreadsheet would take for a formula are written as they are, with nothing put before them",
       by: "texts that begin with =, +, -, @, tab and carriage return, read back; and the fields of the file looked at",
-      causes: ["texts are guarded against spreadsheets, and nobody takes that away when they are read"],
+      causes: ["texts are guarded against spreadsheets, and no one takes that away when they are read"],
       catches: ["prefixesApostrophe"]
     ) { check, _ in
       let texts = [
@@ -208,7 +208,7 @@ extension Checks {
       try check.expectRefused(crafted.bytes, in: store, "with U+0000 between them", line: 3)
     },
     CheckDefinition(
-      "HCS-11", "Names of properties come back whatever stands in them", profile: .hostile, from: kit,
+      "HCS-11", "Names of properties come back whatever is in them", profile: .hostile, from: kit,
       by:
         "names with the delimiter, quotes, line ends, and what headers use between a name and its type; with values and without",
       causes: ["the header is not quoted as other records are"], catches: ["headerNotQuoted"]
@@ -260,10 +260,10 @@ extension Checks {
         "\(times[0]) s became \(times[1]) s")
       var crafted = store.records
       for column in 0..<100_000 { crafted.records[0].append(Array("column\(column)".utf8)) }
-      try check.expectRefused(crafted.bytes, in: store, "with 100,000 columns that nobody knows")
+      try check.expectRefused(crafted.bytes, in: store, "with 100,000 unknown columns")
       crafted = store.records
       let record = crafted.records[store.needle.record]
-      // References that nobody has, in the place of the one that is there.
+      // References that no one has, in the place of the one that is there.
       for row in 0..<50_000 { crafted.records.append([Array("\(1_000_000 + row)".utf8)] + record.dropFirst()) }
       let path = try check.lay(crafted.bytes, in: store)
       let options = check.editedOptions
@@ -320,7 +320,7 @@ extension Checks {
       try check.expectRefused(.byteOrderMark, in: store, "that are a byte order mark")
     },
     CheckDefinition(
-      "HCS-14", "Files that other programs wrote are read field for field, and what is no CSV is refused",
+      "HCS-14", "Files that other programs wrote are read field for field, and what is not CSV is refused",
       level: .should, profile: .hostile, from: kit,
       by: "two dozen small files of the kinds that collections of difficult CSV hold, each with what it means",
       causes: ["fields were trimmed", "types were guessed"], catches: ["leadingSpaceTrimmed"],
@@ -354,7 +354,7 @@ extension Checks {
     csv(
       "HCS-15", "Another reader finds the same fields in what the store writes", level: .should, profile: .interop,
       by: "difficult texts of every kind; Python's csv reads them, and its fields are compared with the texts",
-      causes: ["a dialect of its own"],
+      causes: ["its own dialect"],
       catches: ["privateDialect"]
     ) { check, _ in
       var texts = [

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// HBP: binary property lists put together from what the store itself wrote, with an object of our own making in the
+/// HBP: binary property lists put together from what the store itself wrote, with a crafted object in the
 /// place of a metadata entry, or with other offsets.
 extension Checks {
   static let hostilePropertyList: [CheckDefinition] = [
@@ -192,13 +192,13 @@ extension Checks {
         in: store)
     },
     list(
-      "HBP-08", "A key that comes twice, and a key that is no string, are refused",
+      "HBP-08", "A key that comes twice, and a key that is not a string, are refused",
       by:
         "one key object twice, two of the same text, one of them in two bytes a letter; keys that are numbers, data, lists; "
         + "in a metadata entry and in the top dictionary",
       causes: ["of two values for a key the last one won"], catches: ["duplicateKeyLastWins"]
     ) { check, store in
-      // Each list holds what it uses and no more: an object that nothing leads to is a fault of its own.
+      // Each list holds what it uses and no more: an object that nothing leads to is a separate fault.
       func crafted(_ key: [UInt8]?) -> [UInt8] {
         var craft = store.craft
         let one = craft.append(.raw([0x51, UInt8(ascii: "k")]))
@@ -220,7 +220,7 @@ extension Checks {
         [0x80, 0x01],
         [0x00],
       ] {
-        try check.expectRefused(crafted(bytes), "with a key that is no string", in: store)
+        try check.expectRefused(crafted(bytes), "with a key that is not a string", in: store)
       }
       if case .dictionary(let entries) = store.craft.items[store.craft.top] {
         for entry in entries {

@@ -122,7 +122,7 @@ extension Checks {
     },
     xml(
       "HXM-05", "A document type that declares anything is refused", level: .should,
-      by: "entities that nobody uses, elements, attributes with values for those that have none, notations",
+      by: "entities that no one uses, elements, attributes with values for those that have none, notations",
       causes: ["declarations were taken for harmless as long as they are not used"], catches: ["allowsDoctype"]
     ) { check, store in
       let tag = store.pieces.tags.compactMap { XMLPieces.Tag(store.pieces.pieces[$0]) }.last { !$0.attributes.isEmpty }
@@ -142,7 +142,7 @@ extension Checks {
     },
     xml(
       "HXM-06", "Elements very deep inside each other are refused, not followed until the stack ends",
-      by: "300,000 levels: of an element that nobody knows, of the outermost one, "
+      by: "300,000 levels: of an element that no one knows, of the outermost one, "
         + "and wherever the store itself writes an element into one of the same name",
       causes: ["a reader calls itself for each level", "no bound on depth"], catches: ["recursiveParse"]
     ) { check, store in
@@ -160,7 +160,7 @@ extension Checks {
           .init(.text, nest(Array("<\(name)>".utf8), Array("</\(name)>".utf8))), at: crafted.rootEnd)
         try check.expectRefused(crafted.bytes, "with 300,000 <\(name)> inside each other", model: store.graph.model)
       }
-      // Where an element of a name stands right in another of that name.
+      // Where an element of a name is right in another of that name.
       let starts = store.pieces.pieces.indices.filter {
         store.pieces.pieces[$0].kind != .text || !store.pieces.pieces[$0].isBlank
       }
@@ -176,10 +176,10 @@ extension Checks {
       try check.expectRefused(crafted.bytes, "with 300,000 \(piece.text) inside each other", model: store.graph.model)
     },
     xml(
-      "HXM-07", "What is not well-formed is refused, wherever it stands",
+      "HXM-07", "What is not well-formed is refused, wherever it is",
       by:
         "some ninety changes that XML forbids, each in a document of the store's own; the document cut at many places",
-      causes: ["an error was reported after the fact, and nobody looked", "a lenient parser mended the document"],
+      causes: ["an error was reported after the fact, and no one looked", "a lenient parser repaired the document"],
       catches: ["trustsParseBool", "xmlDocumentReader"], timeLimit: 90
     ) { check, store in
       for (what, change) in XMLMalformations.all {
@@ -195,7 +195,7 @@ extension Checks {
       try check.expectRefused(bytes.dropLast(), "cut before the last byte", model: store.graph.model)
     },
     xml(
-      "HXM-08", "An attribute that comes twice, a prefix that nobody bound and text between elements are refused",
+      "HXM-08", "An attribute that comes twice, a prefix that no one bound and text between elements are refused",
       by: "each of them in the outermost element and in inner ones",
       causes: ["of two attributes the last one won", "prefixes were cut off"],
       catches: ["lastAttributeWins"]
@@ -273,7 +273,7 @@ extension Checks {
       profile: .hostile, from: kit,
       by:
         "texts and string references with tab, line feed, carriage return and blanks, which readers of XML attributes make blanks of",
-      causes: ["a value stands in an attribute, and its tabs and line ends are not written as references"],
+      causes: ["a value is in an attribute, and its tabs and line ends are not written as references"],
       catches: ["attributeWhitespaceNormalised"]
     ) { check in
       _ = try check.xmlSubject()

@@ -190,7 +190,8 @@ extension Checks {
         "the changes in the history")
     },
     incremental(
-      "INC-77", "A connection knows the token of its own last transaction, if the store says so, and no other one's",
+      "INC-77",
+      "A connection knows the token of the last transaction that it made, if the store says so, and of no other",
       by: "two connections save in turn, one of them is overtaken and fails", catches: ["savedTokenOfOthers"]
     ) { check in
       let problem = try check.process("save from two connections") { session in

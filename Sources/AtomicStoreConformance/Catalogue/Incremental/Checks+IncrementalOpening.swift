@@ -170,7 +170,7 @@ extension Checks {
     },
     incremental(
       "INC-07", "The type recognises its own files, and no others",
-      by: "a store of its own, an empty file, a text and the beginning of its own file are looked at",
+      by: "its own store, an empty file, a text and the beginning of one of its files are looked at",
       catches: ["recognisesAnything"]
     ) { check in
       try check.requireFiles()
@@ -189,7 +189,8 @@ extension Checks {
         }
         return answers
       }
-      try check.expectList(answers, ["yes", "no", "no", "no"], "its own file, an empty one, a text, a part of its own")
+      try check.expectList(
+        answers, ["yes", "no", "no", "no"], "its own file, an empty one, a text, a part of its file")
     },
     incremental(
       "INC-08", "A store that cannot be reached is not taken for one that is not there",
@@ -223,7 +224,7 @@ extension Checks {
         try session.incrementalContext(nil).managedObjectModel?.entities.count ?? 0
       }
       try check.expectEqual(
-        entities, try Models.frozen(ItemGraph.description).entities.count, "entities of its own model")
+        entities, try Models.frozen(ItemGraph.description).entities.count, "entities of the model that it has")
     },
     incremental(
       "INC-10", "Names that differ in case, accents or their ends, and words of query languages, are kept apart",

@@ -162,7 +162,7 @@ extension Checks {
       try check.expectList(found, made, "what is found")
     },
     incremental(
-      "INC-21", "Each save of an object gives it another version, which the answer tells, and others keep theirs",
+      "INC-21", "Each save of an object gives it another version, which the answer states, and others keep theirs",
       by: "two objects are inserted, one is changed three times",
       catches: ["versionStays", "versionNotTold", "versionOfAllChanges"]
     ) { check in

@@ -63,7 +63,7 @@ extension CheckContext {
     try expectNone(found, what)
   }
 
-  /// Those that are refused one by one are no loss.
+  /// Those that are refused one by one are not a loss.
   fileprivate func expectDefaultsCarried(_ type: AttributeType) throws {
     let table = AdversarialValues(traits: traits)
     let values = table.kept(type) + (traits.keepsSpecialFloats ? table.keptOrRefused(type).filter { !$0.hasNUL } : [])

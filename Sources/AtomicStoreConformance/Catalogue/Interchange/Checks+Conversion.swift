@@ -4,7 +4,7 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// CNV: what becomes of a store that is turned into another type and back.
+/// CNV: stores that are converted to another type and back.
 extension Checks {
   static let conversion: [CheckDefinition] = [
     conversion(
@@ -12,7 +12,7 @@ extension Checks {
       "A store that goes through another format and back is the same: objects, references, order, metadata, UUID",
       from: "Atomic Store Life-cycle, References: “Save As and migration operations will not work correctly”",
       by: "two graphs, to each other format and back; then once more: the other format's files are equal to the byte",
-      causes: ["something is not among what a format keeps, and nobody says so"], catches: ["convertDropsOrder"],
+      causes: ["something is not among what a format keeps, and no one says so"], catches: ["convertDropsOrder"],
       timeLimit: 90
     ) { check in
       guard !check.partners.isEmpty else { throw NotApplicable(reason: "no other format was given, with others:") }
@@ -84,7 +84,7 @@ extension Checks {
         "it names: \(told.joined(separator: "; "))")
     },
     conversion(
-      "CNV-03", "Where something would be lost and nobody allowed it, nothing is made",
+      "CNV-03", "Where something would be lost and no one allowed it, nothing is made",
       by: "as CNV-02, without permission",
       causes: ["the loss is found out while writing"], catches: ["losesThenWarns"], demand: losing
     ) { check in
@@ -106,9 +106,9 @@ extension Checks {
     },
     conversion(
       "CNV-04",
-      "What lies at the target is not replaced unless that is asked for; the source never is, by whatever name",
+      "What is at the target is not replaced unless that is asked for; the source never is, by whatever name",
       by:
-        "a store, another file and a folder at the target, without and with leave to replace; the source itself, by another path, a link and a hard link",
+        "a store, another file and a folder at the target, without and with permission to replace; the source itself, by another path, a link and a hard link",
       causes: ["the target is opened for writing first, and looked at then", "paths are compared, not files"],
       catches: ["overwritesSilently"]
     ) { check in try check.expectTargetsRespected() },
@@ -150,14 +150,14 @@ extension Checks {
           }.parts
           let same = after.split(separator: " ").first == before.split(separator: " ").first
           try check.expect(
-            same != isNew, isNew ? "the copy has a UUID of its own" : "the copy has the source's UUID", after)
+            same != isNew, isNew ? "the copy has its own UUID" : "the copy has the source's UUID", after)
           try check.expectSame(text, golden.text, "the copy")
         }
       }
     },
     conversion(
       "CNV-07", "Two conversions of a store give the same bytes",
-      by: "in two processes, to two folders, and in a program that was started anew",
+      by: "in two processes, to two folders, and in a new process",
       causes: ["something is written in the order of a dictionary or a set", "the path or the time is written"],
       catches: ["hashOrderOutput"]
     ) { check in
@@ -182,14 +182,14 @@ extension Checks {
         digests.count == 3 && Set(digests).count == 1, "the bytes are the same", digests.joined(separator: "; "))
     },
     conversion(
-      "CNV-08", "A model that is worked out from plain values changes none of them, and opens the result again",
+      "CNV-08", "A model that is inferred from plain values changes none of them, and opens the result again",
       by:
         "leading zeros, exponents, numbers beyond a double, columns of several kinds; each value's text after opening, and after a conversion",
       causes: ["what looks like a number is made one"], catches: ["inferenceRewrites"],
       demand: { $0.fileExtensions.contains("csv") ? .applies : .notApplicable("its files say what their values are") }
     ) { check in try check.expectInferredValuesKept() },
     conversion(
-      "CNV-10", "A part of a store refers to nothing outside, and what was cut is told", level: .must,
+      "CNV-10", "A part of a store refers to nothing outside, and what was cut is reported", level: .must,
       by: "the objects that fulfil a predicate: related ones cut away, taken along, or refused",
       causes: ["references are copied as they are"],
       catches: ["filterDangles"]
@@ -220,7 +220,7 @@ extension Checks {
 
   static let conversionSource = "ATOMICSTORE_CONFORMANCE_SOURCE"
 
-  /// What CNV-07 does in a program that is started anew.
+  /// What CNV-07 does in a new process.
   static let conversionPart = CheckDefinition("CNV-07 convert", "", from: "", by: "") { check in
     guard let source = getenv(conversionSource).map({ String(cString: $0) }) else {
       throw Skipped(reason: "no source is named")

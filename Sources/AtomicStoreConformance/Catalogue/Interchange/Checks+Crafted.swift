@@ -6,7 +6,7 @@ extension Checks {
       "AUT-01", "What the format's author has crafted is refused, or read, as the author says", profile: .hostile,
       from: kit,
       by:
-        "a store of the format is given to the author's function; what that makes of it is opened, each in a process of its own",
+        "a store of the format is given to the author's function; what that makes of it is opened, each in its own process",
       causes: ["the reader takes what it should refuse"], catches: ["acceptsCrafted"]
     ) { check in
       guard let craft = check.subject.crafted else {

@@ -21,7 +21,7 @@ extension Checks {
   static let counts: [CheckDefinition] = [
     CheckDefinition(
       "SCL-06", "As many objects come back as were saved, with their values", level: .must, profile: .scale, from: kit,
-      by: "\(objectCounts.map(String.init).joined(separator: ", ")) objects, each with a number of its own",
+      by: "\(objectCounts.map(String.init).joined(separator: ", ")) objects, each with its own number",
       causes: ["a count is written in 8 or 16 bits", "what does not fill a page, or fills it, is left out"],
       catches: ["objectsBeyond4096Lost", "objectsBeyond100000Lost"], timeLimit: 180
     ) { check in
@@ -62,7 +62,7 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "SCH-17", "Objects of entities that have no properties of their own are kept, however deep the hierarchy is",
+      "SCH-17", "Objects of entities without additional properties are kept, however deep the hierarchy is",
       from: "Atomic Store Life-cycle, Loading",
       by:
         "hierarchies of three and of twelve levels, in which no level, or the first alone, has properties; objects of each level",
@@ -179,7 +179,7 @@ extension Models {
     return graph
   }
 
-  /// Entities below each other, none of which has a property of its own but perhaps the first.
+  /// Entities below each other, none of which has its own property but perhaps the first.
   static func hierarchy(_ depth: Int, hasRootProperty: Bool) -> Graph {
     var entity = EntityDescription(name: "Level\(depth - 1)")
     for level in (0..<depth - 1).reversed() {

@@ -35,7 +35,7 @@ extension Checks {
       var entries = PropertyListDictionary()
       entries["traitKey"] = .string("kept")
       let given = entries
-      let saved = try check.attempt("save a store with an entry of its own") {
+      let saved = try check.attempt("save a store with its own entry") {
         try $0.write(Models.golden(), to: path, metadata: given)
       }
       if check.isRefusal, case .refused(let error) = saved {
@@ -111,12 +111,12 @@ extension Checks {
     trait(
       "TRA-07", "layout is true of it",
       causes: ["the traits say a folder, and a file is written, or the other way round"],
-      catches: ["tellsOtherLayout"], { _ in nil }
+      catches: ["declaresOtherLayout"], { _ in nil }
     ) { check in
       let (path, _, _) = try check.golden()
       try check.expectEqual(
         Files.isFolder(path), check.traits.layout == .folder,
-        "what lies under a name with the preferred extension is a folder")
+        "what is under a name with the preferred extension is a folder")
     },
     trait(
       "TRA-08", "canWrite is true of it", causes: ["canWrite is false, and save writes a store"],
@@ -132,7 +132,7 @@ extension Checks {
         let open = try session.open(path, graph.model)
         return withExtendedLifetime(open) { true }
       }
-      try check.expect(!Files.exists(path), "nothing lies there", "something does")
+      try check.expect(!Files.exists(path), "nothing is there", "something is")
     },
     trait(
       "TRA-09", "keepsDecimals is true of it",
@@ -158,7 +158,7 @@ extension Checks {
         "writes is all, and stores that are there are refused", "a store is touched before its change is refused",
       ],
       catches: [
-        "refusesExistingStores", "writesNothingAnew", "losesWhatItWritesAnew", "touchesWhatItRefuses",
+        "refusesExistingStores", "refusesNewStores", "losesWhatItWritesWhole", "touchesWhatItRefuses",
         "leavesFilesWhereItRefuses", "savesWhatItRefuses",
       ], { $0.writes == .newOnly ? "writes is newOnly" : nil }
     ) { check in
@@ -169,7 +169,7 @@ extension Checks {
         try check.expectSteps([Models.golden(), changed], "a change in place")
         return
       }
-      try check.expectWrittenAnewOnly()
+      try check.expectWrittenWholeOnly()
     },
     CheckDefinition(
       "TRA-11", "leavesOutProperties is true of it",
@@ -275,8 +275,8 @@ extension Checks {
         check.record.output.joined(separator: "; "))
     },
     CheckDefinition(
-      "PRO-02", "What lies in a store's folder and is not the store's stays", profile: .durable,
-      from: "\(kit): a save changes the store, and nothing of anybody else's",
+      "PRO-02", "What is in a store's folder and is not the store's stays", profile: .durable,
+      from: "\(kit): a save changes the store, and nothing of anyone else's",
       by: "a hidden file, and a hidden folder with a file, are put beside the store's own; it is saved and read",
       causes: ["the folder is emptied before it is written", "the format makes and renames folders itself"],
       catches: ["sweepsFolder"], demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
@@ -301,7 +301,7 @@ extension Checks {
       by:
         "a hidden file, a hidden directory with a file, a directory, and a file that is not the format's are put beside the store's own; "
         + "it is destroyed; the last of them may also be refused",
-      causes: ["the directory is removed as a whole", "the format does not say what it passed over"],
+      causes: ["the directory is removed as a whole", "the format does not say what it skipped"],
       catches: ["destroysUnrelatedFiles", "claimsUnrelatedFiles"],
       demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
     ) { check in try check.expectOnlyTheStoreDestroyed() },
@@ -322,8 +322,8 @@ extension Checks {
 
 extension CheckContext {
   /// New stores are written and read; no change of one that is there reaches the format, or leaves a trace.
-  fileprivate func expectWrittenAnewOnly() throws {
-    let home = folder + "/anew"
+  fileprivate func expectWrittenWholeOnly() throws {
+    let home = folder + "/again"
     Files.makeFolder(home)
     let path = home + "/store" + (traits.fileExtensions.first.map { "." + $0 } ?? "")
     let graph = Models.golden()

@@ -152,11 +152,11 @@ extension CheckContext {
     Files.makeFolder(home)
     let target = home + "/taken" + suffix
     func refused(_ what: String, _ path: String, replacing: Bool, keeps before: [String: [UInt8]]?) throws {
-      _ = try refusal(of: "convert to \(what)\(replacing ? ", with leave to replace" : "")", codes: ["alreadyExists"]) {
+      _ = try refusal(of: "convert to \(what)\(replacing ? ", replacing it" : "")", codes: ["alreadyExists"]) {
         session in
         try session.convert(golden.path, name, path, name) { $0.replacesTarget = replacing }
       }
-      try expectUntouched(path, before, "what lies at the target (\(what))")
+      try expectUntouched(path, before, "what is at the target (\(what))")
       try expectEqual(Files.stamps(golden.path), source, "the source's files")
     }
     let other = Graph(Models.nodes, [("other", "Node")])
@@ -166,7 +166,7 @@ extension CheckContext {
     Files.remove(target)
     Files.write(Array("no store".utf8), to: target)
     try refused("another file", target, replacing: false, keeps: ["": Array("no store".utf8)])
-    _ = try process("convert, with leave to replace") {
+    _ = try process("convert, with permission to replace") {
       try $0.convert(golden.path, name, target, name) { $0.replacesTarget = true }
     }
     try expectSame(
@@ -177,7 +177,7 @@ extension CheckContext {
     Files.write(Array("mine".utf8), to: target + "/letter.txt")
     for replacing in [false, true] {
       try refused(
-        "a folder that is no store", target, replacing: replacing,
+        "a folder that is not a store", target, replacing: replacing,
         keeps: ["letter.txt": Array("mine".utf8)])
     }
     // The source, by any name.
@@ -191,7 +191,7 @@ extension CheckContext {
       for replacing in [false, true] {
         let now = Files.content(path)
         _ = try refusal(
-          of: "convert to the source itself, by name \(place)\(replacing ? ", with leave to replace" : "")",
+          of: "convert to the source itself, by name \(place)\(replacing ? ", with permission to replace" : "")",
           codes: ["alreadyExists"]
         ) { session in
           try session.convert(golden.path, name, path, name) { $0.replacesTarget = replacing }
@@ -320,7 +320,7 @@ extension CheckContext {
       try expectEqual(report.objects, chosen.count, "objects that the report counts")
       for word in ["previous", "parent", "left out"] {
         try expect(
-          report.selections.contains { $0.contains(word) }, "the report tells what became of '\(word)'",
+          report.selections.contains { $0.contains(word) }, "the report says what became of '\(word)'",
           report.selections.joined(separator: "; "))
       }
       let all = folder + "/all-\(partner.name)" + partner.suffix

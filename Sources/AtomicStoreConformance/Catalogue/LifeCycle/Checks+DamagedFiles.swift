@@ -4,7 +4,7 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// INI: a store begins, or is found: what lies at the path, and what must not be done to it.
+/// INI: a store begins, or is found: what is at the path, and what must not be done to it.
 extension Checks {
   #if DEBUG
     /// Fewer where the code under test is ten times slower.
@@ -141,8 +141,8 @@ extension Checks {
     },
     CheckDefinition(
       "INI-18", "A file of another kind is refused as such, and stays as it is", from: kit,
-      by: "stores of the other formats, and files of well-known kinds; a store is added where each lies",
-      causes: ["whatever lay there was taken for broken and begun anew"], catches: ["overwritesForeignFile"]
+      by: "stores of the other formats, and files of well-known kinds; a store is added where each is",
+      causes: ["whatever was there was taken for broken and replaced"], catches: ["overwritesForeignFile"]
     ) { check in
       var places: [(what: String, path: String)] = []
       for (number, other) in check.subject.others.enumerated() {
@@ -160,7 +160,7 @@ extension Checks {
       }
       for (what, path) in places {
         let before = Files.stamps(path)
-        let error = try check.refusal(of: "a store where \(what) lies") { session in
+        let error = try check.refusal(of: "a store where \(what) is") { session in
           let open = try session.open(path, Models.nodes)
           return withExtendedLifetime(open) { "\(open.store.nodes.count) objects" }
         }
@@ -171,7 +171,7 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "INI-19", "Bytes that are no text in the store’s encoding are refused, not replaced", from: kit,
+      "INI-19", "Bytes that are not text in the store’s encoding are refused, not replaced", from: kit,
       by: "a letter is written in Latin-1, in too long a form of UTF-8, and as half of a character, in UTF-16 too",
       causes: ["bytes that could not be decoded became U+FFFD"], catches: ["lossyDecoding"]
     ) { check in

@@ -4,17 +4,17 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// INI: a store begins, or is found: what lies at the path, and what must not be done to it.
+/// INI: a store begins, or is found: what is at the path, and what must not be done to it.
 extension Checks {
   static let initialisation: [CheckDefinition] = [
     CheckDefinition(
-      "INI-01", "Where nothing lies a store can begin, and the first save makes the file", from: initDocument,
+      "INI-01", "A store can begin where nothing exists, and the first save makes the file", from: initDocument,
       by: "a graph is saved at a path where nothing is, with an extension and without one, and read in another process",
-      causes: ["a missing file was an error", "the file was expected to have been made by somebody else"],
+      causes: ["a missing file was an error", "the file was expected to have been made by another process"],
       catches: ["failsOnMissingFile"]
     ) { check in
       for path in [check.path("new"), check.path(plain: "without")] {
-        try check.expect(!Files.exists(path), "nothing lies at the path", "something does")
+        try check.expect(!Files.exists(path), "nothing is at the path", "something is")
         try check.expectKept(Models.golden(), "a store begun where nothing was", path: path)
         try check.expect(
           (Files.content(path) ?? [:]).values.contains { !$0.isEmpty }, "the file has content after the save",
@@ -37,7 +37,7 @@ extension Checks {
       try check.expectEqual(seen[0], "0", "objects")
       try check.expectEqual(seen[1], check.subject.type.storeType, "the type in the metadata")
       try check.expect(seen[2] != noUUID, "the metadata has a UUID", seen[2])
-      try check.expectEqual(Files.content(path), ["": []], "what lies there afterwards")
+      try check.expectEqual(Files.content(path), ["": []], "what is there afterwards")
     },
     CheckDefinition(
       "INI-03", "A file of zero bytes becomes a whole store with the first save", from: zeroDocument,
@@ -109,14 +109,14 @@ extension Checks {
     },
     CheckDefinition(
       "INI-06", "A folder of something else is refused, and stays", from: kit,
-      by: "a store is added where a folder lies that holds a text", causes: ["what lay in the way was taken away"],
+      by: "a store is added where there is a folder with a text", causes: ["what lay in the way was taken away"],
       catches: ["replacesDirectory"]
     ) { check in
       let path = check.path()
       Files.makeFolder(path)
       Files.write(Array("not a store\n".utf8), to: path + "/note.txt")
       let before = Files.content(path)
-      _ = try check.refusal(of: "a store where a folder with a text lies") {
+      _ = try check.refusal(of: "a store where a folder with a text is") {
         try $0.open(path, Models.nodes).store.type
       }
       try check.expectUntouched(path, before, "the folder")
@@ -172,10 +172,10 @@ extension Checks {
       }
       try check.expectEqual(
         Files.names(in: check.folder), [one, two].map { String($0.dropFirst(check.folder.count + 1)) },
-        "what lies there")
+        "what is there")
     },
     CheckDefinition(
-      "INI-10", "A pipe, a socket and a device are refused, and nobody waits for them", from: kit,
+      "INI-10", "A pipe, a socket and a device are refused, and no one waits for them", from: kit,
       by: "a store is added at each of them",
       causes: ["what kind of file it is was not asked before it was opened"], catches: ["takesPipesForFiles"]
     ) { check in
@@ -196,14 +196,14 @@ extension Checks {
       let (path, graph, text) = try check.golden()
       let isRoot = geteuid() == 0
       for name in [path] + (Files.isFolder(path) ? Files.names(in: path).map { path + "/" + $0 } : []) {
-        if isRoot { _ = chown(name, nobody, nobody) }
+        if isRoot { _ = chown(name, unprivilegedUser, unprivilegedUser) }
         chmod(name, Files.isFolder(name) ? 0o555 : 0o444)
       }
-      if isRoot { _ = chown(check.folder, nobody, nobody) }
+      if isRoot { _ = chown(check.folder, unprivilegedUser, unprivilegedUser) }
       let before = Files.content(path)
       func asOwner<Value>(_ body: () throws -> Value) throws -> Value {
         guard isRoot else { return try body() }
-        guard seteuid(nobody) == 0 else { throw Skipped(reason: "the user cannot be changed") }
+        guard seteuid(unprivilegedUser) == 0 else { throw Skipped(reason: "the user cannot be changed") }
         defer { _ = seteuid(0) }
         return try body()
       }
@@ -277,7 +277,7 @@ extension Checks {
           return made.mapValues { StoreSession.name($0) }
         }
       }
-      try check.expectEqual(Files.names(in: check.folder + "/there"), [], "what lies in the other folder")
+      try check.expectEqual(Files.names(in: check.folder + "/there"), [], "what is in the other folder")
       let read = try check.process("read it where it was begun") { try $0.read(path, graph.model) }
       try check.expectSame(read, graph.text(references), "the graph")
     },
@@ -291,7 +291,7 @@ extension Checks {
       _ = try check.refusal(of: "an option that there is not", codes: ["invalidOption"]) { session in
         try session.open(check.path("none"), Models.nodes, options: ["no-such-option": "1"]).store.type
       }
-      try check.expect(!Files.exists(check.path("none")), "nothing is made", "something lies there")
+      try check.expect(!Files.exists(check.path("none")), "nothing is made", "something is there")
       let all = check.traits.readOptions + check.traits.writeOptions
       for (number, option) in all.enumerated() {
         guard let values = option.values else { continue }
@@ -333,7 +333,7 @@ extension Checks {
       }
       try check.expectEqual(seen[0], 0, "how often it was opened")
       try check.expectEqual(seen[2], seen[1], "open descriptors")
-      try check.expectEqual(Files.names(in: check.folder), before, "what lies in the folder")
+      try check.expectEqual(Files.names(in: check.folder), before, "what is in the folder")
     },
   ]
 
@@ -341,9 +341,9 @@ extension Checks {
   static let zeroDocument = "Atomic Store Life-cycle, Zero-length files"
   static let noUUID = "00000000-0000-0000-0000-000000000000"
   /// A user who is not root, where the process is root’s.
-  private static let nobody: uid_t = 65534
+  private static let unprivilegedUser: uid_t = 65534
 
-  /// What a process that made a store tells of it.
+  /// What a process that made a store reports about it.
   struct Made: Codable, Sendable {
     var uuid: String
     var references: [String: String]
@@ -388,7 +388,7 @@ extension CheckContext {
     guard let content = Files.content(path),
       let largest = content.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) })
     else {
-      throw ExpectationFailure(expected: "a store lies there", actual: "nothing does")
+      throw ExpectationFailure(expected: "a store is there", actual: "nothing is")
     }
     let member = largest.key.isEmpty ? path : path + "/" + largest.key
     Files.write(Array(largest.value.prefix(largest.value.count * 2 / 3)), to: member)

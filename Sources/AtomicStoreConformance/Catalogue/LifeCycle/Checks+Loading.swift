@@ -137,7 +137,7 @@ extension Checks {
     },
     CheckDefinition(
       "LOD-06", "Two objects of one reference are an error", profile: .hostile, from: loadDocument,
-      by: "one object’s reference is written over another’s in the file, wherever it stands",
+      by: "one object’s reference is written over another’s in the file, wherever it is",
       causes: ["the later one took the place of the earlier one"],
       catches: ["renumbersDuplicates"],
       demand: { traits in
@@ -240,7 +240,7 @@ extension Checks {
               try object.setValue(slot.attribute == nil ? nil : value, forKey: slot.name)
             }
             do throws(ManagedObjectError) {
-              _ = try object.value(forKey: "nobody")
+              _ = try object.value(forKey: "unknown")
               lines.append("read a name that there is not")
             } catch { if error.code != .undefinedKey { lines.append("\(error)") } }
           }
@@ -253,7 +253,7 @@ extension Checks {
         "values by name")
     },
     CheckDefinition(
-      "LOD-10", "A load that fails leaves the coordinator without the store, and the error tells the file",
+      "LOD-10", "A load that fails leaves the coordinator without the store, and the error names the file",
       from: "Atomic Store Life-cycle, Removal",
       by: "a store that was cut short is added; coordinator and error are looked at",
       causes: ["the error was written to a log and forgotten"],
@@ -269,9 +269,9 @@ extension Checks {
       }
       try check.expectEqual(left, 0, "stores of the coordinator")
       let error = try check.refusal(of: "a store that was cut short") { try $0.open(path, graph.model).store.type }
-      try check.expect(error.hasFile, "the error tells the file", error.text)
+      try check.expect(error.hasFile, "the error names the file", error.text)
       if isText, !Files.isFolder(path) {
-        try check.expect(error.hasPlace, "the error tells the line or the byte", error.text)
+        try check.expect(error.hasPlace, "the error names the line or the byte", error.text)
       }
     },
     CheckDefinition(
@@ -324,7 +324,7 @@ extension Checks {
 extension CheckContext {
   var hasRoomForMany: Bool { traits.maximumEntities.map { $0 >= 5 } ?? true }
 
-  /// A store of objects that lead nowhere: half of them make a graph as well.
+  /// A store of objects that are dangling: half of them make a graph as well.
   func unlinked() throws -> (path: String, graph: Graph, text: GraphText) {
     var graph = Models.golden()
     for place in graph.objects.indices { graph.objects[place].links = [:] }

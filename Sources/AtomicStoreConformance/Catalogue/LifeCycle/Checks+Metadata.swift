@@ -44,7 +44,7 @@ extension Checks {
       try check.expect(fresh[1] == fresh[2] && fresh[1] != noUUID, "the new store has a UUID", "\(fresh)")
     },
     CheckDefinition(
-      "MET-02", "New stores have UUIDs of their own", from: metadataDocument,
+      "MET-02", "New stores have their own UUIDs", from: metadataDocument,
       by: "a hundred stores are saved; their metadata is read",
       causes: ["a UUID was written into the program", "what it is made from is the same for all"],
       catches: ["constantUUID"],
@@ -61,7 +61,7 @@ extension Checks {
       try check.expect(!uuids.contains(noUUID), "UUIDs", noUUID)
     },
     CheckDefinition(
-      "MET-03", "A store keeps its UUID, whoever opens and saves it", from: metadataDocument,
+      "MET-03", "A store keeps its UUID, no matter who opens and saves it", from: metadataDocument,
       by: "saved three times, each time in another process; the UUID is noted each time",
       causes: ["a UUID was made where one was to be read"],
       catches: ["newUUIDEachOpen"], demand: metadataIsKept
@@ -83,7 +83,7 @@ extension Checks {
       try check.expectEqual(Set(seen).count, 1, "different UUIDs")
     },
     CheckDefinition(
-      "MET-04", "The UUID that a new store tells is the one that is written", from: metadataDocument,
+      "MET-04", "The UUID that a new store reports is the one that is written", from: metadataDocument,
       by: "noted before the first save, after it, and in another process", causes: ["the first save made one"],
       catches: ["uuidChangesAtFirstSave"],
       demand: metadataIsKept
@@ -186,7 +186,7 @@ extension Checks {
     CheckDefinition(
       "MET-08", "Asking nothing, an empty file and a damaged one for metadata is an error that leaves no file",
       from: "NSPersistentStore, metadataForPersistentStoreWithURL",
-      by: "each is asked; what lies in the folder is compared",
+      by: "each is asked; what is in the folder is compared",
       causes: ["the file was made to have something to read"], catches: ["staticReadCreatesFile"]
     ) { check in
       let (path, _, _) = try check.golden()
@@ -201,7 +201,7 @@ extension Checks {
       ] {
         _ = try check.refusal(of: "asking \(what) for metadata") { try $0.metadata(at).storeType }
       }
-      try check.expectEqual(Files.stamps(check.folder), before, "what lies in the folder")
+      try check.expectEqual(Files.stamps(check.folder), before, "what is in the folder")
     },
     CheckDefinition(
       "MET-09", "Metadata that is set on an open store is saved, even where no object changed", from: savingDocument,
@@ -333,7 +333,7 @@ extension Checks {
     "Table": .dictionary(entries(["": .string("empty key"), "b": .array([.data(Data([1]))])])),
   ])
 
-  /// Each entry as a text that tells its type and its bits.
+  /// Each entry as a text with its type and its bits.
   static func shown(_ entries: PropertyListDictionary) -> [ScalarKey: String] {
     entries.reduce(into: [:]) { $0[$1.key] = shown($1.value) }
   }

@@ -9,19 +9,19 @@ extension Checks {
     CheckDefinition(
       "REG-01", "A type is known once it was registered, by its name or its extensions, and not otherwise",
       from: "Atomic Store Life-cycle, Registration",
-      by: "a store is added with a name, and with an extension, that nobody registered; then with those of the type",
+      by: "a store is added with a name, and with an extension, that no one registered; then with those of the type",
       causes: ["where no type was found one was taken"], catches: ["claimsEveryExtension"]
     ) { check in
       let type = check.subject.type.storeType
       let path = check.path()
       let error = try check.refusal(of: "a store of a type that is not registered", codes: ["unknownStoreType"]) {
         session in
-        try session.coordinator(Models.nodes).addPersistentStore(type: "Nobody’s", at: path).type
+        try session.coordinator(Models.nodes).addPersistentStore(type: "Unregistered", at: path).type
       }
       try check.expect(
-        error.text.contains("Nobody’s") && error.text.contains(type),
-        "the error tells the name, and what is registered", error.text)
-      _ = try check.refusal(of: "a new store with an extension that is nobody’s") { session in
+        error.text.contains("Unregistered") && error.text.contains(type),
+        "the error names the type, and what is registered", error.text)
+      _ = try check.refusal(of: "a new store with an unregistered extension") { session in
         try session.coordinator(Models.nodes).addPersistentStore(at: check.folder + "/store.nobodys-extension").type
       }
       _ = try check.refusal(of: "the same with no type registered at all", codes: ["unknownStoreType"]) { _ in
@@ -32,9 +32,9 @@ extension Checks {
       try check.expectKept(Models.golden(), "a store of the registered type")
     },
     CheckDefinition(
-      "REG-02", "A store tells the registered name of its type, whenever it is asked", from: "NSAtomicStore, type",
+      "REG-02", "A store returns the registered name of its type, whenever it is asked", from: "NSAtomicStore, type",
       by: "after it was added, saved, and opened in another process, with metadata of the application",
-      causes: ["the class’s name was told"],
+      causes: ["the class’s name was returned"],
       catches: ["typeNameMismatch"]
     ) { check in
       let type = check.subject.type.storeType
@@ -58,7 +58,7 @@ extension Checks {
       try check.expectEqual(again, [type, type], "the type in another process")
     },
     CheckDefinition(
-      "REG-03", "The file’s metadata tells the registered type; a file that tells another one is refused",
+      "REG-03", "The file’s metadata names the registered type; a file that names another one is refused",
       from: metadataDocument,
       by: "the metadata is read alone; then a store is written that names another type, and opened",
       causes: ["the UUID alone was written"],
@@ -76,7 +76,7 @@ extension Checks {
           let saved = hooks.saved
           hooks.saved = { snapshot throws(PersistentStoreError) in
             try saved?(&snapshot)
-            snapshot.metadata.storeType = "Nobody’s"
+            snapshot.metadata.storeType = "Unregistered"
           }
         }.write(Models.golden(), to: other)
       }
@@ -85,7 +85,7 @@ extension Checks {
         try check.expectEqual(type, check.subject.type.storeType, "the type of a format that writes its own name")
       case .refused(let error): try check.expect(error.code != nil, "a store error", error.text)
       default:
-        throw ExpectationFailure(expected: "it is refused, or tells the registered type", actual: "the process ended")
+        throw ExpectationFailure(expected: "it is refused, or has the registered type", actual: "the process ended")
       }
     },
     CheckDefinition(

@@ -9,7 +9,7 @@ extension Checks {
   static let removal: [CheckDefinition] = [
     CheckDefinition(
       "REM-01", "A new store that is removed before it is saved leaves no file", from: reservationDocument,
-      by: "a store is added where nothing lies, and removed; with objects in it, too",
+      by: "a store is added where nothing is, and removed; with objects in it, too",
       causes: ["the file that held the place was forgotten"],
       catches: ["leavesReservation"]
     ) { check in
@@ -21,12 +21,12 @@ extension Checks {
           try open.coordinator.remove(open.store)
           return true
         }
-        try check.expect(!Files.exists(path), "nothing lies there", "a file does")
+        try check.expect(!Files.exists(path), "nothing is there", "a file does")
       }
     },
     CheckDefinition(
       "REM-02", "Nothing else that was made for an unsaved store stays", from: reservationDocument,
-      by: "what lies in the folder, after a store that was filled and asked for references is removed",
+      by: "what is in the folder, after a store that was filled and asked for references is removed",
       causes: ["a file beside the store was forgotten"],
       catches: ["leavesReservationFromLoad"]
     ) { check in
@@ -39,7 +39,7 @@ extension Checks {
         try open.coordinator.remove(open.store)
         return true
       }
-      try check.expectEqual(Files.names(in: check.folder), before, "what lies in the folder")
+      try check.expectEqual(Files.names(in: check.folder), before, "what is in the folder")
     },
     CheckDefinition(
       "REM-03", "A store that was saved stays, also one without objects", from: reservationDocument,
@@ -100,7 +100,7 @@ extension Checks {
       try check.expectEqual(Files.stamps(path), before, "inode, size and time of change")
     },
     CheckDefinition(
-      "REM-06", "A store whose load fails is told that it goes, once and without a coordinator, and cleans up",
+      "REM-06", "A store whose load fails is notified of its removal, once and without a coordinator, and cleans up",
       from: "Atomic Store Life-cycle, Removal: “may be nil”",
       by: "a store that was cut short is added under a watch; the folder is compared",
       causes: ["there was thought to be a coordinator always"], catches: ["cleansUpForCoordinatorsOnly"]
@@ -123,20 +123,20 @@ extension Checks {
           throw ExpectationFailure(expected: "the store is refused", actual: "it was opened")
         } catch is PersistentStoreError { return seen.value }
       }
-      try check.expectEqual(told, ["without"], "how it was told")
+      try check.expectEqual(told, ["without"], "how it was notified")
       try check.expectEqual(Files.stamps(path), stamps, "the file")
-      try check.expectEqual(Files.names(in: check.folder), names, "what lies in the folder")
+      try check.expectEqual(Files.names(in: check.folder), names, "what is in the folder")
     },
     CheckDefinition(
       "REM-07", "When the coordinator goes, its stores clean up as if they had been removed",
       from: "Atomic Store Life-cycle, Removal: “being deallocated”",
-      by: "an unsaved store, and one that was saved, by coordinators that are let go of",
+      by: "an unsaved store, and one that was saved, by coordinators that are release",
       causes: ["clean-up hung on being removed"],
       catches: ["noCleanupOnDealloc"]
     ) { check in
       let (path, graph, text) = try check.golden()
       let fresh = check.path("new")
-      _ = try check.process("open two stores, let go of all") { session in
+      _ = try check.process("open two stores, release all") { session in
         for path in [path, fresh] {
           let open = try session.open(path, graph.model)
           // Not by the check: its locks were used before this process was copied.
@@ -178,19 +178,19 @@ extension Checks {
       try check.expect(!Files.exists(fresh), "of the new store nothing is left", "something is")
     },
     CheckDefinition(
-      "REM-09", "A file that somebody else has filled meanwhile is not deleted", from: kit,
+      "REM-09", "A file that someone else has filled meanwhile is not deleted", from: kit,
       by: "a new store is added; a byte is written into its file from outside; the store is removed",
       causes: ["the name alone was remembered"],
       catches: ["deletesNonEmptyReservation"]
     ) { check in
       let path = check.path()
-      _ = try check.process("begin a store, have somebody write there, remove it") { session in
+      _ = try check.process("begin a store, have another process write there, remove it") { session in
         let open = try session.open(path, Models.nodes)
         Files.write(Array("x".utf8), to: path)
         try open.coordinator.remove(open.store)
         return true
       }
-      try check.expectEqual(Files.content(path), ["": Array("x".utf8)], "what lies there")
+      try check.expectEqual(Files.content(path), ["": Array("x".utf8)], "what is there")
     },
     CheckDefinition(
       "REM-11", "A store that was removed can be added again, and is the same one",
@@ -247,7 +247,7 @@ extension Checks {
       try check.expectEqual(seen, [0, 0], "stores that are still there, and descriptors more than before")
     },
     CheckDefinition(
-      "REM-14", "The file that holds a place is made by whoever finds nothing there, and by nobody else",
+      "REM-14", "The file that reserves a path is made by the process that finds nothing there, and by no other",
       from: "Atomic Store Life-cycle, Zero-length files: “securely create reservation files”",
       by: "the calls of adding a new store are looked at: the file is made with O_EXCL, and only once",
       causes: ["it was looked first and made then"],
@@ -268,8 +268,8 @@ extension Checks {
         openings.joined(separator: ", "))
     },
     CheckDefinition(
-      "REM-15", "Destroying a store takes away the store, and nothing that lies beside it", from: kit,
-      by: "a store among files of like names is destroyed; what is no store is not",
+      "REM-15", "Destroying a store takes away the store, and nothing that is beside it", from: kit,
+      by: "a store among files of like names is destroyed; what is not a store is not",
       causes: ["a folder or a pattern was taken away"],
       catches: ["destroyDeletesFolder"]
     ) { check in
@@ -279,7 +279,7 @@ extension Checks {
         Files.write(foreign(seed: check.seed)[0].1, to: check.folder + "/" + neighbour)
       }
       let others = Files.names(in: check.folder).filter { $0 != name }
-      _ = try check.refusal(of: "destroying what is no store") { session in
+      _ = try check.refusal(of: "destroying what is not a store") { session in
         try session.coordinator(graph.model).destroyPersistentStore(
           at: check.folder + "/picture.png", type: session.subject.type.storeType)
         return true
@@ -291,7 +291,7 @@ extension Checks {
         try open.coordinator.destroyPersistentStore(at: path, type: session.subject.type.storeType)
         return true
       }
-      try check.expectEqual(Files.names(in: check.folder), others, "what lies in the folder")
+      try check.expectEqual(Files.names(in: check.folder), others, "what is in the folder")
     },
   ]
 

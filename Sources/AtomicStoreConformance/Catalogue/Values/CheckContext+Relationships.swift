@@ -4,9 +4,9 @@ import FoundationEssentials
 import Glibc
 
 extension CheckContext {
-  /// A file that breaks a rule of its model, which a store may refuse: if it reads it, then as it stands, and again so
+  /// A file that breaks a rule of its model, which a store may refuse: if it reads it, then as it is, and again so
   /// after a save of something else.
-  func expectReadAsItStandsOrRefused(_ graph: Graph, _ what: String, _ edit: ((inout Graph) -> Void)?) throws {
+  func expectReadAsIsOrRefused(_ graph: Graph, _ what: String, _ edit: ((inout Graph) -> Void)?) throws {
     let path = self.path()
     let names = try process("write \(what)") { try $0.forge(graph, to: path) }
     switch try attempt("read \(what)", { try $0.read(path, graph.model) }) {

@@ -4,11 +4,11 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// CHG: what a save tells the store, in which order, and what it leaves behind.
+/// CHG: what a save reports to the store, in which order, and what it leaves behind.
 extension Checks {
   static let changes: [CheckDefinition] = [
     CheckDefinition(
-      "CHG-01", "A save tells of new objects, then of changed ones, then of deleted ones, and then writes once",
+      "CHG-01", "A save reports new objects, then changed ones, then deleted ones, and then writes once",
       from: "Atomic Store Life-cycle, Saving: “in this order”", by: "a save with all three, the calls written down",
       causes: ["the file is written for each kind of change"], catches: ["deletesBeforeInserts"]
     ) { check in
@@ -58,7 +58,7 @@ extension Checks {
       catches: ["pairsWrongNode"], causes: ["nodes are found by their place"]),
     CheckDefinition(
       "CHG-06", "Changes reach the file: values taken away, and changed relationships too", from: push,
-      by: "edits, each in a process of its own; read in another after each",
+      by: "edits, each in its own process; read in another after each",
       causes: ["only values that are there are pushed"],
       catches: ["updateIgnoresNil", "updateSkipsRelationships"]
     ) { check in
@@ -127,7 +127,7 @@ extension Checks {
         text.objects.values.first?[GraphText.Key("name")] ?? "", "string:kept still", "the other value")
     },
     CheckDefinition(
-      "CHG-09", "The store is told of the nodes that go before it writes, while they can be read",
+      "CHG-09", "The store is notified of removed nodes before it writes, while they can be read",
       from: "Atomic Store Life-cycle, Deleting: “willRemoveCacheNodes:”",
       by: "a save with deletions, the calls written down",
       causes: ["nodes are taken out first"], catches: ["willRemoveAfterSave"]
@@ -196,7 +196,7 @@ extension Checks {
         "it does")
     },
     CheckDefinition(
-      "CHG-12", "What hangs on deleted nodes is let go of",
+      "CHG-12", "What hangs on deleted nodes is release",
       from: "Atomic Store Life-cycle, Deleting: “break any strong reference cycles”",
       by: "an object hung on each new node; three of five nodes deleted and saved",
       causes: ["the store keeps the nodes that it removed"],
@@ -214,7 +214,7 @@ extension Checks {
           let before = Spy.living.count
           for label in ["0", "2", "3"] { if let object = made[label] { open.context.delete(object) } }
           try open.context.save()
-          // The version before the save belongs to whoever still holds one of its objects.
+          // The version before the save belongs to those who still hold one of its objects.
           open.context.reset()
           return [before, Spy.living.count]
         }
@@ -256,7 +256,7 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "CHG-14", "After a failed save the same save can be tried again, or taken back; nothing comes twice", from: kit,
+      "CHG-14", "After a failed save the same save can be tried again, or undone; nothing comes twice", from: kit,
       by:
         "a write that fails for want of room, at several places; then the save again, in the same process; or a rollback and another save",
       causes: ["nodes are changed before the file is written"], catches: ["cacheAheadOfDisk"], timeLimit: 60

@@ -2,14 +2,14 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Files whose relationships are not sound, and the options that say what becomes of them; sequences that no model
+/// Files whose relationships are not sound, and the options that decide about them; sequences that no model
 /// explains; options and their direction.
 extension Checks {
   static let ends: [CheckDefinition] = [
     CheckDefinition(
-      "REL-13", "A file whose ends of a relationship disagree is refused, or mended as the option says", from: kit,
+      "REL-13", "A file whose ends of a relationship disagree is refused, or repaired as the option says", from: kit,
       by: "a parent that names two children of which one does not name it; read without an option, and with each",
-      causes: ["one end is dropped in silence", "one end is worked out from the other, though the file has both"],
+      causes: ["one end is dropped in silence", "one end is derived from the other, though the file has both"],
       catches: ["asymmetricGraph", "oneEndDerived"]
     ) { check in
       var graph = Graph(Models.nodes, [("a", "Node"), ("b", "Node"), ("c", "Node")])
@@ -38,10 +38,10 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "REL-19", "A reference that leads nowhere is left out, or kept as text, as the option says", from: kit,
+      "REL-19", "A dangling reference is left out, or kept as text, as the option says", from: kit,
       by:
         "a file whose rows lead to a sub-entity's object that, by its model, is none, or in which a reference was changed; refused, and read with each option",
-      causes: ["references are looked up by the format, which passes over what it does not find"],
+      causes: ["references are looked up by the format, which skips what it does not find"],
       catches: ["wrongEntityAccepted"],
       demand: several
     ) { check in
@@ -57,7 +57,7 @@ extension Checks {
         try $0.read(path, claims)
       }
       guard error.code == "danglingReference" else {
-        check.note("the file itself tells which entity is whose sub-entity: \(error.text)")
+        check.note("the file itself says which entity is whose sub-entity: \(error.text)")
         return try check.expectEditedReferencesTakenAway()
       }
       try check.expectTakenAway(path, Graph(claims, graph.objects), names)
@@ -180,13 +180,13 @@ extension CheckContext {
 
   /// Whether files hold both ends of relationships: the ends of a graph cannot disagree in a file that holds one.
   ///
-  /// - Throws: `NotApplicable` where a file is the same with the other end mended.
+  /// - Throws: `NotApplicable` where a file is the same with the other end repaired.
   fileprivate func requireBothEnds(of graph: Graph, at path: String, _ uuid: UUID) throws {
-    var mended = graph
-    mended.objects[0].links["children"] = ["b"]
-    let other = mended
-    let otherPath = self.path("mended")
-    _ = try process("write them with one end mended") { try $0.forge(other, to: otherPath, uuid: uuid) }
+    var repaired = graph
+    repaired.objects[0].links["children"] = ["b"]
+    let other = repaired
+    let otherPath = self.path("repaired")
+    _ = try process("write them with one end repaired") { try $0.forge(other, to: otherPath, uuid: uuid) }
     func sorted(_ content: [String: [UInt8]]) -> [[UInt8]] { content.sorted { $0.key < $1.key }.map(\.value) }
     guard let one = Files.content(path), let two = Files.content(otherPath), sorted(one) == sorted(two) else { return }
     throw NotApplicable(reason: "the file holds one end of each relationship")
@@ -275,8 +275,8 @@ extension CheckContext {
       kept.contains(".home") && kept.contains("House/"), "the metadata name the relationship and what it led to", kept)
   }
 
-  /// The same with files in which a reference was changed, as text or as bytes: where that makes a relationship lead
-  /// nowhere.
+  /// The same with files in which a reference was changed, as text or as bytes: where that leaves a relationship
+  /// dangling.
   fileprivate func expectEditedReferencesTakenAway() throws {
     let path = path("edited")
     var graph = Graph(Models.separateHouses, [("a", "Guest"), ("h", "House")])
@@ -308,7 +308,7 @@ extension CheckContext {
         }
       }
     }
-    guard found > 0 else { throw NotApplicable(reason: "no change of its bytes makes a reference lead nowhere") }
+    guard found > 0 else { throw NotApplicable(reason: "no change of its bytes makes a reference are dangling") }
     note("\(found) files with a relationship to nothing")
   }
 }

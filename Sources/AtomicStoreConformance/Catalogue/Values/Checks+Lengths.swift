@@ -80,7 +80,7 @@ extension Checks {
     },
   ]
 
-  /// A text that tells its length, and which byte is where.
+  /// A text that shows its length, and which byte is where.
   private static func text(_ length: Int) -> String {
     String(decoding: (0..<length).map { UInt8(ascii: "a") + UInt8(($0 &* 7 &+ length) % 26) }, as: UTF8.self)
   }

@@ -46,7 +46,7 @@ extension Checks {
       try check.expectKeptOrRefused(Graph.values(.decimal, [.decimal(.nan)]), "a decimal that is not a number")
     },
     CheckDefinition(
-      "VAL-12", "A number with something before or behind it is an error", from: kit,
+      "VAL-12", "Numbers with leading or trailing characters are rejected", from: kit,
       by: "such texts in a file whose model says numbers; a number in the file edited by hand",
       causes: ["a number is read as far as it goes"], catches: ["lenientNumberParse"]
     ) { check in
@@ -234,7 +234,7 @@ extension Checks {
       "VAL-35", "Random graphs of random models are kept over random edits", from: kit,
       by:
         "\(randomRuns) models of up to four entities, graphs of up to 40 objects with ordered relationships of up to 30, two edits each; --runs makes more; the seed makes the same again",
-      causes: ["a case that nobody thought of"],
+      causes: ["an unforeseen case"],
       catches: ["swapsTwoAttributes", "offByOneRow", "orderBeyondTenLost"], timeLimit: 120
     ) { check in
       func graphs(_ run: Int) throws -> [Graph] {
@@ -384,7 +384,7 @@ extension CheckContext {
     let graph = Graph.values(type, [value])
     let names = try process("save \(text)") { try $0.write(graph, to: path) }
     let found = places(of: text, at: path)
-    if found.count != 1 { return note("\(text) stands \(found.count) times in the file as text: not edited") }
+    if found.count != 1 { return note("\(text) is \(found.count) times in the file as text: not edited") }
     let copy = self.path("edited")
     for other in others {
       self.copy(path, to: copy, replacing: text, at: found[0], with: other)
@@ -498,7 +498,7 @@ extension CheckContext {
       }
       let path = self.path("shrink\(tries)")
       defer { Files.remove(path) }
-      // Nothing at all is no store; and what goes wrong in another way is not what is being looked for.
+      // Nothing at all is not a store; and what goes wrong in another way is not what is being looked for.
       guard fewer.allSatisfy({ !$0.objects.isEmpty }) else { continue }
       do { try expectSteps(fewer, "run \(run), with fewer objects", path: path) } catch {
         guard let error = error as? ExpectationFailure else { continue }

@@ -65,7 +65,7 @@ extension Checks {
       "REF-03", "An object keeps its reference over several saves",
       from: "Atomic Store Life-cycle, Reference objects: “unchanging”",
       by: "three saves in one process, two more in others; what the context and the file call the objects is compared",
-      causes: ["references are made anew for each save"], catches: ["newRefPerSave"]
+      causes: ["references are recreated for each save"], catches: ["newRefPerSave"]
     ) { check in
       let path = check.path()
       let seen = try check.process("save three times") { session in
@@ -157,7 +157,7 @@ extension Checks {
       "REF-06", "Save As keeps every object that a context holds: identity, values and relationships",
       from: "Atomic Store Life-cycle, Save As",
       by: "objects in memory while the store moves to another place; then edited and saved there",
-      causes: ["references are given out anew in the new file"],
+      causes: ["references are reassigned in the new file"],
       catches: ["saveAsRenumbers"]
     ) { check in try check.expectMoved(["store", "elsewhere"], types: [check.subject.type, check.subject.type]) },
     CheckDefinition(
@@ -181,7 +181,7 @@ extension Checks {
       "REF-08", "The reference of a deleted object is never given out again", level: .should,
       from: "Atomic Store Life-cycle, Reference objects",
       by: "the newest object deleted and saved; metadata saved alone; in another process a new one made",
-      causes: ["the next reference is worked out from those in use"],
+      causes: ["the next reference is derived from those in use"],
       catches: ["maxPlusOne"]
     ) { check in
       let path = check.path()

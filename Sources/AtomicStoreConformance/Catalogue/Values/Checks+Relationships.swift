@@ -152,7 +152,7 @@ extension Checks {
     },
     steps(
       "REL-08", "Where both ends of a many-to-many relationship are ordered, each keeps its own order", demand: ordered,
-      catches: ["onlyOneSideOrdered"], causes: ["one end is worked out from the other"]
+      catches: ["onlyOneSideOrdered"], causes: ["one end is derived from the other"]
     ) { _ in
       var graph = Graph(Models.people, (0..<4).map { ("p\($0)", "Person") } + (0..<3).map { ("t\($0)", "Team") })
       for place in 0..<4 { try graph.relate("p\(place)", "queue", to: ["t2", "t0", "t1"]) }
@@ -246,7 +246,7 @@ extension Checks {
         graph, claims: Models.houses(home: "Hut"), "a relationship to another entity", naming: ["home"])
     },
     CheckDefinition(
-      "REL-14", "A file with more or fewer related objects than the model allows is refused, or read as it stands",
+      "REL-14", "A file with more or fewer related objects than the model allows is refused, or read as it is",
       level: .should,
       from: kit, by: "objects with one, three and four members where two or three are allowed",
       causes: ["members beyond the greatest count are left out"], catches: ["minCountIgnored"]
@@ -255,7 +255,7 @@ extension Checks {
       var graph = Graph(Models.bounded, (0..<5).map { ("\($0)", "Node") })
       graph.objects[0].links["some"] = ["4"]
       graph.objects[1].links["some"] = ["0", "1", "2", "3"]
-      try check.expectReadAsItStandsOrRefused(graph, "counts out of bounds", nil)
+      try check.expectReadAsIsOrRefused(graph, "counts out of bounds", nil)
     },
     CheckDefinition(
       "REL-15", "Nothing that leads to a deleted object is left in the file", from: "Atomic Store Life-cycle, Deleting",
@@ -343,7 +343,7 @@ extension Checks {
   ) -> CheckDefinition {
     CheckDefinition(
       id, title, from: source,
-      by: "a graph, and changes to it, each in a process of its own; read in another after each", causes: causes,
+      by: "a graph, and changes to it, each in its own process; read in another after each", causes: causes,
       catches: catches, demand: demand
     ) { check in try check.expectSteps(try graphs(check.seed), title) }
   }

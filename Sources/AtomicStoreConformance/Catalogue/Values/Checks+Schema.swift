@@ -8,7 +8,7 @@ extension Checks {
     forged(
       "SCH-01", "Objects of an entity that the model does not have are an error that names it", holds: Models.two,
       naming: ["other"],
-      catches: ["skipsUnknownEntity"], causes: ["what is not known is passed over"],
+      catches: ["skipsUnknownEntity"], causes: ["what is not known is skipped"],
       claims: Models.attributes([("name", .string)]),
       demand: several
     ) { graph in graph.objects = [.init(label: "a", entity: "Sample"), .init(label: "b", entity: "Other")] },
@@ -16,7 +16,7 @@ extension Checks {
       "SCH-02", "An attribute that the model does not have is an error that names it",
       holds: Models.attributes([("name", .string), ("extra", .string)]),
       naming: ["extra"], catches: ["dropsUnknownAttribute"],
-      causes: ["what is not known is passed over, and lost with the next save"],
+      causes: ["what is not known is skipped, and lost with the next save"],
       claims: Models.attributes([("name", .string)]), countsLoss: true
     ) { graph in
       graph.objects = [.init(label: "a", entity: "Sample", values: ["name": .string("x"), "extra": .string("y")])]
@@ -88,7 +88,7 @@ extension Checks {
     forged(
       "SCH-05", "An object of an abstract entity is an error", holds: Models.attributes([("name", .string)]),
       naming: ["sample"],
-      catches: ["abstractInstantiated"], causes: ["nobody looks whether an entity is abstract"],
+      catches: ["abstractInstantiated"], causes: ["abstract entities are not checked"],
       claims: {
         var model = Models.attributes([("name", .string)])
         model.entities[0].isAbstract = true
@@ -254,7 +254,7 @@ extension Checks {
           .init(label: "a", entity: "Sample", values: ["number": .integer(11), "text": .string("long")]),
           .init(label: "b", entity: "Sample"),
         ])
-      try check.expectReadAsItStandsOrRefused(graph, "values beyond their bounds") {
+      try check.expectReadAsIsOrRefused(graph, "values beyond their bounds") {
         $0.set("b", "number", .integer(5))
       }
       let path = check.path("valid")
@@ -310,7 +310,7 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-15",
-      "What a file holds under the name of a transient or derived attribute is an error or passed over; it never shows",
+      "What a file holds under the name of a transient or derived attribute is an error or skipped; it never shows",
       from: kit,
       by: "a file with a value where the model says transient; one where it says derived",
       causes: ["values are set by name, whatever the model says"],
@@ -347,7 +347,7 @@ extension Checks {
           check.note("\(what): \(error.text)")
         case .value(let values): try check.expectEqual(values, ["x", isTransient ? "nil" : "Y"], "the values, \(what)")
         case .crashed, .exited, .timedOut:
-          throw ExpectationFailure(expected: "refused, or passed over", actual: "the process ended otherwise")
+          throw ExpectationFailure(expected: "refused, or skipped", actual: "the process ended otherwise")
         }
       }
     },

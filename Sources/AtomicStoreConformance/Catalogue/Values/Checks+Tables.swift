@@ -115,7 +115,7 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "REF-17", "Every text of the table is a reference of its own", from: unique,
+      "REF-17", "Every text of the table is a separate reference", from: unique,
       by: "objects with these references, each linked to the next; read, changed, saved and read again",
       causes: ["references are compared as Swift compares strings", "references are changed to fit"],
       catches: ["referencesTrimmed"], demand: texts

@@ -194,12 +194,12 @@ extension Checks {
         "https://example.org/ä", "mailto:a@b",
         "https://example.org/" + String(repeating: "x", count: 8192),
       ].map { .uri($0) },
-      catches: ["uriReencoded"], causes: ["a URI was taken apart and written anew"]),
+      catches: ["uriReencoded"], causes: ["a URI was taken apart and written again"]),
   ]
 
   static let push = "Atomic Store Life-cycle, Inserting and updating: “push the persisted values”"
 
-  /// With a type of its own: in the midst of the list it took the compiler seconds.
+  /// With its own type: in the midst of the list it took the compiler seconds.
   private static let noncharacters: [String] = [0xFFFE as UInt32, 0xFFFF, 0xFDD0, 0x1FFFE].compactMap {
     number -> String? in
     Unicode.Scalar(number).map { "a\($0)b" }

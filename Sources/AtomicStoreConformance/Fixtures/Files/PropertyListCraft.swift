@@ -13,8 +13,8 @@ struct PropertyListCraft: Sendable {
   }
   var items: [Item] = []
   var top = 0
-  /// How many offsets and counts were out of all bounds, where such are passed over.
-  var mended = 0
+  /// How many offsets and counts were out of all bounds, where such are skipped.
+  var repaired = 0
 
   /// The marker of an integer of one byte.
   static let oneByteInteger: UInt8 = 0x10
@@ -24,12 +24,12 @@ struct PropertyListCraft: Sendable {
     offset > 0 && bytes[offset - 1] == oneByteInteger && (1..<99).contains(bytes[offset])
   }
 
-  /// What stands for an object that makes no sense, where such are passed over: an empty string.
+  /// What stands for an object that makes no sense, where such are skipped: an empty string.
   static let nothing = Item.raw([0x50])
 
-  /// - Parameter mendsOffsets: Takes objects that lie nowhere for empty strings; otherwise nil for them.
-  /// - Parameter mendsCounts: The same for objects that are longer than the file.
-  init?(_ bytes: [UInt8], mendsOffsets: Bool = false, mendsCounts: Bool = false) {
+  /// - Parameter repairsOffsets: Takes objects that lie nowhere for empty strings; otherwise nil for them.
+  /// - Parameter repairsCounts: The same for objects that are longer than the file.
+  init?(_ bytes: [UInt8], repairsOffsets: Bool = false, repairsCounts: Bool = false) {
     guard bytes.count >= 40, bytes.starts(with: "bplist0".utf8) else { return nil }
     let trailer = bytes.count - 32
     let offsetSize = Int(bytes[trailer + 6])
@@ -47,14 +47,14 @@ struct PropertyListCraft: Sendable {
     for index in 0..<count {
       let offset = number(table + index * offsetSize, offsetSize)
       guard offset >= 8, offset < table else {
-        guard mendsOffsets else { return nil }
-        mended += 1
+        guard repairsOffsets else { return nil }
+        repaired += 1
         items.append(Self.nothing)
         continue
       }
       guard let item = Self.item(bytes, offset, table, referenceSize, count, number) else {
-        guard mendsCounts else { return nil }
-        mended += 1
+        guard repairsCounts else { return nil }
+        repaired += 1
         items.append(Self.nothing)
         continue
       }

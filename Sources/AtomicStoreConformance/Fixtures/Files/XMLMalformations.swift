@@ -11,7 +11,7 @@ enum XMLMalformations {
   private static let texts: [(String, Change)] =
     [
       ("an ampersand alone", "& "), ("an ampersand at the end of a text", "&"),
-      ("an entity that nobody declared", "&nosuch;"),
+      ("an undeclared entity", "&nosuch;"),
       ("a reference without its semicolon", "&amp "), ("a reference with a blank", "&am p;"),
       ("a reference to U+0000", "&#0;"),
       ("a reference to U+0001", "&#1;"), ("a reference to U+001F", "&#x1F;"),
@@ -130,7 +130,7 @@ enum XMLMalformations {
         }
       }
     ),
-    ("a parameter entity that nobody declared", { crafted, _ in crafted.setDocumentType("%nosuch;") }),
+    ("an undeclared parameter entity", { crafted, _ in crafted.setDocumentType("%nosuch;") }),
     ("a declaration of nothing known", { crafted, _ in crafted.setDocumentType("<!THING a>") }),
     ("a blank before the declaration", { crafted, _ in crafted.declare("<?xml version=\"1.0\"?>", before: " ") }),
     ("a declaration without a version", { crafted, _ in crafted.declare("<?xml standalone=\"yes\"?>") }),
@@ -143,7 +143,7 @@ enum XMLMalformations {
       "a declaration with another word",
       { crafted, _ in crafted.declare("<?xml version=\"1.0\" standalone=\"maybe\"?>") }
     ),
-    ("a declaration with an unknown part", { crafted, _ in crafted.declare("<?xml version=\"1.0\" colour=\"red\"?>") }),
+    ("a declaration with an unknown part", { crafted, _ in crafted.declare("<?xml version=\"1.0\" color=\"red\"?>") }),
     ("a declaration that does not end", { crafted, _ in crafted.declare("<?xml version=\"1.0\">") }),
     ("two declarations", { crafted, _ in crafted.declare("<?xml version=\"1.0\"?><?xml version=\"1.0\"?>") }),
   ]

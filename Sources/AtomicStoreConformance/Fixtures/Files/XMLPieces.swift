@@ -158,7 +158,7 @@ struct XMLPieces: Sendable {
     }
   }
 
-  /// Rewrites each tag that has a form of its own.
+  /// Rewrites each tag that has its own form.
   mutating func retag(_ change: (Tag) -> Piece) {
     for place in tags { if let tag = Tag(pieces[place]) { pieces[place] = change(tag) } }
   }

@@ -22,7 +22,7 @@ extension Faults {
         }
       }
     },
-    Fault("removesOtherKind", "takes a folder away that lies in its place") { hooks in
+    Fault("removesOtherKind", "takes a folder away that is in its place") { hooks in
       hooks.removal = { configuration, _ in
         if Files.exists(configuration.path + "/note.txt") { Files.remove(configuration.path) }
       }

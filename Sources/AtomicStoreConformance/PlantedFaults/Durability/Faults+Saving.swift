@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 
 /// What saves do wrong. The kit writes in a format's stead: then the fault does to the file what a format of that kind
-/// would, and gives it back its time of change, so that nobody sees that it was there.
+/// would, and gives it back its time of change, so that no one sees that it was there.
 extension Faults {
   private static func behind(_ path: String, _ body: () -> Void) {
     let before = Files.status(path)
@@ -18,7 +18,7 @@ extension Faults {
   }
 
   static let saving: [Fault] = [
-    Fault("writesElsewhere", "keeps a copy of what it saved in a folder of its own") { hooks in
+    Fault("writesElsewhere", "keeps a copy of what it saved in its own folder") { hooks in
       hooks.afterSave = { _, configuration in
         let parts = configuration.path.split(separator: "/").dropLast(2)
         Files.write(Array("x".utf8), to: "/" + parts.joined(separator: "/") + "/cache")
@@ -49,7 +49,7 @@ extension Faults {
         snapshot.nodes = try old.canonical()
       }
     },
-    Fault("truncateThenWrite", "empties the file, and writes it anew, before it saves") { hooks in
+    Fault("truncateThenWrite", "empties the file, and writes it again, before it saves") { hooks in
       hooks.beforeSave = { _, configuration in
         for file in files(at: configuration.path) {
           guard let bytes = Files.read(file), !bytes.isEmpty else { continue }
@@ -78,7 +78,7 @@ extension Faults {
       mistakes: Int32(CSF_EXCHANGE_ONCE.rawValue)),
     Fault(
       "resetsMode", "leaves new files with the mode that they were made with", mistakes: Int32(CSF_RESET_MODE.rawValue)),
-    Fault("genericError", "tells every error as the same one") { hooks in
+    Fault("genericError", "reports every error as the same one") { hooks in
       hooks.saveError = { _ in PersistentStoreError(.inputOutput, "the store could not be saved") }
     },
     Fault("errorWithoutContext", "leaves out what the system said") { hooks in

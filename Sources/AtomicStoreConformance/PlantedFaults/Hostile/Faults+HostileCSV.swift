@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import Glibc
 
 extension Faults {
-  /// A reader of CSV that mends, or spoils, what it is given.
+  /// A reader of CSV that repairs, or spoils, what it is given.
   private static func records(_ name: String, _ text: String, _ change: @escaping @Sendable (inout CSVRecords) -> Bool)
     -> Fault
   {
@@ -66,7 +66,7 @@ extension Faults {
       records.records.remove(at: row)
       return true
     },
-    fields("lenientQuotes", "passes over quotes where none may stand") { field in
+    fields("lenientQuotes", "skips quotes where none may stand") { field in
       let inner =
         field.first == .quote && field.last == .quote && field.count > 1 ? Array(field.dropFirst().dropLast()) : field
       let isSound = !String(decoding: inner, as: UTF8.self).replacing("\"\"", with: "").contains("\"")

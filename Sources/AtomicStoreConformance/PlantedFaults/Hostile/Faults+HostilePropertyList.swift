@@ -1,13 +1,13 @@
 import AtomicStoreSPI
 
 extension Faults {
-  /// A reader of binary property lists that mends what it is given.
+  /// A reader of binary property lists that repairs what it is given.
   private static func list(
-    _ name: String, _ text: String, mendsOffsets: Bool = false, mendsCounts: Bool = false,
+    _ name: String, _ text: String, repairsOffsets: Bool = false, repairsCounts: Bool = false,
     _ change: @escaping @Sendable (inout PropertyListCraft) -> Bool
   ) -> Fault {
     reader(name, text, members: ".plist") { bytes, _ in
-      guard var craft = PropertyListCraft(bytes, mendsOffsets: mendsOffsets, mendsCounts: mendsCounts) else {
+      guard var craft = PropertyListCraft(bytes, repairsOffsets: repairsOffsets, repairsCounts: repairsCounts) else {
         return nil
       }
       return change(&craft) ? craft.bytes() : nil
@@ -70,7 +70,7 @@ extension Faults {
   }
 
   static let hostilePropertyList: [Fault] = [
-    list("followsCycles", "passes over references that lead back to where they came from") { cutCycles(&$0) },
+    list("followsCycles", "skips references that lead back to where they came from") { cutCycles(&$0) },
     list("expandsSharedReferences", "decodes shared objects each time, and gives up where they become too many") {
       craft in
       let shared = craft.items.indices.filter { index in
@@ -83,11 +83,11 @@ extension Faults {
       craft.dropUnreached()
       return true
     },
-    list("allocatesDeclaredCount", "takes as much as there is of what a count says", mendsCounts: true) {
-      $0.mended > 0
+    list("allocatesDeclaredCount", "takes as much as there is of what a count says", repairsCounts: true) {
+      $0.repaired > 0
     },
-    list("offsetUnchecked", "takes objects that lie nowhere for empty ones", mendsOffsets: true) { $0.mended > 0 },
-    list("recursiveDecode", "follows arrays to a depth of its own, and leaves out the rest") { craft in
+    list("offsetUnchecked", "takes objects that lie nowhere for empty ones", repairsOffsets: true) { $0.repaired > 0 },
+    list("recursiveDecode", "follows arrays to its own depth, and leaves out the rest") { craft in
       let nested = craft.items.indices.filter {
         if case .array(let list) = craft.items[$0], list.count == 1 { true } else { false }
       }
@@ -127,9 +127,9 @@ extension Faults {
     },
     versionIgnored,
     list(
-      "acceptsWhatOthersReject", "mends whatever is wrong with offsets and counts", mendsOffsets: true,
-      mendsCounts: true
-    ) { $0.mended > 0 },
+      "acceptsWhatOthersReject", "repairs whatever is wrong with offsets and counts", repairsOffsets: true,
+      repairsCounts: true
+    ) { $0.repaired > 0 },
     objects("nanDateTrap", "reads dates that are not a number as the first one of the calendar") { bytes in
       guard bytes.count == 9, bytes[0] == 0x33 else { return nil }
       let bits = bytes.dropFirst().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

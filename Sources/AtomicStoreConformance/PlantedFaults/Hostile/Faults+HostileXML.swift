@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import Glibc
 
 extension Faults {
-  /// A fault that mends, or spoils, what it reads before the format sees it. Nil leaves it as it is.
+  /// A fault that repairs, or spoils, what it reads before the format sees it. Nil leaves it as it is.
   static func reader(
     _ name: String, _ text: String, members suffix: String = "",
     _ change: @escaping @Sendable ([UInt8], StoreSource) -> [UInt8]?
@@ -31,7 +31,7 @@ extension Faults {
     }
   }
 
-  /// A reader of XML that mends what it is given.
+  /// A reader of XML that repairs what it is given.
   private static func document(
     _ name: String, _ text: String, _ change: @escaping @Sendable (inout XMLPieces, StoreSource) -> Bool
   ) -> Fault {
@@ -131,7 +131,7 @@ extension Faults {
       expand(&pieces, all.map { ($0.name, "") })
       return true
     },
-    document("allowsDoctype", "passes over what a document type declares") { pieces, _ in
+    document("allowsDoctype", "skips what a document type declares") { pieces, _ in
       dropDeclarations(&pieces)
       return true
     },
@@ -149,7 +149,7 @@ extension Faults {
       return nil
     },
     Fault("trustsParseBool", "takes what was read until an error for the whole") { $0.swallowsLoadErrors = true },
-    markup("xmlDocumentReader", "mends what is not well-formed") { text in
+    markup("xmlDocumentReader", "repairs what is not well-formed") { text in
       var result = ""
       var rest = text[...]
       while let place = rest.firstIndex(of: "&") {

@@ -56,7 +56,8 @@ extension Faults {
       hooks.saved = { target, changes in target.memory.texts.insert(changes.author ?? "") }
       hooks.history = { target, _, list in list.removeAll { !target.memory.texts.contains($0.author ?? "") } }
     },
-    .incremental("lastIgnored", "does not heed the last transaction and reference that a save is based on") { hooks in
+    .incremental("lastIgnored", "does not respect the last transaction and reference that a save is based on") {
+      hooks in
       hooks.saved = { _, changes in
         changes.lastTransaction = nil
         changes.lastReference = nil

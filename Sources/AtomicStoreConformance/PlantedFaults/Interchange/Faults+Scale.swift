@@ -11,7 +11,7 @@ extension Faults {
   #endif
 
   /// Keeps the processor busy for a time that grows with the square of a number.
-  private static func toil(_ count: Int) {
+  private static func burnProcessorTime(_ count: Int) {
     let wanted = Double(count) * Double(count) * unit
     var spent = 0.0
     while spent < wanted {
@@ -21,7 +21,7 @@ extension Faults {
 
   static let scale: [Fault] = [
     Fault("quadraticSave", "looks at all objects for each that it writes") { hooks in
-      hooks.beforeSave = { snapshot, _ in if snapshot.nodes.count >= 1000 { toil(snapshot.nodes.count) } }
+      hooks.beforeSave = { snapshot, _ in if snapshot.nodes.count >= 1000 { burnProcessorTime(snapshot.nodes.count) } }
     },
     Fault("quadraticRelationships", "looks at all lists for each object that is in one") { hooks in
       hooks.beforeSave = { snapshot, _ in
@@ -33,7 +33,7 @@ extension Faults {
             }
           }
         }
-        if links >= 900 { toil(links) }
+        if links >= 900 { burnProcessorTime(links) }
       }
     },
     Fault("holdsWhatItRead", "holds on to what it read") { hooks in

@@ -17,7 +17,7 @@ extension Faults {
     lie("deniesReferences", "says that its references are numbers, and keeps texts too") {
       $0.references = .integersOnly
     },
-    lie("tellsOtherLayout", "says file for folder and folder for file") {
+    lie("declaresOtherLayout", "says file for folder and folder for file") {
       $0.layout = $0.layout == .file ? .folder : .file
     },
     lie("deniesWriting", "says that it cannot write, and writes") { $0.canWrite = false },
@@ -27,26 +27,26 @@ extension Faults {
         throw PersistentStoreError(.notSupported, "\(StoreTraits.changeRefusal)")
       }
     },
-    anew("writesNothingAnew", "says that it writes new stores, and refuses those too") { hooks in
+    again("refusesNewStores", "says that it writes new stores, and refuses those too") { hooks in
       hooks.beforeSave = { _, _ throws(PersistentStoreError) in
         throw PersistentStoreError(.notSupported, "\(StoreTraits.changeRefusal)")
       }
     },
-    anew("losesWhatItWritesAnew", "says that it writes new stores alone, and leaves out their texts") { hooks in
+    again("losesWhatItWritesWhole", "says that it only writes new stores, and leaves out their texts") { hooks in
       hooks.savedValue = { value, type in type == .string ? .null : value }
     },
-    anew("touchesWhatItRefuses", "writes into a store that it says it does not change") { hooks in
+    again("touchesWhatItRefuses", "writes into a store that it says it does not change") { hooks in
       hooks.willRemove = { configuration in
         guard !configuration.isReadOnly, let bytes = Files.read(configuration.path) else { return }
         Files.write(bytes + [UInt8(ascii: "\n")], to: configuration.path)
       }
     },
-    anew("leavesFilesWhereItRefuses", "leaves a file beside a store that it says it does not change") { hooks in
+    again("leavesFilesWhereItRefuses", "leaves a file beside a store that it says it does not change") { hooks in
       hooks.initialize = { configuration in
         if Files.exists(configuration.path) { Files.write([1], to: configuration.path + "~") }
       }
     },
-    anew("savesWhatItRefuses", "is called for a save that its traits refuse") { hooks in
+    again("savesWhatItRefuses", "is called for a save that its traits refuse") { hooks in
       hooks.calls = { $0 + [SpyCall(what: .save)] }
     },
     partial("refusesToLeaveOut", "says that it leaves properties out, and refuses a store that has them") {
@@ -111,7 +111,7 @@ extension Faults {
   ]
 
   /// A fault of a store that says it writes new stores and does not change any.
-  private static func anew(_ name: String, _ text: String, _ set: (inout FaultHooks) -> Void) -> Fault {
+  private static func again(_ name: String, _ text: String, _ set: (inout FaultHooks) -> Void) -> Fault {
     Fault(name, text) { hooks in
       hooks.traits = { traits in
         var traits = traits

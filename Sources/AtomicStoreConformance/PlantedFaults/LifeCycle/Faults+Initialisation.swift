@@ -7,7 +7,7 @@ import Glibc
 /// does with the file by itself what a format of that kind would.
 extension Faults {
   static let initialisation: [Fault] = [
-    Fault("failsOnMissingFile", "begins no store where nothing lies, unless the name has an extension") { hooks in
+    Fault("failsOnMissingFile", "begins no store where nothing is, unless the name has an extension") { hooks in
       hooks.initialize = { configuration throws(PersistentStoreError) in
         guard !Files.exists(configuration.path), !(configuration.path.split(separator: "/").last ?? "").contains(".")
         else { return }
@@ -29,7 +29,7 @@ extension Faults {
         snapshot.metadata.entries = PropertyListDictionary()
       }
     },
-    Fault("truncatesExisting", "cuts an existing file to nothing in init, and writes it anew") { hooks in
+    Fault("truncatesExisting", "cuts an existing file to nothing in init, and writes it again") { hooks in
       hooks.initialize = { configuration in
         guard !configuration.isReadOnly, let content = Files.content(configuration.path) else { return }
         for (name, bytes) in content where !bytes.isEmpty {

@@ -25,7 +25,7 @@ extension Faults {
         if moved { snapshot.nodes = try snapshot.nodes.canonical() }
       }
     },
-    Fault("nodeIDDiffersFromObjectID", "numbers the nodes anew that come to a store with objects") { hooks in
+    Fault("nodeIDDiffersFromObjectID", "renumbers the nodes that are added to a store with objects") { hooks in
       let isSecond = Notebook(false)
       hooks.newReference = { _, nodes, _ in
         isSecond.set(nodes.count > 0)

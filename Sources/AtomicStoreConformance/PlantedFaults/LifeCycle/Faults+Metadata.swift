@@ -5,7 +5,7 @@ import Glibc
 
 extension Faults {
   static let metadata: [Fault] = [
-    Fault("metadataOnlyAfterLoad", "tells a UUID before the load that is not the one of the file") { hooks in
+    Fault("metadataOnlyAfterLoad", "reports a UUID before the load that is not the one of the file") { hooks in
       let isLoaded = Notebook(false)
       hooks.load = { _, _ in
         isLoaded.set(true)
@@ -72,7 +72,7 @@ extension Faults {
       hooks.updatedObject = hooks.newObject
       hooks.saved = { snapshot in if !hasChanges.value, let old = read.value { snapshot.metadata.entries = old } }
     },
-    Fault("dropsVersionHashes", "leaves out the metadata that tells the model’s version") { hooks in
+    Fault("dropsVersionHashes", "leaves out the metadata about the model’s version") { hooks in
       hooks.saved = { snapshot in
         for key in snapshot.metadata.entries.keys where key.hasPrefix("NSStoreModelVersion") {
           snapshot.metadata.entries[key] = nil

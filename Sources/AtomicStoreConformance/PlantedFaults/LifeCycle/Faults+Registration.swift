@@ -11,14 +11,14 @@ extension Faults {
         return traits
       }
     },
-    Fault("typeNameMismatch", "tells another type where there is metadata of the application") { hooks in
+    Fault("typeNameMismatch", "reports another type where there is metadata of the application") { hooks in
       hooks.metadata = { metadata, _ in
         var metadata = metadata
         if metadata.entries["Origin"] != nil { metadata.storeType += "Store" }
         return metadata
       }
     },
-    Fault("metadataTypeMissing", "tells no type where there is metadata of the application") { hooks in
+    Fault("metadataTypeMissing", "reports no type where there is metadata of the application") { hooks in
       hooks.metadata = { metadata, _ in
         var metadata = metadata
         if metadata.entries["Origin"] != nil { metadata.storeType = "" }

@@ -9,7 +9,7 @@ extension Faults {
       hooks.initialize = { configuration in
         if !Files.exists(configuration.path) { made.change { $0.insert(configuration.path) } }
       }
-      hooks.removal = { configuration, _ in if made.value.contains(configuration.path) { makeAnew(configuration.path) }
+      hooks.removal = { configuration, _ in if made.value.contains(configuration.path) { recreate(configuration.path) }
       }
     },
     Fault("leavesReservationFromLoad", "lets a file stay beside a new store") { hooks in
@@ -40,7 +40,7 @@ extension Faults {
         if !Files.exists(configuration.path) { made.change { $0.insert(configuration.path) } }
       }
       hooks.removal = { configuration, hasCoordinator in
-        if !hasCoordinator, made.value.contains(configuration.path) { makeAnew(configuration.path) }
+        if !hasCoordinator, made.value.contains(configuration.path) { recreate(configuration.path) }
       }
     },
     Fault("deletesAfterFailedSave", "deletes the store when it goes after a save that failed") { hooks in
@@ -87,7 +87,7 @@ extension Faults {
       }
     },
     Fault("claimsUnrelatedFiles", "does not say which files in its directory are not its own") { hooks in
-      // What it passes over it says to a source of its own.
+      // It reports what it skips to its own source.
       hooks.source = { source throws(PersistentStoreError) in
         guard source.isFolder else { return source }
         var members: [(name: String, bytes: [UInt8])] = []
@@ -104,7 +104,7 @@ extension Faults {
   ]
 
   /// Another empty file in the place of one.
-  private static func makeAnew(_ path: String) {
+  private static func recreate(_ path: String) {
     guard Files.content(path) == ["": []] else { return }
     // While the old one is there the new one is not given its number.
     rename(path, path + ".old")

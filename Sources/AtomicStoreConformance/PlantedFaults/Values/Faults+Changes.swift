@@ -82,7 +82,7 @@ extension Faults {
         if !names.isEmpty { snapshot.metadata.entries["transient"] = .string(Models.transientMarker) }
       }
     },
-    calls("willRemoveAfterSave", "the kit tells of nodes that go when the file is written") { calls in
+    calls("willRemoveAfterSave", "the kit reports nodes that go when the file is written") { calls in
       calls.filter { $0.what != .willRemove } + calls.filter { $0.what == .willRemove }
     },
     Fault("deletedNodeResurrected", "writes deleted objects again") {

@@ -13,7 +13,7 @@ extension Faults {
         return .integer(Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000)
       }
     },
-    Fault("uniquePerEntityOnly", "counts references anew for each entity, sub-entities too") {
+    Fault("uniquePerEntityOnly", "restarts references for each entity, sub-entities too") {
       $0.newReference = { (object, nodes, _) throws(PersistentStoreError) in
         let last = lastReferences[object.entity] ?? greatest(nodes, of: object.entity)
         lastReferences[object.entity] = last + 1
@@ -38,7 +38,7 @@ extension Faults {
         entity.root.hierarchy.count > 1 ? reference : rows[reference].map { .integer($0) } ?? reference
       }
     },
-    readingAs("uuidNotPersisted", "makes up references that are not integers anew on every load") { _ in
+    readingAs("uuidNotPersisted", "invents new references for those that are not integers on every load") { _ in
       { _, reference in
         guard case .string(let text) = reference, UUID(uuidString: text) != nil else { return reference }
         return .string(text.lowercased() + "/\(getpid())")

@@ -85,7 +85,7 @@ extension Faults {
       return number > 10_000 ? .null : value
     },
     silent(
-      "danglingBecomesNil", "reads nothing where a relationship leads nowhere", about: [.danglingReference, .malformed]),
+      "danglingBecomesNil", "reads nothing where a relationship is dangling", about: [.danglingReference, .malformed]),
     silent(
       "wrongEntityAccepted",
       "reads nothing where a relationship leads to an object of another entity",
@@ -124,7 +124,7 @@ extension Faults {
     },
     silent(
       "duplicateMembersKept",
-      "reads nothing where an object stands twice",
+      "reads nothing where an object is twice",
       about: [.malformed, .duplicateReference, .danglingReference, .invalidValue]),
   ]
 

@@ -61,7 +61,8 @@ extension Faults {
       return .integer(most)
     },
     Fault(
-      "ignoresFormatVersion", "reads files of newer versions as if they were of its own, and nothing where that fails"
+      "ignoresFormatVersion",
+      "reads files of newer versions as if they were of its version, and nothing where that fails"
     ) {
       $0.forgives = [.unsupportedVersion]
       $0.loaded = { (result, builder) throws(PersistentStoreError) in

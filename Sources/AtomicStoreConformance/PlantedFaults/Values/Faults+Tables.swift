@@ -8,7 +8,7 @@ extension Faults {
   /// Copies nodes into a builder.
   ///
   /// - Parameters:
-  ///   - rename: The reference that a node gets; nil leaves it out. What leads to one left out leads nowhere.
+  ///   - rename: The reference that a node gets; nil leaves it out. What leads to one left out is dangling.
   ///   - change: The value that a slot gets, before relationships follow the renaming.
   static func copy(
     _ nodes: NodeTable, into builder: NodeTableBuilder, rename: Rename = { $1 }, change: Change = { $2 }

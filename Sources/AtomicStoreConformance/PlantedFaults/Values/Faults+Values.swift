@@ -129,7 +129,7 @@ extension Faults {
       }
       return String(result)
     },
-    text("chunkBoundarySplit", "loses the character that lies across byte 65536") { text in
+    text("chunkBoundarySplit", "loses the character that is across byte 65536") { text in
       guard text.utf8.count > 65536 else { return text }
       let place = text.utf8.index(text.utf8.startIndex, offsetBy: 65536)
       let isInside = text.utf8[place] & 0xC0 == 0x80

@@ -8,7 +8,7 @@ extension NodeTableBuilder {
     return max(1, min(jobs, bytes / max(leastPart, 1)))
   }
 
-  /// Loads the parts of a file at the same time, each into a builder of its own, and appends their nodes in the order
+  /// Loads the parts of a file at the same time, each into its own builder, and appends their nodes in the order
   /// of the parts. The result is the same as if one part after the other was loaded into this builder.
   ///
   /// Parts do not report errors: if anything is unexpected, `body` returns nil for its part. Then nothing is appended,

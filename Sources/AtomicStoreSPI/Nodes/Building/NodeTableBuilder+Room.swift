@@ -193,7 +193,7 @@ extension NodeTableBuilder {
     guard count <= limits.objects else {
       throw PersistentStoreError(
         .limitExceeded,
-        "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
+        "the store exceeds the limit 'maximumObjects' of \(limits.objects)",
         at: StoreLocation(file: file))
     }
   }

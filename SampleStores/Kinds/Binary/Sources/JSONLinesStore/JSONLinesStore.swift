@@ -53,7 +53,7 @@ public struct JSONLinesStore: AtomicStore {
       count += try load(entity, &records, into: nodes)
     }
     guard count == expected, records.isAtDigest else {
-      throw records.failure("the file tells of \(expected) objects, and holds \(count)")
+      throw records.failure("the file reports \(expected) objects, and holds \(count)")
     }
   }
 
@@ -83,7 +83,8 @@ public struct JSONLinesStore: AtomicStore {
     case (_, .null): break
     case (.attribute(let type), let tag):
       guard let value = try records.value(tag), !value.isNull, type.accepts(value) else {
-        throw PersistentStoreError(.invalidValue, "the value is no \(type.modelName)", at: nodes.location(slot.index))
+        throw PersistentStoreError(
+          .invalidValue, "the value is not of type \(type.modelName)", at: nodes.location(slot.index))
       }
       try nodes.set(value, slot: slot.index)
     case (.toOne, .reference): try nodes.set(toOne: try records.reference(), slot: slot.index)

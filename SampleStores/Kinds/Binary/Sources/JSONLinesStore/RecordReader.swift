@@ -53,7 +53,7 @@ struct RecordReader {
   // MARK: Numbers and texts
 
   private mutating func take(_ count: Int) throws(PersistentStoreError) -> Int {
-    guard count >= 0, count <= end - offset else { throw failure("the file ends before what it tells of") }
+    guard count >= 0, count <= end - offset else { throw failure("the file ends before what it reports") }
     defer { offset += count }
     return offset
   }
@@ -82,7 +82,7 @@ struct RecordReader {
     let text = bytes.withUnsafeBytes {
       String(validating: UnsafeRawBufferPointer(rebasing: $0[start..<(start + count)]), as: UTF8.self)
     }
-    guard let text else { throw failure("a text is no UTF-8") }
+    guard let text else { throw failure("a text is not UTF-8") }
     return text
   }
 
@@ -93,7 +93,7 @@ struct RecordReader {
     return tag
   }
 
-  /// The value of an attribute; nil where the tag is none of one.
+  /// The value of an attribute; nil where the tag does not belong to one.
   mutating func value(_ tag: Tag) throws(PersistentStoreError) -> StoredValue? {
     switch tag {
     case .text: .string(try text())

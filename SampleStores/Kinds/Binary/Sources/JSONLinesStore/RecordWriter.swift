@@ -80,7 +80,7 @@ struct RecordWriter {
   }
 }
 
-/// Tells a file that was damaged from one that was not: eight bytes at a time, so that it costs less than reading.
+/// Distinguishes a damaged file from an intact one: eight bytes at a time, so that it costs less than reading.
 enum RecordDigest {
   static func of(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt64 {
     let words = UnsafeRawBufferPointer(rebasing: bytes)

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// A store as a folder: `store.json` describes it, and each entity's objects are lines of JSON in a file of their own.
+/// A store as a folder: `store.json` describes it, and each entity's objects are lines of JSON in their own file.
 ///
 /// ```
 /// store.json        {"store":"JSONLines","version":1,"uuid":"…","last":3,"objects":3,"model":{…},"metadata":{…}}
@@ -52,7 +52,8 @@ public struct JSONLinesStore: AtomicStore {
     for member in source.memberNames where member != Self.head {
       guard member.hasSuffix(Self.suffix) else {
         throw PersistentStoreError(
-          .malformed, "the file is none of the store's", at: StoreLocation(file: source.displayName(ofMember: member)))
+          .malformed, "the file is not one of the store's",
+          at: StoreLocation(file: source.displayName(ofMember: member)))
       }
       var lines = try LineReader(source, member: member, depth: depth)
       while !lines.isAtEnd {
@@ -63,7 +64,7 @@ public struct JSONLinesStore: AtomicStore {
     // A file that is missing, or was cut at the end of a line, leaves every line whole.
     guard count == header.count else {
       throw PersistentStoreError(
-        .malformed, "\(Self.head) tells of \(header.count) objects, and there are \(count)",
+        .malformed, "\(Self.head) reports \(header.count) objects, and there are \(count)",
         at: StoreLocation(file: source.name))
     }
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("atomicstore check --fix, and what cannot be read or written") struct MendingTests {
+@Suite("atomicstore check --fix, and what cannot be read or written") struct RepairTests {
   /// A company in which a project names an employee who does not name it back.
   private static func contradicting(_ folder: borrowing Folder) throws {
     let text = try String(contentsOfFile: Command.company, encoding: .utf8)
@@ -20,18 +20,19 @@ import Testing
     #expect(try Command.run("check", "a.xml", in: folder.path).code == 1)
     let opened = try Command.run("convert", "a.xml", "b.plist", in: folder.path)
     #expect(opened.code == 65 && opened.errors.contains("inverses=from-to-many keeps the links"), "\(opened.errors)")
-    let mended = try Command.run(
+    let repaired = try Command.run(
       "check", "a.xml", "--fix", "inverses=\(rule)", "-o", "b.xml", in: folder.path)
-    #expect(mended.code == 0, "\(mended.output)\(mended.errors)")
+    #expect(repaired.code == 0, "\(repaired.output)\(repaired.errors)")
     #expect(
-      mended.errors.contains("mended: Employee.projects: changed to agree with 'members' (1)"), "\(mended.errors)")
+      repaired.errors.contains("repaired: Employee.projects: changed to agree with 'members' (1)"), "\(repaired.errors)"
+    )
     #expect(try Command.run("diff", Command.company, "b.xml", in: folder.path).output == "")
   }
 
   @Test(
-    "what --fix does not mend is copied and listed",
+    "what --fix does not repair is copied and listed",
     arguments: ["inverses=as-stored", "dangling=nullify", "damaged=skip-object"])
-  func unmended(_ fix: String) throws {
+  func unrepaired(_ fix: String) throws {
     let folder = try Folder()
     try Self.contradicting(folder)
     for more in [[], ["--dry-run"]] {

@@ -3,7 +3,7 @@ import Synchronization
 
 /// What happens when a property of an object is read whose context no longer exists. The property reads as nil or
 /// empty.
-public enum OutlivedContextReaction: Sendable {
+public enum ReleasedContextReaction: Sendable {
   /// A line on standard error names the object; at most ten times in a process. The default.
   case warn
   /// Nothing: only ``ManagedObject/accessError`` has the error.
@@ -12,15 +12,15 @@ public enum OutlivedContextReaction: Sendable {
   case call(@Sendable (ManagedObjectError) -> Void)
 }
 
-/// Reports reads of objects that outlived their contexts.
-enum OutlivedContexts {
+/// Reports reads of objects that were used after their contexts were released.
+enum ReleasedContexts {
   private struct State {
-    var reaction = OutlivedContextReaction.warn
+    var reaction = ReleasedContextReaction.warn
     var warningCount = 0
   }
   private static let state = Mutex(State())
 
-  static var reaction: OutlivedContextReaction {
+  static var reaction: ReleasedContextReaction {
     get { state.withLock { $0.reaction } }
     set { state.withLock { $0.reaction = newValue } }
   }
