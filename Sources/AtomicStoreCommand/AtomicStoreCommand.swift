@@ -5,7 +5,8 @@ import CommandSupport
 struct AtomicStoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "atomicstore",
-    abstract: "Read, query, convert, compare and edit stores: Core Data's SQLite, XML and binary stores, CSV, property lists, Arrow, databases.",
+    abstract:
+      "Read, query, convert, compare and edit stores: Core Data's SQLite, XML and binary stores, CSV, property lists, Arrow, databases.",
     discussion: """
         atomicstore convert old.xml new.csvstore      # to CSV, without loss; the source is not changed
         atomicstore inspect new.csvstore --json       # describe its content

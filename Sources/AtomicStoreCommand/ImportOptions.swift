@@ -103,8 +103,7 @@ struct ImportTextOptions: ParsableArguments {
   @Option(help: "rfc: quotes as in RFC 4180; lax: a quote within a field is a character.") var quotes: Quotes?
   @Option(name: .customLong("columns"), help: "Names of the columns, with commas, of CSV without a header line.")
   var columnNames: String?
-  @Option(name: .customLong("null"), help: "A text that means null. May be repeated.") var nullWords:
-    [String] = []
+  @Option(name: .customLong("null"), help: "A text that means null. May be repeated.") var nullWords: [String] = []
   @Option(help: "Words for true and false, such as ja/nein. May be repeated.") var boolean: [String] = []
 
   enum Quotes: String, ExpressibleByArgument, CaseIterable { case rfc, lax }

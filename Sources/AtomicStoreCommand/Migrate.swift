@@ -45,8 +45,8 @@ struct Migrate: ParsableCommand {
   @Flag(
     name: .customLong("convert-types"), help: "Convert values to other types where all can be converted losslessly.")
   var convertTypes = false
-  @Option(help: "The store's type, if it should not be detected from the content.", completion: Completions.types) var from:
-    String?
+  @Option(help: "The store's type, if it should not be detected from the content.", completion: Completions.types)
+  var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
   @OptionGroup var common: CommonOptions

@@ -84,7 +84,7 @@ import Testing
       #expect {
         try other.context.save()
       } throws: {
-        "\($0)".contains("not changed")
+        "\($0)".contains("cannot be changed in place")
       }
       #expect(Self.haveSameIdentity(one, other, type))
       return

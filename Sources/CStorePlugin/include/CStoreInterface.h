@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "970a0d00d295f5a70e4b060be629889f8a8f0d25c42533b5df2b91e3fa0806cb"
+#define ASP_INTERFACE "635505e02ec6e0b81aac912c1a9b258723526b8d2d30870d1ce69157f37289f7"
