@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "970a0d00d295f5a70e4b060be629889f8a8f0d25c42533b5df2b91e3fa0806cb"
+#define ASP_INTERFACE "81a7ec115b2713f87990604cc5a5f931e747b4f42462903a1dbf8ef50100123e"
