@@ -256,7 +256,8 @@ static int64_t skipQuantifier(cicu_reader *reader, bool *mayBeNone, bool *isChoi
       reader->place += 1;
       UChar unit = unitAt(reader, 0);
       if (unit == ',') index = 1;
-      if (unit >= '0' && unit <= '9' && numbers[index] < PLACES_PER_CALL) numbers[index] = numbers[index] * 10 + unit - '0';
+      bool isDigit = unit >= '0' && unit <= '9';
+      if (isDigit && numbers[index] < PLACES_PER_CALL) numbers[index] = numbers[index] * 10 + unit - '0';
     }
     reader->place += 1;
     *mayBeNone = numbers[0] == 0;
