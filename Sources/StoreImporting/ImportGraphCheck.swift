@@ -9,6 +9,7 @@ struct ImportGraphCheck {
   /// As the tables have the values.
   private let given: NodeTable
   private var nodes: NodeTable
+  private let budget = StepBudget()
 
   init(_ job: ImportJob, _ nodes: NodeTable) {
     self.job = job
@@ -52,7 +53,7 @@ struct ImportGraphCheck {
                 + value.displayText))
         }
         if old?.isIdentical(to: value) ?? false { continue }
-        for violation in rule?.violations(value) ?? [] {
+        for violation in rule?.violations(value, budget) ?? [] {
           problems.append(
             GraphProblem(
               objects: [object], property: slot.name, value: value.displayText,

@@ -14,6 +14,8 @@ final class ImportPass {
   private let isNumberRoot: [Bool]
   private(set) var counts: [Int]
   private let values: ValueReader
+  /// The steps that the patterns of the model's rules may take for all tables.
+  private let patternBudget = StepBudget()
   var joins: [JoinedKeys] = []
   /// How many pairs each join table has that are not left out.
   var joinCounts: [Int]
@@ -350,7 +352,7 @@ final class ImportPass {
         text, field.kind, plan.entity.slots[column.slot].attributeType ?? .undefined,
         format: column.format.map { plan.formats[$0] })
     }
-    for violation in plan.rules[rule].violations(value) {
+    for violation in plan.rules[rule].violations(value, patternBudget) {
       try note(.rule, "'\(text.prefix(60))' breaks the rule: \(violation.rule)", plan, number, index, field, text)
     }
   }

@@ -87,6 +87,34 @@ import Testing
     }
   }
 
+  @Test("a column whose values are cleared one by one, from the first, has the others at each step")
+  func clearing() throws {
+    let (rows, step) = (60_000, 10)
+    let builder = NodeTableBuilder(model: try Self.model())
+    try Self.fill(0..<rows, of: rows, into: builder) { row, _ in row % step == 0 }
+    var table = try builder.finish()
+    let slots = table.model.entities[0].slots.filter { !$0.isToMany }
+    for slot in slots { #expect(table.reader(of: 0).isSparse(slot: slot.index), "\(slot.name)") }
+    for row in stride(from: 0, to: rows / 2, by: step) {
+      for slot in slots { try table.set(.null, slot: slot.index, of: NodeHandle(entity: 0, row: row)) }
+    }
+    // Moving all cells each time would take quadratic time.
+    for slot in slots { #expect(!table.reader(of: 0).isSparse(slot: slot.index), "\(slot.name)") }
+    let reader = table.reader(of: 0)
+    for slot in slots {
+      for row in 0..<rows {
+        #expect(reader.isNull(slot: slot.index, row: row) == (row % step != 0 || row < rows / 2))
+      }
+    }
+    // Of few cells, each may be moved.
+    let small = NodeTableBuilder(model: try Self.model())
+    try Self.fill(0..<1000, of: 1000, into: small) { row, _ in row % step == 0 }
+    table = try small.finish()
+    for slot in slots { try table.set(.null, slot: slot.index, of: NodeHandle(entity: 0, row: 0)) }
+    for slot in slots { #expect(table.reader(of: 0).isSparse(slot: slot.index), "\(slot.name)") }
+    Self.check(table, 1000) { row, _ in row % step == 0 && row > 0 }
+  }
+
   @Test("columns have the values that were set, whichever rows have one", arguments: patterns.indices, [40, 3000])
   func values(_ pattern: Int, _ rows: Int) throws {
     let has = Self.patterns[pattern].has

@@ -287,6 +287,57 @@ import Testing
     #expect(error.location.file == "m.json")
   }
 
+  @Test("what a mapping file says of an entity is said of its sub-entities, which may have other rules and drop more")
+  func inheritedRules() throws {
+    func model(_ names: [String], _ below: [String]) throws -> ManagedObjectModel {
+      let leaf = EntityDescription(name: "Leaf", properties: [Self.attribute("own")])
+      let middle = EntityDescription(name: "Middle", properties: below.map { Self.attribute($0) }, subentities: [leaf])
+      return try Self.model(
+        EntityDescription(name: "Root", properties: names.map { Self.attribute($0) }, subentities: [middle]))
+    }
+    let old = try model(["first", "last", "a", "b"], ["c"])
+    var nodes = NodeTable(model: old)
+    for (number, name) in ["Root", "Middle", "Leaf"].enumerated() {
+      let entity = try #require(old.entity(named: name))
+      let node = try nodes.addCacheNode(entity: entity.index, reference: .integer(Int64(number + 1)))
+      for slot in entity.slots { try nodes.setValue(.string(slot.name), forKey: slot.name, of: node) }
+    }
+    let text = """
+      {"entities": {
+        "Root": {"properties": {"name": "first + last", "other": {"default": "root"}}, "drop": ["a"]},
+        "Middle": {"properties": {"other": {"from": "b"}}, "drop": ["c"]},
+        "Leaf": {"properties": {"name": {"from": "own"}}}}}
+      """
+    let file = try MappingFile(json: Array(text.utf8), name: "m.json")
+    var options = ModelMapping.Options()
+    options.file = file
+    let mapping = ModelMapping(from: old, to: try model(["name", "other"], []), options: options)
+    #expect(mapping.obstacles.isEmpty, "\(mapping.obstacles)")
+    #expect(
+      Set(mapping.losses(of: nodes, file: file).map(\.subject)) == ["Root.b", "Leaf.first", "Leaf.last"])
+    let result = try mapping.apply(to: nodes)
+    for (number, name, values) in [
+      (1, "Root", ["firstlast", "root"]), (2, "Middle", ["firstlast", "b"]), (3, "Leaf", ["own", "b"]),
+    ] {
+      let found = try ["name", "other"].map { try Self.value(result, name, Int64(number), $0) }
+      #expect(found == values.map { .string($0) }, "\(name)")
+    }
+    #expect(MappingVerification.differences(mapping, nodes, result).isEmpty)
+  }
+
+  @Test("of thousands of unknown names in a mapping file all are listed, the first ones with a suggestion")
+  func unknownNames() throws {
+    let entities = (0..<1000).map { EntityDescription(name: "Entity\($0)") }
+    let model = try ManagedObjectModel(ModelDescription(entities: entities))
+    var options = ModelMapping.Options()
+    options.file = MappingFile(
+      entities: Dictionary(uniqueKeysWithValues: (0..<1000).map { ("Entyti\($0)", MappingFile.EntityRules()) }),
+      drop: (0..<1000).map { "Entyti\($0)" })
+    let obstacles = ModelMapping(from: model, to: model, options: options).obstacles
+    #expect(obstacles.count == 2000)
+    #expect(obstacles.count { $0.reason.contains("did you mean") } == 10)
+  }
+
   @Test("types are converted on request, if every value has an equal in the other")
   func conversion() throws {
     func model(_ type: AttributeType) -> [EntityDescription] {

@@ -1,3 +1,5 @@
+import CICU
+import Synchronization
 import Testing
 
 @testable import StorePredicates
@@ -132,7 +134,56 @@ private func match(
     let text = String(repeating: "a", count: 2000)
     let (outcome, steps) = try match(".*(?>a*)b", text)
     #expect(outcome == .different && steps > 2000 * 1000 / 64)
-    #expect(try match("a*", text).steps < 500)
+    #expect(try match("a*", text).steps < 16 * 2000)
+  }
+
+  @Test(
+    "what a match of a short text does counts, also what it does without a look at the text",
+    arguments: [
+      ("(a|aa)*b", String(repeating: "a", count: 16), 5000), ("(?:|){12}b", "", 4000), ("(?:\\b|a*|){8}b", "", 4000),
+      ("((((|){3}){3}){3})b", "a", 4000), ("(?:a?a?a?a?){20}b", "aaaaaaaa", 1000),
+      ("(?:" + String(repeating: "b|", count: 1000) + "b)", "a", 1000), ("(?:(?:a*|b*)(?:c*|d*)){6}x", "", 4000),
+      ("(?x) (?: | # |)\n ){12} b", "", 4000), ("(?=a|)(?!b|)(?:a|){9}x", "a", 500),
+    ])
+  func shortTexts(_ pattern: String, _ text: String, _ least: Int) throws {
+    let (outcome, steps) = try match(pattern, text)
+    #expect(outcome != .matching && steps >= least, "\(steps)")
+  }
+
+  @Test(
+    "patterns that read a text once or twice take steps in proportion to it",
+    arguments: [
+      "\\d{3}-\\d{4}", "[\\w.%+-]+@[A-Za-z0-9.-]+\\.[A-Za-z]{2,6}", "(?i).*foo.*", "(?:(?:25[0-5]|\\d{1,2})\\.){3}\\d+",
+      "\\p{Lu}[^|*+?\\]()]{2,}", "\\Q(*+|\\E\\x{41}+", "(?<year>\\d+)-(?#no |* group)(?:0[1-9]|1[012])",
+      "(?=.*[A-Z])(?=.*\\d).{8,}",
+      "(Mon|Tue|Wed|Thu|Fri|Sat|Sun).*",
+    ])
+  func simplePatterns(_ pattern: String) throws {
+    for text in ["", "ada.lovelace@example.com", "10.0.0.1", "Sunday the 1st, or another", "2001-02"] {
+      let steps = try match(pattern, text).steps
+      #expect(steps <= 64 + 16 * text.utf8.count, "\(text): \(steps)")
+    }
+  }
+
+  @Test("a matcher is kept for the next match only if it did not become large")
+  func largeMatchers() throws {
+    let expression = try RegularExpression("(a|b)*", [])
+    var steps = 0
+    let start = String(repeating: "a", count: 50_000)
+    #expect(expression.match(start, stepLimit: 10_000_000, steps: &steps) == .matching)
+    #expect(expression.idle.withLock(\.count) == 0)
+    #expect(expression.match("ab", stepLimit: 10_000_000, steps: &steps) == .matching)
+    #expect(expression.idle.withLock(\.count) == 1)
+  }
+
+  @Test("without ICU the error names what to install, and the pattern is not called wrong")
+  func withoutICU() {
+    let error = "libicui18n.so was not found".withCString {
+      RegularExpressionError(cicu_problem(name: $0, isWithoutICU: true, line: 0, column: 0))
+    }
+    for text in [error.sentence(about: "a+"), ValidationRule.unknown("a+", error)] {
+      #expect(text.contains("install") && text.contains("ICU") && !text.contains("not a regular"), "\(text)")
+    }
   }
 
   @Test("groups are kept with each place, so a pattern with many of them has fewer steps")

@@ -62,9 +62,11 @@ public struct BatchRow {
 
   /// Adds the model's defaults, and checks the model's rules.
   ///
-  /// - Parameter number: The row's number, from 1, for messages.
+  /// - Parameters:
+  ///   - number: The row's number, from 1, for messages.
+  ///   - budget: The steps that the patterns of all rows may take.
   /// - Returns: All values, which the row has no longer.
-  mutating func complete(_ number: Int) throws(ManagedObjectError) -> SlotValues {
+  mutating func complete(_ number: Int, _ budget: StepBudget) throws(ManagedObjectError) -> SlotValues {
     if let error { throw error.inRow(number) }
     var values = SlotValues()
     swap(&values, &self.values)
@@ -75,7 +77,7 @@ public struct BatchRow {
     for property in plan.properties where property.slot >= 0 {
       guard case .attribute = property.kind, let rule = property.rule else { continue }
       let value = values[property.slot] ?? .null
-      for violation in rule.violations(value) {
+      for violation in rule.violations(value, budget) {
         errors.append(
           ManagedObjectError(
             violation.code, "\(plan.name).\(property.name) is \(value.displayText): the rule is \(violation.rule)",

@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
+import StorePredicates
 
 /// Changes to many objects at once, written to the stores at once. The objects of contexts do not change until they
 /// merge the result.
@@ -22,12 +23,13 @@ extension ManagedObjectContext {
     let nextRow = request.makeRowHandler()
     var given: [SlotValues] = []
     var rows: [ManagedObjectSnapshot] = []
+    let budget = StepBudget()
     while true {
       var row = BatchRow(plan, transformers)
       if try nextRow(&row) { break }
       // Only an update needs to know what was set.
       if request.constraintRule == .update { given.append(row.values) }
-      rows.append(ManagedObjectSnapshot(entity: plan.index, values: try row.complete(rows.count + 1)))
+      rows.append(ManagedObjectSnapshot(entity: plan.index, values: try row.complete(rows.count + 1, budget)))
     }
     let repetitions = RepeatedSave.repetitions
     repeat {
@@ -132,12 +134,13 @@ extension ManagedObjectContext {
     var count = 0
     // An object whose row says what it says already belongs to the result as well.
     var matched = ObjectList()
+    let budget = StepBudget()
     while true {
       var row = BatchRow(plan, transformers)
       if try nextRow(&row) { break }
       count += 1
       let given = row.values
-      let values = try row.complete(count)
+      let values = try row.complete(count, budget)
       let found = try context.objects(withUniqueValuesOf: plan.entity, in: request.affectedStore) { name in
         plan.property(named: name).flatMap {
           plan.properties[$0].attribute == nil ? nil : values[plan.properties[$0].slot].map { .constant($0) }

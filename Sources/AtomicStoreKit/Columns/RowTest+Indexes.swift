@@ -1,19 +1,21 @@
 import AtomicStoreSPI
 import FoundationEssentials
+import StorePredicates
 
 extension RowTest {
   /// Calls `body` with each row that fulfils the test, in ascending order. If an index of the entity narrows the
   /// candidates down, only those are tested.
-  func rows(_ version: NodeVersion, _ plan: EntityPlan, _ body: (Int) -> Void) {
-    if let rows = withExtendedLifetime(version, { narrowed(version, plan) }) { return rows.forEach(body) }
-    run(version, entity: plan.index).withUnsafeBufferPointer { mask in
+  func rows(_ version: NodeVersion, _ plan: EntityPlan, _ budget: StepBudget, _ body: (Int) -> Void) {
+    if let rows = withExtendedLifetime(version, { narrowed(version, plan, budget) }) { return rows.forEach(body) }
+    run(version, entity: plan.index, budget).withUnsafeBufferPointer { mask in
       for row in 0..<mask.count where mask[row] != 0 { body(row) }
     }
   }
 
   /// The number of rows of the entity that fulfil the test.
-  func count(_ version: NodeVersion, _ plan: EntityPlan) -> Int {
-    withExtendedLifetime(version) { narrowed(version, plan) }?.count ?? count(version, entity: plan.index)
+  func count(_ version: NodeVersion, _ plan: EntityPlan, _ budget: StepBudget) -> Int {
+    withExtendedLifetime(version) { narrowed(version, plan, budget) }?.count
+      ?? count(version, entity: plan.index, budget)
   }
 
   /// The tests that must all be fulfilled.
@@ -30,7 +32,7 @@ extension RowTest {
     }
   }
 
-  private func narrowed(_ version: NodeVersion, _ plan: EntityPlan) -> [Int]? {
+  private func narrowed(_ version: NodeVersion, _ plan: EntityPlan, _ budget: StepBudget) -> [Int]? {
     let count = version.rowCount(of: plan.index)
     guard count > 0 else { return nil }
     let parts = conjuncts
@@ -60,28 +62,29 @@ extension RowTest {
       let index = indexes[best.key], let ranges = bySlot[best.key]
     else { return nil }
     var rows: [Int] = []
+    guard budget.use(1 + best.value * cost / 64) else { return rows }
     rows.reserveCapacity(best.value)
     for range in ranges {
       for place in range {
         let row = Int(index.rows[place])
-        if parts.allSatisfy({ $0.holds(row, version, plan.index) }) { rows.append(row) }
+        if parts.allSatisfy({ $0.holds(row, version, plan.index, budget) }) { rows.append(row) }
       }
     }
     return rows.sorted()
   }
 
   /// Whether one row fulfils the test.
-  func holds(_ row: Int, _ version: NodeVersion, _ entity: Int) -> Bool {
+  func holds(_ row: Int, _ version: NodeVersion, _ entity: Int, _ budget: StepBudget) -> Bool {
     func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
     func leads(_ bits: UInt64, _ tests: [Int: RowTest]) -> Bool {
       let node = NodeHandle(rawBits: bits)
-      return tests[node.entity]?.holds(node.row, version, node.entity) ?? false
+      return tests[node.entity]?.holds(node.row, version, node.entity, budget) ?? false
     }
     switch self {
     case .constant(let flag): return flag
-    case .and(let parts): return parts.allSatisfy { $0.holds(row, version, entity) }
-    case .or(let parts): return parts.contains { $0.holds(row, version, entity) }
-    case .not(let part): return !part.holds(row, version, entity)
+    case .and(let parts): return parts.allSatisfy { $0.holds(row, version, entity, budget) }
+    case .or(let parts): return parts.contains { $0.holds(row, version, entity, budget) }
+    case .not(let part): return !part.holds(row, version, entity, budget)
     case .null(let slot, let wanted):
       let column = column(slot)
       switch column.layout {
@@ -110,7 +113,7 @@ extension RowTest {
     case .boolean(let slot, let wanted, let null):
       let column = column(slot)
       return column.isPresent(row) ? (column.cell(row, as: UInt8.self) != 0) == wanted : null
-    case .text(let slot, let test, let null): return column(slot).bytes(row).map { test.holds($0) } ?? null
+    case .text(let slot, let test, let null): return column(slot).bytes(row).map { test.holds($0, budget) } ?? null
     case .uuid(let slot, let uuid, let isOther, let null):
       let column = column(slot)
       return column.isPresent(row) ? (UUIDBits(column, row) == UUIDBits(uuid)) != isOther : null
@@ -132,19 +135,6 @@ extension RowTest {
     case .integer16: return Int64(column.cell(row, as: Int16.self))
     case .integer32: return Int64(column.cell(row, as: Int32.self))
     default: return column.cell(row, as: Int64.self)
-    }
-  }
-
-  /// Whether its results are wrong, because a pattern needed more steps than it may have: the evaluator decides then,
-  /// or reports that.
-  var isUndecided: Bool {
-    switch self {
-    case .text(_, let test, _): test.isUndecided
-    case .and(let parts), .or(let parts): parts.contains(where: \.isUndecided)
-    case .not(let part): part.isUndecided
-    case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
-      tests.values.contains(where: \.isUndecided)
-    default: false
     }
   }
 

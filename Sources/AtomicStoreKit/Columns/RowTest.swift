@@ -39,15 +39,17 @@ indirect enum RowTest {
   // MARK: Running
 
   /// Returns a byte for each row of the entity: 1 if it fulfils the test.
-  func run(_ version: NodeVersion, entity: Int) -> [UInt8] {
+  ///
+  /// - Parameter budget: The steps of the fetch. If none are left, the result is meaningless: a test cannot throw.
+  func run(_ version: NodeVersion, entity: Int, _ budget: StepBudget) -> [UInt8] {
     var mask = [UInt8](repeating: 1, count: version.rowCount(of: entity))
-    mask.withUnsafeMutableBufferPointer { narrow($0, version, entity) }
+    mask.withUnsafeMutableBufferPointer { narrow($0, version, entity, budget) }
     return mask
   }
 
   /// The number of rows of the entity that fulfil the test.
-  func count(_ version: NodeVersion, entity: Int) -> Int {
-    run(version, entity: entity).withUnsafeBufferPointer { mask in
+  func count(_ version: NodeVersion, entity: Int, _ budget: StepBudget) -> Int {
+    run(version, entity: entity, budget).withUnsafeBufferPointer { mask in
       var count = 0
       var row = 0
       // One byte each, for at most 255 rounds: byte sums, of which the processor computes many at once.
@@ -64,13 +66,16 @@ indirect enum RowTest {
 
   /// Clears the rows that do not fulfil the test. Where testing a row is expensive, rows that are already cleared are
   /// skipped.
-  private func narrow(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
+  private func narrow(
+    _ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int, _ budget: StepBudget
+  ) {
+    guard budget.use(steps(mask.count)) else { return }
     switch self {
     case .constant(let flag):
       if !flag { mask.update(repeating: 0) }
     case .and(let parts):
       // A test cannot fail, so the order is free: cheap tests run first and leave fewer rows to the others.
-      for part in parts.sorted(by: { $0.cost < $1.cost }) { part.narrow(mask, version, entity) }
+      for part in parts.sorted(by: { $0.cost < $1.cost }) { part.narrow(mask, version, entity, budget) }
     case .or(let parts):
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count * 2) { scratch in
         let open = UnsafeMutableBufferPointer(rebasing: scratch[..<mask.count])
@@ -79,7 +84,7 @@ indirect enum RowTest {
         _ = part.initialize(fromContentsOf: mask)
         for (place, test) in parts.sorted(by: { $0.cost < $1.cost }).enumerated() {
           if place > 0 { _ = part.update(fromContentsOf: open) }
-          test.narrow(part, version, entity)
+          test.narrow(part, version, entity, budget)
           for row in 0..<mask.count { open[row] ^= part[row] }
         }
         // Rows that no alternative took remain candidates.
@@ -88,7 +93,7 @@ indirect enum RowTest {
     case .not(let part):
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count) { scratch in
         _ = scratch.initialize(fromContentsOf: mask)
-        part.narrow(scratch, version, entity)
+        part.narrow(scratch, version, entity, budget)
         for row in 0..<mask.count { mask[row] ^= scratch[row] }
       }
     case .decimals(let slot, let order, let bound, let null):
@@ -102,12 +107,21 @@ indirect enum RowTest {
         let other = RowReader(other, version, entity)
         Self.left(mask) { RowReader.holds(one.number($0), order, other.number($0)) }
       }
-    default: withExtendedLifetime(version) { leaf(mask, version, entity) }
+    default: withExtendedLifetime(version) { leaf(mask, version, entity, budget) }
+    }
+  }
+
+  /// The steps of testing so many rows: a step of the evaluator takes as long as 64 of the cheapest tests. The parts of
+  /// a test count for themselves.
+  private func steps(_ rows: Int) -> Int {
+    switch self {
+    case .and, .or, .not: 1
+    default: 1 + rows * cost / 64
     }
   }
 
   /// The approximate cost of testing one row.
-  private var cost: Int {
+  var cost: Int {
     switch self {
     case .constant: 0
     case .null, .integers, .doubles, .boolean, .destination, .uuid: 1
@@ -122,7 +136,9 @@ indirect enum RowTest {
     }
   }
 
-  private func leaf(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
+  private func leaf(
+    _ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int, _ budget: StepBudget
+  ) {
     func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
     switch self {
     case .constant, .and, .or, .not, .decimals, .numbers: return
@@ -180,7 +196,7 @@ indirect enum RowTest {
           Self.left(mask) { row in column.bytes(row).map { TextTest.isSame($0, other) == isWanted } ?? null }
         }
       } else {
-        Self.left(mask) { row in column.bytes(row).map { test.holds($0) } ?? null }
+        Self.left(mask) { row in column.bytes(row).map { test.holds($0, budget) } ?? null }
       }
     case .uuid(let slot, let uuid, let isOther, let null):
       let column = column(slot)
@@ -191,7 +207,7 @@ indirect enum RowTest {
       Self.every(mask, column) { (column.handle(at: $0) == bits) != isOther }
     case .through(let slot, let tests, let null):
       let column = column(slot)
-      let masks = Self.masks(tests, version)
+      let masks = Self.masks(tests, version, budget)
       Self.left(mask) { row in
         let bits = column.handle(row)
         guard bits != .max else { return null }
@@ -199,7 +215,7 @@ indirect enum RowTest {
       }
     case .some(let slot, let tests), .every(let slot, let tests):
       let column = column(slot)
-      let masks = Self.masks(tests, version)
+      let masks = Self.masks(tests, version, budget)
       let isSome = if case .some = self { true } else { false }
       Self.left(mask) { row in
         for bits in column.handles(row) where Self.holds(masks, bits) == isSome { return isSome }
@@ -275,9 +291,9 @@ indirect enum RowTest {
     return row < mask.count && mask[row] != 0
   }
 
-  private static func masks(_ tests: [Int: RowTest], _ version: NodeVersion) -> [[UInt8]] {
+  private static func masks(_ tests: [Int: RowTest], _ version: NodeVersion, _ budget: StepBudget) -> [[UInt8]] {
     var masks = [[UInt8]](repeating: [], count: version.nodes.model.entityCount)
-    for (entity, test) in tests { masks[entity] = test.run(version, entity: entity) }
+    for (entity, test) in tests { masks[entity] = test.run(version, entity: entity, budget) }
     return masks
   }
 }

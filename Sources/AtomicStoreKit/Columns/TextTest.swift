@@ -1,6 +1,5 @@
 import AtomicStoreSPI
 import StorePredicates
-import Synchronization
 
 /// A test on the bytes of a string.
 struct TextTest {
@@ -9,13 +8,16 @@ struct TextTest {
   /// The string to compare with, folded if the options require it.
   let other: [UInt8]
   private let original: String
-  private let pattern: PatternTest?
-  /// The strings to compare with, for IN.
+  private let pattern: RegularExpression?
+  /// The strings to compare with, for IN, in ascending order.
   let others: [[UInt8]]
   // Everything the loop over rows needs is computed once: the types of the tree are defined in another module.
   private let needsText: Bool
   private let isFolded: Bool
   private let ignoresCase: Bool
+  /// The bytes that are searched for; 0 if the comparison reads both texts once.
+  private let searchLength: Int
+  private let isLong: Bool
 
   init(_ comparator: FetchPredicate.Comparator, _ options: FetchPredicate.Options, _ text: String) {
     self.comparator = comparator
@@ -24,9 +26,11 @@ struct TextTest {
     ignoresCase = options.contains(.caseInsensitive)
     isFolded = ignoresCase || options.contains(.diacriticInsensitive)
     original = text
-    pattern = comparator == .matches ? (try? PatternCache.expression(text, options)).map { PatternTest($0) } : nil
+    pattern = comparator == .matches ? try? PatternCache.expression(text, options) : nil
     other = Array(StringComparison.folded(text, options).utf8)
     others = []
+    searchLength = comparator == .like || comparator == .contains ? text.utf8.count : 0
+    isLong = searchLength >= 64
   }
   init(in texts: [String], _ options: FetchPredicate.Options) {
     comparator = .isIn
@@ -37,7 +41,9 @@ struct TextTest {
     original = ""
     pattern = nil
     other = []
-    others = texts.map { Array(StringComparison.folded($0, options).utf8) }
+    searchLength = 0
+    isLong = false
+    others = texts.map { Array(StringComparison.folded($0, options).utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
   }
 
   /// Whether the test is only whether the bytes are equal, or are not.
@@ -77,8 +83,12 @@ struct TextTest {
     return true
   }
 
-  func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    if let pattern { return pattern.holds(bytes) }
+  /// - Parameter budget: The steps of the fetch. If none are left, the result is meaningless.
+  func holds(_ bytes: UnsafeBufferPointer<UInt8>, _ budget: StepBudget) -> Bool {
+    if let pattern { return budget.holds(pattern, bytes) }
+    if bytes.count >= 64 || isLong, !budget.use(budget.stepsOfSearch(for: searchLength, in: bytes.count)) {
+      return false
+    }
     if needsText { return StringComparison.isLike(String(decoding: bytes, as: UTF8.self), original, options) }
     if !isFolded { return compare(bytes) }
     // ASCII letters are folded on the fly; everything else through the tables.
@@ -105,37 +115,17 @@ struct TextTest {
     case .beginsWith: return bytes.count >= other.count && bytes.prefix(other.count).elementsEqual(other)
     case .endsWith: return bytes.count >= other.count && bytes.suffix(other.count).elementsEqual(other)
     case .contains: return other.withUnsafeBufferPointer { StringComparison.contains(bytes, $0) }
-    case .isIn: return others.contains { $0.count == bytes.count && $0.elementsEqual(bytes) }
+    case .isIn: return isOneOfOthers(bytes)
     default: return false
     }
   }
 
-  /// Whether a pattern needed more steps or memory than it may have: results are wrong then, and the evaluator decides.
-  var isUndecided: Bool { pattern?.isUndecided ?? false }
-}
-
-/// A regular expression for the rows of a fetch. It cannot fail, as the evaluator can, which takes the steps of a match
-/// from those of the fetch.
-private final class PatternTest: Sendable {
-  private let expression: RegularExpression
-  /// The steps that are left for all rows, without those that reading each text once takes: about a second.
-  private let left = Atomic(50_000_000)
-
-  init(_ expression: RegularExpression) { self.expression = expression }
-
-  var isUndecided: Bool { left.load(ordering: .relaxed) <= 0 }
-
-  func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    let limit = left.load(ordering: .relaxed)
-    guard limit > 0 else { return false }
-    var steps = -64 - bytes.count
-    switch expression.match(bytes, stepLimit: limit, steps: &steps) {
-    case .tooManySteps, .tooMuchMemory:
-      left.store(0, ordering: .relaxed)
-      return false
-    case let outcome:
-      if steps > 0 { left.subtract(steps, ordering: .relaxed) }
-      return outcome == .matching
+  private func isOneOfOthers(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    var (low, high) = (0, others.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if others[middle].lexicographicallyPrecedes(bytes) { low = middle + 1 } else { high = middle }
     }
+    return low < others.count && others[low].count == bytes.count && others[low].elementsEqual(bytes)
   }
 }

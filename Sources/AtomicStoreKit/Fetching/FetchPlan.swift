@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 /// How a request is executed: decided once, before any row or object is examined.
 enum FetchPlan {
@@ -42,11 +43,13 @@ struct ColumnSearch {
   let cache: StoreCache
   let version: NodeVersion
   let entities: [(plan: EntityPlan, test: RowTest?)]
+  let budget: StepBudget
   /// The order of the rows; nil for the order of the store.
   var sort: RowSort?
 
-  /// Whether the rows that the tests found are wrong: see ``RowTest/isUndecided``.
-  var isUndecided: Bool { entities.contains { $0.test?.isUndecided ?? false } }
+  /// Whether the rows that the tests found are wrong, because they needed more steps than the fetch may take: objects
+  /// are evaluated then, which reports that.
+  var isUndecided: Bool { budget.isUndecided }
 }
 
 /// How a fetch would be executed: see ``ManagedObjectContext/explain(_:)``.

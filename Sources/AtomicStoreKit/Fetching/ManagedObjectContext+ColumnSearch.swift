@@ -37,7 +37,7 @@ extension ManagedObjectContext {
           for row in 0..<count { nodes.append(NodeHandle(entity: plan.index, row: row)) }
           continue
         }
-        test.rows(search.version, plan) { nodes.append(NodeHandle(entity: plan.index, row: $0)) }
+        test.rows(search.version, plan, search.budget) { nodes.append(NodeHandle(entity: plan.index, row: $0)) }
       }
       guard !search.isUndecided else { return nil }
       if let sort = search.sort {
@@ -74,7 +74,7 @@ extension ManagedObjectContext {
       for (plan, test) in search.entities {
         var rows: [Int] = []
         if let test {
-          test.rows(search.version, plan) { rows.append($0) }
+          test.rows(search.version, plan, search.budget) { rows.append($0) }
         } else {
           rows = Array(0..<search.version.rowCount(of: plan.index))
         }
@@ -136,7 +136,7 @@ extension ManagedObjectContext {
       test = entry.test
     }
     guard let predicate = request.predicate else { return true }
-    if let test, let version = search?.version, let holds = test.holds(object, version), !test.isUndecided {
+    if let test, let search, let holds = test.holds(object, search.version, search.budget), !search.isUndecided {
       return holds
     }
     do throws(PredicateEvaluationError) { return try PredicateEvaluator(object, now: now).evaluate(predicate) } catch {

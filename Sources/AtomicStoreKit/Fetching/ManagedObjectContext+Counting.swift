@@ -19,7 +19,7 @@ extension ManagedObjectContext {
     case .columns(let searches):
       for search in searches {
         for (plan, test) in search.entities {
-          count += test?.count(search.version, plan) ?? search.version.rowCount(of: plan.index)
+          count += test?.count(search.version, plan, search.budget) ?? search.version.rowCount(of: plan.index)
         }
         guard !search.isUndecided else { return try objects(of: request, by: plan).count }
       }

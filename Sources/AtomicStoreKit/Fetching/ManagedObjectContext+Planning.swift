@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import StoreCoordination
+import StorePredicates
 
 extension ManagedObjectContext {
   /// Returns how ``fetch(_:)`` would execute a request, without executing it; for a request with groups, how
@@ -86,7 +87,8 @@ extension ManagedObjectContext {
         }
         asked.append((plan, test))
       }
-      var search = ColumnSearch(cache: cache, version: version, entities: asked)
+      var search = ColumnSearch(
+        cache: cache, version: version, entities: asked, budget: fetchState.stepBudget ?? StepBudget())
       // With unsaved changes, objects are sorted.
       if !request.sortKeys.isEmpty, !hasPendingChanges {
         guard let sort = RowSort(request.sortKeys, entities: asked.map(\.plan), cache.plan, version) else {

@@ -6,47 +6,51 @@ import StorePredicates
 extension RowTest {
   /// Whether an object of the entity that the test was compiled for fulfils it. Nil if the evaluator must decide: for
   /// changes to to-many relationships, and to their destinations.
-  func holds(_ object: ManagedObject, _ version: NodeVersion) -> Bool? {
+  func holds(_ object: ManagedObject, _ version: NodeVersion, _ budget: StepBudget) -> Bool? {
     switch self {
     case .constant(let flag): return flag
     case .and(let parts):
       for part in parts {
-        guard let holds = part.holds(object, version) else { return nil }
+        guard let holds = part.holds(object, version, budget) else { return nil }
         if !holds { return false }
       }
       return true
     case .or(let parts):
       for part in parts {
-        guard let holds = part.holds(object, version) else { return nil }
+        guard let holds = part.holds(object, version, budget) else { return nil }
         if holds { return true }
       }
       return false
-    case .not(let part): return part.holds(object, version).map { !$0 }
+    case .not(let part): return part.holds(object, version, budget).map { !$0 }
     case .null(let slot, _), .integers(let slot, _, _, _, _), .integerSet(let slot, _, _), .doubles(let slot, _, _, _),
       .decimals(let slot, _, _, _), .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _),
       .destination(let slot, _, _),
       .through(let slot, _, _), .some(let slot, _), .every(let slot, _), .count(let slot, _, _, _):
-      return holds(object, slot, version)
+      return holds(object, slot, version, budget)
     case .numbers: return nil
     }
   }
 
-  private func holds(_ object: ManagedObject, _ slot: Int, _ version: NodeVersion) -> Bool? {
+  private func holds(
+    _ object: ManagedObject, _ slot: Int, _ version: NodeVersion, _ budget: StepBudget
+  ) -> Bool? {
     let p = object.plan.propertyOfSlot[slot]
     switch object.layered(p) {
     case nil:
       guard object.base != nil, !object.flags.contains(.inserted) else {
-        return holds(.null, object.plan.properties[p])
+        return holds(.null, object.plan.properties[p], budget)
       }
-      return object.base === version ? holds(object.node.row, version, object.node.entity) : nil
-    case .stored(let value)?: return holds(value, object.plan.properties[p])
-    case .object(let other)?: return holds(other, of: object, version)
+      return object.base === version ? holds(object.node.row, version, object.node.entity, budget) : nil
+    case .stored(let value)?: return holds(value, object.plan.properties[p], budget)
+    case .object(let other)?: return holds(other, of: object, version, budget)
     case .changes, .ordered, .transient: return nil
     }
   }
 
   /// For an object that a to-one was set to.
-  private func holds(_ other: ManagedObject?, of object: ManagedObject, _ version: NodeVersion) -> Bool? {
+  private func holds(
+    _ other: ManagedObject?, of object: ManagedObject, _ version: NodeVersion, _ budget: StepBudget
+  ) -> Bool? {
     var node: NodeHandle?
     if let other {
       guard other.cache === object.cache, let reference = other.reference,
@@ -59,13 +63,13 @@ extension RowTest {
     case .destination(_, let bits, let isOther): return (node?.rawBits == bits) != isOther
     case .through(_, let tests, let null):
       guard let node else { return null }
-      return tests[node.entity]?.holds(node.row, version, node.entity) ?? false
+      return tests[node.entity]?.holds(node.row, version, node.entity, budget) ?? false
     default: return nil
     }
   }
 
   /// For a value that is not in a column.
-  private func holds(_ value: StoredValue, _ property: PropertyPlan) -> Bool? {
+  private func holds(_ value: StoredValue, _ property: PropertyPlan, _ budget: StepBudget) -> Bool? {
     switch (self, value) {
     case (.null(_, let wanted), _): return value.isNull == wanted
     case (.integers(_, _, _, _, let null), .null), (.integerSet(_, _, let null), .null),
@@ -86,7 +90,7 @@ extension RowTest {
     case (.boolean(_, let wanted, _), .boolean(let flag)): return flag == wanted
     case (.text(_, let test, _), .string(let text)), (.text(_, let test, _), .uri(let text)):
       var text = text
-      return text.withUTF8 { test.holds($0) }
+      return text.withUTF8 { test.holds($0, budget) }
     case (.uuid(_, let wanted, let isOther, _), .uuid(let uuid)): return (uuid == wanted) != isOther
     // The to-many of a new object to which nothing was added.
     case (.some, .null): return false

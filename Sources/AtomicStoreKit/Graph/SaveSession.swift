@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import FoundationEssentials
+import StorePredicates
 
 /// A save of a context, from its first hook to its end.
 final class SaveSession {
@@ -8,6 +9,8 @@ final class SaveSession {
   var derivedNow = ObjectList()
   /// What the derived attributes of the save are computed from.
   var heldInputs: [ManagedObject] = []
+  /// The steps that the patterns of the model's rules may take.
+  let patternBudget = StepBudget()
   /// How often reading rows of incremental stores had failed before.
   let failuresBefore: Int
   /// The state before a merge policy makes changes, for a save that then fails.

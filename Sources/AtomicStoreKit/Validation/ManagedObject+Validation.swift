@@ -31,8 +31,11 @@ extension ManagedObject: PropertyValidating {
 
   private final func attributeErrors(_ p: Int, _ value: StoredValue) -> [ManagedObjectError] {
     guard let rule = plan.properties[p].rule else { return [] }
-    return rule.violations(value).map { failure(p, $0.code, $0.rule, value.displayText) }
+    return rule.violations(value, patternBudget).map { failure(p, $0.code, $0.rule, value.displayText) }
   }
+
+  /// The steps of the save for patterns; outside of a save, those of one value.
+  private final var patternBudget: StepBudget { context?.saveSession?.patternBudget ?? StepBudget() }
 
   private final func relationshipErrors(_ p: Int, _ objects: [ManagedObject]) -> [ManagedObjectError] {
     guard let rule = plan.properties[p].rule else { return [] }
@@ -86,7 +89,9 @@ extension ManagedObject: PropertyValidating {
           if property.holdsAnyValue {
             if try value(at: p) == nil { found = try modelErrors(p, nil) }
           } else {
-            found = rule.violations(storedValue(p)).map { failure(p, $0.code, $0.rule, storedValue(p).displayText) }
+            found = rule.violations(storedValue(p), patternBudget).map {
+              failure(p, $0.code, $0.rule, storedValue(p).displayText)
+            }
           }
         case .toOne: found = relationshipErrors(p, [toOneObject(p)].compactMap { $0 })
         case .toMany, .orderedToMany: found = wasReadEmpty(p) ? [] : countErrors(p, rule, toManyCount(p))

@@ -93,6 +93,16 @@ extension ColumnHeader {
     if !isDone { PagedMemory.endProgram(Self.size(layout, rows: rows)) }
   }
 
+  /// The counterpart of ``makeRoom(for:of:)`` for the removal of a row's value: a program that clears a property of all
+  /// objects must not move all cells each time.
+  mutating func makeReady(toRemove row: Int, of rows: Int) {
+    guard let own = sparse else { return }
+    let place = own.place(of: row)
+    guard place > 0, own.count - place > Self.greatestMove else { return }
+    // Without memory for it, cells are moved.
+    _ = tryToSpread(rows: max(rows, row + 1))
+  }
+
   /// The place of a row's cell in a sparse column, which gets one if it has none: there must be room.
   @inline(never) mutating func addedPlace(_ row: Int) -> Int {
     guard let known = sparse else { return row }
@@ -142,6 +152,7 @@ extension ColumnHeader {
     }
     if let memory = Self.resized(UnsafeMutableRawPointer(own.rows), (own.count + stretches + 1) * 4) {
       own.rows = memory.assumingMemoryBound(to: UInt32.self)
+      own.capacity = own.count
       var index = 0
       for stretch in 0...stretches {
         while index < own.count, Int(own.rows[index]) >> shift < stretch { index += 1 }

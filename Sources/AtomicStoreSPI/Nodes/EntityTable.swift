@@ -77,9 +77,13 @@ struct EntityTable: Sendable {
   // MARK: Writing, for tables that were loaded already
 
   /// The column with room for a value of a row, copied first if it is shared.
-  mutating func own(_ slot: Int, for row: Int) -> UnsafeMutablePointer<ColumnHeader> {
+  mutating func own(_ slot: Int, for row: Int, isRemoval: Bool = false) -> UnsafeMutablePointer<ColumnHeader> {
     if !Column.isWritable(&columns[slot]) { columns[slot] = Column(copying: columns[slot], rows: count) }
-    columns[slot].header.pointee.makeRoom(for: row, of: count)
+    if isRemoval {
+      columns[slot].header.pointee.makeReady(toRemove: row, of: count)
+    } else {
+      columns[slot].header.pointee.makeRoom(for: row, of: count)
+    }
     return columns[slot].header
   }
 

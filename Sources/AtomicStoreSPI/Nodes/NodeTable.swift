@@ -192,7 +192,7 @@ extension NodeTable {
     // An attribute's description and location are not copied: most values are accepted.
     if case .attribute(let type) = model.records[node.entity].slots[slot].kind {
       guard type.accepts(value) else { throw .unacceptable(value, for: type, at: location(of: node, slot)) }
-      let header = entities[node.entity].own(slot, for: row)
+      let header = entities[node.entity].own(slot, for: row, isRemoval: value.isNull)
       if !entities[node.entity].deferred.isEmpty {
         entities[node.entity].deferred.remove(EntityTable.deferredKey(slot: slot, row: row))
       }
@@ -212,7 +212,7 @@ extension NodeTable {
       case .toOne(let reference): bits = try destination(reference, slot: description, at: place).bits
       default: throw PersistentStoreError(.invalidValue, "a to-one cannot hold \(value.kindDescription)", at: place)
       }
-      entities[node.entity].own(slot, for: row).pointee.setHandle(row, bits)
+      entities[node.entity].own(slot, for: row, isRemoval: value.isNull).pointee.setHandle(row, bits)
     case .toMany:
       var list: [UInt64] = []
       switch value {

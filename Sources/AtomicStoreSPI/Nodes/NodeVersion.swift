@@ -307,7 +307,7 @@ extension NodeTable {
         if layout == .toOne {
           let bits = header.pointee.cell(row, as: UInt64.self)
           if bits != NodeHandle.nullBits, !contains(NodeHandle(bits: bits)) {
-            entities[entity].own(slot, for: row).pointee.setNull(row)
+            entities[entity].own(slot, for: row, isRemoval: true).pointee.setNull(row)
             changed += 1
           }
         } else if layout == .toMany {

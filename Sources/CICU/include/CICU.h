@@ -12,6 +12,8 @@ enum {
   CICU_MAXIMUM_PATTERN = 20000,
   // Of the places that a match may have to come back to.
   CICU_MAXIMUM_BYTES = 64000000,
+  // A match of more steps may have made its matcher large.
+  CICU_MANY_STEPS = 10000,
 };
 
 // A compiled pattern with the memory for a match, for one thread at a time.
@@ -21,6 +23,7 @@ typedef struct cicu_matcher cicu_matcher;
 // character that was read, from 1. Both are 0 if ICU does not tell.
 typedef struct {
   const char *name;
+  bool isWithoutICU;
   int32_t line;
   int32_t column;
 } cicu_problem;
@@ -39,10 +42,10 @@ typedef enum {
   cicu_failed,
 } cicu_result;
 
-// Whether the pattern matches the whole text, which is UTF-8. Adds the steps that it took to `steps`: one for each place
-// that the match may have to come back to, more if the pattern is long, and five for each part of the text that it
-// reads. The same match always takes the same number. Places are counted by the ten thousand, so the limit may be
-// exceeded by as much. A step takes 20 to 70 ns.
+// Whether the pattern matches the whole text, which is UTF-8. Adds the steps that it took to `steps`: five for each part
+// of the text that it reads; and, if it may have to come back to a place, one for each place and for each move within
+// the text, more if the pattern has many groups and choices. The same match always takes the same number. The limit is
+// compared whenever ten thousand places were kept, so it may be exceeded by as much. A step takes 10 to 70 ns.
 cicu_result cicu_matches(cicu_matcher *matcher, const uint8_t *text, size_t length, int64_t limit, int64_t *steps);
 
 #endif

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "635505e02ec6e0b81aac912c1a9b258723526b8d2d30870d1ce69157f37289f7"
+#define ASP_INTERFACE "6fc44a53395d4a447bafd38291ded2a8e4813ddc0e79066927703fefd3542181"

@@ -7,10 +7,13 @@ struct EntityCheck {
   private let nodes: NodeTable
   private let entity: Entity
   private let reader: EntityReader
+  private let budget: StepBudget
 
-  init(_ nodes: NodeTable, _ entity: Entity) {
+  /// - Parameter budget: The steps of the whole check.
+  init(_ nodes: NodeTable, _ entity: Entity, _ budget: StepBudget) {
     self.nodes = nodes
     self.entity = entity
+    self.budget = budget
     reader = nodes.reader(of: entity.index)
   }
 
@@ -44,7 +47,7 @@ struct EntityCheck {
       if looksAtTexts, !mayBeObjectURI(slot.index, row) { continue }
       guard rule.limitsValues || looksAtTexts else { continue }
       let value = reader.value(slot: slot.index, row: row)
-      for violation in rule.violations(value) {
+      for violation in rule.violations(value, budget) {
         let text = String(value.shownText.prefix(200))
         list.add(
           CheckFinding(

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 /// What objects are called, by what they are called in one of the graphs that another one is made of.
 typealias ObjectNames = [ObjectReference: ObjectReference]
@@ -57,8 +58,9 @@ struct NewFindings {
 
   private static func findings(in nodes: NodeTable) -> [CheckFinding] {
     var list = FindingList(limit: nil)
+    let budget = StepBudget()
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
-      EntityCheck(nodes, entity).run(&list)
+      EntityCheck(nodes, entity, budget).run(&list)
     }
     return list.sorted
   }

@@ -120,8 +120,9 @@ public struct StoreCheck: Sendable {
     for warning in nodes.model.warnings where !nodes.model.description.isInferred {
       list.add(CheckFinding(kind: .model, message: warning.description, isWarning: true))
     }
+    let budget = StepBudget()
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
-      EntityCheck(nodes, entity).run(&list)
+      EntityCheck(nodes, entity, budget).run(&list)
     }
     for disagreement in nodes.inverseDisagreements() {
       list.add(

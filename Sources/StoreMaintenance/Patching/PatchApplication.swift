@@ -79,10 +79,10 @@ struct PatchApplication {
     case .inserted(let object, let values): checkInserted(object, values)
     case .deleted(let object, let values):
       guard let node = node(object) else { return }
+      let known = Dictionary(
+        values.map { (ScalarString($0.property), $0.value) }, uniquingKeysWith: { first, _ in first })
       for slot in nodes.model.entity(at: node.entity).slots {
-        let expected =
-          values.first { $0.property.utf8.elementsEqual(slot.name.utf8) }?.value
-          ?? (slot.isToMany ? .toMany([]) : .null)
+        let expected = known[ScalarString(slot.name)] ?? (slot.isToMany ? .toMany([]) : .null)
         compare(slot, of: node, object, expected: expected)
       }
     case .changed(let object, let property, let old, let new):
@@ -208,6 +208,8 @@ struct PatchApplication {
       return
     }
     var inner = entries[key]?.dictionaryValue ?? PropertyListDictionary()
+    // Otherwise each change would copy the dictionary, which would be there twice.
+    entries[key] = .dictionary(PropertyListDictionary())
     set(value, Array(path.dropFirst()), in: &inner)
     entries[key] = .dictionary(inner)
   }

@@ -54,6 +54,10 @@ struct LossAccount {
   /// - Returns: What the step loses.
   mutating func take(_ mapping: ModelMapping, file: MappingFile?) -> [Loss] {
     settleDropped(mapping, file)
+    let words = ExpressionWords(
+      mapping.entities.lazy.flatMap { $0.properties }.compactMap { property in
+        if case .expression(let text) = property.origin { text } else { nil }
+      })
     var newHolders = [Holder?](repeating: nil, count: mapping.destination.entityCount)
     var newOrigins = mapping.destination.entities.map { [[Origin]](repeating: [], count: $0.slots.count) }
     for mapped in mapping.entities {
@@ -62,8 +66,8 @@ struct LossAccount {
       else { continue }
       newHolders[entity.index] = holders[source.index]
       for (slot, property) in zip(entity.slots, mapped.properties) {
-        newOrigins[entity.index][slot.index] = names(property.origin).flatMap { name in
-          source.slot(named: name).map { origins[source.index][$0] } ?? []
+        newOrigins[entity.index][slot.index] = slots(property.origin, of: source, words).flatMap {
+          origins[source.index][$0]
         }
       }
     }
@@ -94,11 +98,11 @@ struct LossAccount {
     }
   }
 
-  /// The names of the source's properties that a property takes its values from.
-  private func names(_ origin: ModelMapping.Origin) -> [String] {
+  /// The slots of the source that a property takes its values from.
+  private func slots(_ origin: ModelMapping.Origin, of source: Entity, _ words: ExpressionWords) -> [Int] {
     switch origin {
-    case .kept(let name), .converted(let name): [name]
-    case .expression(let text): MappingFile.names(in: text)
+    case .kept(let name), .converted(let name): source.slot(named: name).map { [$0] } ?? []
+    case .expression(let text): words.slots(in: text, of: source)
     case .constant, .inverse: []
     }
   }
@@ -111,12 +115,13 @@ struct LossAccount {
         settledHolders.insert(holder)
       }
     }
+    let rules = MappingRules(file, mapping.destination)
     for mapped in mapping.entities {
       guard let entity = mapping.destination.entity(named: mapped.name),
         let source = mapped.sourceName.flatMap({ mapping.source.entity(named: $0) })
       else { continue }
-      for name in file.rules(for: entity)?.drop ?? [] {
-        if let slot = source.slot(named: name) { settledOrigins.formUnion(origins[source.index][slot]) }
+      for slot in source.slots where rules.drops(slot.name, of: entity) {
+        settledOrigins.formUnion(origins[source.index][slot.index])
       }
     }
   }

@@ -7,6 +7,8 @@ struct MappingVerification {
   private let mapping: ModelMapping
   private let old: NodeTable
   private let new: NodeTable
+  /// The name of the destination's entity by the source's index.
+  private let names: [Int: String]
   private var differences: [GraphDifference] = []
 
   /// Where objects differ from what the mapping says that they are; at most 100.
@@ -20,6 +22,10 @@ struct MappingVerification {
     self.mapping = mapping
     self.old = old
     self.new = new
+    names = Dictionary(
+      mapping.entities.compactMap { mapped in
+        mapped.sourceName.flatMap { mapping.source.entity(named: $0) }.map { ($0.index, mapped.name) }
+      }, uniquingKeysWith: { first, _ in first })
   }
 
   private mutating func compare() {
@@ -66,8 +72,10 @@ struct MappingVerification {
   /// A value of the source with the names of the destination, without objects whose entities are removed.
   private func expected(_ value: StoredValue, _ slot: Slot) -> StoredValue {
     func renamed(_ reference: ObjectReference) -> ObjectReference? {
-      guard let entity = mapping.entities.first(where: { $0.sourceName == reference.entityName }) else { return nil }
-      return ObjectReference(entityName: entity.name, reference: reference.reference)
+      guard let entity = mapping.source.entity(named: reference.entityName), let name = names[entity.index] else {
+        return nil
+      }
+      return ObjectReference(entityName: name, reference: reference.reference)
     }
     switch value {
     case .toOne(let reference):

@@ -34,7 +34,7 @@ extension ModelMapping {
   func counted(_ obstacles: [MappingObstacle], _ nodes: NodeTable) -> [MappingObstacle] {
     obstacles.map { obstacle in
       var obstacle = obstacle
-      let sourceName = entities.first { $0.name == obstacle.entityName }?.sourceName
+      let sourceName = destination.entity(named: obstacle.entityName).flatMap { entities[$0.index].sourceName }
       obstacle.objectCount = sourceName.flatMap { source.entity(named: $0) }.map { nodes.count(of: $0.index) }
       return obstacle
     }
@@ -49,6 +49,11 @@ struct MappingApplication {
   private let builder: NodeTableBuilder
   /// The name of the destination's entity by the source's index; nil for one that is removed.
   private var names: [Int: String] = [:]
+  /// By the source's index: the rows, and whether an object of the hierarchy has a text as its reference.
+  private let readers: [EntityReader]
+  private let hasTexts: [Bool]
+  /// The expressions of the mapping file that were read.
+  private var expressions: [String: FetchExpression] = [:]
   private var obstacles: [MappingObstacle] = []
 
   init(_ mapping: ModelMapping, _ nodes: NodeTable, _ store: UUID) {
@@ -56,6 +61,16 @@ struct MappingApplication {
     self.nodes = nodes
     self.store = store
     builder = NodeTableBuilder(model: mapping.destination)
+    readers = mapping.source.entities.map { nodes.reader(of: $0.index) }
+    var hasTexts = readers.map(\.hasStringReferences)
+    for entity in mapping.source.entities where readers[entity.index].hasStringReferences {
+      var above = entity.superentity
+      while let level = above {
+        hasTexts[level.index] = true
+        above = level.superentity
+      }
+    }
+    self.hasTexts = hasTexts
     for entity in mapping.entities {
       if let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }) {
         names[source.index] = entity.name
@@ -91,9 +106,9 @@ struct MappingApplication {
   /// A contradiction with the names of the source; nil if an end has its objects from elsewhere.
   private func former(_ found: InverseDisagreement) -> InverseDisagreement? {
     func old(_ object: ObjectReference, _ name: String) -> (object: ObjectReference, name: String)? {
-      guard let mapped = mapping.entities.first(where: { $0.name == object.entityName }),
-        let source = mapped.sourceName,
-        case .kept(let property)? = mapped.properties.first(where: { $0.name == name })?.origin
+      guard let entity = mapping.destination.entity(named: object.entityName),
+        let source = mapping.entities[entity.index].sourceName, let slot = entity.slot(named: name),
+        case .kept(let property) = mapping.entities[entity.index].properties[slot].origin
       else { return nil }
       return (ObjectReference(entityName: source, reference: object.reference), property)
     }
@@ -196,11 +211,7 @@ struct MappingApplication {
   ) throws(PersistentStoreError) {
     guard let oldDestination = old.destination else { return }
     let reader = nodes.reader(of: source.index)
-    let hasTexts = mapping.source.entity(at: oldDestination).hierarchy.contains {
-      nodes.reader(of: $0.index).hasStringReferences
-    }
-    let readers = mapping.source.entities.map { nodes.reader(of: $0.index) }
-    if hasTexts {
+    if hasTexts[oldDestination] {
       for row in 0..<reader.count {
         let value = renamed(reader.value(slot: old.index, row: row), slot)
         if !value.isNull { try builder.set(value, entity: destination.index, row: row, slot: slot.index) }
@@ -296,7 +307,8 @@ struct MappingApplication {
     let place = StoreLocation(entity: destination.name, property: slot.name)
     let expression: FetchExpression
     do {
-      expression = try FetchExpression(format: text)
+      expression = try expressions[text] ?? FetchExpression(format: text)
+      expressions[text] = expression
     } catch {
       throw PersistentStoreError(.invalidOption, "the expression '\(text)' of the mapping file: \(error)", at: place)
     }
@@ -304,11 +316,12 @@ struct MappingApplication {
       throw PersistentStoreError(.invalidOption, "an expression fills attributes, not relationships", at: place)
     }
     let now = Date()
+    let budget = StepBudget()
     var failed = 0
     var first: (NodeHandle, String)?
     for row in 0..<nodes.count(of: source.index) {
       let node = NodeHandle(entity: source.index, row: row)
-      let evaluator = PredicateEvaluator(NodeSubject(nodes, node, store: store), now: now)
+      let evaluator = PredicateEvaluator(NodeSubject(nodes, node, store: store, budget: budget), now: now)
       do {
         var value = try Self.stored(try evaluator.assignedValue(of: expression), type)
         if value.isNull, let replacement = property.replacementForNull { value = replacement }

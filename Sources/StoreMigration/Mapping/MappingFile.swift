@@ -64,10 +64,6 @@ public struct MappingFile: Sendable, Equatable {
       self.properties = properties
       self.drop = drop
     }
-    /// Names in expressions, which are properties of the source that are not lost.
-    var usedNames: [String] {
-      properties.values.flatMap { MappingFile.names(in: $0.expression ?? "") }
-    }
   }
 
   /// By name in the destination.
@@ -113,28 +109,6 @@ public struct MappingFile: Sendable, Equatable {
       return (path.isEmpty ? "" : path + ": ") + context.debugDescription
     @unknown default: return "\(error)"
     }
-  }
-
-  /// What the file says of an entity of the destination: its own rules, and those of the entities above it for
-  /// properties that no nearer entity has a rule for.
-  func rules(for entity: Entity) -> EntityRules? {
-    var result = entities[entity.name]
-    var above = entity.superentity
-    while let level = above {
-      if let inherited = entities[level.name] {
-        var rules = result ?? EntityRules()
-        rules.properties.merge(inherited.properties) { own, _ in own }
-        rules.drop += inherited.drop.filter { !rules.drop.contains($0) }
-        result = rules
-      }
-      above = level.superentity
-    }
-    return result
-  }
-
-  /// The words in an expression, which may be names of properties.
-  static func names(in expression: String) -> [String] {
-    expression.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
   }
 
   // MARK: The file's form

@@ -14,15 +14,13 @@ struct MappingInference {
   private(set) var obstacles: [MappingObstacle] = []
   /// By the destination's index.
   private var sources: [Int: Entity] = [:]
-  /// What the mapping file says of the destination's entities, by index; that of the entities above them included.
-  private var rules: [Int: MappingFile.EntityRules] = [:]
+  private let rules: MappingRules
 
   init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ options: ModelMapping.Options) {
     self.source = source
     self.destination = destination
     self.options = options
-    guard let file = options.file else { return }
-    for entity in destination.entities { rules[entity.index] = file.rules(for: entity) }
+    rules = MappingRules(options.file, destination)
   }
 
   mutating func run() {
@@ -40,13 +38,20 @@ struct MappingInference {
 
   /// Refuses names in a mapping file that neither model has: they would have no effect.
   private mutating func checkNames(_ file: MappingFile) {
-    func note(_ entity: String, _ property: String?, _ what: String, _ name: String, _ known: [String]) {
-      let reason = "the mapping file \(what), which does not exist" + Suggestion.text(for: name, among: known)
+    func note(
+      _ entity: String, _ property: String?, _ what: String, _ name: String, _ known: @autoclosure () -> [String]
+    ) {
+      // A name is compared with all others: for each of thousands that would take minutes.
+      let suggestion = obstacles.count < 10 ? Suggestion.text(for: name, among: known()) : ""
+      let reason = "the mapping file \(what), which does not exist" + suggestion
       obstacles.append(MappingObstacle(entityName: entity, propertyName: property, reason: reason))
     }
     for name in file.drop where source.entity(named: name) == nil {
       note(name, nil, "drops this entity of the source", name, source.entities.map(\.name))
     }
+    let byIdentifier = Dictionary(
+      source.entities.compactMap { entity in entity.declaration.renamingIdentifier.map { (ScalarString($0), entity) } },
+      uniquingKeysWith: { first, _ in first })
     for (name, rules) in file.entities.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
       guard let entity = destination.entity(named: name) else {
         note(name, nil, "names this entity of the destination", name, destination.entities.map(\.name))
@@ -55,7 +60,7 @@ struct MappingInference {
       for property in rules.properties.keys.sorted() where entity.slot(named: property) == nil {
         note(name, property, "names this property of the destination", property, entity.slots.map(\.name))
       }
-      let old = rules.from.map { source.entity(named: $0) } ?? Self.former(of: entity, in: source)
+      let old = rules.from.map { source.entity(named: $0) } ?? former(of: entity, byIdentifier)
       for property in rules.drop {
         guard let old else {
           note(name, property, "drops this property of an entity of the source", property, [])
@@ -69,9 +74,9 @@ struct MappingInference {
   }
 
   /// The entity of the source that an entity was, by its name or renaming identifier.
-  private static func former(of entity: Entity, in source: ManagedObjectModel) -> Entity? {
+  private func former(of entity: Entity, _ byIdentifier: [ScalarString: Entity]) -> Entity? {
     let identifier = entity.declaration.renamingIdentifier ?? entity.name
-    return source.entities.first { $0.declaration.renamingIdentifier == identifier } ?? source.entity(named: identifier)
+    return byIdentifier[ScalarString(identifier)] ?? source.entity(named: identifier)
       ?? source.entity(named: entity.name)
   }
 
@@ -86,6 +91,7 @@ struct MappingInference {
     let ordered =
       destination.entities.filter { $0.declaration.renamingIdentifier != nil }
       + destination.entities.filter { $0.declaration.renamingIdentifier == nil }
+    let known = Dictionary(grouping: source.entities, by: canonical)
     for entity in ordered {
       if let named = options.file?.entities[entity.name]?.from {
         guard let found = source.entity(named: named) else {
@@ -96,8 +102,10 @@ struct MappingInference {
         used.insert(found.index)
         continue
       }
-      let free = source.entities.filter { !used.contains($0.index) }
-      var byCanonical = free.filter { canonical($0) == canonical(entity) }
+      func free(named name: ScalarString) -> Entity? {
+        source.entity(named: name.string).flatMap { used.contains($0.index) ? nil : $0 }
+      }
+      var byCanonical = (known[canonical(entity)] ?? []).filter { !used.contains($0.index) }
       // Of several the one that has kept its name.
       if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(entity.name) }) {
         byCanonical = [same]
@@ -107,8 +115,7 @@ struct MappingInference {
         continue
       }
       guard
-        let found = byCanonical.first ?? free.first(where: { ScalarString($0.name) == canonical(entity) })
-          ?? free.first(where: { ScalarString($0.name) == ScalarString(entity.name) })
+        let found = byCanonical.first ?? free(named: canonical(entity)) ?? free(named: ScalarString(entity.name))
       else { continue }
       sources[entity.index] = found
       used.insert(found.index)
@@ -135,10 +142,12 @@ struct MappingInference {
     if entity.isAbstract, !old.isAbstract { note(entity, nil, "becomes abstract, which can have no objects") }
     let matched = matchSlots(entity, old)
     var properties: [ModelMapping.Property] = []
-    for slot in entity.slots { properties.append(property(slot, matched[slot.index], entity, old)) }
     var used = Set(matched.values.map(\.index))
-    for name in rules[entity.index]?.usedNames ?? [] {
-      if let slot = old.slot(named: name) { used.insert(slot) }
+    for slot in entity.slots {
+      properties.append(property(slot, matched[slot.index], entity, old))
+      if let expression = rules.rule(for: slot.name, of: entity)?.expression {
+        used.formUnion(rules.slots(in: expression, of: old))
+      }
     }
     return ModelMapping.EntityMapping(
       name: entity.name, sourceName: old.name, properties: properties,
@@ -153,12 +162,12 @@ struct MappingInference {
   private mutating func matchSlots(_ entity: Entity, _ old: Entity) -> [Int: Slot] {
     var result: [Int: Slot] = [:]
     var used: Set<Int> = []
-    let file = rules[entity.index]
     func canonical(_ slot: Slot) -> ScalarString { ScalarString(renamingIdentifier(slot) ?? slot.name) }
     let ordered =
       entity.slots.filter { renamingIdentifier($0) != nil } + entity.slots.filter { renamingIdentifier($0) == nil }
+    let known = Dictionary(grouping: old.slots, by: canonical)
     for slot in ordered {
-      if let rule = file?.properties[slot.name] {
+      if let rule = rules.rule(for: slot.name, of: entity) {
         guard let named = rule.from else { continue }
         guard let found = old.slot(named: named) else {
           note(entity, slot.name, "the mapping file says that it was '\(named)', which does not exist")
@@ -168,8 +177,10 @@ struct MappingInference {
         used.insert(found)
         continue
       }
-      let free = old.slots.filter { !used.contains($0.index) }
-      var byCanonical = free.filter { canonical($0) == canonical(slot) }
+      func free(named name: ScalarString) -> Slot? {
+        old.slot(named: name.string).flatMap { used.contains($0) ? nil : old.slots[$0] }
+      }
+      var byCanonical = (known[canonical(slot)] ?? []).filter { !used.contains($0.index) }
       if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(slot.name) }) {
         byCanonical = [same]
       }
@@ -178,8 +189,7 @@ struct MappingInference {
         continue
       }
       guard
-        let found = byCanonical.first ?? free.first(where: { ScalarString($0.name) == canonical(slot) })
-          ?? free.first(where: { ScalarString($0.name) == ScalarString(slot.name) })
+        let found = byCanonical.first ?? free(named: canonical(slot)) ?? free(named: ScalarString(slot.name))
       else { continue }
       result[slot.index] = found
       used.insert(found.index)
@@ -190,7 +200,7 @@ struct MappingInference {
   private mutating func property(
     _ slot: Slot, _ old: Slot?, _ entity: Entity, _ oldEntity: Entity
   ) -> ModelMapping.Property {
-    let rule = rules[entity.index]?.properties[slot.name]
+    let rule = rules.rule(for: slot.name, of: entity)
     if let expression = rule?.expression {
       return ModelMapping.Property(
         name: slot.name, origin: .expression(expression), replacementForNull: rule?.value(slot))
@@ -227,7 +237,7 @@ struct MappingInference {
     }
     let other = destination.entity(at: number)
     let inverse = other.slots[inverseSlot]
-    let named = rules[other.index]?.properties[inverse.name]?.from
+    let named = rules.rule(for: inverse.name, of: other)?.from
     let name = named ?? renamingIdentifier(inverse) ?? inverse.name
     return old.slot(named: name) != nil || old.slot(named: inverse.name) != nil
   }

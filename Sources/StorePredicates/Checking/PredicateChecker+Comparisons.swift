@@ -99,7 +99,7 @@ extension PredicateChecker {
       }
       if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
         do throws(RegularExpressionError) { _ = try PatternCache.expression(pattern, comparison.options) } catch {
-          throw self.error("the pattern '\(pattern)' is not a regular expression: \(error)")
+          throw self.error(error.sentence(about: pattern))
         }
       }
     }

@@ -7,14 +7,18 @@ package final class NodeSubject: PredicateSubject {
   private let node: NodeHandle
   private let entity: Entity
   private let store: UUID
+  package let stepBudget: StepBudget?
   /// The composites that were asked for: their parts have slots, they have none.
   private var composites: [String] = []
 
-  /// - Parameter store: The UUID of the store that the nodes are of.
-  package init(_ nodes: NodeTable, _ node: NodeHandle, store: UUID) {
+  /// - Parameters:
+  ///   - store: The UUID of the store that the nodes are of.
+  ///   - budget: The steps that expressions may take for all nodes together; nil for a budget of each node.
+  package init(_ nodes: NodeTable, _ node: NodeHandle, store: UUID, budget: StepBudget? = nil) {
     self.nodes = nodes
     self.node = node
     self.store = store
+    stepBudget = budget
     entity = nodes.model.entity(at: node.entity)
   }
 
@@ -54,10 +58,9 @@ package final class NodeSubject: PredicateSubject {
   }
 
   private func subject(_ reference: ObjectReference) -> NodeSubject? {
-    nodes.handle(for: reference).map { NodeSubject(nodes, $0, store: store) }
+    nodes.handle(for: reference).map { NodeSubject(nodes, $0, store: store, budget: stepBudget) }
   }
 
   package var predicatePropertyNames: [String] { entity.slots.map(\.name) }
-  package var stepBudget: StepBudget? { nil }
   package var customFunctions: CustomFunctions? { nil }
 }

@@ -23,17 +23,14 @@ extension PredicateEvaluator {
   ) throws(PredicateEvaluationError) -> Bool {
     let expression: RegularExpression
     do throws(RegularExpressionError) { expression = try PatternCache.expression(pattern, options) } catch {
-      throw failure("the pattern '\(pattern)' is not a regular expression: \(error)")
+      throw failure(error.sentence(about: pattern))
     }
-    // Those of a match are a tenth as long as others.
-    let (limit, isTooLarge) = budget.left.multipliedReportingOverflow(by: 10)
-    var steps = 0
-    let outcome = expression.match(text, stepLimit: isTooLarge ? .max : limit, steps: &steps)
-    try budget.take(steps / 10 + 1)
-    switch outcome {
+    var text = text
+    switch text.withUTF8({ budget.match(expression, $0) }) {
     case .matching: return true
     case .different: return false
-    case .tooManySteps, .tooMuchMemory:
+    case .tooManySteps: throw budget.exceeded()
+    case .tooMuchMemory:
       throw failure("the pattern '\(pattern)' needs too much memory for a text of \(text.utf8.count) bytes")
     }
   }

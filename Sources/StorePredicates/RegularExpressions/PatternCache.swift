@@ -14,12 +14,13 @@ package enum PatternCache {
     _ pattern: String, _ options: FetchPredicate.Options = []
   ) throws(RegularExpressionError) -> RegularExpression {
     let key = Key(pattern: ScalarString(pattern), options: options)
-    return try compiled.withLock { known in
-      if let found = known[key] { return found }
+    if let found = compiled.withLock({ $0[key] }) { return try found.get() }
+    // Outside of the lock: it may load ICU. Two threads may compile the same pattern.
+    let made = Result { () throws(RegularExpressionError) in try RegularExpression(pattern, options) }
+    compiled.withLock { known in
       if known.count > 256 { known = [:] }
-      let made = Result { () throws(RegularExpressionError) in try RegularExpression(pattern, options) }
       known[key] = made
-      return made
-    }.get()
+    }
+    return try made.get()
   }
 }

@@ -15,17 +15,18 @@ package final class RegularExpression: Sendable {
   }
 
   /// Unchecked: only the thread that made it, or took it from ``idle``, uses it.
-  private struct Matcher: @unchecked Sendable {
+  struct Matcher: @unchecked Sendable {
     let pointer: OpaquePointer
   }
 
-  /// For longer texts a matcher is made and freed: it keeps the memory of the longest text that it has seen.
+  /// For longer texts, and for matches of many steps, a matcher is made and freed: it keeps the memory of the longest
+  /// text, and of the most places to come back to.
   private static let maximumLength = 1 << 16
 
   private let options: FetchPredicate.Options
   /// Only copied, which reads what never changes: any thread may do so at any time.
   private let original: Matcher
-  private let idle = Mutex<[Matcher]>([])
+  let idle = Mutex<[Matcher]>([])
 
   /// Compiles a pattern. Of the options, `[c]` and `[d]` count.
   package init(_ pattern: String, _ options: FetchPredicate.Options) throws(RegularExpressionError) {
@@ -45,7 +46,7 @@ package final class RegularExpression: Sendable {
     idle.withLock { for matcher in $0 { cicu_free(matcher.pointer) } }
   }
 
-  /// Whether the whole text matches. Adds the steps that were needed to `steps`; a step takes 20 to 70 ns.
+  /// Whether the whole text matches. Adds the steps that were needed to `steps`; a step takes 10 to 70 ns.
   package func match(_ text: String, stepLimit: Int, steps: inout Int) -> Outcome {
     var text = StringComparison.folded(text, options)
     return text.withUTF8 { matchFolded($0, stepLimit, &steps) }
@@ -72,7 +73,7 @@ package final class RegularExpression: Sendable {
       case cicu_too_many_steps: .tooManySteps
       default: .tooMuchMemory
       }
-    if bytes.count <= Self.maximumLength, outcome == .matching || outcome == .different {
+    if bytes.count <= Self.maximumLength, used < CICU_MANY_STEPS, outcome == .matching || outcome == .different {
       idle.withLock { $0.append(matcher) }
     } else {
       cicu_free(matcher.pointer)
@@ -87,6 +88,13 @@ package struct RegularExpressionError: Error, CustomStringConvertible {
   let line: Int
   let column: Int
   let message: String
+  /// Whether the pattern may be correct: without ICU none can be compiled.
+  let isWithoutICU: Bool
+
+  /// What is wrong, as a sentence about the pattern.
+  package func sentence(about pattern: String) -> String {
+    isWithoutICU ? message : "the pattern '\(pattern)' is not a regular expression: \(self)"
+  }
 
   package var description: String {
     let column = "column \(column) of the pattern: \(message)"
@@ -96,7 +104,12 @@ package struct RegularExpressionError: Error, CustomStringConvertible {
   init(_ problem: cicu_problem) {
     line = Int(problem.line)
     column = Int(problem.column)
-    message = Self.message(problem.name.map { String(cString: $0) } ?? "")
+    let name = problem.name.map { String(cString: $0) } ?? ""
+    isWithoutICU = problem.isWithoutICU
+    message =
+      isWithoutICU
+      ? "regular expressions need the library ICU: install the package libicu of the system (\(name))"
+      : Self.message(name)
   }
 
   private static func message(_ name: String) -> String {

@@ -64,7 +64,10 @@ package struct ValidationRule: Sendable {
   }
 
   /// The rules that an attribute's value breaks.
-  package func violations(_ value: StoredValue) -> [Violation] {
+  ///
+  /// - Parameter budget: The steps that patterns may take for all values together. Values that none are left for break
+  ///   their rule.
+  package func violations(_ value: StoredValue, _ budget: StepBudget) -> [Violation] {
     if value.isNull { return isMandatory ? [Violation(kind: .missingValue, rule: "a value is needed")] : [] }
     var broken: [Violation] = []
     let isDate = if case .date = value { true } else { false }
@@ -94,26 +97,34 @@ package struct ValidationRule: Sendable {
         broken.append(Violation(kind: .textTooLong, rule: "at most \(maximumLength) characters"))
       }
     }
-    if let pattern, let rule = Self.broken(pattern, text) {
+    if let pattern, let rule = Self.broken(pattern, text, budget) {
       broken.append(Violation(kind: .patternMismatch, rule: rule))
     }
     return broken
   }
 
   /// The rule that a text breaks which does not match a pattern, or for which that cannot be told; nil if it matches.
-  private static func broken(_ pattern: String, _ text: String) -> String? {
-    var steps = 0
-    do throws(RegularExpressionError) {
-      // Far more than a pattern needs that reads a text once, and less than a second for a short one.
-      let limit = 1_000_000 + 10 * text.utf8.count
-      switch try PatternCache.expression(pattern).match(text, stepLimit: limit, steps: &steps) {
-      case .matching: return nil
-      case .different: return "the pattern \(pattern)"
-      case .tooManySteps, .tooMuchMemory: return "the pattern \(pattern), which takes too many steps for this text"
-      }
-    } catch {
-      return "the pattern \(pattern), which is not a regular expression"
+  private static func broken(_ pattern: String, _ text: String, _ budget: StepBudget) -> String? {
+    let expression: RegularExpression
+    do throws(RegularExpressionError) { expression = try PatternCache.expression(pattern) } catch {
+      return unknown(pattern, error)
     }
+    guard budget.left > 0 else {
+      return "the pattern \(pattern), which was not compared: patterns took all \(budget.limit) steps before"
+    }
+    // Less than a second, so that one text does not take the steps of all others.
+    var text = text
+    switch text.withUTF8({ budget.match(expression, $0, limit: 1_000_000) }) {
+    case .matching: return nil
+    case .different: return "the pattern \(pattern)"
+    case .tooManySteps, .tooMuchMemory: return "the pattern \(pattern), which takes too many steps for this text"
+    }
+  }
+
+  /// The rule if a pattern cannot be compiled.
+  static func unknown(_ pattern: String, _ error: RegularExpressionError) -> String {
+    "the pattern \(pattern), which "
+      + (error.isWithoutICU ? "was not compared: \(error)" : "is not a regular expression")
   }
 
   /// Not-a-number breaks every bound that there is.

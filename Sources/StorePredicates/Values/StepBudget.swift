@@ -1,11 +1,13 @@
 package import AtomicStoreSPI
 
-/// The maximum number of steps of one fetch, and the steps that are left.
+/// The maximum number of steps of one fetch, check, import or save, and the steps that are left.
 ///
-/// Each expression, key of a path, comparison, and element of a list is a step, also within `SUBQUERY`.
+/// Each expression, key of a path, comparison, and element of a list is a step, also within `SUBQUERY`. A test over a
+/// column takes a step for several rows, and ten steps of a regular expression are one.
 /// A predicate of a few hundred bytes can demand years of computation: by nested `SUBQUERY`, a path that multiplies its
 /// values at each key, or a regular expression. The budget turns that into an error. A context has a budget for the
-/// outermost fetch; nested fetches, such as those of fetched properties, share it.
+/// outermost fetch; nested fetches, such as those of fetched properties, share it. The patterns of a model's rules
+/// share the budget of a check, of a save, or of one reading of an import's tables.
 package final class StepBudget {
   /// About ten seconds of processor time.
   package static let standardLimit = 50_000_000
@@ -14,6 +16,7 @@ package final class StepBudget {
 
   package let limit: Int
   package private(set) var left: Int
+  private var ranOutOfMemory = false
   /// The evaluated predicate, for the error.
   private let predicate: FetchPredicate?
 
@@ -31,20 +34,66 @@ package final class StepBudget {
     return left >= 0
   }
 
+  /// Whether something that cannot throw needed more steps or memory than it may have. What it found is wrong then.
+  package var isUndecided: Bool { left < 0 || ranOutOfMemory }
+
   /// - Throws: `.stepLimitExceeded` if no steps are left.
   package func take(_ steps: Int = 1) throws(PredicateEvaluationError) {
-    guard use(steps) else { throw exceeded("needs more than \(limit) steps") }
+    guard use(steps) else { throw exceeded() }
   }
 
-  /// Uses the steps of a search in a long text, which takes at most as long as both have bytes, multiplied.
+  func exceeded() -> PredicateEvaluationError { exceeded("needs more than \(limit) steps") }
+
+  /// Uses the steps of a search, which takes at most as long as both texts have bytes, multiplied.
   ///
   /// - Throws: `.stepLimitExceeded` if no steps are left.
   func take(searching part: String, in text: String) throws(PredicateEvaluationError) {
-    let bytes = text.utf8.count
-    guard bytes >= 64 else { return }
-    let (product, overflow) = bytes.multipliedReportingOverflow(by: part.utf8.count)
-    try take(overflow ? limit : bytes / 64 + product / 1024)
+    try take(stepsOfSearch(for: part.utf8.count, in: text.utf8.count))
   }
+
+  /// The steps of a search for so many bytes in so many; none for short texts.
+  package func stepsOfSearch(for part: Int, in bytes: Int) -> Int {
+    let (product, overflow) = bytes.multipliedReportingOverflow(by: part)
+    return overflow ? limit : bytes / 64 + part / 64 + product / 1024
+  }
+
+  // MARK: Regular expressions
+
+  /// Those of a match are a tenth as long as others.
+  private static let matchStepsPerStep = 10
+
+  /// Whether the whole of a text, which is UTF-8, matches. The steps that reading the text a few times takes are free:
+  /// their number is bounded by what was loaded.
+  ///
+  /// - Parameter limit: The most steps of a match; nil for what the budget has left.
+  package func match(
+    _ expression: RegularExpression, _ text: UnsafeBufferPointer<UInt8>, limit: Int? = nil
+  ) -> RegularExpression.Outcome {
+    guard left > 0 else {
+      left = -1
+      return .tooManySteps
+    }
+    let free = 64 + 16 * text.count
+    let (most, overflow) = left.multipliedReportingOverflow(by: Self.matchStepsPerStep)
+    var steps = 0
+    let outcome = expression.match(
+      text, stepLimit: min(limit ?? .max, overflow ? .max - free : most + free), steps: &steps)
+    left -= max(0, steps - free) / Self.matchStepsPerStep
+    return outcome
+  }
+
+  /// As above, for a test that cannot throw: see ``isUndecided``.
+  package func holds(_ expression: RegularExpression, _ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    switch match(expression, text) {
+    case .matching: return true
+    case .different: return false
+    case .tooManySteps: left = min(left, -1)
+    case .tooMuchMemory: ranOutOfMemory = true
+    }
+    return false
+  }
+
+  // MARK: Lists
 
   /// - Throws: `.stepLimitExceeded` for a list of more values than a predicate may hold at a time.
   package func checkList(_ count: Int) throws(PredicateEvaluationError) {

@@ -89,10 +89,52 @@ import Testing
       #expect(graphError { _ = try stack.context.count(for: request) }?.code == .stepLimitExceeded)
       try stack.context.save()
     }
-    // A hundred million ways, which are too many for the test over columns and not for the fetch.
+    // Millions of ways, which are too many for the limit above and not for this one.
     request.predicate = try FetchPredicate(format: "NOT name MATCHES '.*.*.*.*x'")
     request.stepLimit = 50_000_000
     #expect(try stack.context.count(for: request) == 12)
+  }
+
+  @Test(
+    "the steps of all rows count, also where no row needs many",
+    arguments: [
+      // Each match keeps a few thousand places.
+      "name MATCHES '(a|aa)*b'", "name MATCHES '(?:|){5}b'",
+      "name LIKE '*\(String(repeating: "a", count: 500))b*'", "name CONTAINS '\(String(repeating: "a", count: 500))b'",
+      (0..<1000).map { "name == '\($0)'" }.joined(separator: " OR "),
+    ])
+  func manyRows(_ format: String) throws {
+    let stack = try Stack()
+    let text = String(repeating: "a", count: format.contains("MATCHES") ? 16 : 600)
+    for _ in 0..<200 { _ = try stack.insert("Person", ["name": text]) }
+    try stack.context.save()
+    var request = FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: format))
+    #expect(try stack.context.explain(request).method == .columns)
+    #expect(try stack.context.count(for: request) == 0)
+    request.stepLimit = 5000
+    for _ in 0..<2 {
+      let error = try #require(graphError { _ = try stack.context.fetch(request) })
+      #expect(error.code == .stepLimitExceeded && error.message.contains("5000 steps"), "\(error)")
+      #expect(graphError { _ = try stack.context.count(for: request) }?.code == .stepLimitExceeded)
+      #expect(graphError { _ = try stack.context.fetchObjectIDs(request) }?.code == .stepLimitExceeded)
+    }
+  }
+
+  @Test("patterns that read each text once, and IN with many values, take next to no steps")
+  func cheapRows() throws {
+    let stack = try Stack()
+    for number in 0..<500 { _ = try stack.insert("Person", ["name": "ada.\(number)@example.com"]) }
+    try stack.context.save()
+    let names = (0..<5000).map { "'ada.\($0 * 2)@example.com'" }.joined(separator: ", ")
+    for (format, count) in [
+      ("name MATCHES '[\\\\w.%+-]+@[A-Za-z0-9.-]+\\\\.[A-Za-z]{2,6}'", 500), ("name MATCHES '.*[.]7@.*'", 1),
+      ("name IN {\(names)}", 250),
+    ] {
+      var request = FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: format))
+      #expect(try stack.context.explain(request).method == .columns)
+      request.stepLimit = 1000
+      #expect(try stack.context.count(for: request) == count, "\(format.prefix(60))")
+    }
   }
 
   @Test("what is calculated for each element of a subquery, and each list that a key gives, are steps")
