@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "970a0d00d295f5a70e4b060be629889f8a8f0d25c42533b5df2b91e3fa0806cb"
+#define ASP_INTERFACE "1adcb2b78e925f2c89d83efdfded6e32ce7e7d525337417d2cec6cea699ae817"

@@ -3,8 +3,9 @@ import Glibc
 /// The files and directories that one command or save writes, published as one unit: all of them, or none.
 ///
 /// Everything is staged first, which is where most failures occur. Then each gets its name, one after the other; if one
-/// cannot, those before it get back what they had. A signal leaves nothing, or all. What a killed process leaves is
-/// undone by the next write into the directory: see ``PublicationRecord``.
+/// cannot, those before it get back what they had. A signal that ends the program during ``commit()`` leaves nothing,
+/// or all. What a killed process leaves is undone by the next write into one of the directories, unless it was changed
+/// since: see ``PublicationRecord``.
 ///
 /// ```swift
 /// let unit = try Publication(madeOf: [source])
@@ -19,6 +20,7 @@ package final class Publication: @unchecked Sendable {
     var staged: StagedStore?
     var published: PublishedStore?
     let target: String
+    var isPublished: Bool { staged == nil }
 
     init(_ staged: consuming StagedStore) {
       target = staged.targetPath
@@ -29,8 +31,8 @@ package final class Publication: @unchecked Sendable {
   private var items: [Item] = []
   /// Directories that were created for the files. They are removed if nothing is published.
   private var madeDirectories: [String] = []
-  /// Published items may still be rolled back.
-  private var isPublished = false
+  private enum State { case staged, published, rolledBack }
+  private var state = State.staged
   private let ceiling: PermissionCeiling?
 
   /// - Parameter sources: What the content comes from. A new file or directory grants other users at most what each of
@@ -43,7 +45,7 @@ package final class Publication: @unchecked Sendable {
   package init() { ceiling = nil }
 
   deinit {
-    guard !isPublished else { return }
+    guard state != .published else { return }
     items = []
     for directory in madeDirectories.reversed() { SystemCall.removeEmptyFolder(directory) }
   }
@@ -134,10 +136,8 @@ package final class Publication: @unchecked Sendable {
     StaleItems.remove(in: FilePathText.folder(place.resolvedPath))
   }
 
-  /// Whether a name is that of a lock, or of a staged file, of the kit.
-  package static func isTemporaryName(_ name: String) -> Bool {
-    name.hasPrefix(".") && (name.hasSuffix(StoreLock.suffix) || HiddenName.owner(of: name) != nil)
-  }
+  /// Whether a name is that of a lock, of a staged file or of a record of the kit.
+  package static func isTemporaryName(_ name: String) -> Bool { HiddenName.isTemporary(name) }
 
   // MARK: Publishing
 
@@ -171,25 +171,39 @@ package final class Publication: @unchecked Sendable {
     }
   }
 
-  /// Gives each item its name, and keeps what was replaced until ``conclude()`` or ``rollBack()``.
+  /// Gives each item its name, and keeps what was replaced until ``conclude()`` or ``rollBack(after:)``. A unit that is
+  /// published stays so: more calls do nothing.
   ///
   /// - Throws: The error of the first item that could not be published, after those before it were rolled back.
-  ///   `.notRolledBack` if one of them could not be; the message names the paths.
+  ///   `.notRolledBack` if one of them could not be; the message names the paths. `.internalInconsistency` if the unit
+  ///   was rolled back, or if something was added after it was published.
   package func publish() throws(PersistentStoreError) {
-    guard !isPublished else { return }
-    isPublished = true
+    if state == .published, items.allSatisfy(\.isPublished) { return }
+    guard state == .staged else {
+      throw PersistentStoreError(
+        .internalInconsistency, "these files were already published or rolled back",
+        at: StoreLocation(file: items.first?.target))
+    }
+    state = .published
+    // It is needed until everything is rolled back, in case the process is killed meanwhile.
+    var record: PublicationRecord?
+    defer { withExtendedLifetime(record) {} }
     do throws(PersistentStoreError) {
-      let record = try makeRecord()
-      let isRecorded = record != nil
-      for item in items {
-        item.published = try item.staged.take()?.publish(isPartOfUnit: isRecorded)
+      // A single store records what it consists of.
+      let isUnit = items.count > 1
+      if isUnit {
+        var entries: [PublicationRecord.Entry] = []
+        for item in items { entries += try item.staged?.recordEntries() ?? [] }
+        record = try PublicationRecord(ofSeveral: entries)
       }
-      if isRecorded {
-        for folder in folders { try SystemCall.syncFolder(folder, of: folder) }
+      for item in items {
+        item.published = try item.staged.take()?.publish(isPartOfUnit: isUnit)
+      }
+      if isUnit {
+        for (folder, target) in folders { try SystemCall.syncFolder(folder, of: target) }
       }
       try record?.remove()
     } catch {
-      isPublished = false
       try rollBackAll(after: error)
       throw error
     }
@@ -202,20 +216,17 @@ package final class Publication: @unchecked Sendable {
     madeDirectories = []
   }
 
-  /// Restores what was replaced, and removes what was new.
+  /// Restores what was replaced, and removes what was new. What is staged stays so if nothing was published: the caller
+  /// may try again.
   ///
   /// - Parameter cause: The reason.
   /// - Throws: `.notRolledBack` with the paths of what could not be restored.
   package func rollBack(after cause: PersistentStoreError) throws(PersistentStoreError) {
-    guard isPublished else {
-      items = []
-      return
-    }
-    isPublished = false
-    try rollBackAll(after: cause)
+    if state == .published { try rollBackAll(after: cause) }
   }
 
   private func rollBackAll(after cause: PersistentStoreError) throws(PersistentStoreError) {
+    state = .rolledBack
     var failures: [String] = cause.code == .notRolledBack ? [cause.message] : []
     for item in items.reversed() {
       item.staged.take()?.discard()
@@ -231,17 +242,11 @@ package final class Publication: @unchecked Sendable {
     }
   }
 
-  /// The directories that names are given in, each once.
-  private var folders: [String] {
+  /// The directories that names are given in, each once, with one of these names.
+  private var folders: [(path: String, target: String)] {
     var seen = Set<ScalarString>()
-    return items.map { FilePathText.folder($0.target) }.filter { seen.insert(ScalarString($0)).inserted }
-  }
-
-  /// One name needs no record: it is given in one step.
-  private func makeRecord() throws(PersistentStoreError) -> PublicationRecord? {
-    var entries: [PublicationRecord.Entry] = []
-    for item in items { entries += try item.staged?.recordEntries() ?? [] }
-    guard entries.count > 1, let first = items.first else { return nil }
-    return try PublicationRecord(entries, beside: first.target)
+    return items.map { (FilePathText.folder($0.target), $0.target) }.filter {
+      seen.insert(ScalarString($0.0)).inserted
+    }
   }
 }

@@ -51,12 +51,13 @@ extension StagedStore {
     let isCarrying = try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     let staged = try FileIdentity.of(stagedPath, isOfTree: files.isTree)
-    let entries = isPartOfUnit ? [] : try recordEntries()
-    let record: PublicationRecord? = entries.count > 1 ? try PublicationRecord(entries, beside: targetPath) : nil
+    let record = try PublicationRecord(ofSeveral: isPartOfUnit ? [] : try recordEntries())
+    // It is needed until everything is rolled back, in case the process is killed meanwhile.
+    defer { withExtendedLifetime(record) {} }
     try files.companions.publish()
     let replaced: Replacement.Replaced
     do throws(PersistentStoreError) { replaced = try exchange(old, staged, canExchange: isCarrying) } catch {
-      if ownsStaged { files.companions.remove() }
+      if ownsStaged { try files.companions.remove(after: error) }
       throw error
     }
     let replacement = Replacement(
