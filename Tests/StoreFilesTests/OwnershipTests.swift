@@ -157,7 +157,7 @@ struct OtherUser {
   @Test("root keeps owner, group and mode", .enabled(if: isRoot, "only root can give files away"))
   func root() throws {
     let folder = try Folder()
-    let path = try Self.shared(folder, ["a": "old"], owner: .stranger, group: 5003, file: 0o600, folderMode: 0o700)
+    let path = try Self.shared(folder, ["a": "old"], owner: .unrelated, group: 5003, file: 0o600, folderMode: 0o700)
     try Self.stage(path, ["a": "new", "b": "new"]).commit()
     #expect(
       try Self.status(path).st_uid == 5003 && Self.status(path + "/a").st_uid == 5003 && Self.mode(path + "/a") == 0o600
