@@ -30,6 +30,7 @@ import Testing
     #expect(source.fileName == "s.store")
     let file = try #require(try source.companion(named: ".s_SUPPORT/DATA/a"))
     #expect(try file.bytes().withUnsafeBytes { String(decoding: $0, as: UTF8.self) } == "new a")
+    #expect(file.name == folder(".s_SUPPORT/DATA/a"))
     #expect(try source.companion(named: "s.store-wal") == nil)
     try staged.commit()
     #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/b"), encoding: .utf8) == "new b")
