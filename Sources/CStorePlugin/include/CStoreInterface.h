@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "1adcb2b78e925f2c89d83efdfded6e32ce7e7d525337417d2cec6cea699ae817"
+#define ASP_INTERFACE "047905a6e1f2d052f9a053f86f93751dcfd91ad56b781df3aaa2adb29151d1c6"

@@ -56,7 +56,13 @@ package final class Publication: @unchecked Sendable {
   package var isEmpty: Bool { items.isEmpty }
 
   /// Adds a store that is finished.
-  package func add(_ staged: consuming StagedStore) { items.append(Item(staged)) }
+  ///
+  /// - Returns: Its number, for ``identity(of:)``.
+  @discardableResult
+  package func add(_ staged: consuming StagedStore) -> Int {
+    items.append(Item(staged))
+    return items.count - 1
+  }
 
   /// Adds a file.
   ///
@@ -151,7 +157,8 @@ package final class Publication: @unchecked Sendable {
     }
   }
 
-  /// Publishes everything with a change of a database, which nothing can roll back once its transaction has ended.
+  /// Publishes everything with a change of a database, which nothing can roll back once its transaction has ended. If
+  /// the process is killed in between, the files are there and the database is as before.
   ///
   /// - Parameter transaction: Changes the database. It calls ``publish()`` just before the transaction ends; otherwise
   ///   that is done afterwards. If it fails, what was published is rolled back.
@@ -165,7 +172,7 @@ package final class Publication: @unchecked Sendable {
         conclude()
         return result
       } catch {
-        try rollBack(after: PersistentStoreError(wrapping: error, as: .inputOutput, at: StoreLocation()))
+        try rollBack(after: error)
         throw error
       }
     }
@@ -189,13 +196,11 @@ package final class Publication: @unchecked Sendable {
     var record: PublicationRecord?
     defer { withExtendedLifetime(record) {} }
     do throws(PersistentStoreError) {
-      // A single store records what it consists of.
+      // A store may have several names, too.
+      var entries: [PublicationRecord.Entry] = []
+      for item in items { entries += try item.staged?.recordEntries() ?? [] }
+      record = try PublicationRecord(ofSeveral: entries)
       let isUnit = items.count > 1
-      if isUnit {
-        var entries: [PublicationRecord.Entry] = []
-        for item in items { entries += try item.staged?.recordEntries() ?? [] }
-        record = try PublicationRecord(ofSeveral: entries)
-      }
       for item in items {
         item.published = try item.staged.take()?.publish(isPartOfUnit: isUnit)
       }
@@ -209,6 +214,9 @@ package final class Publication: @unchecked Sendable {
     }
   }
 
+  /// The identity of what was published by number, until ``conclude()``.
+  package func identity(of number: Int) -> FileIdentity? { items[number].published?.identity }
+
   /// Removes what was replaced.
   package func conclude() {
     for item in items { item.published.take()?.conclude() }
@@ -219,19 +227,27 @@ package final class Publication: @unchecked Sendable {
   /// Restores what was replaced, and removes what was new. What is staged stays so if nothing was published: the caller
   /// may try again.
   ///
-  /// - Parameter cause: The reason.
+  /// - Parameters:
+  ///   - cause: The reason.
+  ///   - isWritten: Whether what was published may have been written to since, as databases are that were opened.
   /// - Throws: `.notRolledBack` with the paths of what could not be restored.
-  package func rollBack(after cause: PersistentStoreError) throws(PersistentStoreError) {
-    if state == .published { try rollBackAll(after: cause) }
+  package func rollBack(
+    after cause: any Error, isWritten: Bool = false
+  ) throws(PersistentStoreError) {
+    guard state == .published else { return }
+    try rollBackAll(
+      after: PersistentStoreError(wrapping: cause, as: .inputOutput, at: StoreLocation()), isWritten: isWritten)
   }
 
-  private func rollBackAll(after cause: PersistentStoreError) throws(PersistentStoreError) {
+  private func rollBackAll(
+    after cause: PersistentStoreError, isWritten: Bool = false
+  ) throws(PersistentStoreError) {
     state = .rolledBack
     var failures: [String] = cause.code == .notRolledBack ? [cause.message] : []
     for item in items.reversed() {
       item.staged.take()?.discard()
       // A version that another process saved meanwhile is kept.
-      do throws(PersistentStoreError) { try item.published.take()?.rollBack() } catch {
+      do throws(PersistentStoreError) { try item.published.take()?.rollBack(isWritten: isWritten) } catch {
         if error.code != .changedOnDisk { failures.append("\(item.target): \(error.message)") }
       }
     }
