@@ -1,7 +1,6 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
-import Glibc
 import StoreCodecs
 
 /// Where a command writes a file that is not a store.
@@ -44,26 +43,35 @@ struct FileOutput: ParsableArguments {
     _ body: (StagedFile) throws -> Void
   ) throws {
     let places = try places(sources)
-    guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
-    try checkIsNot(of: places, path)
-    try refuseDirectory(path)
-    Publication.undoInterrupted(beside: path)
-    var status = stat()
-    if !replaces, stat(path, &status) == 0 {
-      throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73)
-    }
+    try check(path, besides: places, replaces: replaces)
     let unit = try Publication(madeOf: places + self.places(others))
     try unit.addFile(at: path, replaces: replaces, body)
     try unit.commit()
   }
 
-  /// Where sources are, apart from standard input and URLs, which say nothing about permissions.
-  static func places(_ sources: [String]) throws -> [StorePath] {
-    try sources.filter { $0 != "-" && !Input.isURL($0) && !Input.isStaged($0) }.map { try StorePath.inspect($0) }
+  /// Undoes what a killed command has published half-way, and refuses a path where a file cannot be written.
+  ///
+  /// - Parameter stores: They and their files are not replaced, also with `--force`; nor are directories.
+  static func check(_ path: String, besides stores: [StorePath], replaces: Bool) throws {
+    guard !path.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
+    try checkIsNot(of: stores, path)
+    Publication.undoInterrupted(beside: path)
+    switch try StorePath.inspect(path).kind {
+    case .nothing: return
+    case .folder, .emptyFolder: throw CommandFailure("\(path): this is a directory", exitCode: 73)
+    case .file, .zeroLength: break
+    }
+    guard replaces else { throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73) }
   }
 
-  /// - Throws: An error if a file would be one of these stores, or of their files, also with `--force`.
-  static func checkIsNot(of places: [StorePath], _ path: String) throws {
+  /// Where sources are, apart from standard input and URLs, which say nothing about permissions.
+  static func places(_ sources: [String]) throws -> [StorePath] {
+    try sources.filter { $0 != "-" && !$0.isEmpty && !Input.isURL($0) && !Input.isStaged($0) }.map {
+      try StorePath.inspect($0)
+    }
+  }
+
+  private static func checkIsNot(of places: [StorePath], _ path: String) throws {
     let target = try StorePath.inspect(path)
     for place in places {
       if StorePath.isSame(place, path: path) { throw CommandFailure("\(path): this is the store itself", exitCode: 73) }
@@ -85,12 +93,5 @@ struct FileOutput: ParsableArguments {
     let isModel = ["xcdatamodel", "xcdatamodeld", "momd"].contains(place.fileExtension)
     guard try StorePath.isSame(place, path: path) || isModel && place.contains(StorePath.inspect(path)) else { return }
     throw CommandFailure("\(path): this is the model that is read", exitCode: 73)
-  }
-
-  /// - Throws: An error if a file would replace a directory, also with `--force`.
-  static func refuseDirectory(_ path: String) throws {
-    var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
-    throw CommandFailure("\(path): this is a directory", exitCode: 73)
   }
 }

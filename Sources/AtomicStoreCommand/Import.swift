@@ -241,11 +241,7 @@ struct Import: ParsableCommand {
     guard ["xcdatamodel", "xcdatamodeld"].contains(PathParts.fileExtension(of: path)) else {
       throw CommandFailure("a model is named .xcdatamodel or .xcdatamodeld, not '\(path)'", exitCode: 64)
     }
-    let place = try StorePath.inspect(path)
-    guard result.force || place.kind == .nothing || place.kind == .emptyFolder else {
-      throw CommandFailure("\(path): the file already exists; --force replaces it", exitCode: 73)
-    }
-    try ModelFile.checkTarget(path, overwrite: true)
+    try ModelFile.checkTarget(path, overwrite: result.force)
     let parent = path.lastIndex(of: "/").map { path[..<$0].isEmpty ? "/" : String(path[..<$0]) } ?? "."
     guard FileManager.default.isWritableFile(atPath: parent) else {
       throw CommandFailure(

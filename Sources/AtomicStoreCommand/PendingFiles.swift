@@ -1,6 +1,5 @@
 import AtomicStoreKit
 import CommandSupport
-import FoundationEssentials
 
 /// Files that appear together with a store, and only with it. They are written beside their paths at once, so that what
 /// prevents it is known before the store is written, and are published with the store.
@@ -19,19 +18,15 @@ final class PendingFiles {
   ///   - stores: Paths or URLs of stores that are written or read besides.
   ///   - sources: The paths of other files, and models, that are read.
   init(besides stores: [String], reading sources: [String]) throws {
-    func places(_ paths: [String]) throws -> [StorePath] {
-      try paths.filter { $0 != "-" && !$0.isEmpty && !Input.isURL($0) }.map { try StorePath.inspect($0) }
-    }
-    self.stores = try places(stores)
-    taken = try places(sources)
-    publication = try Publication(madeOf: try FileOutput.places(sources))
+    self.stores = try FileOutput.places(stores)
+    taken = try FileOutput.places(sources)
+    publication = try Publication(madeOf: taken)
   }
 
   /// Notes that a file is written, here or by the caller.
   ///
   /// - Throws: An error if that would replace a part of the store, another result or what is read.
   func reserve(_ path: String) throws {
-    Publication.undoInterrupted(beside: path)
     let place = try StorePath.inspect(path)
     let isInStore = stores.contains { StorePath.isSame($0, path: path) || $0.contains(place) }
     let isTaken = taken.contains { StorePath.isSame($0, path: path) || place.contains($0) }
@@ -47,10 +42,7 @@ final class PendingFiles {
   func add(_ bytes: [UInt8], to path: String, force: Bool) throws {
     guard path != "-" else { return texts.append(String(decoding: bytes, as: UTF8.self)) }
     try reserve(path)
-    try FileOutput.refuseDirectory(path)
-    guard force || !FileManager.default.fileExists(atPath: path) else {
-      throw CommandFailure("\(path): the file already exists; --force replaces it", exitCode: 73)
-    }
+    try FileOutput.check(path, besides: [], replaces: force)
     try publication.addFile(bytes, at: path, replaces: force)
   }
 

@@ -9,12 +9,7 @@ enum RenumberingFile {
   /// Refuses a place where the file cannot be written, before the store is.
   static func check(_ path: String, besides stores: [String], replaces: Bool) throws {
     guard path != "-" else { throw CommandFailure("--renumber-map needs a file, not -", exitCode: 64) }
-    let places = try stores.filter { $0 != "-" && !Input.isURL($0) }.map { try StorePath.inspect($0) }
-    try FileOutput.checkIsNot(of: places, path)
-    try FileOutput.refuseDirectory(path)
-    guard try replaces || StorePath.inspect(path).kind == .nothing else {
-      throw CommandFailure("\(path): the file exists; --force replaces it", exitCode: 73)
-    }
+    try FileOutput.check(path, besides: try FileOutput.places(stores), replaces: replaces)
   }
 
   static func add(_ renumbering: Renumbering, to unit: Publication, at path: String, replaces: Bool) throws {

@@ -66,15 +66,15 @@ package struct PluginSearch {
     }
   }
 
-  /// - Parameter isParent: Whether it contains what would be loaded. In a directory with the sticky bit, other users
-  ///   cannot replace what is not theirs.
+  /// - Parameter isParent: Whether it contains what would be loaded. In a directory with the sticky bit, only its owner
+  ///   can replace what belongs to others.
   private mutating func isOwn(_ path: String, _ user: uid_t, isParent: Bool = false, of plugin: String = "") -> Bool {
     var status = stat()
     // If it cannot be inspected, the loader reports the reason.
     guard stat(path, &status) == 0 else { return true }
-    if isParent, status.st_mode & S_ISVTX != 0 { return true }
+    let isShared = status.st_mode & (S_IWGRP | S_IWOTH) != 0
     if isParent {
-      guard status.st_mode & S_IWOTH == 0, status.st_uid == 0 || status.st_uid == user else {
+      guard !isShared || status.st_mode & S_ISVTX != 0, status.st_uid == 0 || status.st_uid == user else {
         refuse(plugin, "other users may write to \(path), which contains it, so it is not loaded")
         return false
       }
@@ -84,7 +84,7 @@ package struct PluginSearch {
       refuse(path, "it belongs to another user (\(status.st_uid)), whose code would run; it is not loaded")
       return false
     }
-    if status.st_mode & (S_IWGRP | S_IWOTH) != 0 {
+    if isShared {
       refuse(path, "other users may write to it, so it is not loaded; 'chmod go-w' changes that")
       return false
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A share of what `Scripts/faults` does: `Scripts/full faults` does all of it.
@@ -12,24 +13,20 @@ import Testing
   @Test(
     "leave the old or the new, whole, and nothing that the next run does not remove",
     arguments: [
-      "convert-xml", "convert-external", "convert-external-force", "convert-external-removed", "set-csvstore",
-      "import-new",
-      "import-database", "model-convert-force", "model-swift-changed", "new-format", "report",
+      "convert-xml", "convert-external", "convert-external-force", "convert-external-removed", "convert-renumber",
+      "set-csvstore", "insert-csvstore", "patch-sqlgraph", "migrate-xml", "import-new", "import-database",
+      "model-convert-force", "model-swift-changed", "new-format", "report",
     ])
   func share(_ name: String) throws {
-    let result = try Self.sweep("--share", "5", "--jobs", "1", name)
+    let result = try Self.sweep("--share", "5", "--seed", TestShare.asked.seed, "--jobs", "1", name)
     #expect(result.code == 0, "\(result.output)\(result.errors)")
     // Four faults at five calls.
     #expect(result.output.contains("1 cases, 20 runs, 0 problems"), "\(result.output)")
   }
 
-  @Test("a conversion that is killed between its store and its map is undone by the next run")
-  func renumbering() throws {
-    let result = try Self.sweep("--share", "5", "--jobs", "1", "convert-renumber")
-    // The next run refuses to replace the map that is there.
-    withKnownIssue(isIntermittent: true) {
-      #expect(result.output.contains("1 cases, 20 runs, 0 problems"), "\(result.output)")
-    }
-    #expect(result.output.contains("1 cases, 20 runs,"), "\(result.output)\(result.errors)")
+  @Test("a case that does not exist is an error that names it")
+  func unknown() throws {
+    let result = try Self.sweep("convert-xml", "convert-xlm")
+    #expect(result.code == 1 && result.errors.contains("convert-xlm") && result.output.isEmpty, "\(result.errors)")
   }
 }

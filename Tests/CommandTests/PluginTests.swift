@@ -232,8 +232,10 @@ enum BadPlugin {
     #expect(PluginSearch(["XDG_DATA_HOME": "", "HOME": folder]).files.isEmpty)
   }
 
-  @Test("the search refuses what is replaceable: where a link leads, and below a directory that others may write to")
-  func replaceable() throws {
+  @Test(
+    "the search refuses what is replaceable: where a link leads, and below a directory that others may write to",
+    arguments: [0o777, 0o775])
+  func replaceable(_ mode: Int) throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let (plugins, open) = (folder + "/atomicstore/plugins", folder + "/open")
@@ -247,7 +249,7 @@ enum BadPlugin {
     try FileManager.default.createSymbolicLink(atPath: plugins + "/c.so", withDestinationPath: open + "/c.so")
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: plugins)
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: open + "/inner")
-    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: open)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: open)
     let found = PluginSearch(["XDG_DATA_HOME": folder])
     #expect(found.files == [plugins + "/a.so"])
     #expect(

@@ -80,6 +80,33 @@ import Testing
     #expect(folder.names == [".x_SUPPORT", "a.xml", "b.xml", "s.xml", "x.sqlite"])
   }
 
+  @Test("the files of an import into a database are there, too, if its ends are written so that they agree")
+  func agreeingEnds() throws {
+    let folder = try Folder()
+    for (name, text) in [
+      ("a.csv", "id,name,n\n1,A,1\n2,B,2\n"), ("b.csv", "id,name,a_id\n1,x,1\n2,y,2\n"),
+      ("more.csv", "id,name,n\n7,ok,1\n8,bad,x\n"),
+    ] {
+      try text.write(toFile: folder(name), atomically: false, encoding: .utf8)
+    }
+    #expect(try Command.run("import", "A=a.csv", "B=b.csv", "-o", "ab.xml", in: folder.path).code == 0)
+    #expect(try Command.run("convert", "ab.xml", "t.sqlgraph", in: folder.path).code == 0)
+    // One end of a relationship no longer names the other.
+    let text = try String(contentsOfFile: folder("ab.xml"), encoding: .utf8)
+    let end = "name=\"bs\" type=\"0/0\" destination=\"B\""
+    let other = text.replacing(end + " idrefs=\"z1.B\"", with: end)
+    #expect(other != text)
+    try other.write(toFile: folder("con.xml"), atomically: false, encoding: .utf8)
+    let done = try Command.run(
+      arguments: [
+        "import", "A=more.csv", "--into", "con.xml", "-o", "t.sqlgraph", "--force", "--allow-loss",
+        "--read-option", "inverses=as-stored", "--reject", "rej.csv", "--report", "rep.csv",
+      ], in: folder.path)
+    #expect(done.code == 0, "\(done.errors)")
+    #expect(try String(contentsOfFile: folder("rej.csv"), encoding: .utf8).contains("8,bad,x"))
+    #expect(try String(contentsOfFile: folder("rep.csv"), encoding: .utf8).contains("more.csv"))
+  }
+
   @Test("a database whose metadata is a view is malformed, not missing")
   func view() throws {
     let folder = try Folder()

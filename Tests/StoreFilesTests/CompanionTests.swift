@@ -1,5 +1,6 @@
 import CStoreFiles
 import Foundation
+import Synchronization
 import Testing
 
 @testable import StoreFiles
@@ -29,6 +30,7 @@ import Testing
     #expect(source.fileName == "s.store")
     let file = try #require(try source.companion(named: ".s_SUPPORT/DATA/a"))
     #expect(try file.bytes().withUnsafeBytes { String(decoding: $0, as: UTF8.self) } == "new a")
+    #expect(file.name == folder(".s_SUPPORT/DATA/a"))
     #expect(try source.companion(named: "s.store-wal") == nil)
     try staged.commit()
     #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/b"), encoding: .utf8) == "new b")
@@ -185,43 +187,55 @@ import Testing
 
   @Test("whichever call of that fails, both are the old ones")
   func everyFailureOfRemoving() throws {
-    var failures = 0
-    while true {
-      let folder = try Folder()
-      let path = folder("s.store")
-      try Self.save(path, "old", Self.one)
-      do {
-        try Self.saveWithout(path, Self.two, replacing: (Self.one, false), FaultPlan(failing: failures, error: EIO))
-        break
-      } catch {
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == "old", "call \(failures): \(error)")
-        #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "old")
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".s_SUPPORT", "s.store"])
-      }
-      failures += 1
-      try #require(failures < 100)
-    }
+    let failures = try Self.failures { try Self.saveWithout($0, Self.two, replacing: (Self.one, false), $1) }
     #expect(failures >= 8)
   }
 
   @Test("whichever call fails, both are the old ones")
   func everyFailureOfReplacing() throws {
-    var failures = 0
-    while true {
+    #expect(try Self.failures { try Self.save($0, "new", Self.one, $1) } >= 15)
+  }
+
+  /// Makes each call of a save over a store fail, and expects the old one with its files.
+  ///
+  /// - Returns: The number of calls.
+  private static func failures(of save: (_ path: String, FaultPlan) throws -> Void) throws -> Int {
+    for failures in 0..<100 {
       let folder = try Folder()
       let path = folder("s.store")
-      try Self.save(path, "old", Self.one)
+      try Self.save(path, "old", one)
       do {
-        try Self.save(path, "new", Self.one, FaultPlan(failing: failures, error: EIO))
-        break
+        try save(path, FaultPlan(failing: failures, error: EIO))
+        return failures
       } catch {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "old", "call \(failures): \(error)")
         #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/a"), encoding: .utf8) == "old")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".s_SUPPORT", "s.store"])
       }
-      failures += 1
-      try #require(failures < 100)
     }
-    #expect(failures >= 15)
+    Issue.record("every call fails")
+    return 0
+  }
+
+  @Test("if those of the old store cannot be restored, the error says where they are")
+  func notRestored() throws {
+    let folder = try Folder()
+    try Self.save(folder("s.store"), "old", Self.one)
+    let exchanges = Mutex(0)
+    // The store cannot be replaced after its files were, and they cannot be exchanged back.
+    let faults = FaultPlan(error: EIO) { _, call in
+      guard call == .exchange else { return call == .exchangeBack }
+      return exchanges.withLock { count in
+        count += 1
+        return count == 2
+      }
+    }
+    let error = #expect(throws: PersistentStoreError.self) {
+      try Self.save(folder("s.store"), "new", Self.one, faults)
+    }
+    let kept = try #require(folder.names.first { $0.contains(".kept-") })
+    #expect(error?.code == .notRolledBack && error?.message.contains(folder(kept)) == true, "\(error as Any)")
+    #expect(try String(contentsOfFile: folder(kept + "/DATA/a"), encoding: .utf8) == "old")
+    #expect(try String(contentsOfFile: folder("s.store"), encoding: .utf8) == "old")
   }
 }

@@ -6,14 +6,30 @@ import Testing
 
 @testable import StoreFiles
 
-/// A user without an account here, in groups without a name. Saves as one need a process: the test's own keeps its
-/// rights.
-private struct User {
+/// A user without an account here, in groups without a name.
+struct OtherUser {
   var uid: uid_t
   var groups: [gid_t]
-  static let owner = User(uid: 5001, groups: [5001, 6000])
-  static let member = User(uid: 5002, groups: [5002, 6000])
-  static let unrelated = User(uid: 5003, groups: [5003])
+  static let owner = OtherUser(uid: 5001, groups: [5001, 6000])
+  static let member = OtherUser(uid: 5002, groups: [5002, 6000])
+  static let unrelated = OtherUser(uid: 5003, groups: [5003])
+
+  /// Runs something as this user, in a thread: the system's own calls change the rights of the calling thread alone.
+  func run(_ body: @escaping @Sendable () throws -> Void) -> (any Error)? {
+    final class Outcome: @unchecked Sendable { var error: (any Error)? }  // Read after the thread has ended.
+    let outcome = Outcome()
+    let ended = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      if csf_become(uid, groups, Int64(groups.count)) != 0 {
+        outcome.error = POSIXError(.EPERM)
+      } else {
+        do { try body() } catch { outcome.error = error }
+      }
+      ended.signal()
+    }
+    ended.wait()
+    return outcome.error
+  }
 }
 
 @Suite("Who may read and write a store after a save") struct OwnershipTests {
@@ -68,26 +84,14 @@ private struct User {
     return length < 0 ? nil : Array(bytes[..<length])
   }
 
-  /// Runs something as another user, in a thread: the system's own calls change the rights of the calling thread alone.
-  private static func asUser(_ user: User, _ body: @escaping @Sendable () throws -> Void) -> (any Error)? {
-    final class Outcome: @unchecked Sendable { var error: (any Error)? }  // Read after the thread has ended.
-    let outcome = Outcome()
-    let ended = DispatchSemaphore(value: 0)
-    Thread.detachNewThread {
-      if csf_become(user.uid, user.groups, Int64(user.groups.count)) != 0 {
-        outcome.error = POSIXError(.EPERM)
-      } else {
-        do { try body() } catch { outcome.error = error }
-      }
-      ended.signal()
-    }
-    ended.wait()
-    return outcome.error
+  private static func asUser(_ user: OtherUser, _ body: @escaping @Sendable () throws -> Void) -> (any Error)? {
+    user.run(body)
   }
 
   /// A store in a directory that a group shares, of a given owner and mode.
   private static func shared(
-    _ folder: borrowing Folder, _ members: [String: String], owner: User = .owner, group: gid_t = 6000, file: mode_t,
+    _ folder: borrowing Folder, _ members: [String: String], owner: OtherUser = .owner, group: gid_t = 6000,
+    file: mode_t,
     folderMode: mode_t
   ) throws -> String {
     chown(folder.path, 0, 6000)

@@ -100,12 +100,15 @@ import Testing
     for publishes in [false, true] {
       let folder = try Folder()
       try Self.prepare(folder.path)
-      let unit = try Self.unit(in: folder.path)
-      #expect(throws: Failure.self) {
-        try unit.commit(with: { () throws -> Void in
-          if publishes { try unit.publish() }
-          throw Failure()
-        })
+      do {
+        let unit = try Self.unit(in: folder.path)
+        #expect(throws: Failure.self) {
+          try unit.commit(with: { () throws -> Void in
+            if publishes { try unit.publish() }
+            throw Failure()
+          })
+        }
+        if publishes { #expect(throws: PersistentStoreError.self) { try unit.commit() } }
       }
       #expect(try Self.isOld(folder.path))
     }
@@ -114,6 +117,46 @@ import Testing
     #expect(try Self.unit(in: folder.path).commit(with: { 7 }) == 7)
     #expect(try Self.read(folder("file")) == "new")
     #expect(folder.names == ["file", "old", "other", "tree"])
+  }
+
+  @Test("is published by a transaction that is tried again, and once only")
+  func triedAgain() throws {
+    struct Failure: Error {}
+    let folder = try Folder()
+    do {
+      let unit = Publication()
+      try unit.addFile(Array("new".utf8), at: folder("file"), replaces: false)
+      #expect(throws: Failure.self) { try unit.commit(with: { () throws -> Void in throw Failure() }) }
+      try unit.commit(with: {})
+      #expect(try Self.read(folder("file")) == "new")
+      try unit.commit()
+      try unit.addFile([1], at: folder("more"), replaces: false)
+      let error = #expect(throws: PersistentStoreError.self) { try unit.commit() }
+      #expect(error?.code == .internalInconsistency)
+    }
+    #expect(folder.names == ["file"])
+  }
+
+  @Test("what is rolled back has its record until everything is as before")
+  func recordedWhileRolledBack() throws {
+    let folder = try Folder()
+    try Self.write("old", folder("old"))
+    try Self.write("precious", folder("last"))
+    let path = folder.path
+    let isRecorded = Mutex(false)
+    let faults = FaultPlan(
+      error: EIO,
+      willCall: { call in
+        guard call == .exchangeBack else { return }
+        isRecorded.withLock { $0 = (try? Self.names(path))?.contains { $0.hasSuffix(".unit") } ?? false }
+      }
+    ) { _, _ in false }
+    let unit = Publication()
+    unit.add(try Self.staged(folder("old"), "new", .replaceAny, faults))
+    unit.add(try Self.staged(folder("last"), "new", .createNew))
+    #expect(throws: PersistentStoreError.self) { try unit.commit() }
+    #expect(isRecorded.withLock { $0 })
+    #expect(try Self.read(folder("old")) == "old" && folder.names == ["last", "old"])
   }
 
   @Test("a directory that must not be replaced stays, also if that is found after the exchange", arguments: [1, 2])
@@ -283,7 +326,7 @@ import Testing
     #expect(try Self.names(folder("a")) == ["next", "one"] && Self.names(folder("b")) == ["next", "two"])
   }
 
-  @Test("what another process has published meanwhile stays")
+  @Test("what another process has published meanwhile stays, with everything that was published with it")
   func replacedSince() throws {
     let folder = try Folder()
     try Self.killHalfWay(folder.path)
@@ -292,7 +335,51 @@ import Testing
     #expect(rename(folder("other"), folder("one")) == 0)
     try Self.staged(folder("next"), "x").commit()
     #expect(try Self.read(folder("one")) == "another")
+    #expect(folder.names == ["next", "one", "two"])
+  }
+
+  @Test("the record of another user, or one that cannot be read, keeps what is needed to undo it")
+  func notOurs() throws {
+    let folder = try Folder()
+    try Self.killHalfWay(folder.path)
+    let before = try Self.names(folder.path)
+    let record = folder(Self.stale("one", ".unit"))
+    #expect(geteuid() == 0 ? chown(record, 65534, 65534) == 0 : chmod(record, 0) == 0)
+    try Self.staged(folder("next"), "x").commit()
+    #expect(try Self.names(folder.path) == (before + ["next"]).sorted())
+    #expect(geteuid() == 0 ? chown(record, 0, 0) == 0 : chmod(record, 0o600) == 0)
+    StaleItems.remove(in: folder.path)
     #expect(folder.names == ["next", "one"])
+    #expect(try Self.read(folder("one")) == "old")
+  }
+
+  @Test(
+    "what cannot be moved back stays recorded, with what is needed to do it later",
+    .enabled(if: geteuid() == 0, "only root can be another user"))
+  func unmovable() throws {
+    let folder = try Folder()
+    try Self.killHalfWay(folder.path)
+    // Another user may create the lock there, but not rename the file.
+    let record = folder(Self.stale("one", ".unit"))
+    #expect(chown(record, OtherUser.unrelated.uid, 0) == 0 && chmod(folder.path, 0o1777) == 0)
+    let path = folder.path
+    #expect(OtherUser.unrelated.run { StaleItems.remove(in: path) } == nil)
+    #expect(try Self.read(folder("one")) == "new")
+    #expect(try Self.read(folder(Self.stale("one", ".tmp"))) == "old")
+    #expect(chown(record, 0, 0) == 0)
+    StaleItems.remove(in: folder.path)
+    #expect(folder.names == ["one"])
+    #expect(try Self.read(folder("one")) == "old")
+  }
+
+  @Test("a record does not depend on the number of the device, which changes with a boot or mount")
+  func device() throws {
+    let folder = try Folder()
+    try Self.write("text", folder("file"))
+    let identity = try #require(try FileIdentity.of(folder("file")))
+    #expect(
+      identity.text
+        == "\(identity.inode) 4 \(identity.modificationSeconds) \(identity.modificationNanoseconds) 0")
   }
 
   @Test("a damaged record, and one that leads elsewhere, undo nothing", arguments: ["cut", "elsewhere"])
@@ -306,7 +393,7 @@ import Testing
     } else {
       let entry = PublicationRecord.Entry(
         target: folder("two/a"), staged: folder("two/b"),
-        identity: try #require(try FileIdentity.of(folder("two/a"))).text, isReplacing: false)
+        identity: try #require(try FileIdentity.of(folder("two/a"))).text, replaced: nil)
       try Data(PublicationRecord.bytes([entry, entry], first: path)).write(to: URL(filePath: path))
     }
     try Self.staged(folder("next"), "x").commit()

@@ -38,6 +38,18 @@ import Testing
     }
   }
 
+  @Test("errors name the result, not what is staged for it")
+  func shown() {
+    for target in ["/f/store", "/f/.hidden", "/f.g/a.atomicstore-b", "store"] {
+      for path in [HiddenName.staged(beside: target), HiddenName.record(beside: target), StoreLock.path(for: target)] {
+        let named = target.contains("/") ? target : "./" + target
+        #expect(HiddenName.shown(path) == named && HiddenName.shown(path + "/a/b") == named + "/a/b", "\(path)")
+        #expect(SystemCall.error(EIO, "read", path).location.file == named)
+      }
+      #expect(HiddenName.shown(target) == target && HiddenName.shown(target + ".tmp") == target + ".tmp")
+    }
+  }
+
   @Test("a process is known by its number and its beginning, on this host and in this container")
   func identity() throws {
     let own = ProcessIdentity.current
@@ -62,7 +74,7 @@ import Testing
       Self.name("other", Self.process { $0.number = Self.noNumber }),
       // Of an earlier process with our number.
       Self.name("a", Self.process { $0.start = 1 }), Self.name("a", Self.process { _ in }),
-      ".b" + StoreLock.suffix,
+      ".b" + HiddenName.lockSuffix,
     ]
     let staying = [
       Self.name(
@@ -72,7 +84,7 @@ import Testing
           $0.start = nil
         }), Self.name("a", Self.process { $0.boot = "000000000000" }),
       Self.name("a", Self.process { $0.namespace = "other" }), ".a.atomicstore-\(Self.noNumber)-0.tmp",
-      ".a.atomicstore-x-0.tmp", ".a.atomicstore-0-0.tmp", "a.tmp", ".atomicstore-lock.txt", "c" + StoreLock.suffix,
+      ".a.atomicstore-x-0.tmp", ".a.atomicstore-0-0.tmp", "a.tmp", ".atomicstore-lock.txt", "c" + HiddenName.lockSuffix,
     ]
     for name in gone + staying { try Self.write(folder(name)) }
     mkdir(folder(Self.name("dir", Self.process { $0.number = Self.noNumber })), 0o700)

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "6fc44a53395d4a447bafd38291ded2a8e4813ddc0e79066927703fefd3542181"
+#define ASP_INTERFACE "8f169ce439fe98a90e445c69389c8a07082ade374d9fc31d245762b6f8361945"

@@ -26,19 +26,17 @@ extension StoreConverter {
     _ store: PersistentStore, to address: StoreAddress, as type: any IncrementalStore.Type
   ) throws -> PublishedResult {
     let source = try graph(of: store)
-    var published: PublishedStore?
+    let unit = Publication()
     do {
       let report = try source.writtenAgreeing { source in
         try write(source, at: address, as: type) { fill in
           let place = try refuseTaken(address.full, sources: source.paths)
           try OpenDatabases.refuseOpen(address.full)
-          published = try staged(source, at: address, place, fill).publish()
+          unit.add(try staged(source, at: address, place, fill))
+          try unit.publish()
         }
       }
-      guard let published = published.take() else {
-        throw PersistentStoreError(.internalInconsistency, "nothing was published")
-      }
-      return PublishedResult(report: report, store: published)
+      return PublishedResult(report: report, unit: unit)
     } catch let error as PersistentStoreError {
       throw error.located(StoreLocation(file: address.shown))
     }

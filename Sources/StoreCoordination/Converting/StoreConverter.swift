@@ -189,9 +189,9 @@ public struct StoreConverter: Sendable {
   }
 
   /// A published result; what it replaced is still kept.
-  struct PublishedResult: ~Copyable {
+  struct PublishedResult {
     let report: Report
-    let store: PublishedStore
+    let unit: Publication
   }
 
   private func publish(_ staged: consuming StagedResult) throws -> Report {
@@ -211,7 +211,10 @@ public struct StoreConverter: Sendable {
     let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
     progress?(.publishing)
     let report = staged.report
-    return PublishedResult(report: report, store: try staged.store.publish())
+    let unit = Publication()
+    unit.add(staged.store)
+    try unit.publish()
+    return PublishedResult(report: report, unit: unit)
   }
 
   /// Where the result is written until it is published. A dry run does not write next to the target.

@@ -119,6 +119,7 @@ extension PersistentStoreCoordinator {
   ) throws(PersistentStoreError) -> [ObjectIdentifier: [(object: ObjectReference, version: Int64)]]? {
     var saved: [ObjectIdentifier: [(object: ObjectReference, version: Int64)]]? = [:]
     var pending: [(store: PersistentStore, save: PendingSave)] = []
+    let unit = Publication()
     do throws(PersistentStoreError) {
       for (store, changes) in work {
         try check(store)
@@ -136,25 +137,21 @@ extension PersistentStoreCoordinator {
       // Files that are staged can be renamed; a transaction that failed cannot be repeated. So databases come first.
       saved = try saveIncremental(work)
       guard saved != nil else {
-        for entry in pending.reversed() { _ = entry.save.undo() }
+        for entry in pending { entry.save.undo() }
         return nil
       }
-      for index in pending.indices { try pending[index].save.commit() }
+      for entry in pending { entry.save.add(to: unit) }
+      try unit.publish()
     } catch {
-      var failures: [String] = error.code == .notRolledBack ? [error.message] : []
-      if failures.isEmpty, saved?.values.contains(where: { !$0.isEmpty }) ?? false {
-        // A transaction that has ended cannot be rolled back.
-        failures.append("the changes to a database are saved already, those to files are not: \(error.message)")
-      }
-      for entry in pending.reversed() {
-        if let left = entry.save.undo() { failures.append("\(entry.save.path): \(left.message)") }
-      }
-      guard failures.isEmpty else {
-        throw PersistentStoreError(
-          .notRolledBack, failures.joined(separator: "; "), at: error.location, underlying: error.underlying ?? error)
-      }
-      throw error
+      for entry in pending { entry.save.undo() }
+      guard error.code != .notRolledBack, saved?.values.contains(where: { !$0.isEmpty }) ?? false else { throw error }
+      // A transaction that has ended cannot be rolled back.
+      throw PersistentStoreError(
+        .notRolledBack, "the changes to a database are saved already, those to files are not: \(error.message)",
+        at: error.location, underlying: error.underlying ?? error)
     }
+    for entry in pending { entry.save.noteIdentity(in: unit) }
+    unit.conclude()
     for entry in pending { entry.save.publish(to: entry.store) }
     return saved
   }

@@ -59,12 +59,12 @@ extension PersistentStoreCoordinator {
         migrated.state.withLock { $0.endClosing(from: self) }
         throw error
       }
-      result.store.conclude()
+      result.unit.conclude()
       leave(store)
       return migrated
     } catch {
       // If something cannot be restored, the original error is still the one to report.
-      try? result.store.rollBack()
+      try? result.unit.rollBack(after: error)
       throw error
     }
   }

@@ -21,11 +21,11 @@ extension PersistentStoreCoordinator {
     let result = try converter.publish(store, to: address, as: type)
     do {
       let migrated = try goOn(from: store, opening, type, finish)
-      result.store.conclude()
+      result.unit.conclude()
       return migrated
     } catch {
       // If something cannot be restored, the original error is still the one to report.
-      try? result.store.rollBackWritten()
+      try? result.unit.rollBack(after: error, isWritten: true)
       throw error
     }
   }

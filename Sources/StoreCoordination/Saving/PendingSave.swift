@@ -24,9 +24,10 @@ final class PendingSave {
   let path: String
   var format: any AtomicStore
   var snapshot: StoreSnapshot
-  /// Nil once it is published.
+  /// Nil once it is a part of a publication.
   private var staged: StagedStore?
-  private var published: PublishedStore?
+  /// In the publication.
+  private var number: Int?
   /// The file that was read, if only metadata entries change; nil for a full save.
   private let unchanged: FileIdentity?
   private var identity: FileIdentity?
@@ -230,30 +231,22 @@ final class PendingSave {
     isHolding = true
   }
 
-  /// Publishes the files. An in-process store is changed by ``publish(to:)``, which cannot fail.
-  func commit() throws(PersistentStoreError) {
-    if shared != nil { return }
-    guard let published = try staged.take()?.publish() else { return }
-    identity = published.identity
-    self.published = consume published
+  /// Adds the files to what is published. An in-process store is changed by ``publish(to:)``, which cannot fail.
+  func add(to unit: Publication) {
+    if let staged = staged.take() { number = unit.add(staged) }
   }
 
-  /// Restores everything.
-  ///
-  /// - Returns: The reason if the old store could not be restored. A version that another process saved meanwhile is
-  ///   kept and is not such a case.
-  func undo() -> PersistentStoreError? {
+  /// Notes what is at the path, after the publication.
+  func noteIdentity(in unit: Publication) { identity = number.flatMap { unit.identity(of: $0) } }
+
+  /// Releases everything that is not published.
+  func undo() {
     if isHolding { shared?.content.release() }
     isHolding = false
     staged.take()?.discard()
-    do throws(PersistentStoreError) { try published.take()?.rollBack() } catch {
-      return error.code == .changedOnDisk ? nil : error
-    }
-    return nil
   }
 
   func publish(to store: PersistentStore) {
-    published.take()?.conclude()
     version.carryAttachment(from: store.version)
     let version = version
     if isHolding { shared?.content.finish(version: version, metadata: snapshot.metadata) }

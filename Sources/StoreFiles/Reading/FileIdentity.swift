@@ -63,16 +63,15 @@ package struct FileIdentity: Hashable, Sendable {
   /// Whether both have the same content: as `==`, except for the directory that contains the members.
   func hasSameMembers(as other: FileIdentity) -> Bool { size == other.size && members == other.members }
 
-  /// All of it, for a file that another process reads: equal texts have equal identities.
+  /// All of it but the device, whose number another boot or mount of the disk can change, for a file that another
+  /// process reads.
   var text: String {
-    "\(device) \(inode) \(size) \(modificationSeconds) \(modificationNanoseconds) \(members)"
+    "\(inode) \(size) \(modificationSeconds) \(modificationNanoseconds) \(members)"
       + (isOfTree ? Self.treeSuffix : "")
   }
   private static let treeSuffix = " tree"
   /// Whether a text is the identity of a whole tree.
   static func isOfTree(text: String) -> Bool { text.hasSuffix(treeSuffix) }
-  /// Whether a text is of the same file or directory, in whatever state.
-  func isFile(ofText text: String) -> Bool { text.hasPrefix("\(device) \(inode) ") }
 
   package var isEmpty: Bool { size == 0 }
   package func isSameFile(as other: FileIdentity) -> Bool { device == other.device && inode == other.inode }
@@ -86,8 +85,8 @@ package struct FileIdentity: Hashable, Sendable {
     }
     mutating func add(_ status: stat) {
       for part in [
-        Int64(truncatingIfNeeded: status.st_dev), Int64(truncatingIfNeeded: status.st_ino), Int64(status.st_size),
-        Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec),
+        Int64(truncatingIfNeeded: status.st_ino), Int64(status.st_size), Int64(status.st_mtim.tv_sec),
+        Int64(status.st_mtim.tv_nsec),
       ] { add(part) }
     }
     /// Everything in a directory; of directories, only that they are there.

@@ -39,7 +39,7 @@ extension StoreSource {
           at: StoreLocation(file: path))
       }
     }
-    return try StoreSource(opening: try StorePath.inspect(path))
+    return try StoreSource(opening: try StorePath.inspect(path).shown(as: HiddenName.shown(path)))
   }
 
   /// Which file or directory is there now, and in which state; nil for what is in memory. Two equal values mean that it

@@ -3,8 +3,9 @@ import Glibc
 /// The files and directories that one command or save writes, published as one unit: all of them, or none.
 ///
 /// Everything is staged first, which is where most failures occur. Then each gets its name, one after the other; if one
-/// cannot, those before it get back what they had. A signal leaves nothing, or all. What a killed process leaves is
-/// undone by the next write into the directory: see ``PublicationRecord``.
+/// cannot, those before it get back what they had. A signal that ends the program during ``commit()`` leaves nothing,
+/// or all. What a killed process leaves is undone by the next write into one of the directories, unless it was changed
+/// since: see ``PublicationRecord``.
 ///
 /// ```swift
 /// let unit = try Publication(madeOf: [source])
@@ -19,6 +20,7 @@ package final class Publication: @unchecked Sendable {
     var staged: StagedStore?
     var published: PublishedStore?
     let target: String
+    var isPublished: Bool { staged == nil }
 
     init(_ staged: consuming StagedStore) {
       target = staged.targetPath
@@ -29,8 +31,8 @@ package final class Publication: @unchecked Sendable {
   private var items: [Item] = []
   /// Directories that were created for the files. They are removed if nothing is published.
   private var madeDirectories: [String] = []
-  /// Published items may still be rolled back.
-  private var isPublished = false
+  private enum State { case staged, published, rolledBack }
+  private var state = State.staged
   private let ceiling: PermissionCeiling?
 
   /// - Parameter sources: What the content comes from. A new file or directory grants other users at most what each of
@@ -43,7 +45,7 @@ package final class Publication: @unchecked Sendable {
   package init() { ceiling = nil }
 
   deinit {
-    guard !isPublished else { return }
+    guard state != .published else { return }
     items = []
     for directory in madeDirectories.reversed() { SystemCall.removeEmptyFolder(directory) }
   }
@@ -54,7 +56,13 @@ package final class Publication: @unchecked Sendable {
   package var isEmpty: Bool { items.isEmpty }
 
   /// Adds a store that is finished.
-  package func add(_ staged: consuming StagedStore) { items.append(Item(staged)) }
+  ///
+  /// - Returns: Its number, for ``identity(of:)``.
+  @discardableResult
+  package func add(_ staged: consuming StagedStore) -> Int {
+    items.append(Item(staged))
+    return items.count - 1
+  }
 
   /// Adds a file.
   ///
@@ -134,10 +142,8 @@ package final class Publication: @unchecked Sendable {
     StaleItems.remove(in: FilePathText.folder(place.resolvedPath))
   }
 
-  /// Whether a name is that of a lock, or of a staged file, of the kit.
-  package static func isTemporaryName(_ name: String) -> Bool {
-    name.hasPrefix(".") && (name.hasSuffix(StoreLock.suffix) || HiddenName.owner(of: name) != nil)
-  }
+  /// Whether a name is that of a lock, of a staged file or of a record of the kit.
+  package static func isTemporaryName(_ name: String) -> Bool { HiddenName.isTemporary(name) }
 
   // MARK: Publishing
 
@@ -151,7 +157,8 @@ package final class Publication: @unchecked Sendable {
     }
   }
 
-  /// Publishes everything with a change of a database, which nothing can roll back once its transaction has ended.
+  /// Publishes everything with a change of a database, which nothing can roll back once its transaction has ended. If
+  /// the process is killed in between, the files are there and the database is as before.
   ///
   /// - Parameter transaction: Changes the database. It calls ``publish()`` just before the transaction ends; otherwise
   ///   that is done afterwards. If it fails, what was published is rolled back.
@@ -165,35 +172,50 @@ package final class Publication: @unchecked Sendable {
         conclude()
         return result
       } catch {
-        try rollBack(after: PersistentStoreError(wrapping: error, as: .inputOutput, at: StoreLocation()))
+        try rollBack(after: error)
         throw error
       }
     }
   }
 
-  /// Gives each item its name, and keeps what was replaced until ``conclude()`` or ``rollBack()``.
+  /// Gives each item its name, and keeps what was replaced until ``conclude()`` or ``rollBack(after:)``. A unit that is
+  /// published stays so: more calls do nothing.
   ///
   /// - Throws: The error of the first item that could not be published, after those before it were rolled back.
-  ///   `.notRolledBack` if one of them could not be; the message names the paths.
+  ///   `.notRolledBack` if one of them could not be; the message names the paths. `.internalInconsistency` if the unit
+  ///   was rolled back, or if something was added after it was published.
   package func publish() throws(PersistentStoreError) {
-    guard !isPublished else { return }
-    isPublished = true
+    if state == .published, items.allSatisfy(\.isPublished) { return }
+    guard state == .staged else {
+      throw PersistentStoreError(
+        .internalInconsistency, "these files were already published or rolled back",
+        at: StoreLocation(file: items.first?.target))
+    }
+    state = .published
+    // It is needed until everything is rolled back, in case the process is killed meanwhile.
+    var record: PublicationRecord?
+    defer { withExtendedLifetime(record) {} }
     do throws(PersistentStoreError) {
-      let record = try makeRecord()
-      let isRecorded = record != nil
+      // A store may have several names, too.
+      var entries: [PublicationRecord.Entry] = []
+      for item in items { entries += try item.staged?.recordEntries() ?? [] }
+      record = try PublicationRecord(ofSeveral: entries)
+      let isUnit = items.count > 1
       for item in items {
-        item.published = try item.staged.take()?.publish(isPartOfUnit: isRecorded)
+        item.published = try item.staged.take()?.publish(isPartOfUnit: isUnit)
       }
-      if isRecorded {
-        for folder in folders { try SystemCall.syncFolder(folder, of: folder) }
+      if isUnit {
+        for (folder, target) in folders { try SystemCall.syncFolder(folder, of: target) }
       }
       try record?.remove()
     } catch {
-      isPublished = false
       try rollBackAll(after: error)
       throw error
     }
   }
+
+  /// The identity of what was published by number, until ``conclude()``.
+  package func identity(of number: Int) -> FileIdentity? { items[number].published?.identity }
 
   /// Removes what was replaced.
   package func conclude() {
@@ -202,25 +224,30 @@ package final class Publication: @unchecked Sendable {
     madeDirectories = []
   }
 
-  /// Restores what was replaced, and removes what was new.
+  /// Restores what was replaced, and removes what was new. What is staged stays so if nothing was published: the caller
+  /// may try again.
   ///
-  /// - Parameter cause: The reason.
+  /// - Parameters:
+  ///   - cause: The reason.
+  ///   - isWritten: Whether what was published may have been written to since, as databases are that were opened.
   /// - Throws: `.notRolledBack` with the paths of what could not be restored.
-  package func rollBack(after cause: PersistentStoreError) throws(PersistentStoreError) {
-    guard isPublished else {
-      items = []
-      return
-    }
-    isPublished = false
-    try rollBackAll(after: cause)
+  package func rollBack(
+    after cause: any Error, isWritten: Bool = false
+  ) throws(PersistentStoreError) {
+    guard state == .published else { return }
+    try rollBackAll(
+      after: PersistentStoreError(wrapping: cause, as: .inputOutput, at: StoreLocation()), isWritten: isWritten)
   }
 
-  private func rollBackAll(after cause: PersistentStoreError) throws(PersistentStoreError) {
+  private func rollBackAll(
+    after cause: PersistentStoreError, isWritten: Bool = false
+  ) throws(PersistentStoreError) {
+    state = .rolledBack
     var failures: [String] = cause.code == .notRolledBack ? [cause.message] : []
     for item in items.reversed() {
       item.staged.take()?.discard()
       // A version that another process saved meanwhile is kept.
-      do throws(PersistentStoreError) { try item.published.take()?.rollBack() } catch {
+      do throws(PersistentStoreError) { try item.published.take()?.rollBack(isWritten: isWritten) } catch {
         if error.code != .changedOnDisk { failures.append("\(item.target): \(error.message)") }
       }
     }
@@ -231,17 +258,11 @@ package final class Publication: @unchecked Sendable {
     }
   }
 
-  /// The directories that names are given in, each once.
-  private var folders: [String] {
+  /// The directories that names are given in, each once, with one of these names.
+  private var folders: [(path: String, target: String)] {
     var seen = Set<ScalarString>()
-    return items.map { FilePathText.folder($0.target) }.filter { seen.insert(ScalarString($0)).inserted }
-  }
-
-  /// One name needs no record: it is given in one step.
-  private func makeRecord() throws(PersistentStoreError) -> PublicationRecord? {
-    var entries: [PublicationRecord.Entry] = []
-    for item in items { entries += try item.staged?.recordEntries() ?? [] }
-    guard entries.count > 1, let first = items.first else { return nil }
-    return try PublicationRecord(entries, beside: first.target)
+    return items.map { (FilePathText.folder($0.target), $0.target) }.filter {
+      seen.insert(ScalarString($0.0)).inserted
+    }
   }
 }

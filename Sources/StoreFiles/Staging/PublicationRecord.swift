@@ -6,9 +6,9 @@ import Glibc
 /// It is a hidden file beside the first of the names, `.NAME.atomicstore-PROCESS-RANDOM.unit`. It is written and synced
 /// before the first name is given, and its removal is the moment from which all of them count. Each other directory
 /// with one of the names has a copy, which counts only as long as the first one exists. The next write into one of the
-/// directories undoes what a process that has ended left, if it is still exactly what that process published: a new
-/// file is removed, and a replaced one is restored. On file systems that cannot exchange two names, what was replaced
-/// stays replaced: each file is complete.
+/// directories undoes what a process that has ended left, if each name still has exactly what it had before, or what
+/// that process gave it: a new file is removed, and a replaced one is restored. Otherwise everything stays. On file
+/// systems that cannot exchange two names, what was replaced stays replaced: each file is complete.
 struct PublicationRecord: ~Copyable {
   /// One name.
   struct Entry: Sendable {
@@ -17,14 +17,14 @@ struct PublicationRecord: ~Copyable {
     var staged: String
     /// The new content.
     var identity: String
-    /// Whether there was something at the target, which must be restored.
-    var isReplacing: Bool
+    /// What was at the target, which must be restored; nil if there was nothing.
+    var replaced: String?
 
-    init(target: String, staged: String, identity: String, isReplacing: Bool) {
+    init(target: String, staged: String, identity: String, replaced: String?) {
       self.target = target
       self.staged = staged
       self.identity = identity
-      self.isReplacing = isReplacing
+      self.replaced = replaced
     }
 
     /// Returns nil if nothing is at the staged path.
@@ -32,9 +32,9 @@ struct PublicationRecord: ~Copyable {
     /// - Parameter isTree: Whether everything in a directory was staged, and belongs to it. That is so of a new one,
     ///   too; one that replaces another gets the other's unrelated files later.
     init?(target: String, staged: String, isTree: Bool) throws(PersistentStoreError) {
-      let isReplacing = try SystemCall.status(target, followLinks: false) != nil
-      guard let identity = try FileIdentity.of(staged, isOfTree: isTree || !isReplacing) else { return nil }
-      self.init(target: target, staged: staged, identity: identity.text, isReplacing: isReplacing)
+      let replaced = try FileIdentity.of(target, isOfTree: isTree)
+      guard let identity = try FileIdentity.of(staged, isOfTree: isTree || replaced == nil) else { return nil }
+      self.init(target: target, staged: staged, identity: identity.text, replaced: replaced?.text)
     }
   }
 
@@ -43,8 +43,13 @@ struct PublicationRecord: ~Copyable {
   /// Keep processes of other containers from undoing what is going on.
   private let holds: [Int32]
 
-  /// Writes the record.
-  init(_ entries: [Entry], beside target: String) throws(PersistentStoreError) {
+  /// Writes the record; nil if it is not needed. One name is given in one step.
+  init?(ofSeveral entries: [Entry]) throws(PersistentStoreError) {
+    guard entries.count > 1, let first = entries.first else { return nil }
+    try self.init(entries, beside: first.target)
+  }
+
+  private init(_ entries: [Entry], beside target: String) throws(PersistentStoreError) {
     var seen = Set([ScalarString(FilePathText.folder(target))])
     let others = entries.map(\.target).filter { seen.insert(ScalarString(FilePathText.folder($0))).inserted }
     let first = HiddenName.record(beside: target)
@@ -74,7 +79,7 @@ struct PublicationRecord: ~Copyable {
 
   private static func write(_ bytes: [UInt8], _ path: String, _ target: String) throws(PersistentStoreError) {
     let descriptor = try SystemCall.open(
-      path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a file beside the store")
+      path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a record beside the file")
     defer { close(descriptor) }
     try SystemCall.write(bytes, to: descriptor, path: target)
     guard Retried.fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", target) }
@@ -93,14 +98,14 @@ struct PublicationRecord: ~Copyable {
 
   // MARK: Content
 
-  private static let header = "atomicstore-publication 2"
+  private static let header = "atomicstore-publication 3"
 
-  /// Separated by NUL, which paths cannot contain. The last byte is a NUL, so that a truncated record is detected.
+  /// Separated by NUL, which paths cannot contain. The last field is `end`, so that a truncated record is detected.
   ///
   /// - Parameter first: The path of the record of which there may be copies.
   static func bytes(_ entries: [Entry], first: String) -> [UInt8] {
     let fields =
-      [header, first] + entries.flatMap { [$0.target, $0.staged, $0.identity, $0.isReplacing ? "1" : "0"] } + ["end"]
+      [header, first] + entries.flatMap { [$0.target, $0.staged, $0.identity, $0.replaced ?? ""] } + ["end"]
     return fields.flatMap { Array($0.utf8) + [0] }
   }
 
@@ -113,7 +118,7 @@ struct PublicationRecord: ~Copyable {
     let entries = stride(from: 2, to: fields.count - 1, by: 4).map { index in
       Entry(
         target: fields[index], staged: fields[index + 1], identity: fields[index + 2],
-        isReplacing: fields[index + 3] == "1")
+        replaced: fields[index + 3].isEmpty ? nil : fields[index + 3])
     }
     return (fields[1], entries)
   }
@@ -123,12 +128,13 @@ struct PublicationRecord: ~Copyable {
   /// Undoes what a process that no longer runs has published, and removes its record.
   ///
   /// - Parameter path: The record, whose owner has ended.
-  /// - Returns: The paths of what must be kept, because it has to be tried again later.
-  static func undo(_ path: String) -> [String] {
+  /// - Returns: False if the record stays: it has to be tried again later, or by another user.
+  static func undo(_ path: String) -> Bool {
     // A record is written by this user, or by the superuser; anyone else's would lead anywhere.
     guard let status = try? SystemCall.status(path, followLinks: false), status.st_mode & S_IFMT == S_IFREG,
       status.st_uid == geteuid() || status.st_uid == 0, let bytes = try? content(path)
-    else { return [] }
+    else { return false }
+    // A record that is damaged was not yet written when its process ended.
     let (first, all) = content(of: bytes) ?? ("", [])
     // The hidden names of the kit, beside the target: a manipulated record reaches nothing else.
     let entries = all.filter {
@@ -137,29 +143,26 @@ struct PublicationRecord: ~Copyable {
     }
     do throws(PersistentStoreError) {
       // All or none: what someone has changed since is in use.
-      if try SystemCall.status(first, followLinks: false) != nil, entries.allSatisfy({ state(of: $0) != .changed }) {
-        for entry in entries.reversed() where !undo(entry) { return entries.map(\.staged) }
+      if try SystemCall.status(first, followLinks: false) != nil, try !entries.map(state).contains(.changed) {
+        for entry in entries.reversed() { guard try undo(entry) else { return false } }
       }
     } catch {
-      // Whether the first record exists is unknown.
-      return entries.map(\.staged)
+      return false
     }
-    Retried.unlink(path)
-    return []
+    return Retried.unlink(path) == 0 || errno == ENOENT
   }
 
   private enum State { case published, unpublished, changed }
 
-  private static func state(of entry: Entry) -> State {
-    let found: FileIdentity?
-    do throws(PersistentStoreError) { found = try identity(entry.target, like: entry) } catch { return .changed }
-    guard let there = found else { return .unpublished }
-    if there.text == entry.identity { return .published }
-    return there.isFile(ofText: entry.identity) ? .changed : .unpublished
+  private static func state(_ entry: Entry) throws(PersistentStoreError) -> State {
+    let found = try identity(entry.target, like: entry.identity)
+    if found?.text == entry.identity { return .published }
+    guard let replaced = entry.replaced else { return found == nil ? .unpublished : .changed }
+    return try identity(entry.target, like: replaced)?.text == replaced ? .unpublished : .changed
   }
 
-  private static func identity(_ path: String, like entry: Entry) throws(PersistentStoreError) -> FileIdentity? {
-    try FileIdentity.of(path, isOfTree: FileIdentity.isOfTree(text: entry.identity))
+  private static func identity(_ path: String, like text: String) throws(PersistentStoreError) -> FileIdentity? {
+    try FileIdentity.of(path, isOfTree: FileIdentity.isOfTree(text: text))
   }
 
   private static func content(_ path: String) throws(PersistentStoreError) -> [UInt8] {
@@ -169,22 +172,32 @@ struct PublicationRecord: ~Copyable {
   }
 
   /// - Returns: False if it has to be tried again later.
-  private static func undo(_ entry: Entry) -> Bool {
-    guard state(of: entry) == .published else { return true }
-    guard let lock = try? StoreLock(for: entry.target, patience: 1000) else { return false }
+  private static func undo(_ entry: Entry) throws(PersistentStoreError) -> Bool {
+    guard try state(entry) == .published else { return true }
+    let lock = try StoreLock(for: entry.target, patience: 1000)
     defer { withExtendedLifetime(lock) {} }
     StagedItems.beginMoving()
     defer { StagedItems.endMoving() }
-    guard state(of: entry) == .published else { return true }
-    // What was replaced is at the staged path, unless the file system cannot exchange names, or it was removed since.
-    let moved =
-      entry.isReplacing
-      ? (try? FileIdentity.of(entry.staged)) ?? nil != nil && Retried.exchange(entry.target, entry.staged) == 0
-      : Retried.renameExclusively(entry.target, entry.staged) == 0
-    if moved, let there = (try? identity(entry.staged, like: entry)) ?? nil, there.text == entry.identity {
-      SystemCall.removeTree(entry.staged)
+    guard try state(entry) == .published else { return true }
+    if entry.replaced != nil, try SystemCall.status(entry.staged, followLinks: false) == nil {
+      // The file system cannot exchange names, or what was replaced was removed since.
+      return true
     }
-    try? SystemCall.syncFolder(FilePathText.folder(entry.target), of: entry.target)
+    guard swap(entry) else { return SystemCall.isUnsupported(errno) }
+    guard try identity(entry.staged, like: entry.identity)?.text == entry.identity else {
+      // Another program, which does not use the lock, has replaced it since it was inspected.
+      return swap(entry, isBack: true)
+    }
+    SystemCall.removeTree(entry.staged)
+    try SystemCall.syncFolder(FilePathText.folder(entry.target), of: entry.target)
     return true
+  }
+
+  /// Moves what was published back to the staged path, and what it replaced to the target.
+  private static func swap(_ entry: Entry, isBack: Bool = false) -> Bool {
+    if entry.replaced != nil { return Retried.exchange(entry.target, entry.staged) == 0 }
+    let (from, to) = isBack ? (entry.staged, entry.target) : (entry.target, entry.staged)
+    return Retried.renameExclusively(from, to) == 0
+      || (SystemCall.isUnsupported(errno) && Retried.rename(from, to) == 0)
   }
 }

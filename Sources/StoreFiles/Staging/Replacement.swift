@@ -90,10 +90,8 @@ struct Replacement: Sendable {
     case .file(let keeper): try renameBack(keeper, cause)
     case .members(let keeper, let old, let new): try moveBack(keeper, old, new, cause)
     }
-    let left = companions.remove()
     try? SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
-    // Another program's version stays.
-    if let left, left.code != .changedOnDisk { throw notRolledBack(cause, left.message) }
+    try companions.remove(after: cause)
   }
 
   /// Whether something is what was staged here. If unknown, it is not.
@@ -217,11 +215,20 @@ struct Replacement: Sendable {
   }
 
   /// Gives what must not be lost a name that no later save removes.
-  private func keep(_ path: String) -> String { HiddenName.keep(path, beside: targetPath) }
+  private func keep(_ path: String) -> String { keepAside(path, beside: targetPath) }
 
   private func notRolledBack(_ cause: PersistentStoreError, _ what: String) -> PersistentStoreError {
-    PersistentStoreError(.notRolledBack, "\(cause.message); \(what)", at: StoreLocation(file: targetPath))
+    .notRolledBack(cause, what, targetPath)
   }
+}
+
+/// Renames what must not be lost to a name of ``HiddenName/kept(beside:)``.
+///
+/// - Returns: Its path, which is the old one if that fails.
+func keepAside(_ path: String, beside target: String) -> String {
+  let kept = HiddenName.kept(beside: target)
+  guard (try? SystemCall.status(path, followLinks: false)) != nil, Retried.rename(path, kept) == 0 else { return path }
+  return kept
 }
 
 /// Finishes the commit of a store that a killed process began.
@@ -231,6 +238,10 @@ func finishInterrupted(_ path: String) throws(PersistentStoreError) {
 }
 
 extension PersistentStoreError {
+  static func notRolledBack(_ cause: PersistentStoreError, _ what: String, _ path: String) -> PersistentStoreError {
+    PersistentStoreError(.notRolledBack, "\(cause.message); \(what)", at: StoreLocation(file: path))
+  }
+
   static func changedOnDisk(_ path: String) -> PersistentStoreError {
     PersistentStoreError(
       .changedOnDisk, "the store was modified on disk since it was read", at: StoreLocation(file: path))

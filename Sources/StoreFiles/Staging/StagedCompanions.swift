@@ -127,15 +127,17 @@ final class StagedCompanions: Sendable {
 
   /// Restores what was replaced, and removes what was staged or published: the store that it belongs to is not there.
   ///
-  /// - Returns: Why something could not be restored.
-  @discardableResult
-  func remove() -> PersistentStoreError? {
-    state.withLock { state in
+  /// - Parameter cause: The reason.
+  /// - Throws: `.notRolledBack` if something could not be restored. A version that another program saved meanwhile
+  ///   stays, without an error.
+  func remove(after cause: PersistentStoreError) throws(PersistentStoreError) {
+    try state.withLock { state throws(PersistentStoreError) in
       state.root = nil
       state.staged.take()?.discard()
-      guard let published = state.published.take() else { return nil }
-      do throws(PersistentStoreError) { try published.rollBack() } catch { return error }
-      return nil
+      guard let published = state.published.take() else { return }
+      do throws(PersistentStoreError) { try published.rollBack() } catch {
+        if error.code != .changedOnDisk { throw .notRolledBack(cause, error.message, targetPath) }
+      }
     }
   }
 

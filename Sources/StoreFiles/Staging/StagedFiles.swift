@@ -120,11 +120,12 @@ public final class StagedFiles: Sendable {
   ///
   /// - Parameters:
   ///   - name: of the file, 1 to 255 bytes.
-  ///   - directory: beside the store's file, new with the store: its name begins with a dot, and a directory within it
-  ///     follows after `/`. All files of a store are in one.
+  ///   - directory: beside the store's file: its name begins with a dot, and a directory within it follows after `/`.
+  ///     All files of a store are in one. The directory of the store that is replaced is replaced with everything in
+  ///     it.
   ///   - bytes: all of the file.
-  /// - Throws: `.alreadyExists` where the directory is there; `.invalidValue` for other names;
-  ///   `.internalInconsistency` unless ``hasCompanions``; otherwise as ``file()``.
+  /// - Throws: `.alreadyExists` if something else has the directory's name, such as the files of another store;
+  ///   `.invalidValue` for other names; `.internalInconsistency` unless ``hasCompanions``; otherwise as ``file()``.
   public func writeCompanion(
     _ name: String, in directory: String, _ bytes: UnsafeRawBufferPointer
   ) throws(PersistentStoreError) {

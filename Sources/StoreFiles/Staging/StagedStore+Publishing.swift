@@ -6,7 +6,7 @@ extension StagedStore {
   ///
   /// - Parameter patience: How long to wait for other commits of the store, in milliseconds.
   /// - Returns: The identity of what is at the target now.
-  /// - Throws: as ``publish(patience:)``.
+  /// - Throws: as ``publish(patience:isPartOfUnit:)``.
   @discardableResult
   package consuming func commit(patience: Int = 30_000) throws(PersistentStoreError) -> FileIdentity {
     let published = try publish(patience: patience)
@@ -17,19 +17,16 @@ extension StagedStore {
 
   /// Moves the staged store to the target, and keeps what was there until the result is concluded or rolled back.
   ///
-  /// Call ``finish()`` first.
+  /// Call ``finish()`` first. ``Publication`` records what is done, so that another process can undo it.
   ///
-  /// - Parameter patience: How long to wait for other commits of the store, in milliseconds.
+  /// - Parameters:
+  ///   - patience: How long to wait for other commits of the store, in milliseconds.
+  ///   - isPartOfUnit: Whether the caller syncs the directory.
   /// - Throws: `.alreadyExists` or `.changedOnDisk` if the policy forbids replacing what is there; the old bytes are
   ///   then kept, as after any other error except `.notRolledBack`, which names the paths of both the old store and the
   ///   new one. `.locked` if another process keeps saving the store.
-  package consuming func publish(patience: Int = 30_000) throws(PersistentStoreError) -> PublishedStore {
-    try publish(patience: patience, isPartOfUnit: false)
-  }
-
-  /// - Parameter isPartOfUnit: Whether a ``Publication`` has recorded what is done, and syncs the directories.
   consuming func publish(
-    patience: Int = 30_000, isPartOfUnit: Bool
+    patience: Int = 30_000, isPartOfUnit: Bool = false
   ) throws(PersistentStoreError) -> PublishedStore {
     guard files.isClosed, !files.isUnnamed else {
       throw PersistentStoreError(
@@ -51,12 +48,10 @@ extension StagedStore {
     let isCarrying = try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     let staged = try FileIdentity.of(stagedPath, isOfTree: files.isTree)
-    let entries = isPartOfUnit ? [] : try recordEntries()
-    let record: PublicationRecord? = entries.count > 1 ? try PublicationRecord(entries, beside: targetPath) : nil
     try files.companions.publish()
     let replaced: Replacement.Replaced
     do throws(PersistentStoreError) { replaced = try exchange(old, staged, canExchange: isCarrying) } catch {
-      if ownsStaged { files.companions.remove() }
+      if ownsStaged { try files.companions.remove(after: error) }
       throw error
     }
     let replacement = Replacement(
@@ -74,7 +69,6 @@ extension StagedStore {
         throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
       }
       identity = now
-      try record?.remove()
     } catch {
       // Under the store's lock, which this commit holds.
       try replacement.putBack(known: old, after: error)

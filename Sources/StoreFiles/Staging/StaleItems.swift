@@ -13,17 +13,21 @@ enum StaleItems {
   static func remove(in folder: String, now: Int = time(nil)) {
     let names = hiddenNames(in: folder)
     // First what was published half-way: to restore what it replaced, that must still be there.
-    var needed = Set<ScalarString>()
+    // What belongs to a record that stays, such as one of another user, stays with it.
+    var waiting = Set<ProcessIdentity>()
     for name in names {
-      if let owner = HiddenName.owner(ofRecord: name), isStale(folder + "/" + name, name, owner, now) {
-        for path in PublicationRecord.undo(folder + "/" + name) { needed.insert(ScalarString(FilePathText.name(path))) }
+      guard let owner = HiddenName.owner(ofRecord: name) else { continue }
+      let path = folder + "/" + name
+      guard isStale(path, name, owner, now), PublicationRecord.undo(path) else {
+        waiting.insert(owner)
+        continue
       }
     }
-    for name in names where !needed.contains(ScalarString(name)) {
+    for name in names {
       let path = folder + "/" + name
-      if name.hasSuffix(StoreLock.suffix) {
+      if name.hasSuffix(HiddenName.lockSuffix) {
         StoreLock.removeIfAbandoned(path, now: now)
-      } else if let owner = HiddenName.owner(of: name), isStale(path, name, owner, now) {
+      } else if let owner = HiddenName.owner(of: name), !waiting.contains(owner), isStale(path, name, owner, now) {
         SystemCall.removeTree(path)
       }
     }

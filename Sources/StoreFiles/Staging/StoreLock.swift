@@ -12,7 +12,6 @@ import Synchronization
 /// If the file system supports locks, the lock ends with its process, and the file of a killed process is taken over at
 /// once. If it does not, the file itself is the lock: then a leftover file must be removed manually, as the error says.
 struct StoreLock: ~Copyable {
-  static let suffix = ".atomicstore-lock"
   /// How long another host's lock file is respected although no process seems to hold it: its locks may not be visible
   /// here. In seconds.
   private static let foreignAge = 10 * 60
@@ -29,7 +28,7 @@ struct StoreLock: ~Copyable {
   private static let held = Mutex(Held())
 
   static func path(for target: String) -> String {
-    HiddenName.make(FilePathText.name(target), suffix, in: FilePathText.folder(target))
+    HiddenName.make(FilePathText.name(target), HiddenName.lockSuffix, in: FilePathText.folder(target))
   }
 
   /// Waits for other commits of the store.

@@ -49,11 +49,9 @@ package enum StoreRemoval {
     let listing = try? FolderListing(aside)
     guard let listing, listing.others.isEmpty, let now = try? FileIdentity.of(aside), now == expected else {
       guard Retried.renameExclusively(aside, path) == 0 else {
-        // Under a name that no later save removes.
-        let kept = HiddenName.kept(beside: path)
         throw PersistentStoreError(
           .notRolledBack,
-          "the store was changed while it was being removed, and is kept at \(Retried.rename(aside, kept) == 0 ? kept : aside)",
+          "the store was changed while it was being removed, and is kept at \(keepAside(aside, beside: path))",
           at: StoreLocation(file: path))
       }
       throw PersistentStoreError(

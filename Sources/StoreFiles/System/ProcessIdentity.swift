@@ -2,7 +2,7 @@ import Glibc
 
 /// Identifies a process of a running system: stored in a file's name, so that others know whether its creator still
 /// runs.
-struct ProcessIdentity: Equatable {
+struct ProcessIdentity: Hashable {
   /// The first digits of the system's boot identifier: the same in all containers of one running kernel.
   var boot: String
   /// The namespace of the process number.

@@ -1,7 +1,8 @@
 import CStoreFiles
 package import Glibc
 
-/// System calls: repeated after a signal; errors have the path and the system's message.
+/// System calls: repeated after a signal; errors have the path, of staged files that of the result, and the system's
+/// message.
 package enum SystemCall {
   package static func error(_ number: Int32, _ doing: String, _ path: String) -> PersistentStoreError {
     let code: PersistentStoreError.Code =
@@ -14,7 +15,7 @@ package enum SystemCall {
       default: .inputOutput
       }
     return PersistentStoreError(
-      code, "cannot \(doing): \(String(cString: strerror(number)))", at: StoreLocation(file: path))
+      code, "cannot \(doing): \(String(cString: strerror(number)))", at: StoreLocation(file: HiddenName.shown(path)))
   }
 
   package static func status(_ path: String, followLinks: Bool) throws(PersistentStoreError) -> stat? {

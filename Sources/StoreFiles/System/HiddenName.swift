@@ -5,6 +5,8 @@ enum HiddenName {
   static let marker = ".atomicstore-"
   private static let suffix = ".tmp"
   private static let recordSuffix = ".unit"
+  /// See ``StoreLock``.
+  static let lockSuffix = ".atomicstore-lock"
 
   /// `.NAME.atomicstore-BOOT-NAMESPACE-PID-START-RANDOM.tmp` beside the target, with NAME shortened if the result would
   /// exceed 255 bytes.
@@ -14,7 +16,7 @@ enum HiddenName {
     make(beside: target, suffix)
   }
 
-  /// The same for the record of a publication, with another suffix: earlier versions of the kit leave it.
+  /// The same for the record of a publication, with another suffix: earlier versions of the kit do not remove it.
   static func record(beside target: String) -> String { make(beside: target, recordSuffix) }
 
   private static func make(beside target: String, _ suffix: String) -> String {
@@ -32,20 +34,23 @@ enum HiddenName {
     return folder + "/." + String(decoding: stem, as: UTF8.self) + tail
   }
 
-  /// A name for what could not be restored: it is not hidden, and no later save removes it.
+  /// A name for what could not be restored: no later save removes it.
   static func kept(beside target: String) -> String {
     let random = String(UInt32.random(in: 0...UInt32.max), radix: 36)
     let path = make(FilePathText.name(target), ".kept-\(random)", in: FilePathText.folder(target))
     return FilePathText.folder(path) + "/" + FilePathText.name(path).dropFirst()
   }
 
-  /// Renames what must not be lost to a name of ``kept(beside:)``, and returns its path; the old one if that fails.
-  static func keep(_ path: String, beside target: String) -> String {
-    let kept = kept(beside: target)
-    guard (try? SystemCall.status(path, followLinks: false)) != nil, Retried.rename(path, kept) == 0 else {
-      return path
-    }
-    return kept
+  /// The path of the result that a path of this kind, or one in such a directory, belongs to, so that errors name what
+  /// the user knows. Other paths, and those with a shortened name, stay as they are.
+  static func shown(_ path: String) -> String {
+    guard path.utf8.count < 4096, path.contains(marker) else { return path }
+    return path.split(separator: "/", omittingEmptySubsequences: false).map { part in
+      let name = String(part)
+      guard name.utf8.count < 252, isTemporary(name), let range = lastMarker(in: name)
+      else { return name }
+      return String(name[..<range].dropFirst())
+    }.joined(separator: "/")
   }
 
   /// The process that created a name of this kind; nil for other names. Version 0.1 wrote only the process number.
@@ -53,6 +58,11 @@ enum HiddenName {
 
   /// The same for the record of a publication.
   static func owner(ofRecord name: String) -> ProcessIdentity? { owner(of: name, recordSuffix) }
+
+  /// Whether a name is that of a lock, of a staged file or of a record.
+  static func isTemporary(_ name: String) -> Bool {
+    name.hasPrefix(".") && (name.hasSuffix(lockSuffix) || owner(of: name) != nil || owner(ofRecord: name) != nil)
+  }
 
   private static func owner(of name: String, _ suffix: String) -> ProcessIdentity? {
     guard name.hasSuffix(suffix), let range = lastMarker(in: name) else { return nil }
