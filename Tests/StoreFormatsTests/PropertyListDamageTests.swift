@@ -101,7 +101,7 @@ import Testing
     #expect(error.code == .malformed && error.location.offset != nil, "\(error)")
   }
 
-  @Test("three hundred thousand arrays inside each other are refused, not followed", .timeLimit(.minutes(10)))
+  @Test("three hundred thousand arrays inside each other are refused, not followed", .timeLimit(.minutes(60)))
   func nesting() throws {
     var list = CraftedList()
     list.referenceSize = 4
@@ -115,7 +115,7 @@ import Testing
     #expect(Self.failure(bytes) != nil)
   }
 
-  @Test("arrays that share arrays a thousand deep are refused, not unfolded", .timeLimit(.minutes(10)))
+  @Test("arrays that share arrays a thousand deep are refused, not unfolded", .timeLimit(.minutes(60)))
   func sharing() throws {
     var list = CraftedList()
     for index in 0..<60 { _ = list.array([index + 1, index + 1]) }
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test(
-    "a hundred thousand keys that are one long string cost no hundred thousand comparisons", .timeLimit(.minutes(10)))
+    "a hundred thousand keys that are one long string cost no hundred thousand comparisons", .timeLimit(.minutes(60)))
   func sharedKeys() throws {
     var list = CraftedList()
     let key = list.add([0x5F, 0x12] + list.big(1_000_000, 4) + [UInt8](repeating: 0x61, count: 1_000_000))
@@ -137,7 +137,7 @@ import Testing
     #expect(error.code == .malformed && error.message.contains("format"), "\(error)")
   }
 
-  @Test("rows that share one long list are refused, not unfolded", .timeLimit(.minutes(10)))
+  @Test("rows that share one long list are refused, not unfolded", .timeLimit(.minutes(60)))
   func sharedLists() throws {
     let rows = 4000
     let bytes = try PropertyListSupport.store(maximumObjectCount: 1000) { writer throws(PersistentStoreError) in
@@ -152,7 +152,7 @@ import Testing
     #expect(error.code == .limitExceeded && error.location.property == "friends", "\(error)")
   }
 
-  @Test("rows that share one long text are refused, not unfolded", .timeLimit(.minutes(10)))
+  @Test("rows that share one long text are refused, not unfolded", .timeLimit(.minutes(60)))
   func sharedTexts() throws {
     let rows = 10_000
     let bytes = try PropertyListSupport.store(maximumObjectCount: 1000) { writer throws(PersistentStoreError) in

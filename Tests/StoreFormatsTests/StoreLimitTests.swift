@@ -72,7 +72,7 @@ import Testing
         }
         let error = #expect(throws: PersistentStoreError.self) { try open(path, ["maximumObjects": "\(limit)"]) }
         #expect(
-          error?.code == .limitExceeded && error?.message.contains("more than \(limit) objects") == true,
+          error?.code == .limitExceeded && error?.message.contains("'maximumObjects' of \(limit)") == true,
           "\(count): \(String(describing: error))")
       }
     }
