@@ -103,20 +103,34 @@ extension Model {
       return found
     }
 
-    /// What is in the way of inferring a difference; nil for nothing.
-    private func obstacle(_ difference: VersionHashDifference, _ mapping: ModelMapping?) -> MappingObstacle? {
-      mapping?.obstacles.first {
-        ScalarString($0.entityName) == ScalarString(difference.entityName) && $0.propertyName == difference.propertyName
+    /// What is in the way of inferring differences.
+    private struct Obstacles {
+      private let reasons: [[ScalarString]: String]
+
+      init(_ mapping: ModelMapping?) {
+        reasons = Dictionary(
+          (mapping?.obstacles ?? []).map { (Self.key($0.entityName, $0.propertyName), $0.reason) },
+          uniquingKeysWith: { first, _ in first })
+      }
+
+      private static func key(_ entity: String, _ property: String?) -> [ScalarString] {
+        [ScalarString(entity)] + (property.map { [ScalarString($0)] } ?? [])
+      }
+
+      /// Nil for nothing.
+      func reason(_ difference: VersionHashDifference) -> String? {
+        reasons[Self.key(difference.entityName, difference.propertyName)]
       }
     }
 
     private func json(_ differences: [VersionHashDifference], _ mapping: ModelMapping?) -> JSONValue {
+      let obstacles = Obstacles(mapping)
       let list = differences.map { difference -> JSONValue in
         .object([
           ("entity", .string(difference.entityName)),
           ("property", difference.propertyName.map { .string($0) } ?? .null),
           ("change", .string(difference.change)), ("isVerified", .boolean(!difference.isUnverified)),
-          ("isInferable", mapping == nil ? .null : .boolean(obstacle(difference, mapping) == nil)),
+          ("isInferable", mapping == nil ? .null : .boolean(obstacles.reason(difference) == nil)),
         ])
       }
       return .object([
@@ -138,9 +152,9 @@ extension Model {
           "the version hashes match: Core Data opens stores of either model with the other\n")
       }
       var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
+      let reasons = Obstacles(mapping)
       for difference in differences {
-        text +=
-          "  \(difference)" + (obstacle(difference, mapping).map { "; cannot be inferred: \($0.reason)" } ?? "") + "\n"
+        text += "  \(difference)" + (reasons.reason(difference).map { "; cannot be inferred: \($0)" } ?? "") + "\n"
       }
       if let mapping {
         for renaming in mapping.renamings { text += "  \(renaming.old) is \(renaming.new) now\n" }

@@ -41,11 +41,12 @@ struct ImportJob {
         at: StoreLocation(file: sources.first?.name))
     }
     let given = importer.existing?.model ?? importer.model
+    let entityNames = given.map { EntityNames($0) }
     var headers: [[String]] = []
     var objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)] = []
     for (index, source) in sources.enumerated() {
       // A table of no entity is an error when all were read.
-      let entity = given.flatMap { try? Self.entity(named: source.entityName, of: source, in: $0) }
+      let entity = given.flatMap { Self.entity(named: source.entityName, of: source, in: $0, entityNames) }
       let forms = entity.map { ObjectForms($0, importer) }
       try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
         headers.append(reader.columns)
@@ -64,7 +65,7 @@ struct ImportJob {
       inference = inferring.notes
       names = inferring.names
     }
-    plans = try Self.plans(importer, sources, headers, objects, formats, model, names)
+    plans = try Self.plans(importer, sources, headers, objects, formats, model, entityNames, names)
     try checkEntities()
     noteUnfilledRelationships()
     for plan in plans {
@@ -80,12 +81,13 @@ struct ImportJob {
   private static func plans(
     _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]],
     _ objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)], _ formats: [[String: DateFormat]],
-    _ model: ManagedObjectModel,
-    _ names: [String?]
+    _ model: ManagedObjectModel, _ entityNames: EntityNames?, _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
     for (index, source) in sources.enumerated() {
-      let entity = try entity(named: names[index], of: source, in: model)
+      guard let entity = entity(named: names[index], of: source, in: model, entityNames) else {
+        throw noEntity(names[index], source, model)
+      }
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index],
         isEmpty: objects[index].isEmpty,
@@ -99,22 +101,21 @@ struct ImportJob {
   }
 
   private static func entity(
-    named wanted: String?, of source: ImportSource, in model: ManagedObjectModel
-  ) throws(PersistentStoreError) -> Entity {
-    let place = StoreLocation(file: source.name)
-    var names: [String] { model.entities.filter { !$0.isAbstract }.map(\.name) }
-    if let wanted {
-      if let found = model.entity(named: wanted), !found.isAbstract { return found }
-      throw PersistentStoreError(
-        .invalidOption,
-        "there is no entity '\(wanted)' with objects\(Suggestion.text(for: wanted, among: names)); there are "
-          + names.joined(separator: ", "), at: place)
-    }
-    if let found = NameMatching.entity(forFile: source.stem, in: model) { return found }
-    throw PersistentStoreError(
+    named wanted: String?, of source: ImportSource, in model: ManagedObjectModel, _ entityNames: EntityNames?
+  ) -> Entity? {
+    guard let wanted else { return entityNames?.entity(forFile: source.stem) }
+    return model.entity(named: wanted).flatMap { $0.isAbstract ? nil : $0 }
+  }
+
+  private static func noEntity(
+    _ wanted: String?, _ source: ImportSource, _ model: ManagedObjectModel
+  ) -> PersistentStoreError {
+    let names = model.entities.filter { !$0.isAbstract }.map(\.name)
+    return PersistentStoreError(
       .invalidOption,
-      "the file is named after no entity of the model: say ENTITY=\(source.name), with one of "
-        + names.joined(separator: ", "), at: place)
+      (wanted.map { "there is no entity '\($0)' with objects\(Suggestion.text(for: $0, among: names)); there are " }
+        ?? "the file is named after no entity of the model: say ENTITY=\(source.name), with one of ")
+        + names.joined(separator: ", "), at: StoreLocation(file: source.name))
   }
 
   private struct GivenRelationship: Hashable {

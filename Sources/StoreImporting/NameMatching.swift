@@ -9,24 +9,6 @@ enum NameMatching {
         name.lowercased().unicodeScalars.filter { $0.properties.isAlphabetic || $0.properties.numericType != nil }))
   }
 
-  /// The entity that a file is named after, in the singular or plural, without regard to case. Words behind the name
-  /// are skipped: `loans-2026.csv` holds loans.
-  static func entity(forFile stem: String, in model: ManagedObjectModel) -> Entity? {
-    let concrete = model.entities.filter { !$0.isAbstract }
-    if let exact = concrete.first(where: { ScalarString($0.name) == ScalarString(stem) }) { return exact }
-    var words = stem.split { !($0.isLetter || $0.isNumber) }.map(String.init)
-    while !words.isEmpty {
-      let forms = EnglishPlural.singulars(folded(words.joined()))
-      let found = concrete.filter { entity in
-        let name = folded(entity.name)
-        return forms.contains(name) || EnglishPlural.singulars(name).contains { forms.contains($0) }
-      }
-      if found.count == 1 { return found[0] }
-      words.removeLast()
-    }
-    return nil
-  }
-
   /// What the column of a key may be named after: the words that make the folded name with one of those behind them, or
   /// before them.
   static func words(ofKey folded: String, _ after: [String], before: [String] = []) -> [String] {
@@ -61,5 +43,34 @@ enum NameMatching {
     let head = isShouting ? first.lowercased() : first.prefix(1).lowercased() + first.dropFirst()
     let name = head + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     return name.first?.isNumber == true ? "column" + name : name
+  }
+}
+
+/// The concrete entities of a model by what files may be named after.
+struct EntityNames {
+  private let model: ManagedObjectModel
+  /// By folded name and its singular forms.
+  private var byForm: [String: Set<Int>] = [:]
+
+  init(_ model: ManagedObjectModel) {
+    self.model = model
+    for entity in model.entities where !entity.isAbstract {
+      let name = NameMatching.folded(entity.name)
+      for form in EnglishPlural.singulars(name) { byForm[form, default: []].insert(entity.index) }
+    }
+  }
+
+  /// The entity that a file is named after, in the singular or plural, without regard to case. Words behind the name
+  /// are skipped: `loans-2026.csv` holds loans.
+  func entity(forFile stem: String) -> Entity? {
+    if let exact = model.entity(named: stem), !exact.isAbstract { return exact }
+    var words = stem.split { !($0.isLetter || $0.isNumber) }.map(String.init)
+    while !words.isEmpty {
+      let forms = EnglishPlural.singulars(NameMatching.folded(words.joined()))
+      let found = forms.reduce(into: Set<Int>()) { $0.formUnion(byForm[$1] ?? []) }
+      if found.count == 1, let index = found.first { return model.entity(at: index) }
+      words.removeLast()
+    }
+    return nil
   }
 }

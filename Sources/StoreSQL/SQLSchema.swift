@@ -47,6 +47,9 @@ struct SQLSchema: Sendable {
   /// By root entity.
   private(set) var tables: [Int: Table] = [:]
   private(set) var joins: [JoinTable] = []
+  /// By entity: its root, and its position in the root's hierarchy. What a table has for each of its entities is in
+  /// arrays by this position, which together are as long as the model.
+  private let members: [(root: Int, position: Int)]
   /// By owner of the declaration and slot.
   private var toManys: [Key: ToMany] = [:]
 
@@ -57,6 +60,11 @@ struct SQLSchema: Sendable {
 
   init(_ model: ManagedObjectModel, _ dialect: SQLDialect) {
     self.model = model
+    var members = model.entities.map { (root: $0.root.index, position: 0) }
+    for root in model.entities where root.superentity == nil {
+      for (position, entity) in root.hierarchy.enumerated() { members[entity.index].position = position }
+    }
+    self.members = members
     var tableNames = NameList(limit: dialect.nameLimit, taken: ["sqlite_"])
     for entity in model.entities where entity.root == entity {
       tables[entity.index] = Self.table(of: entity, tableNames.add(entity.name), dialect)
@@ -73,6 +81,12 @@ struct SQLSchema: Sendable {
     var entity = entity
     while let above = entity.superentity, above.slots.count > slot { entity = above }
     return entity
+  }
+
+  /// The position of an entity in the hierarchy of a root; nil if it is of another, or the number is of none.
+  @inline(__always) func position(of entity: Int64, under root: Int) -> Int? {
+    guard entity >= 0, entity < Int64(members.count), members[Int(entity)].root == root else { return nil }
+    return members[Int(entity)].position
   }
 
   func table(of entity: Entity) -> Table { tables[entity.root.index] ?? Table(name: "", root: entity.root.index) }
@@ -192,6 +206,8 @@ extension SQLType {
 struct NameList {
   private let limit: Int
   private var taken: Set<String>
+  /// The last number that a name got: thousands of sub-entities may have a property of one name.
+  private var numbers: [String: Int] = [:]
   /// The database's own. Only exactly these: for PostgreSQL, `xMin` is another name than `xmin`.
   private let system: [String]
 
@@ -211,13 +227,12 @@ struct NameList {
     }
     while base.utf8.count > limit { base.unicodeScalars.removeLast() }
     if base.isEmpty { base = "_" }
-    var result = base
-    var number = 2
-    while !taken.insert(Self.folded(result)).inserted {
-      result = "\(base)_\(number)"
-      number += 1
-    }
-    return result
+    let key = Self.folded(base)
+    guard !taken.insert(key).inserted else { return base }
+    var number = numbers[key] ?? 1
+    repeat { number += 1 } while !taken.insert(Self.folded("\(base)_\(number)")).inserted
+    numbers[key] = number
+    return "\(base)_\(number)"
   }
 
   /// Look-alikes in other normal forms are other names for a database, but one for `String`.

@@ -1,5 +1,6 @@
 public import AtomicStoreSPI
 import FoundationEssentials
+import Glibc
 
 /// Core Data's SQLite store (`NSSQLiteStoreType`), which SwiftData uses too: loaded whole into memory.
 ///
@@ -180,13 +181,17 @@ public struct CoreDataSQLiteStore: AtomicStore {
 extension Sequence<UInt8> {
   /// Whether the bytes contain these in a row.
   func contains(_ mark: [UInt8]) -> Bool {
-    guard let first = mark.first else { return true }
+    guard !mark.isEmpty else { return true }
+    // One that is not zero: pages are full of zeros.
+    let offset = mark.firstIndex { $0 != 0 } ?? 0
     return withContiguousStorageIfAvailable { bytes in
-      var start = 0
-      while start + mark.count <= bytes.count {
-        guard let next = bytes[start...].firstIndex(of: first), next + mark.count <= bytes.count else { return false }
-        if bytes[next..<next + mark.count].elementsEqual(mark) { return true }
-        start = next + 1
+      guard let base = bytes.baseAddress, bytes.count >= mark.count else { return false }
+      let end = bytes.count - mark.count + offset
+      var start = offset
+      while start <= end, let found = memchr(base + start, Int32(mark[offset]), end - start + 1) {
+        let place = UnsafeRawPointer(base).distance(to: found)
+        if memcmp(base + place - offset, mark, mark.count) == 0 { return true }
+        start = place + 1
       }
       return false
     } ?? Array(self).contains(mark)

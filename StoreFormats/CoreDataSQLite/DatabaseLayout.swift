@@ -112,26 +112,26 @@ struct DatabaseLayout {
   private func makeTable(_ root: Entity) -> Table {
     let hierarchy = root.hierarchy.sorted { (number($0.index), $0.index) < (number($1.index), $1.index) }
     var table = Table(root: root.index, name: Self.tableName(root.name), entities: hierarchy.map(\.index), columns: [])
-    var taken: Set<String> = []
+    var taken = FreeNames()
     // Which of two ways Core Data has of naming the parts of composites no file shows: by all their names, or by the
     // last.
-    var takenByLast: Set<String> = []
+    var takenByLast = FreeNames()
     for entity in hierarchy {
       let own = Self.ownSlots(entity)
       for slot in own.filter({ !$0.isRelationship }).sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
         guard let type = slot.attributeType else { continue }
         var column = Column(
           role: .attribute(type), entity: entity.index, slot: slot.index,
-          name: Self.free("Z" + Self.columnText(slot.name), &taken))
+          name: taken.free("Z" + Self.columnText(slot.name)))
         let last = slot.name.lastIndex(of: ".").map { String(slot.name[slot.name.index(after: $0)...]) } ?? slot.name
-        let nameByLast = Self.free("Z" + Self.columnText(last), &takenByLast)
+        let nameByLast = takenByLast.free("Z" + Self.columnText(last))
         if nameByLast != column.name { column.alternatives = [nameByLast] }
         column.alternatives += Self.earlierName(slot.attribute?.renamingIdentifier, slot)
         table.columns.append(column)
       }
       for slot in own.filter({ $0.kind == .toOne }).sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
-        let name = Self.free("Z" + Self.columnText(slot.name), &taken)
-        _ = Self.free("Z" + Self.columnText(slot.name), &takenByLast)
+        let name = taken.free("Z" + Self.columnText(slot.name))
+        _ = takenByLast.free("Z" + Self.columnText(slot.name))
         table.columns.append(
           Column(
             role: .toOne, entity: entity.index, slot: slot.index, name: name,
@@ -160,17 +160,6 @@ struct DatabaseLayout {
   private static func earlierName(_ identifier: String?, _ slot: Slot) -> [String] {
     guard let identifier, ScalarString(identifier) != ScalarString(slot.name) else { return [] }
     return ["Z" + columnText(identifier)]
-  }
-
-  /// A name that no column of the table has, with the least number at its end that makes it so.
-  private static func free(_ name: String, _ taken: inout Set<String>) -> String {
-    var candidate = name
-    var suffix = 0
-    while !taken.insert(DatabaseSchema.key(candidate)).inserted {
-      suffix += 1
-      candidate = name + String(suffix)
-    }
-    return candidate
   }
 
   /// The relationship that mirrors one, if each names the other.
@@ -246,5 +235,22 @@ struct DatabaseLayout {
     if one.number != other.number { return one.number < other.number }
     if one.entity != other.entity { return one.entity < other.entity }
     return !(ScalarString(one.name) < ScalarString(other.name))
+  }
+}
+
+/// Names that differ from each other in SQLite: a name that was given out before gets the least number at its end that
+/// no other has.
+struct FreeNames {
+  private var taken: Set<String> = []
+  /// The last number that a name got: thousands of sub-entities may have a property of one name.
+  private var numbers: [String: Int] = [:]
+
+  mutating func free(_ name: String) -> String {
+    let key = DatabaseSchema.key(name)
+    guard !taken.insert(key).inserted else { return name }
+    var number = numbers[key] ?? 0
+    repeat { number += 1 } while !taken.insert(key + String(number)).inserted
+    numbers[key] = number
+    return name + String(number)
   }
 }

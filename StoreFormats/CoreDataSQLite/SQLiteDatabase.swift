@@ -10,6 +10,7 @@ final class SQLiteDatabase {
   private var handle: OpaquePointer?
   /// Steps that are left, in thousands; the callback counts it down.
   private let budget: UnsafeMutablePointer<Int>
+  private var knownTwin: SQLiteDatabase?
   private static let stepsPerCall: Int32 = 1000
 
   /// - Parameter steps: The number of steps that it may take, in thousands; nil for what the size allows.
@@ -38,6 +39,16 @@ final class SQLiteDatabase {
   deinit {
     sqlite3_close_v2(handle)
     budget.deallocate()
+  }
+
+  /// Another connection to the same database, for what must not change what this one reads: which damage SQLite reports
+  /// depends on what a connection read before. There is one, since each reads the whole schema, and it has half of the
+  /// steps that were left at first.
+  func twin() throws(PersistentStoreError) -> SQLiteDatabase {
+    if let knownTwin { return knownTwin }
+    let twin = try SQLiteDatabase(image, file: file, limits: limits, steps: stepsLeft / 2)
+    knownTwin = twin
+    return twin
   }
 
   /// The number of steps that it may still take, in thousands.

@@ -15,6 +15,8 @@ struct StoreSchemaText {
   /// For each join table its columns: keys of the first side, of the second, order keys of the second among the first's
   /// and the reverse.
   let joins: [JoinColumns]
+  /// The numbers of the join tables that entities of a hierarchy name, by its root.
+  private let joinsOfRoots: [Int: [Int]]
 
   struct JoinColumns {
     let table: String
@@ -28,6 +30,9 @@ struct StoreSchemaText {
     self.layout = layout
     columns = layout.tables.map { Self.sorted($0, layout.model) }
     joins = Self.joinColumns(layout)
+    joinsOfRoots = Dictionary(grouping: layout.joinTables.indices) {
+      layout.model.entity(at: layout.joinTables[$0].first.entity).root.index
+    }
   }
 
   // MARK: Columns
@@ -65,21 +70,12 @@ struct StoreSchemaText {
 
   private static func joinColumns(_ layout: DatabaseLayout) -> [JoinColumns] {
     // Names of columns are distinguished over all join tables of a store.
-    var taken: Set<String> = []
-    func free(_ name: String) -> String {
-      var candidate = name
-      var suffix = 0
-      while !taken.insert(DatabaseSchema.key(candidate)).inserted {
-        suffix += 1
-        candidate = name + String(suffix)
-      }
-      return candidate
-    }
+    var names = FreeNames()
     return layout.joinTables.map { join in
       let firstText = DatabaseLayout.columnText(join.first.name)
       let secondText = DatabaseLayout.columnText(join.second.name)
-      let first = free("Z_\(join.first.number)" + secondText)
-      let second = join.isReflexive ? "REFLEXIVE" : free("Z_\(join.second.number)" + firstText)
+      let first = names.free("Z_\(join.first.number)" + secondText)
+      let second = join.isReflexive ? "REFLEXIVE" : names.free("Z_\(join.second.number)" + firstText)
       return JoinColumns(
         table: "Z_\(join.first.number)" + firstText, first: first, second: second,
         secondOrder: join.first.isOrdered
@@ -115,15 +111,11 @@ struct StoreSchemaText {
   /// entity that names it.
   var createTables: [String] {
     var result: [String] = []
-    let model = layout.model
     for (index, table) in layout.tables.enumerated().sorted(by: {
       (layout.numbers[$0.element.root] ?? 0) < (layout.numbers[$1.element.root] ?? 0)
     }) {
       result.append(createTable(index))
-      for (number, join) in layout.joinTables.enumerated()
-      where model.entity(at: join.first.entity).root.index == table.root {
-        result.append(createJoinTable(number))
-      }
+      result += (joinsOfRoots[table.root] ?? []).map { createJoinTable($0) }
     }
     // No Z_MODELCACHE: two in five known stores have none, and none has an empty one.
     return result + [Self.createPrimaryKey, Self.createMetadata]
@@ -178,8 +170,7 @@ struct StoreSchemaText {
       }
     }
     if table.entities.count > 1 { result.append(Index("\(table.name)_Z_ENT_INDEX", on: table.name, "Z_ENT")) }
-    for (number, join) in layout.joinTables.enumerated()
-    where layout.model.entity(at: join.first.entity).root.index == table.root {
+    for number in joinsOfRoots[table.root] ?? [] {
       let names = joins[number]
       result.append(
         Index(

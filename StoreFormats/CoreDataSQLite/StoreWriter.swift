@@ -112,11 +112,13 @@ struct StoreWriter {
     rows.sort { $0.key < $1.key }
     var readers: [Int: EntityReader] = [:]
     var used: [Int: [(position: Int, column: StoreSchemaText.Column)]] = [:]
+    let declared = Dictionary(grouping: zip(columns.indices, columns).map { (position: $0, column: $1) }) {
+      $0.column.source.entity
+    }
     for index in table.entities {
       readers[index] = nodes.reader(of: index)
-      let entity = nodes.model.entity(at: index)
-      used[index] = columns.enumerated().compactMap { position, column in
-        entity.isKindOf(entity: nodes.model.entity(at: column.source.entity)) ? (position, column) : nil
+      for declarer in sequence(first: nodes.model.entity(at: index), next: \.superentity) {
+        used[index, default: []] += declared[declarer.index] ?? []
       }
     }
     for (key, node) in rows {

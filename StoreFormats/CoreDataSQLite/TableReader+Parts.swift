@@ -50,8 +50,7 @@ extension TableReader {
   ///
   /// With its own connection: which damage SQLite reports depends on what a connection read before.
   private func divided() throws(PersistentStoreError) -> (ranges: [ClosedRange<Int64>], rowCount: Int64) {
-    let own = try SQLiteDatabase(
-      database.image, file: database.file, limits: database.limits, steps: database.stepsLeft / 2)
+    let own = try database.twin()
     let ranges = try ranges(own)
     guard ranges.count > 1 else { return ([], 0) }
     let rows = try own.prepare(

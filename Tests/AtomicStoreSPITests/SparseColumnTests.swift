@@ -66,6 +66,12 @@ import Testing
     let reader = table.reader(of: 0)
     for slot in table.model.entities[0].slots {
       let bits = reader.valueBits(slot: slot.index)
+      let few = reader.sparseRows(slot: slot.index)
+      #expect((few != nil) == reader.isSparse(slot: slot.index))
+      if let few {
+        let wanted = (0..<reader.count).filter { (row: Int) -> Bool in bits[row >> 3] & (1 << UInt8(row & 7)) != 0 }
+        #expect(few == wanted)
+      }
       let cells = reader.fixedCells(slot: slot.index)
       for old in 0..<rows {
         guard let row = place(old) else { continue }

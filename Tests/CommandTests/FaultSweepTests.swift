@@ -16,7 +16,7 @@ import Testing
       "convert-xml", "convert-external", "convert-external-force", "convert-external-removed", "convert-renumber",
       "set-csvstore", "insert-csvstore", "patch-sqlgraph", "migrate-xml", "import-new", "import-database",
       "model-convert-force", "model-swift-changed", "new-format", "report",
-    ])
+    ].share(of: "fault sweeps"))
   func share(_ name: String) throws {
     // The same calls in every run, until the sweep of all calls was seen without a problem: see KNOWN-ISSUES.md.
     let seed = "6573b1ac27c7716e0c8765ebfd1dde908b387663"

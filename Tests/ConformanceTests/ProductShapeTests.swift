@@ -4,6 +4,7 @@ import BinaryPropertyListStoreFormat
 import CSVStoreFormat
 import ModelFiles
 import StoreMutation
+import TestSupport
 import Testing
 import XMLStoreFormat
 
@@ -66,16 +67,19 @@ struct ProductShapeTests {
     }
     return Conformance.checks(for: subject).filter { $0.id.hasPrefix("SHP-") }
   }
+  private static func share(_ checks: [ConformanceCheck]) -> [ConformanceCheck] {
+    checks.share(of: "memory of products", name: \.id)
+  }
   static let documents = checks(XMLStore.self, [.xmlStore, .model])
   static let lists = checks(BinaryPropertyListStore.self, [.binaryPropertyList])
   static let tables = checks(CSVStore.self, [.csvStore])
 
-  @Test("a document or model file takes at most 64 MB and 64 times its size", arguments: documents)
+  @Test("a document or model file takes at most 64 MB and 64 times its size", arguments: share(documents))
   func document(_ check: ConformanceCheck) throws { try check.run() }
 
-  @Test("a binary property list takes at most 64 MB and 64 times its size", arguments: lists)
+  @Test("a binary property list takes at most 64 MB and 64 times its size", arguments: share(lists))
   func list(_ check: ConformanceCheck) throws { try check.run() }
 
-  @Test("a table takes at most 64 MB and 64 times its size", arguments: tables)
+  @Test("a table takes at most 64 MB and 64 times its size", arguments: share(tables))
   func table(_ check: ConformanceCheck) throws { try check.run() }
 }

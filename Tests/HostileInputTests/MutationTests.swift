@@ -21,7 +21,7 @@ import Testing
 
   @Test(
     "an input in which one identity is 0, -1, its own, the least or the greatest is refused, or read as a value",
-    .timeLimit(.minutes(10)),
+    .timeLimit(.minutes(60)),
     arguments: HostileReader.allCases)
   func identities(_ reader: HostileReader) throws {
     let seeds = try reader.seeds(samples: Self.samples, limit: Self.isLarge(reader) ? 10_000 : 2500)
@@ -60,7 +60,7 @@ import Testing
 
   @Test(
     "each is refused with a typed error that has a location, or read as a value that survives a round trip",
-    .timeLimit(.minutes(10)),
+    .timeLimit(.minutes(60)),
     arguments: HostileReader.allCases)
   func bounded(_ reader: HostileReader) throws {
     // Small seeds: the changes then hit what matters, and the whole takes seconds.

@@ -75,7 +75,7 @@ struct ReplicaTests {
     return fields.compactMap { key, value in value.map { "\(key)=\($0)" } }.sorted().joined(separator: " ")
   }
 
-  @Test("a replica has the content of its publisher, follows it, and refuses saves", .timeLimit(.minutes(30)))
+  @Test("a replica has the content of its publisher, follows it, and refuses saves", .timeLimit(.minutes(60)))
   func replica() throws {
     let publisher = TestServer.schema("replica")
     let schema = try #require(URLComponents(string: publisher)?.queryItems?.first { $0.name == "schema" }?.value)

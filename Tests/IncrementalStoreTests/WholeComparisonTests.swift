@@ -113,4 +113,11 @@ import Testing
     _ = try StoreConverter(registry: .builtIn).convert(
       from: folder.path + "/texts.plist", to: folder.path + "/again.sqlgraph")
   }
+
+  @Test("a name that is taken gets the least number with which it is not")
+  func names() {
+    var list = NameList(limit: 60, taken: ["id"])
+    let names = ["n", "n", "n_3", "N", "n_2", "n", "n_2", "id", "ID"]
+    #expect(names.map { list.add($0) } == ["n", "n_2", "n_3", "N_4", "n_2_2", "n_5", "n_2_3", "id_2", "ID_3"])
+  }
 }

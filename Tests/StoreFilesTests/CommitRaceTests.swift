@@ -46,11 +46,11 @@ import Testing
     try Self.stage(0, path, layout, .createNew).commit()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
-        group.addTask { for _ in 0..<40 { try Self.increment(path, layout) } }
+        group.addTask { for _ in 0..<15 { try Self.increment(path, layout) } }
       }
       try await group.waitForAll()
     }
-    #expect(try Self.number(path, layout) == 160)
+    #expect(try Self.number(path, layout) == 60)
     #expect(folder.names == ["counter"])
   }
 

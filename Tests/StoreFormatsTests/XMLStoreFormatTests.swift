@@ -254,4 +254,37 @@ struct XMLStoreFormatTests {
     let metadata = try store.metadata(in: StoreSource(bytes: Array(document.utf8), name: "t.xml"))
     #expect(metadata.lastReference == 200)
   }
+
+  @Test("an object has its attributes in the model's order, also those that few objects have")
+  func sparseOrder() throws {
+    let names = ["a", "b", "c", "d", "e"]
+    // Of `b`, `d` and `e` few rows have a value; together the rows have every combination with and without `a` and `c`.
+    func present(_ row: Int) -> [Int] {
+      [0, 1, 2, 3, 4].filter { [row % 2 == 0, row % 97 < 2, row % 3 == 0, row % 89 < 3, row == 500][$0] }
+    }
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Node", properties: names.map { .attribute($0, .integer64) })
+      ]))
+    let builder = NodeTableBuilder(model: model)
+    for row in 0..<3000 {
+      try builder.beginNode(entity: 0, reference: Int64(row + 1))
+      for slot in present(row) { try builder.set(integer: Int64(row), slot: slot) }
+    }
+    let snapshot = StoreSnapshot(
+      nodes: try builder.finish().canonical(),
+      metadata: StoreMetadata(
+        storeType: XMLStore.storeType, uuid: UUID(), entries: [:], lastReference: 3000, model: model.description))
+    #expect((0..<5).map { snapshot.nodes.reader(of: 0).isSparse(slot: $0) } == [false, true, false, true, true])
+    var store = try XMLSupport.store()
+    let lines = String(decoding: try XMLSupport.bytes(of: &store, snapshot), as: UTF8.self).split(separator: "\n")
+    let wanted = (0..<3000).flatMap { row -> [String] in
+      let own = present(row).map { "        <attribute name=\"\(names[$0])\" type=\"int64\">\(row)</attribute>" }
+      let head = "    <object type=\"NODE\" id=\"z\(row + 1)\">"
+      return own.isEmpty ? [head + "</object>"] : [head] + own + ["    </object>"]
+    }
+    let written = lines.drop { !$0.hasPrefix("    <object") }.dropLast().map { String($0) }
+    let isSame = written == wanted
+    #expect(isSame)
+  }
 }

@@ -232,6 +232,17 @@ public struct EntityReader: Sendable {
   /// by row.
   public func isSparse(slot: Int) -> Bool { content.table.columns[slot].header.pointee.sparse != nil }
 
+  /// The rows with a value in a slot that ``isSparse(slot:)``, ascending; nil for other slots. A format that writes row
+  /// by row asks for these once, instead of asking for each of many slots in each row.
+  public func sparseRows(slot: Int) -> [Int]? {
+    let header = content.table.columns[slot].header
+    return withExtendedLifetime(content) {
+      guard header.pointee.sparse != nil else { return nil }
+      return header.pointee.places(0..<content.table.count).lazy.map { header.pointee.row(at: $0) }
+        .filter { Self.hasValue(header, $0) }
+    }
+  }
+
   /// A bit for each row of a slot of fixed width, 1 for a value and 0 for null: row 0 is the lowest bit of byte 0.
   @_lifetime(borrow self)
   public func presenceBits(slot: Int) -> Span<UInt8> {
@@ -250,10 +261,7 @@ public struct EntityReader: Sendable {
     return withExtendedLifetime(content) {
       if header.pointee.sparse != nil {
         var bits = [UInt8](repeating: 0, count: (rows + 7) / 8)
-        for place in header.pointee.places(0..<rows) {
-          let row = header.pointee.row(at: place)
-          if Self.hasValue(header, row) { bits[row >> 3] |= 1 << UInt8(truncatingIfNeeded: row & 7) }
-        }
+        for row in sparseRows(slot: slot) ?? [] { bits[row >> 3] |= 1 << UInt8(truncatingIfNeeded: row & 7) }
         return bits
       }
       return [UInt8](unsafeUninitializedCapacity: (rows + 7) / 8) { bits, count in

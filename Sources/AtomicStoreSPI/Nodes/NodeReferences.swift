@@ -19,6 +19,9 @@ public struct NodeReferences: Sendable {
   private final class Content: @unchecked Sendable {
     let tables: [EntityTable]
     let rows: UnsafeMutableBufferPointer<Rows>
+    /// Computed once: a format asks for each entity.
+    let hasTexts: Bool
+    let exceedCaches: Bool
 
     init(_ tables: [EntityTable]) {
       self.tables = tables
@@ -30,6 +33,9 @@ public struct NodeReferences: Sendable {
             numbers: UnsafePointer(table.referenceNumbers.header.pointee.cells.assumingMemoryBound(to: Int64.self)),
             texts: table.referenceTexts?.header)
         })
+      let texts = tables.compactMap(\.referenceTexts?.header)
+      hasTexts = !texts.isEmpty
+      exceedCaches = texts.contains { $0.pointee.heapCount + $0.pointee.capacity * 8 > 6 << 20 }
     }
 
     deinit { rows.deallocate() }
@@ -63,13 +69,11 @@ public struct NodeReferences: Sendable {
   }
 
   /// Whether any node has a string reference. A format that writes many asks for ``text(of:)`` first then.
-  public var hasTexts: Bool { content.rows.contains { $0.texts != nil } }
+  public var hasTexts: Bool { content.hasTexts }
 
   /// Whether the string references take more memory than a processor's caches usually hold, a few megabytes. Those of
   /// other rows are worth reading ahead then, see ``prefetchPlace(of:)``; otherwise that takes longer than it gains.
-  public var exceedCaches: Bool {
-    content.rows.contains { $0.texts.map { $0.pointee.heapCount + $0.pointee.capacity * 8 > 6 << 20 } ?? false }
-  }
+  public var exceedCaches: Bool { content.exceedCaches }
 
   /// Has the place of a node's string reference read into the processor's caches. It affects only how long reading the
   /// reference takes.

@@ -29,6 +29,8 @@ package final class Publication: @unchecked Sendable {
   }
   /// In the order in which they are published.
   private var items: [Item] = []
+  /// Directories of files, in which nothing stale is left.
+  private var sweptDirectories: Set<String> = []
   /// Directories that were created for the files. They are removed if nothing is published.
   private var madeDirectories: [String] = []
   private enum State { case staged, published, rolledBack }
@@ -74,8 +76,11 @@ package final class Publication: @unchecked Sendable {
 
   /// Adds a file that a function writes.
   package func addFile(at path: String, replaces: Bool, _ write: (StagedFile) throws -> Void) throws {
+    // Once for each directory: sweeping takes as long as there are names in it.
+    let sweeps = !sweptDirectories.contains(FilePathText.folder(path))
     let staged = try StagedStore(
-      target: path, layout: .file, policy: replaces ? .replaceAny : .createNew, ceiling: ceiling)
+      target: path, layout: .file, policy: replaces ? .replaceAny : .createNew, ceiling: ceiling, sweeps: sweeps)
+    sweptDirectories.insert(FilePathText.folder(path))
     try write(try staged.files.file())
     try staged.finish()
     add(staged)

@@ -8,20 +8,33 @@ import Synchronization
 /// listed, other threads of the process take for stale and remove.
 enum StagedItems {
   private static let greatestHold = 256
-  /// By path, whether the item is removed when the program is asked to stop.
-  private static let items = Mutex<[String: Bool]>([:])
+  private struct Items: ~Copyable {
+    /// By path, whether the item is removed when the program is asked to stop.
+    private(set) var byPath: [String: Bool] = [:]
+    /// How many paths end with a name: one unit may stage thousands of files in a directory.
+    private(set) var names: [String: Int] = [:]
+
+    mutating func set(_ path: String, _ isRemoved: Bool?) {
+      let old = byPath[path]
+      byPath[path] = isRemoved
+      let change = (isRemoved == nil ? 0 : 1) - (old == nil ? 0 : 1)
+      guard change != 0 else { return }
+      let name = FilePathText.name(path)
+      let count = (names[name] ?? 0) + change
+      names[name] = count == 0 ? nil : count
+    }
+  }
+  private static let items = Mutex(Items())
 
   /// Lists a path whose item a signal removes, as it does not belong to a user's store.
-  static func add(_ path: String) { items.withLock { $0[path] = true } }
+  static func add(_ path: String) { items.withLock { $0.set(path, true) } }
   /// Lists a path whose item stays when a signal comes: it may be a user's store.
-  static func keep(_ path: String) { items.withLock { $0[path] = false } }
-  static func remove(_ path: String) { items.withLock { $0[path] = nil } }
+  static func keep(_ path: String) { items.withLock { $0.set(path, false) } }
+  static func remove(_ path: String) { items.withLock { $0.set(path, nil) } }
   /// The paths that would be removed on a signal.
-  static var all: Set<String> { items.withLock { Set($0.lazy.filter(\.value).map(\.key)) } }
+  static var all: Set<String> { items.withLock { Set($0.byPath.lazy.filter(\.value).map(\.key)) } }
   /// Whether an item of this name is listed. By name only: the directory may have been reached by another path.
-  static func isListed(_ name: String) -> Bool {
-    items.withLock { items in items.keys.contains { FilePathText.name($0) == name } }
-  }
+  static func isListed(_ name: String) -> Bool { items.withLock { $0.names[name] != nil } }
   static func removeAll() {
     // A library that writes a staged file by itself, like SQLite, may add another one while its directory is removed.
     for _ in 0..<1000 {

@@ -44,12 +44,13 @@ package struct StagedStore: ~Copyable, Sendable {
   /// - Parameters:
   ///   - unrelated: Files in the target's directory that do not belong to the store.
   ///   - ceiling: The maximum permissions that a new file or directory grants to others; nil for the system's default.
+  ///   - sweeps: Whether what killed processes left in the directory is removed first.
   /// - Throws: `.cannotCreate` for a missing directory, `.permissionDenied`, `.noSpace`.
   package init(
     target path: String, layout: StoreLayout, policy: Policy, keeping unrelated: [String] = [],
-    ceiling: PermissionCeiling? = nil, faults: FaultPlan? = nil
+    ceiling: PermissionCeiling? = nil, sweeps: Bool = true, faults: FaultPlan? = nil
   ) throws(PersistentStoreError) {
-    try self.init(path, layout, policy, unrelated, nil, ceiling, faults)
+    try self.init(path, layout, policy, unrelated, nil, ceiling, sweeps, faults)
   }
 
   /// Prepares to write a directory with files at any depth, which replaces a directory with everything in it.
@@ -61,12 +62,12 @@ package struct StagedStore: ~Copyable, Sendable {
     tree path: String, policy: Policy, replacing check: @escaping DirectoryCheck, ceiling: PermissionCeiling? = nil,
     faults: FaultPlan? = nil
   ) throws(PersistentStoreError) {
-    try self.init(path, .folder, policy, [], check, ceiling, faults)
+    try self.init(path, .folder, policy, [], check, ceiling, true, faults)
   }
 
   private init(
     _ path: String, _ layout: StoreLayout, _ policy: Policy, _ unrelated: [String], _ check: DirectoryCheck?,
-    _ ceiling: PermissionCeiling?, _ faults: FaultPlan?
+    _ ceiling: PermissionCeiling?, _ sweeps: Bool, _ faults: FaultPlan?
   ) throws(PersistentStoreError) {
     let place = try StorePath.inspect(path)
     let targetPath = place.resolvedPath
@@ -80,7 +81,7 @@ package struct StagedStore: ~Copyable, Sendable {
       throw PersistentStoreError(
         .permissionDenied, "the store is write-protected", at: StoreLocation(file: path))
     }
-    StaleItems.remove(in: folder)
+    if sweeps { StaleItems.remove(in: folder) }
     let location = StagingLocation(
       targetPath: targetPath, stagedPath: HiddenName.staged(beside: targetPath), faults: faults)
     StagedItems.beginMoving()

@@ -45,6 +45,7 @@ extension ModelMapping {
 struct MappingApplication {
   private let mapping: ModelMapping
   private let nodes: NodeTable
+  private let references: NodeReferences
   private let store: UUID
   private let builder: NodeTableBuilder
   /// The name of the destination's entity by the source's index; nil for one that is removed.
@@ -59,6 +60,7 @@ struct MappingApplication {
   init(_ mapping: ModelMapping, _ nodes: NodeTable, _ store: UUID) {
     self.mapping = mapping
     self.nodes = nodes
+    references = nodes.references
     self.store = store
     builder = NodeTableBuilder(model: mapping.destination)
     readers = mapping.source.entities.map { nodes.reader(of: $0.index) }
@@ -219,7 +221,7 @@ struct MappingApplication {
       return
     }
     func reference(_ node: NodeHandle) -> Int64? {
-      names[node.entity] == nil ? nil : readers[node.entity].integerReference(row: node.row)
+      names[node.entity] == nil ? nil : self.references.integer(of: node)
     }
     if !old.isToMany, !slot.isToMany {
       var references = [Int64](repeating: 0, count: reader.count)

@@ -68,6 +68,11 @@ public struct ModelMapping: Sendable {
   /// Why the mapping cannot be applied; empty if it can.
   public internal(set) var obstacles: [MappingObstacle]
 
+  /// What an entity of the destination is made of.
+  func mapping(ofEntityNamed name: String) -> EntityMapping? {
+    destination.entity(named: name).map { entities[$0.index] }
+  }
+
   /// Names of the destination that the source has under another name, `Author.fullName` with `Author.name`, in the
   /// destination's order; entities before their properties.
   public var renamings: [(new: String, old: String)] {

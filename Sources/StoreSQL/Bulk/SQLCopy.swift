@@ -33,7 +33,7 @@ struct SQLCopy<Source: SQLDatabase, Target: SQLDatabase> {
       guard let root = table.root?.index else { continue }
       lasts[root] = max(lasts[root] ?? 0, table.lastNumber)
       texts[root] = max(texts[root] ?? 0, table.lastText)
-      for (entity, count) in table.counts.enumerated() where count > 0 { counts[entity] = count }
+      for (entity, count) in table.counts { counts[entity] = count }
     }
     for root in to.tables.keys.sorted() {
       try target.database.run(

@@ -28,8 +28,8 @@ final class SQLCopyTable {
   private let cells: [Cell]
   /// By entity number: whether its rows have each column. Empty for a table of pairs.
   private let own: [Int: [Bool]]
-  /// How many rows of each entity were counted.
-  private(set) var counts: [Int]
+  /// How many rows of each entity were counted, by its number.
+  private(set) var counts: [Int: Int] = [:]
   /// The greatest number of a row that was counted, and of one whose reference is a text, from the least number on.
   private(set) var lastNumber: Int64 = 0
   private(set) var lastText: Int64 = 0
@@ -63,7 +63,6 @@ final class SQLCopyTable {
     self.columns = columns
     self.own = own
     cells = columns.map { Self.cell($0) }
-    counts = Array(repeating: 0, count: root.model.entityCount)
   }
 
   /// A table of pairs.
@@ -72,7 +71,6 @@ final class SQLCopyTable {
     (name, newName, keys) = (old.name, new.name, ["a", "b"])
     columns = ["a", "b", "pos_a", "pos_b"].map { Column(name: $0, newName: $0, type: .integer64) }
     own = [:]
-    counts = []
     cells = columns.map { Self.cell($0) }
   }
 
@@ -104,7 +102,7 @@ final class SQLCopyTable {
     let id = row.integer(0)
     // Whatever the source has counted: numbers that are in use are not given to new objects.
     if id > SQLKeys.lastText { lastNumber = max(lastNumber, id) } else { lastText = max(lastText, id &- .min) }
-    counts[Int(row.integer(1))] += 1
+    counts[Int(row.integer(1)), default: 0] += 1
   }
 
   /// Adds a row of the source, or of the target, to a part. The version of both is the same.

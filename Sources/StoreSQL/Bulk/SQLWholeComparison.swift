@@ -89,32 +89,37 @@ struct SQLWholeComparison<Database: SQLDatabase> {
 /// Compares the rows of one table. Not generic: see ``SQLValues``.
 private final class SQLRowComparison {
   let layout: SQLRowLayout
-  /// By number; nil for entities of other tables.
+  private let schema: SQLSchema
+  private let root: Int
+  /// The entities of the table. The following are by position in it.
+  private let hierarchy: [Entity]
+  /// Nil for abstract entities.
   private let cells: [[SQLRowLayout.Cell]?]
-  private let model: ManagedObjectModel
   private let rows: SQLRows
   private let readers: [EntityReader]
   private let orders: [[Int]]
   /// How many rows of each entity were compared.
   private let done: UnsafeMutablePointer<Int>
-  /// The positions in ordered to-manys, by entity and slot.
-  private var positions: [Int: [Int: [Int64?]]] = [:]
+  /// The positions in ordered to-manys, by slot.
+  private var positions: [[Int: [Int64?]]]
 
   init(_ schema: SQLSchema, _ root: Entity, _ rows: SQLRows, positions: (Slot, Entity) -> [Int64?]) {
     let layout = SQLRowLayout(schema, root)
-    let model = schema.model
+    let hierarchy = root.hierarchy
     self.layout = layout
-    self.model = model
+    self.hierarchy = hierarchy
+    self.schema = schema
+    self.root = root.index
     self.rows = rows
-    readers = rows.readers
-    cells = model.entities.map { layout.cells[$0.index] }
-    orders = model.entities.map { layout.cells[$0.index] == nil ? [] : rows.order(of: $0.index) }
-    done = .allocate(capacity: max(1, model.entityCount))
-    done.initialize(repeating: 0, count: max(1, model.entityCount))
-    for (entity, list) in layout.cells {
-      for cell in list where cell.positionAt >= 0 {
-        let owner = model.entity(at: entity)
-        self.positions[entity, default: [:]][cell.slot] = positions(owner.slots[cell.slot], owner)
+    readers = hierarchy.map { rows.readers[$0.index] }
+    cells = hierarchy.map { layout.cells[$0.index] }
+    orders = hierarchy.map { layout.cells[$0.index] == nil ? [] : rows.order(of: $0.index) }
+    done = .allocate(capacity: hierarchy.count)
+    done.initialize(repeating: 0, count: hierarchy.count)
+    self.positions = hierarchy.map { _ in [:] }
+    for (place, owner) in hierarchy.enumerated() {
+      for cell in cells[place] ?? [] where cell.positionAt >= 0 {
+        self.positions[place][cell.slot] = positions(owner.slots[cell.slot], owner)
       }
     }
   }
@@ -127,43 +132,42 @@ private final class SQLRowComparison {
       throw SQLRows.different("a row has no number, or no entity")
     }
     let (id, number) = (found.integer(0), found.integer(1))
-    guard number >= 0, number < Int64(cells.count), let cells = cells[Int(number)] else {
+    guard let place = schema.position(of: number, under: root), let cells = cells[place] else {
       throw SQLRows.different("the row \(id) is of entity number \(number)")
     }
-    let entity = Int(number)
-    let reader = readers[entity]
-    guard done[entity] < reader.count else { throw unexpected(entity, id) }
-    let row = orders[entity].isEmpty ? done[entity] : orders[entity][done[entity]]
-    done[entity] += 1
-    guard rows.id(NodeHandle(entity: entity, row: row)) == id else { throw unexpected(entity, id) }
+    let reader = readers[place]
+    guard done[place] < reader.count else { throw unexpected(place, id) }
+    let row = orders[place].isEmpty ? done[place] : orders[place][done[place]]
+    done[place] += 1
+    guard rows.id(NodeHandle(entity: Int(number), row: row)) == id else { throw unexpected(place, id) }
     if let text = reader.textReference(row: row) {
-      guard !found.isNull(2), found.holds(2, .text), isSame(found, 2, text) else { throw unexpected(entity, id) }
+      guard !found.isNull(2), found.holds(2, .text), isSame(found, 2, text) else { throw unexpected(place, id) }
     } else if !found.isNull(2) {
-      throw unexpected(entity, id)
+      throw unexpected(place, id)
     }
     for cell in cells {
       let isSame =
         if cell.kind == .toOne {
-          isSameEnd(found, cell, reader, row, entity)
+          isSameEnd(found, cell, reader, row, place)
         } else if reader.isNull(slot: cell.slot, row: row) {
           found.isNull(cell.at)
         } else {
           !found.isNull(cell.at) && found.holds(cell.at, cell.type) && isSameValue(found, cell, reader, row)
         }
-      guard isSame else { throw rows.different(model.entity(at: entity), id, cell.slot) }
+      guard isSame else { throw rows.different(hierarchy[place], id, cell.slot) }
     }
   }
 
   /// - Throws: `.internalInconsistency` if rows are missing.
   func end() throws(PersistentStoreError) {
-    for (entity, reader) in readers.enumerated() where cells[entity] != nil && done[entity] != reader.count {
+    for (place, reader) in readers.enumerated() where cells[place] != nil && done[place] != reader.count {
       throw SQLRows.different(
-        "\(model.entity(at: entity).name) has \(done[entity]) rows where \(reader.count) were written")
+        "\(hierarchy[place].name) has \(done[place]) rows where \(reader.count) were written")
     }
   }
 
-  private func unexpected(_ entity: Int, _ id: Int64) -> PersistentStoreError {
-    SQLRows.different("\(model.entity(at: entity).name), row \(id) is not the one that follows")
+  private func unexpected(_ place: Int, _ id: Int64) -> PersistentStoreError {
+    SQLRows.different("\(hierarchy[place].name), row \(id) is not the one that follows")
   }
 
   @inline(__always)
@@ -206,7 +210,7 @@ private final class SQLRowComparison {
 
   @inline(__always)
   private func isSameEnd<Row: SQLRow>(
-    _ found: Row, _ cell: SQLRowLayout.Cell, _ reader: EntityReader, _ row: Int, _ entity: Int
+    _ found: Row, _ cell: SQLRowLayout.Cell, _ reader: EntityReader, _ row: Int, _ place: Int
   ) -> Bool {
     guard let end = reader.toOne(slot: cell.slot, row: row) else { return found.isNull(cell.at) }
     guard !found.isNull(cell.at), found.holds(cell.at, .integer64), found.integer(cell.at) == rows.id(end) else {
@@ -218,7 +222,7 @@ private final class SQLRowComparison {
       else { return false }
     }
     guard cell.positionAt >= 0 else { return true }
-    guard let position = positions[entity]?[cell.slot]?[row] else { return found.isNull(cell.positionAt) }
+    guard let position = positions[place][cell.slot]?[row] else { return found.isNull(cell.positionAt) }
     return !found.isNull(cell.positionAt) && found.holds(cell.positionAt, .integer64)
       && found.integer(cell.positionAt) == position
   }

@@ -28,8 +28,9 @@ final class SQLWholeRows {
   let layout: SQLRowLayout
   /// By entity.
   let plans: [Int: Plan]
-  /// The same by number; nil for entities of other tables.
+  /// The same by position in the hierarchy; nil for abstract entities.
   private let list: [Plan?]
+  private let schema: SQLSchema
   private let root: Entity
   private let nodes: NodeTableBuilder
   private let model: ManagedObjectModel
@@ -40,8 +41,8 @@ final class SQLWholeRows {
     let layout = SQLRowLayout(schema, root)
     let plans = layout.cells.mapValues { Plan($0) }
     model = schema.model
-    list = model.entities.map { plans[$0.index] }
-    (self.layout, self.plans) = (layout, plans)
+    list = root.hierarchy.map { plans[$0.index] }
+    (self.schema, self.layout, self.plans) = (schema, layout, plans)
   }
 
   /// Adds a row.
@@ -53,7 +54,7 @@ final class SQLWholeRows {
     }
     let id = row.integer(0)
     let number = row.integer(1)
-    guard number >= 0, number < Int64(list.count), let plan = list[Int(number)] else {
+    guard let position = schema.position(of: number, under: root.index), let plan = list[position] else {
       throw PersistentStoreError(.malformed, "the row \(id) is of entity number \(number), which it cannot be")
     }
     let entity = Int(number)

@@ -34,6 +34,51 @@ struct SlotPlan: Sendable {
   let head: ConstantBytes
 }
 
+/// The attributes of which few rows have a value, by row: an object is written without a look at each of them.
+///
+/// `@unchecked Sendable`: what is behind pointers is written at first, and only read from then on.
+struct SparseAttributes: @unchecked Sendable {
+  /// The positions in ``EntityPlan/attributes`` of the attributes with a value, ascending for each row.
+  private let positions: UnsafeMutableBufferPointer<Int32>
+  /// The end of each row's positions. Empty where no attribute is sparse.
+  private let ends: UnsafeMutableBufferPointer<Int>
+
+  /// The memory must be released.
+  init(_ attributes: UnsafeBufferPointer<SlotPlan>, _ reader: EntityReader) {
+    var counts: [Int] = []
+    var rows: [(position: Int32, rows: [Int])] = []
+    for (position, attribute) in attributes.enumerated() {
+      guard let own = reader.sparseRows(slot: attribute.index) else { continue }
+      if counts.isEmpty { counts = [Int](repeating: 0, count: reader.count) }
+      for row in own { counts[row] += 1 }
+      rows.append((Int32(position), own))
+    }
+    ends = .allocate(capacity: counts.count)
+    var end = 0
+    for row in counts.indices {
+      ends.initializeElement(at: row, to: end)
+      end += counts[row]
+    }
+    positions = .allocate(capacity: end)
+    for (position, own) in rows {
+      for row in own {
+        positions.initializeElement(at: ends[row], to: position)
+        ends[row] += 1
+      }
+    }
+  }
+
+  func deallocate() {
+    positions.deallocate()
+    ends.deallocate()
+  }
+
+  @inline(__always) func positions(_ row: Int) -> Slice<UnsafeMutableBufferPointer<Int32>> {
+    guard row < ends.count else { return positions[0..<0] }
+    return positions[(row > 0 ? ends[row - 1] : 0)..<ends[row]]
+  }
+}
+
 /// One entity's rows and their constant parts.
 ///
 /// `@unchecked Sendable`: what is behind pointers is written when the plan is made, and only read from then on.
@@ -46,6 +91,9 @@ final class EntityPlan: @unchecked Sendable {
   let root: Int
   let attributes: UnsafeBufferPointer<SlotPlan>
   let relationships: UnsafeBufferPointer<SlotPlan>
+  /// The positions of the attributes that are not in ``sparse``.
+  let dense: UnsafeMutableBufferPointer<Int32>
+  let sparse: SparseAttributes
   /// The integer references: they come first, and relationships access them in random order.
   let numbers: UnsafeMutablePointer<Int64>
   let numberCount: Int
@@ -78,8 +126,13 @@ final class EntityPlan: @unchecked Sendable {
       }
     }
     head = ConstantBytes(Array("    <object type=\"".utf8) + typeNames[entity.index] + Array("\" id=\"".utf8))
-    attributes = Self.memory(heads.filter { !$0.slot.isRelationship })
+    let attributes = Self.memory(heads.filter { !$0.slot.isRelationship })
+    self.attributes = attributes
     relationships = Self.memory(heads.filter(\.slot.isRelationship))
+    let often = attributes.indices.filter { !reader.isSparse(slot: attributes[$0].index) }
+    dense = .allocate(capacity: often.count)
+    _ = dense.initialize(from: often.lazy.map { Int32($0) })
+    sparse = SparseAttributes(attributes, reader)
     numbers = .allocate(capacity: max(count, 1))
     var numberCount = 0
     while numberCount < count, let number = reader.integerReference(row: numberCount) {
@@ -107,6 +160,8 @@ final class EntityPlan: @unchecked Sendable {
       for slot in slots { slot.head.deallocate() }
       slots.deallocate()
     }
+    dense.deallocate()
+    sparse.deallocate()
     numbers.deallocate()
   }
 }

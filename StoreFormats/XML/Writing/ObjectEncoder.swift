@@ -36,16 +36,17 @@ struct ObjectEncoder: Sendable {
     plan.head.append(to: writer)
     appendIdentifier(entity: plan.entity, row: row, to: writer)
     let (attributes, relationships) = (plan.attributes, plan.relationships)
-    var next = 0
-    while next < attributes.count, reader.isNull(slot: attributes[next].index, row: row) { next += 1 }
+    var present = PresentAttributes(plan, row)
+    var next = present.next(plan, reader, row)
     // As in Core Data: an object without properties is on one line.
-    guard next < attributes.count || !relationships.isEmpty else {
+    guard next != nil || !relationships.isEmpty else {
       writer.append("\"></object>\n")
       return try writer.flushIfNeeded()
     }
     writer.append("\">\n")
-    for index in next..<attributes.count where !reader.isNull(slot: attributes[index].index, row: row) {
-      try writeAttribute(reader, attributes[index], row, to: writer)
+    while let position = next {
+      try writeAttribute(reader, attributes[position], row, to: writer)
+      next = present.next(plan, reader, row)
     }
     for index in relationships.indices { writeRelationship(reader, relationships[index], row, to: writer) }
     writer.append("    </object>\n")
@@ -132,5 +133,31 @@ struct ObjectEncoder: Sendable {
       writer.append(byte: UInt8(ascii: "\""))
     }
     writer.append("></relationship>\n")
+  }
+}
+
+/// The positions of the attributes that have a value in a row, in the attributes' order.
+private struct PresentAttributes {
+  private let sparse: Slice<UnsafeMutableBufferPointer<Int32>>
+  private var nextSparse: Int
+  private var nextDense = 0
+
+  @inline(__always) init(_ plan: EntityPlan, _ row: Int) {
+    sparse = plan.sparse.positions(row)
+    nextSparse = sparse.startIndex
+  }
+
+  @inline(__always) mutating func next(_ plan: EntityPlan, _ reader: EntityReader, _ row: Int) -> Int? {
+    let (dense, attributes) = (plan.dense, plan.attributes)
+    while nextDense < dense.count, reader.isNull(slot: attributes[Int(dense[nextDense])].index, row: row) {
+      nextDense += 1
+    }
+    if nextSparse < sparse.endIndex, nextDense == dense.count || sparse[nextSparse] < dense[nextDense] {
+      nextSparse += 1
+      return Int(sparse[nextSparse - 1])
+    }
+    guard nextDense < dense.count else { return nil }
+    nextDense += 1
+    return Int(dense[nextDense - 1])
   }
 }

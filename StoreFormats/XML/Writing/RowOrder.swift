@@ -13,10 +13,15 @@ struct RowOrder {
   private let active: [EntityPlan]
   /// The next row of each.
   private var rows: [Int]
+  /// Those that have rows left, as a heap: each precedes the two at twice its position and after that. So thousands of
+  /// entities are not compared for each run.
+  private var heap: [Int]
 
   init(_ plans: [EntityPlan]) {
     active = plans.filter { $0.count > 0 }
     rows = Array(repeating: 0, count: active.count)
+    heap = Array(active.indices)
+    for place in heap.indices.reversed() { sink(place) }
   }
 
   /// Returns the next runs, of that many rows together, or fewer at the end; none after it.
@@ -32,60 +37,77 @@ struct RowOrder {
 
   /// The next rows with integer references; nil if there are no more.
   mutating func nextNumbers(_ limit: Int) -> RowRun? {
-    var best = -1
-    var least = Int64.max
-    var next = Int64.max
-    for index in active.indices where rows[index] < active[index].numberCount {
-      let number = active[index].numbers[rows[index]]
-      if best < 0 || number < least {
-        if best >= 0 { next = least }
-        least = number
-        best = index
-      } else {
-        next = min(next, number)
-      }
-    }
-    guard best >= 0 else { return nil }
+    guard let best = heap.first, hasNumber(best) else { return nil }
     // As long as the next number of the others is greater, they need not be compared.
+    let next = second.flatMap { hasNumber($0) ? active[$0].numbers[rows[$0]] : nil } ?? .max
     let plan = active[best]
     let first = rows[best]
     let end = first + min(plan.numberCount - first, limit)
     var row = first + 1
     while row < end && plan.numbers[row] < next { row += 1 }
-    rows[best] = row
+    advance(to: row)
     return RowRun(entity: plan.entity, rows: first..<row)
   }
 
   /// The next rows with string references, once those with numbers have all been returned.
   private mutating func nextStrings(_ limit: Int) -> RowRun? {
-    guard let best = leastString(besides: nil) else { return nil }
-    let next = leastString(besides: best)
+    guard let best = heap.first else { return nil }
+    let next = second
     let first = rows[best]
     // As above.
     repeat {
       rows[best] += 1
     } while rows[best] < active[best].count && rows[best] - first < limit && next.map { precedes(best, $0) } ?? true
-    return RowRun(entity: active[best].entity, rows: first..<rows[best])
+    let end = rows[best]
+    advance(to: end)
+    return RowRun(entity: active[best].entity, rows: first..<end)
   }
 
-  /// The entity whose next row has the least string reference.
-  private func leastString(besides other: Int?) -> Int? {
-    var best: Int?
-    for index in active.indices where index != other && rows[index] < active[index].count {
-      if let found = best, !precedes(index, found) { continue }
-      best = index
+  private func hasNumber(_ index: Int) -> Bool { rows[index] < active[index].numberCount }
+
+  /// The entity that is next if the first one of the heap has no more rows.
+  private var second: Int? {
+    guard heap.count > 2 else { return heap.count > 1 ? heap[1] : nil }
+    return precedes(heap[1], heap[2]) ? heap[1] : heap[2]
+  }
+
+  /// Continues the first entity of the heap at a row.
+  private mutating func advance(to row: Int) {
+    let index = heap[0]
+    rows[index] = row
+    if row == active[index].count {
+      let last = heap.removeLast()
+      if heap.isEmpty { return }
+      heap[0] = last
     }
-    return best
+    sink(0)
   }
 
-  /// Whether the string reference of an entity's next row is less than that of another entity's.
+  private mutating func sink(_ start: Int) {
+    var place = start
+    while 2 * place + 1 < heap.count {
+      var child = 2 * place + 1
+      if child + 1 < heap.count, precedes(heap[child + 1], heap[child]) { child += 1 }
+      guard precedes(heap[child], heap[place]) else { return }
+      heap.swapAt(place, child)
+      place = child
+    }
+  }
+
+  /// Whether an entity's next row precedes that of another one. Of equal references, that of the first entity does.
   private func precedes(_ one: Int, _ other: Int) -> Bool {
+    let isNumber = hasNumber(one)
+    guard isNumber == hasNumber(other) else { return isNumber }
+    if isNumber {
+      let (number, otherNumber) = (active[one].numbers[rows[one]], active[other].numbers[rows[other]])
+      return number == otherNumber ? one < other : number < otherNumber
+    }
     let reader = active[one].reader
     let otherReader = active[other].reader
     guard let text = reader.textReference(row: rows[one]), let otherText = otherReader.textReference(row: rows[other])
     else { return false }
     let count = min(text.count, otherText.count)
     for index in 0..<count where text[index] != otherText[index] { return text[index] < otherText[index] }
-    return text.count < otherText.count
+    return text.count == otherText.count ? one < other : text.count < otherText.count
   }
 }
