@@ -13,21 +13,21 @@ struct Browse: ParsableCommand {
     commandName: "atomicstore browse",
     abstract: "Look at a whole store in a browser: entities, model, objects, problems, and any predicate.",
     discussion: """
+        atomicstore browse Company.xml
+        atomicstore browse Library.sqlite --port 8080
+
       A page on this machine, at an address that only this program prints: entities with counts and distributions, the
       model as a diagram, tables of objects with a predicate and a column to sort by, every object with its relationships
       as links, search, metadata, and what 'check' finds. The store is read once, whatever is wrong with its objects,
       and is not changed. The program serves until it is interrupted (Ctrl-C).
-
-        atomicstore browse Company.xml
-        atomicstore browse Library.sqlite --port 8080
       """,
     version: StorePlugin.kitVersion)
   @Argument(help: "The store; - for standard input.") var store: String
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @Option(help: "The port on 127.0.0.1; 0 for one that is free.") var port: UInt16 = 0
   @Option(name: .customLong("max-findings"), help: "The maximum number of problems of each kind on the page.")
   var maximum = 200
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

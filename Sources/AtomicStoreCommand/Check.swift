@@ -9,13 +9,13 @@ struct Check: ParsableCommand {
     commandName: "check",
     abstract: "List everything in a store that would make a save or another program fail: 0 nothing found, 1 findings.",
     discussion: """
-      Checked are: the model's rules for values, required values and objects, numbers of objects, both ends of
-      every relationship, references to objects that do not exist, uniqueness constraints. The store is read
-      even if it is damaged, and everything is listed.
-
         atomicstore check Company.xml
         atomicstore check old.xml --model App.xcdatamodeld --json
         find stores -name '*.xml' | atomicstore check --files-from -
+
+      Checked are: the model's rules for values, required values and objects, numbers of objects, both ends of
+      every relationship, references to objects that do not exist, uniqueness constraints. The store is read
+      even if it is damaged, and everything is listed.
 
       With --fix a repaired copy is written to -o. It takes the names of read options: inverses=from-to-one or
       from-to-many says which end of a relationship is right; of two ends of the same kind, both keep the links that
@@ -27,13 +27,13 @@ struct Check: ParsableCommand {
         atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o repaired.xml
       """)
   @Argument(help: ArgumentHelp("The store; - for standard input.", valueName: "store")) var path: String?
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @Option(help: "What to repair, name=value. May be repeated.") var fix: [String] = []
-  @OptionGroup var result: ResultOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
   @Option(name: .customLong("max-findings"), help: "The maximum number of findings of each kind to list. Default: all.")
   var maximum: Int?
   @OptionGroup var fleet: FleetOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     var isSound = false

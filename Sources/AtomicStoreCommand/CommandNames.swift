@@ -28,13 +28,35 @@ enum CommandNames {
         command = next
         continue
       }
-      let known = commands.flatMap(names)
-      let near = Suggestion.text(for: word, among: known + (command == root ? HelpTopic.names : []))
-      let start = command == root ? "" : command._commandName + ": "
-      let list = commands.map { $0._commandName }.joined(separator: ", ")
-      return "\(start)unknown command '\(word)'" + (near.isEmpty ? "; there are \(list)" : near)
+      return unknown(word, of: command, isRoot: command == root)
     }
     return nil
+  }
+
+  /// What other programs call a command.
+  private static let synonyms = [
+    "query": "fetch", "select": "fetch", "find": "fetch", "list": "fetch", "count": "fetch --count", "cat": "dump",
+    "show": "inspect", "print": "dump", "export": "convert", "info": "inspect", "ls": "inspect", "describe": "inspect",
+    "update": "set", "add": "insert", "create": "insert", "remove": "delete", "rm": "delete", "compare": "diff",
+    "validate": "check", "verify": "check", "upgrade": "migrate", "copy": "convert", "cp": "convert", "html": "report",
+    "serve": "browse", "draw": "model diagram", "diagram": "model diagram", "lint": "model lint", "apply": "patch",
+    "test": "conform", "types": "formats",
+  ]
+
+  private static func unknown(_ word: String, of command: any ParsableCommand.Type, isRoot: Bool) -> String {
+    let commands = command.configuration.subcommands
+    let start = isRoot ? "" : command._commandName + ": "
+    if FileManager.default.fileExists(atPath: word) || word.contains("/") {
+      // What one would look at first.
+      let first = isRoot ? "inspect" : commands[0]._commandName
+      return "\(start)'\(word)' is not a command; a command precedes it, such as "
+        + "'atomicstore \(isRoot ? "" : command._commandName + " ")\(first) \(word)'"
+    }
+    let unknown = "\(start)unknown command '\(word)'"
+    if isRoot, let other = synonyms[word.lowercased()] { return unknown + "; did you mean '\(other)'?" }
+    let near = Suggestion.text(for: word, among: commands.flatMap(names) + (isRoot ? HelpTopic.names : []))
+    let list = commands.map { $0._commandName }.joined(separator: ", ")
+    return unknown + (near.isEmpty ? "; there are \(list)" : near)
   }
 
   private static func names(of command: any ParsableCommand.Type) -> [String] {

@@ -9,10 +9,7 @@ import Glibc
 /// A completion never fails: a store that cannot be read has no candidates.
 enum Completions {
   /// Store types.
-  static let types = CompletionKind.custom { _, _, _ in
-    InstalledFormats.loadAll()
-    return InstalledFormats.registry.allTraits.filter { !$0.traits.isInProcess }.map(\.storeType)
-  }
+  static let types = CompletionKind.custom { _, _, _ in InstalledFormats.types }
   static let entities = CompletionKind.custom { words, _, _ in model(of: words)?.entities.map(\.name) ?? [] }
   /// Key paths, separated by commas, each with a dash before it if that is allowed.
   static let keyPaths = CompletionKind.custom { words, index, prefix in
@@ -67,6 +64,18 @@ enum Completions {
     }
     start += path[..<rest.startIndex]
     return found.slots.map { start + $0.name }
+  }
+
+  /// What there is to choose from for an option without a value, and of what: for an error.
+  static func choices(for option: String, _ words: [String]) -> (of: String, names: [String])? {
+    try? InstalledFormats.load([], searches: !words.contains("--no-plugins"))
+    switch option {
+    case "--entity":
+      guard let model = model(of: words) else { return nil }
+      return ("the entities", model.entities.map(\.name))
+    case "--to", "--from": return ("the types", InstalledFormats.types)
+    default: return nil
+    }
   }
 
   // MARK: The line

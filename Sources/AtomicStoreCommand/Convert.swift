@@ -12,12 +12,12 @@ struct Convert: ParsableCommand {
     commandName: "convert",
     abstract: "Convert a store to another type and verify the result. UUID and references are kept.",
     discussion: """
+        atomicstore convert Company.xml Company.csvstore
+        atomicstore convert Company.xml - --to CSV --write-option entity=Employee
+
       The source's type is detected from its content, the result's from the extension of DST or --to. The result is
       read back and compared before it is moved into place. What the target cannot store is listed, and refused unless
       --allow-loss. The source is never changed.
-
-        atomicstore convert Company.xml Company.csvstore
-        atomicstore convert Company.xml - --to CSV --write-option entity=Employee
 
       With --entity a subset is written: the objects of these entities, their sub-entities included, that match --where.
       They keep their references. --related specifies what happens to a relationship that leads out of the subset.
@@ -42,7 +42,7 @@ struct Convert: ParsableCommand {
   @Argument(help: ArgumentHelp("The store to read; - for standard input.", valueName: "source")) var sourcePath: String?
   @Argument(help: ArgumentHelp("The store to create; - for standard output.", valueName: "target")) var targetPath:
     String?
-  @OptionGroup var reading: SourceOptions
+  @OptionGroup(title: "Options for reading") var reading: SourceOptions
   @Option(help: "The result's type, if the extension of DST does not determine it.", completion: Completions.types)
   var to: String?
   @Option(
@@ -90,7 +90,7 @@ struct Convert: ParsableCommand {
   var check = false
   @Flag(help: "Report what was done, even if standard error is not a terminal.") var verbose = false
   @OptionGroup var fleet: FleetOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   /// As in the library, with the names used on the command line.
   enum Related: String, ExpressibleByArgument, CaseIterable { case closure, nullify, fail }
@@ -122,11 +122,13 @@ struct Convert: ParsableCommand {
     try guarded(common) {
       if fleet.isUsed { return try convertAll() }
       let source = try fleet.onlyStore(sourcePath, named: "source")
+      if let output {
+        throw CommandFailure(
+          "-o is for --files-from; the store to create is the second argument: convert \(source) \(output)",
+          exitCode: 64)
+      }
       guard let targetPath else {
         throw CommandFailure("missing argument: <target>, the store to create", exitCode: 64)
-      }
-      guard output == nil else {
-        throw CommandFailure("-o is for --files-from: the second argument is the store to create", exitCode: 64)
       }
       guard renumber || renumberMap == nil else {
         throw CommandFailure("--renumber-map requires --renumber", exitCode: 64)
@@ -181,11 +183,24 @@ struct Convert: ParsableCommand {
       // A conversion that is refused is when the findings are needed.
       if let findings { try tell(findings, source, target) }
       if let error = error as? PredicateFormatError { throw CommandFailure(error, of: "--where") }
+      if let error = error as? PersistentStoreError, error.code == .unknownStoreType, to == nil {
+        throw Self.naming(target, error)
+      }
       throw error
     }
     bar.clear()
     try tell(report, findings, source, target)
     return findings?.isSound ?? true
+  }
+
+  /// Adds to an error about a target of an unknown type what writes JSON, which is not a store.
+  private static func naming(_ target: String, _ error: PersistentStoreError) -> CommandFailure {
+    var failure = CommandFailure(error, json: false)
+    if PathParts.fileExtension(of: target).lowercased() == "json" {
+      failure.message +=
+        "\n  (as JSON, 'dump --json' prints a whole store, and 'fetch --json' the objects of an entity)"
+    }
+    return failure
   }
 
   /// - Parameter findings: What `--check` found, also if the conversion is refused.
@@ -201,6 +216,8 @@ struct Convert: ParsableCommand {
         try converter.refuseTaken(target, sources: [input])
       }
       let (coordinator, store) = try opened(converter, input, &findings)
+      // Errors name a file as the user does.
+      if store.path != input, !store.isReachedByURL { Diagnostics.show(store.path, as: Input.shown(input)) }
       defer { try? coordinator.remove(store) }
       var converter = converter
       converter.publication = try renumberingFile(of: store, converter, input)

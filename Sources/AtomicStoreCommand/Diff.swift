@@ -10,6 +10,9 @@ struct Diff: ParsableCommand {
     commandName: "diff",
     abstract: "Compare two stores object by object: 0 the same, 1 different, 2 error.",
     discussion: """
+        atomicstore diff old.xml new.xml
+        atomicstore diff old.xml new.xml --summary
+
       Objects are matched by entity and reference. Values are compared to the bit and the Unicode scalar, ordered
       relationships in order, metadata key by key, and the stores' UUIDs. If both stores
       carry a model, the models are compared completely: configurations, fetch requests, user info, indexes, defaults.
@@ -37,7 +40,7 @@ struct Diff: ParsableCommand {
       """)
   @Argument(help: "One store; - for standard input, for one of the two.") var first: String
   @Argument(help: "The other store.") var second: String
-  @OptionGroup var reading: SourceOptions
+  @OptionGroup(title: "Options for reading") var reading: SourceOptions
   @Flag(name: .customLong("ignore-uuid"), help: "Do not compare the stores' UUIDs.") var ignoreUUID = false
   @Flag(name: .customLong("ignore-metadata"), help: "Do not compare metadata.") var ignoreMetadata = false
   @Flag(name: .customLong("ignore-name-case"), help: "Treat names that differ only in case as equal.")
@@ -68,7 +71,7 @@ struct Diff: ParsableCommand {
   @Flag(help: "Print a patch: JSON with the old and new values, for 'atomicstore patch'.") var patch = false
   @Flag(help: "Print how many objects of each entity differ, rather than each difference.") var summary = false
   @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try CommandFailure.comparing(common) {
@@ -99,6 +102,11 @@ struct Diff: ParsableCommand {
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil)
       ) { (models?.concerns($0) ?? true) && asked.includes($0) }
+      if !quiet, !common.json, differences.contains(where: \.isOfModels) {
+        Diagnostics.say(
+          "note: \(Input.shown(first)) and \(Input.shown(second)) have different models; --ignore-model compares what both "
+            + "have, and --ignore-metadata leaves out version hashes")
+      }
       // If the reader has closed the output, the result is still the same.
       do { try show(differences, remarks.filter { $0.kind != .renamed }) } catch is ExitCode {}
       return !differences.isEmpty || remarks.contains { $0.kind == .type }
@@ -234,6 +242,11 @@ struct Diff: ParsableCommand {
 }
 
 extension GraphDifference {
+  /// Whether it says that the models differ.
+  var isOfModels: Bool {
+    kind == .model || kind == .metadata && VersionHashes.derivedMetadataKeys.contains { (key ?? "").hasPrefix($0) }
+  }
+
   /// Its color on a terminal.
   var color: Diagnostics.Color {
     switch kind {

@@ -10,6 +10,9 @@ struct Dump: ParsableCommand {
     commandName: "dump",
     abstract: "Print a store as text that is suitable for diff: the same for every type of store.",
     discussion: """
+        atomicstore dump Company.xml
+        atomicstore dump Company.xml --json --entity Employee
+
       One line for each value, objects in order of entity and reference. To use it as git's textconv:
 
         git config diff.atomicstore.textconv 'atomicstore dump'
@@ -20,8 +23,8 @@ struct Dump: ParsableCommand {
     [String] = []
   @Option(help: "How decimals are written in JSON: number, with all digits, or string.")
   var decimals = Fetch.Decimals.number
-  @OptionGroup var source: SourceOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

@@ -34,25 +34,25 @@ struct SetCommand: ParsableCommand {
     commandName: "set",
     abstract: "Change a store in place: set properties of the objects that match a predicate.",
     discussion: """
+        atomicstore set Company.xml --entity Employee --where "salary < 2000" salary="salary * 1.1" --dry-run
+        atomicstore set Company.xml --entity Employee --where "name == 'Ada'" name:=Augusta department:=Department/2
+
       --where chooses the objects, --all takes every object of the entity; one of the two is required.
 
       A value is an expression of the predicate language over the object, as it was before; now() is one instant for
       all objects, and a Date takes '2020-01-31', as a comparison does. PROPERTY:=TEXT takes the text as it is. An
       object is ENTITY/REFERENCE, nothing is null. Delete rules and validation apply; the store is saved once, all or
       nothing. --dry-run shows what would change, -o leaves the store as it is and makes another.
-
-        atomicstore set Company.xml --entity Employee --where "salary < 2000" salary="salary * 1.1" --dry-run
-        atomicstore set Company.xml --entity Employee --where "name == 'Ada'" name:=Augusta department:=Department/2
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
   @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String]
   @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Flag(help: "Change all objects of the entity. Cannot be combined with --where.") var all = false
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup var emptyToMany: EmptyToManyOption
-  @OptionGroup var result: ResultOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
@@ -74,19 +74,19 @@ struct DeleteCommand: ParsableCommand {
     commandName: "delete",
     abstract: "Change a store in place: delete the objects that match a predicate.",
     discussion: """
+        atomicstore delete Company.xml --entity Employee --where "left < CAST('2020-01-01', 'NSDate')" --dry-run
+
       The delete rules of relationships decide about other objects: Cascade deletes them, Nullify cuts the
       relationship, Deny refuses. --dry-run shows all of it.
-
-        atomicstore delete Company.xml --entity Employee --where "left < CAST('2020-01-01', 'NSDate')" --dry-run
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
   @Option(help: "The entity; its sub-entities are included.", completion: Completions.entities) var entity: String
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Flag(help: "Delete all objects of the entity. Cannot be combined with --where.") var all = false
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup var emptyToMany: EmptyToManyOption
-  @OptionGroup var result: ResultOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
@@ -107,29 +107,44 @@ struct InsertCommand: ParsableCommand {
     commandName: "insert",
     abstract: "Change a store in place: insert an object.",
     discussion: """
-      Values are as in 'set'; properties that are not named have their default values.
-
         atomicstore insert Company.xml --entity Employee name:=Ada salary=2000 department:=Department/1
+
+      Values are as in 'set'; properties that are not named have their default values.
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
   @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.", completion: Completions.assignments) var values: [String] =
     []
   @Option(help: "The entity.", completion: Completions.entities) var entity: String
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup var emptyToMany: EmptyToManyOption
-  @OptionGroup var result: ResultOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       let assignments = try EditArguments.assignments(values)
-      try StoreEdit(
+      let edit = StoreEdit(
         store: store, source: source, result: result, common: common,
-        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
-      ).run(entity: entity, verb: "insert") {
-        try $0.insertObject(entityName: entity, values: assignments)
-        return 1
+        allowsEmptyNonOptionalToMany: emptyToMany.isAllowed)
+      do {
+        try edit.run(entity: entity, verb: "insert") {
+          try $0.insertObject(entityName: entity, values: assignments)
+          return 1
+        }
+      } catch let error as ManagedObjectError {
+        throw naming(error)
       }
     }
+  }
+
+  /// Adds what to type for the properties that need a value.
+  private func naming(_ error: ManagedObjectError) -> CommandFailure {
+    var failure = error.failure
+    let errors = error.detailedErrors.isEmpty ? [error] : error.detailedErrors
+    let missing = errors.filter { $0.code == .validationMissingMandatoryProperty }.compactMap(\.key)
+    if !missing.isEmpty {
+      failure.message += "\n  (add " + missing.map { $0 + ":=TEXT" }.joined(separator: " ") + ")"
+    }
+    return failure
   }
 }

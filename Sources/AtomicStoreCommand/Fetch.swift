@@ -8,22 +8,19 @@ struct Fetch: ParsableCommand {
     commandName: "fetch",
     abstract: "Print the objects of a store that match a predicate.",
     discussion: """
-      The predicate is Core Data's format language. Columns are key paths or expressions:
-
         atomicstore fetch Company.xml --entity Employee --where "salary > 5000 AND department.name == 'Sales'" --sort -salary
         atomicstore fetch Company.xml --entity Employee --columns "name,department.name" --format csv
         atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary),@count"
-        atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary) AS total" \
-          --sort -total --limit 3
+        atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary) AS total" --sort -total --limit 3
         atomicstore fetch Company.xml --entity Employee --count
 
-      Without --columns all properties are printed, and first the object itself, as objectID. '*' among the columns
+      The predicate is Core Data's format language, which 'atomicstore help predicates' describes. Columns are key paths
+      or expressions. Without --columns all properties are printed, and first the object itself, as objectID. '*' among the columns
       stands for all of that, and 'salary * 12 AS yearly' names a column. Lists, such as to-many relationships, are JSON
       arrays in JSON and in CSV. With --format arrow the result is an Arrow stream, which data-analysis tools read. Its
       columns have the types of the model, whatever the rows; only how decimals and dates are written depends on the values:
 
-        atomicstore fetch Company.xml --entity Employee --format arrow | python3 -c \
-          "import sys, pyarrow as pa; print(pa.ipc.open_stream(sys.stdin.buffer).read_all())"
+        atomicstore fetch Company.xml --entity Employee --format arrow | python3 -c "import sys, pyarrow as pa; print(pa.ipc.open_stream(sys.stdin.buffer).read_all())"
 
       With --files-from, each store is a line of JSON, with its rows or, with --count, their number:
 
@@ -72,9 +69,9 @@ struct Fetch: ParsableCommand {
       "The maximum number of steps for predicates and computed columns together. The default takes about ten seconds of processor time."
   )
   var stepLimit: Int?
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup var fleet: FleetOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
@@ -101,7 +98,11 @@ struct Fetch: ParsableCommand {
       request.propertiesToFetch = try fetchColumns(opened.model)
       let format = try chosenFormat()
       guard format != .arrow else { return try writeArrow(context, request, opened) }
-      guard output == nil else { throw CommandFailure("-o needs --format arrow", exitCode: 64) }
+      guard output == nil else {
+        throw CommandFailure(
+          "-o writes Arrow files and needs --format arrow; other formats are written to standard output: "
+            + "--format csv > FILE", exitCode: 64)
+      }
       let names = request.propertiesToFetch.map(\.name)
       if format == .json || format == .ndjson { try refuseTwice(names) }
       let undeclared = undeclaredNames(in: opened.model)

@@ -6,15 +6,21 @@ import CommandSupport
 struct Formats: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "formats",
-    abstract: "List the store types, what each can store, and its options.")
-  @OptionGroup var common: CommonOptions
+    abstract: "List the store types, what each can store, and its options.",
+    discussion: """
+        atomicstore formats
+        atomicstore formats CSV
+      """)
+  @Argument(help: "A store type; by default all.", completion: Completions.types) var type: String?
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
       InstalledFormats.loadAll()
       let registry = InstalledFormats.registry
+      try InstalledFormats.check(type: type)
       // A command ends with its process, and so would they.
-      let types = registry.allTraits.filter { !$0.traits.isInProcess }
+      let types = registry.allTraits.filter { !$0.traits.isInProcess && (type == nil || $0.storeType == type) }
       if common.json {
         for refusal in InstalledFormats.refusals {
           Diagnostics.say("atomicstore: left out: \(refusal.from): \(refusal.reason)")

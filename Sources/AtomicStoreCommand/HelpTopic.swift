@@ -15,6 +15,7 @@ struct HelpTopic: Sendable {
     HelpTopic(name: "topics", abstract: "The list of these pages.", text: list),
     HelpTopic(name: "formats", abstract: "Store types, and how the type of a file is found.", text: formats),
     HelpTopic(name: "options", abstract: "The options of each format, for reading and writing.", text: options),
+    HelpTopic(name: "common", abstract: "The options that all commands have.", text: common),
     HelpTopic(name: "predicates", abstract: "The language of --where, --columns and --sort.", text: { predicates }),
     HelpTopic(name: "exit-codes", abstract: "What exit codes mean.", text: { exitCodes }),
   ]
@@ -67,6 +68,12 @@ struct HelpTopic: Sendable {
       plug-ins are loaded with --plugin, from the directories in ATOMICSTORE_PLUGIN_PATH, and from \
       ~/.local/share/atomicstore/plugins.
       """
+  }
+
+  private static func common() -> String {
+    let help = CommonOptions.helpMessage(columns: 100_000)
+    let options = help.firstRange(of: "OPTIONS:\n").map { help[$0.lowerBound...] } ?? ""
+    return "All commands have these options.\n\n" + options.trimmed + "\n"
   }
 
   private static func options() -> String {

@@ -11,12 +11,12 @@ struct Import: ParsableCommand {
     commandName: "import",
     abstract: "Make a store of CSV and JSON tables; with --into, change a store in place by adding them to it.",
     discussion: """
+        atomicstore import authors.csv books.csv -o lib.xml --model Library.xcdatamodeld
+        atomicstore import Author=people.csv Book=- -o lib.xml --model M.xcdatamodeld --relationship Book.author=writer
+
       Each table holds the records of one entity: the one that the file is named after, in singular or plural,
       or ENTITY=FILE. JSON is an array of objects, or one object on each line; with a model also what fetch --json
       prints of an entity. A directory stands for all its tables.
-
-        atomicstore import authors.csv books.csv -o lib.xml --model Library.xcdatamodeld
-        atomicstore import Author=people.csv Book=- -o lib.xml --model M.xcdatamodeld --relationship Book.author=writer
 
       A column is the property of its name, whatever its case and separators: in_print is inPrint. The column id
       is the key, and author_id the relationship author; --key and --relationship name others. Keys become
@@ -46,7 +46,7 @@ struct Import: ParsableCommand {
       without a record are updated.
       """)
   @Argument(help: "Tables: FILE, ENTITY=FILE, or a directory; - for standard input.") var tables: [String]
-  @OptionGroup var result: ResultOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
   @Option(help: "The model: a model file of any kind, or a store that carries one.") var model: String?
   @OptionGroup var columns: ImportColumnOptions
   @OptionGroup var texts: ImportTextOptions
@@ -64,7 +64,7 @@ struct Import: ParsableCommand {
       "A limit of the tables, such as maximumMemory, or an option of the format of the store that is added to: name=value. May be repeated."
   )
   var readOptions: [String] = []
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

@@ -123,7 +123,7 @@ enum Input {
       case ENOTDIR where path.utf8.last == UInt8(ascii: "/"):
         throw PersistentStoreError(
           .unsupportedFileKind, "this is a file, not a directory: leave out the slash at the end", at: place)
-      case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "the file does not exist", at: place)
+      case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "the file does not exist" + near(path), at: place)
       case ELOOP: throw PersistentStoreError(.notFound, "symbolic links form a cycle", at: place)
       case ENAMETOOLONG: throw PersistentStoreError(.notFound, "the file name is too long", at: place)
       default: return  // The kit finds out as well, and says it.
@@ -135,6 +135,15 @@ enum Input {
     case .emptyFolder: throw PersistentStoreError(.malformed, "the directory is empty", at: place)
     default: return
     }
+  }
+
+  /// Returns the file beside a missing one whose name is nearly the same.
+  private static func near(_ path: String) -> String {
+    let directory = PathParts.directory(of: path)
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    let text = Suggestion.text(for: PathParts.name(of: path), among: names.sorted())
+    guard directory != ".", let quote = text.firstIndex(of: "'") else { return text }
+    return text[...quote] + directory + "/" + text[text.index(after: quote)...]
   }
 
   /// Refuses a file or directory that cannot be read: what is in it cannot be checked.

@@ -10,20 +10,22 @@ struct Inspect: ParsableCommand {
     commandName: "inspect",
     abstract: "Describe a store: type, identity, entities with their counts, metadata; or describe a model file.",
     discussion: """
+        atomicstore inspect Company.xml
+        atomicstore inspect App.sqlite --model App.xcdatamodeld
+        find stores -name '*.xml' | atomicstore inspect --files-from -
+
       The whole store is read, so all errors in it are found and reported; nothing is written. Relationships whose two ends contradict each
       other, because of which other commands refuse a store, are counted.
 
       --stats adds, for each property, the numbers of values, nulls and distinct values, minimum and maximum, the
       mean of numbers, and the length of the longest text or data.
-
-        find stores -name '*.xml' | atomicstore inspect --files-from -
       """)
   @Argument(help: ArgumentHelp("The store; - for standard input.", valueName: "store")) var path: String?
   @Flag(help: "Print statistics of each property: values, nulls, distinct values, range, mean, longest.")
   var stats = false
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup var fleet: FleetOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

@@ -35,8 +35,14 @@ extension ManagedObjectError: CommandError {
     if !detailedErrors.isEmpty {
       fields.append(("errors", .array(detailedErrors.map { $0.failure.errorJSON })))
     }
+    var text = description
+    if let remedy = (underlying as? PersistentStoreError)?.remedy {
+      // The choices have other names here than in the library.
+      text = text.replacingBytes(remedy.description, with: remedy.flags)
+      if remedy.description.isEmpty { text += "; " + remedy.flags }
+    }
     return CommandFailure(
-      description + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""), exitCode: exitCode,
+      text + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""), exitCode: exitCode,
       details: .object(fields))
   }
 

@@ -12,6 +12,9 @@ struct Merge: ParsableCommand {
     commandName: "merge",
     abstract: "Merge stores into one: 0 merged, 1 conflicts.",
     discussion: """
+        atomicstore merge north.xml south.xml -o all.xml
+        atomicstore merge mine.xml yours.xml -o all.xml --match Person=mail --on-conflict newest:changed
+
       References are kept where they do not collide, and reassigned where they do. --match says which objects are the
       same: reference (the default for stores of one UUID), none (the default for others), unique (the model's
       uniqueness constraints), or ENTITY=PROPERTY,PROPERTY. Where the two objects have different values, --on-conflict decides:
@@ -19,9 +22,6 @@ struct Merge: ParsableCommand {
       Metadata is merged key by key, by the same rule; newest does not apply to it. Keys that begin with NS or
       AtomicStore are the first store's. A result that would break a rule of the model or a uniqueness constraint is
       refused: exit code 1.
-
-        atomicstore merge north.xml south.xml -o all.xml
-        atomicstore merge mine.xml yours.xml -o all.xml --match Person=mail --on-conflict newest:changed
 
       With --force the result may be one of the stores. A database then gets the difference in one save, and keeps its
       UUID and its history.
@@ -37,7 +37,7 @@ struct Merge: ParsableCommand {
       """)
   @Argument(help: "The stores, at least two.") var stores: [String]
   @OptionGroup var emptyToMany: EmptyToManyOption
-  @OptionGroup var result: ResultOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
   @Option(help: "The version that two stores come from.") var base: String?
   @Option(help: "Which objects are the same: reference, none, unique, or ENTITY=PROPERTY,… May be repeated.")
   var match: [String] = []
@@ -45,7 +45,7 @@ struct Merge: ParsableCommand {
   @Option(
     help: "The model of the result. Stores of other versions are migrated to it; those without a model are read by it.")
   var model: String?
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
@@ -140,7 +140,10 @@ struct Merge: ParsableCommand {
   private func checkModels(_ graphs: [(path: String, nodes: NodeTable)]) throws {
     guard let first = graphs.first else { return }
     for other in graphs.dropFirst() {
-      guard let differences = first.nodes.modelDifferences(from: other.nodes) else { continue }
+      guard
+        let differences = first.nodes.modelDifferences(
+          from: other.nodes, names: (Input.shown(first.path), Input.shown(other.path)))
+      else { continue }
       throw CommandFailure(
         """
         \(Input.shown(first.path)) and \(Input.shown(other.path)) have different models: \(differences)

@@ -12,7 +12,11 @@ struct Metadata: ParsableCommand {
   struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "get",
-      abstract: "Print the metadata, or the value of one key. No objects are decoded.")
+      abstract: "Print the metadata, or the value of one key. No objects are decoded.",
+      discussion: """
+          atomicstore metadata get Company.xml
+          atomicstore metadata get Company.xml NSStoreUUID
+        """)
     @Argument(help: "The store; - for standard input.") var store: String
     @Argument(help: "The key; by default all keys.") var key: String?
     @Option(help: "The type, if it should not be detected from the content.", completion: Completions.types) var from:
@@ -20,7 +24,7 @@ struct Metadata: ParsableCommand {
     @Option(
       name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {
@@ -53,8 +57,11 @@ struct Metadata: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "set",
       abstract:
-        "Set a key to a value, or remove it. Only the metadata changes; if the format allows it, all other bytes stay the same."
-    )
+        "Set a key to a value, or remove it. Only the metadata changes; if the format allows it, all other bytes stay the same.",
+      discussion: """
+          atomicstore metadata set Company.xml BuildNumber 43 --type integer
+          atomicstore metadata set Company.xml BuildNumber --remove
+        """)
     @Argument(help: "The store.") var store: String
     @Argument(help: "The key.") var key: String
     @Argument(help: "The value, as text unless --type specifies another type.") var value: String?
@@ -70,7 +77,7 @@ struct Metadata: ParsableCommand {
       help:
         "Read the store back and compare it before it replaces the old one. Default: only for stores of plug-ins."
     ) var verify: Bool?
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {

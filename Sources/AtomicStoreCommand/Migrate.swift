@@ -11,13 +11,13 @@ struct Migrate: ParsableCommand {
     commandName: "migrate",
     abstract: "Migrate a store to another version of its model; with --in-place, replace the store.",
     discussion: """
+        atomicstore migrate lib.xml --model Library.xcdatamodeld -o lib3.xml
+        atomicstore migrate lib.xml --model Library.xcdatamodeld --in-place
+
       Core Data's lightweight migration: attributes and relationships that are added, removed or renamed (by their
       renaming identifiers), required ones with a default value, to-one to to-many, entities that are added, removed,
       renamed or moved within their hierarchy. All other changes are rejected in a single report, with the number of
       objects concerned. UUID, references and metadata are kept; the result is compared with the source.
-
-        atomicstore migrate lib.xml --model Library.xcdatamodeld -o lib3.xml
-        atomicstore migrate lib.xml --model Library.xcdatamodeld --in-place
 
       --in-place changes a database in one transaction. Programs that have it open with the previous model cannot save
       any more: they get an error that says to open it again.
@@ -33,7 +33,7 @@ struct Migrate: ParsableCommand {
         { "entities": { "Person": { "properties": { "fullName": "first + ' ' + last" }, "drop": ["nickname"] } } }
       """)
   @Argument(help: "The store; - for standard input.") var store: String
-  @OptionGroup var result: ResultOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
   @Option(help: "The model to migrate to: a model file of any kind, also one with versions.") var model: String
   @Option(name: .customLong("model-version"), help: "The version to migrate to. Default: the current one.")
   var version: String?
@@ -49,7 +49,7 @@ struct Migrate: ParsableCommand {
   var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

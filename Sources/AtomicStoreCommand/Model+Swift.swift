@@ -11,12 +11,12 @@ extension Model {
       commandName: "swift",
       abstract: "Write the classes of a model's entities as Swift source files.",
       discussion: """
+          atomicstore model swift App.xcdatamodeld --output Sources/App/Model
+
         One file for each entity, with typed properties, keys for predicates and sorting, and a function for each fetch
         request of the model; and one file that registers the classes. An attribute whose user info has the entry
         'enum' ('low, high', 'low = 1, high = 5', 'Level: low, high') gets an enumeration. Files that are the same
         already are not written. Other files in the directory are not touched.
-
-          atomicstore model swift App.xcdatamodeld --output Sources/App/Model
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var source: String
     @Option(
@@ -26,7 +26,7 @@ extension Model {
     @Option(help: "The version, if the file has several.") var version: String?
     @Option(help: "The name of the model in Swift; by default that of the file.") var name: String?
     @Flag(name: .customLong("public"), help: "Make the classes public, for use by other modules.") var isPublic = false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {

@@ -14,12 +14,16 @@ struct Model: ParsableCommand {
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "show",
-      abstract: "Print a model: from a model file of any kind, or the one that a store carries.")
+      abstract: "Print a model: from a model file of any kind, or the one that a store carries.",
+      discussion: """
+          atomicstore model show Company.xcdatamodeld
+          atomicstore model show Company.xml --hashes
+        """)
     @Argument(help: "The model file, or a store; - for standard input.") var path: String
     @Option(help: "The version, if the file has several.") var version: String?
     @Flag(help: "Print the version hashes, by which Core Data identifies the model, instead of the model.") var hashes =
       false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {

@@ -11,17 +11,17 @@ extension Model {
       abstract:
         "Convert a model to Xcode's source format: from .mom, .momd, a model from before Xcode 4, or a store, to .xcdatamodel or .xcdatamodeld.",
       discussion: """
-        The result is read back, and its version hashes are compared with those of the source, before it is moved into place.
-        A .momd or .xcdatamodeld is converted to a .xcdatamodeld with all its versions; with --version, only one of them.
-
           atomicstore model convert App.momd App.xcdatamodeld
           atomicstore model convert Old.xcdatamodel/elements Old.xcdatamodel
+
+        The result is read back, and its version hashes are compared with those of the source, before it is moved into place.
+        A .momd or .xcdatamodeld is converted to a .xcdatamodeld with all its versions; with --version, only one of them.
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var source: String
     @Argument(help: "The directory to create: .xcdatamodel or .xcdatamodeld.") var target: String
     @Option(help: "The version to convert, if the source has several.") var version: String?
     @Flag(help: "Replace an existing model.") var force = false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {

@@ -11,14 +11,14 @@ extension Model {
       abstract:
         "Compare two models as Core Data does: 0 the same version hashes, 1 migration needed, 2 error.",
       discussion: """
+          atomicstore model diff Company.momd Company.xcdatamodeld
+          atomicstore model diff Old.xml Company.xcdatamodeld     # would Core Data open this store with this model?
+          atomicstore model diff Old.xml Company.xcdatamodeld --diagram -o changes.svg    # the exit code stays the same
+
         Each may be a model file of any kind, or a store: the model that it carries, or else the version hashes in its metadata.
         Only what is part of version hashes is compared: names, types, optionality, relationships, uniqueness; not classes,
         defaults, validation, delete rules, indexes or user info. If both models are known, each difference says whether
         Core Data could infer the migration from the first to the second ('migrate' does).
-
-          atomicstore model diff Company.momd Company.xcdatamodeld
-          atomicstore model diff Old.xml Company.xcdatamodeld     # would Core Data open this store with this model?
-          atomicstore model diff Old.xml Company.xcdatamodeld --diagram -o changes.svg    # the exit code stays the same
 
         A diagram marks everything that differs, also what is not part of version hashes.
         """)
@@ -26,9 +26,10 @@ extension Model {
     @Argument(help: "The other model or store.") var second: String
     @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
     @Flag(help: "Draw both models in one picture, with what differs marked.") var diagram = false
-    @Option(help: "The format of the picture: svg, html, dot (Graphviz) or mermaid.") var format = DiagramFormat.svg
-    @OptionGroup var file: FileOutput
-    @OptionGroup var common: CommonOptions
+    @Option(help: "The format of the picture, if the extension of -o does not determine it; by default svg.")
+    var format: DiagramFormat?
+    @OptionGroup(title: "Options for the result") var file: FileOutput
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try CommandFailure.comparing(common) {
@@ -56,6 +57,7 @@ extension Model {
         throw CommandFailure("\(path): the store does not carry a model, only version hashes", exitCode: 2)
       }
       guard let old, let new else { return }
+      let format = try DiagramFormat.chosen(format, for: file.path)
       let title = "\(Diagram.title(first, nil)) → \(Diagram.title(second, nil))"
       for model in [first, second] { try file.refuseToReplace(model: model) }
       try file.write(

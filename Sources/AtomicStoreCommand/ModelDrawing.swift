@@ -8,6 +8,24 @@ import StoreReports
 enum DiagramFormat: String, ExpressibleByArgument, CaseIterable {
   case svg, dot, mermaid, html
 
+  /// The format for a file: the one that is asked for, or the one that its name ends with, or SVG for standard output.
+  ///
+  /// - Throws: A usage error for a name that ends with something else, where none is asked for.
+  static func chosen(_ format: DiagramFormat?, for path: String?) throws -> DiagramFormat {
+    if let format { return format }
+    guard let path else { return .svg }
+    switch PathParts.fileExtension(of: path).lowercased() {
+    case "svg": return .svg
+    case "html", "htm": return .html
+    case "dot", "gv": return .dot
+    case "mmd", "mermaid": return .mermaid
+    case let other:
+      throw CommandFailure(
+        "\(path): \(other.isEmpty ? "the name without an extension" : "the extension '\(other)'") does not identify a format "
+          + "of diagrams; use .svg, .html, .dot or .mmd (Mermaid), or --format", exitCode: 64)
+    }
+  }
+
   func text(_ diagram: ModelDiagram, title: String) throws -> String {
     switch self {
     case .svg: try diagram.svg()
@@ -24,22 +42,25 @@ extension Model {
       commandName: "diagram",
       abstract: "Draw a model: entities, inheritance, relationships with their numbers and delete rules.",
       discussion: """
-        svg is a picture for light and dark backgrounds, html a page with search and zoom, dot the input of Graphviz,
-        mermaid what GitHub, GitLab and many wikis draw. Equal models give equal bytes. At the ends of lines a fork
-        means many, a stroke one, a circle none; a triangle points at the super-entity.
-
-          atomicstore model diagram Company.xcdatamodeld > company.svg
+          atomicstore model diagram Company.xcdatamodeld -o company.svg
           atomicstore model diagram Company.xml --format mermaid
+
+        The extension of the file determines the format: .svg is a picture for light and dark backgrounds, .html a page
+        with search and zoom, .dot the input of Graphviz, .mmd Mermaid, which GitHub, GitLab and many wikis draw. Equal
+        models give equal bytes. At the ends of lines a fork means many, a stroke one, a circle none; a triangle points
+        at the super-entity.
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var path: String
-    @Option(help: "The format: svg, html, dot (Graphviz) or mermaid.") var format = DiagramFormat.svg
+    @Option(help: "The format, if the extension of -o does not determine it; by default svg.") var format:
+      DiagramFormat?
     @Option(help: "The version, if the file has several.") var version: String?
-    @OptionGroup var file: FileOutput
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Options for the result") var file: FileOutput
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {
         defer { Input.discard() }
+        let format = try DiagramFormat.chosen(format, for: file.path)
         let source = try ModelSource.read(path, version: version, json: common.json)
         for warning in source.warnings { Diagnostics.say("atomicstore: \(path): \(warning)") }
         guard let model = source.model else {

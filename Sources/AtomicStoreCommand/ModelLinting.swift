@@ -25,14 +25,14 @@ extension Model {
       commandName: "lint",
       abstract: "List what is questionable in a model: 0 nothing of the level of --fail-on found, 1 findings.",
       discussion: """
+          atomicstore model lint Company.xcdatamodeld --disable name-case
+          atomicstore model lint App.xcdatamodeld --sarif > lint.sarif     # for code hosts and editors
+
         It finds what Xcode warns of, and common pitfalls: missing inverses, delete rules that delete too much or
         make saves fail, optional scalars, names that are illegal in classes or predicates, retired transformers. If the
         model has several versions, the previous one is compared, to find what was renamed without a renaming
         identifier. --rules lists all rules. A rule is switched off with --disable, or for one entity or property with
         the entry 'atomicstore.lint.disable' in its user info.
-
-          atomicstore model lint Company.xcdatamodeld --disable name-case
-          atomicstore model lint App.xcdatamodeld --sarif > lint.sarif     # for code hosts and editors
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var path: String?
     @Option(help: "The version, if the file has several.") var version: String?
@@ -43,7 +43,7 @@ extension Model {
     private var failOn = LintLevel.warning
     @Flag(help: "Print a SARIF 2.1.0 log.") var sarif = false
     @Flag(help: "List the rules, and do nothing else.") var rules = false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       var fails = false

@@ -39,7 +39,7 @@ struct NewFormat: ParsableCommand {
   @Option(help: "The kit's location: a directory, or the address of its repository.") var kit: String?
   @Option(help: "The directory to write; by default one with the format's name, in the current directory.") var output:
     String?
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

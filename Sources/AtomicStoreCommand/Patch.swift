@@ -10,23 +10,23 @@ struct PatchCommand: ParsableCommand {
     commandName: "patch",
     abstract: "Change a store in place: apply a patch of 'diff --patch'. 0 applied, 1 does not apply.",
     discussion: """
+        atomicstore diff old.xml new.xml --patch > changes.json
+        atomicstore patch copy-of-old.xml changes.json
+        atomicstore patch new.xml changes.json --reverse -o old-again.xml
+
       A patch contains the old value of every property that it changes. It is refused, with a list of everything that does not
       fit, where the store has other values, lacks objects, or has objects that the patch inserts, and where the result
       would break the model's rules or uniqueness constraints, unless the same objects did before; then nothing is
       changed. -o leaves the store as it is and makes another, --dry-run shows what would change. In a database all is
       changed in one transaction, which ends the database's history.
-
-        atomicstore diff old.xml new.xml --patch > changes.json
-        atomicstore patch copy-of-old.xml changes.json
-        atomicstore patch new.xml changes.json --reverse -o old-again.xml
       """)
   @Argument(help: "The store; - for standard input, with -o.") var store: String
   @Argument(help: "The patch; - for standard input.") var patch: String
   @Flag(help: "Undo the patch: from the new state to the old.") var reverse = false
-  @OptionGroup var source: SourceOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup var emptyToMany: EmptyToManyOption
-  @OptionGroup var result: ResultOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

@@ -20,7 +20,7 @@ struct PredicateCommand: ParsableCommand {
   @Option(help: "The model that the predicate is checked against.") var model: String?
   @Option(help: "The entity of the model that the predicate is evaluated on.", completion: Completions.entities)
   var entity: String?
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

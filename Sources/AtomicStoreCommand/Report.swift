@@ -9,21 +9,21 @@ struct Report: ParsableCommand {
     commandName: "report",
     abstract: "Write an HTML page about a store: entities, model, objects, problems, metadata.",
     discussion: """
+        atomicstore report Company.xml -o company.html
+        atomicstore report Library.sqlite -o library.html --rows 1000
+
       The page is one file that loads nothing and needs no network: entities with counts and distributions of their
       columns, the model as a diagram, the objects in tables with relationships as links, metadata, what 'check' finds,
       and search. The store is read even if its objects are damaged, and is not changed. Equal stores give equal
       pages. --json prints the numbers of objects and problems; without -o, --json writes no page.
-
-        atomicstore report Company.xml -o company.html
-        atomicstore report Library.sqlite -o library.html --rows 1000
       """)
   @Argument(help: "The store; - for standard input.") var store: String
-  @OptionGroup var source: SourceOptions
-  @OptionGroup var file: FileOutput
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
+  @OptionGroup(title: "Options for the result") var file: FileOutput
   @Option(help: "The maximum number of objects of each entity on the page.") var rows = 100_000
   @Option(name: .customLong("max-findings"), help: "The maximum number of problems of each kind on the page.")
   var maximum = 200
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {

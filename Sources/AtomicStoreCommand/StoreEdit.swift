@@ -64,6 +64,7 @@ struct StoreEdit {
     let count = try RepeatedSave.changing {
       try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change) {
         try result.checkInPlace($0)
+        if !Input.isIncremental($0.path) { try $0.checkIsChangeable() }
       }
     }
     if common.json {

@@ -8,7 +8,7 @@ extension Conform {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List the checks, or the faults that they find.")
     @Flag(help: "The faults that --selftest can plant.") var faults = false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) { try faults ? listFaults() : listChecks() }
@@ -48,7 +48,7 @@ extension Conform {
   struct Explain: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "explain", abstract: "Tell what a check is about.")
     @Argument(help: "The check, such as VAL-07.") var id: String
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {

@@ -85,7 +85,7 @@ struct Conform: ParsableCommand {
       String?
     @Flag(help: "Replace reports that exist.") var force = false
     @Flag(help: "Print the schema of the JSON report.") var schema = false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Common options") var common: CommonOptions
 
     func run() throws {
       try guarded(common) {

@@ -22,7 +22,7 @@ __attribute__((target("avx2,bmi"))) static size_t decode(
   uint8_t *const start = target;
   while (length - place >= 40) {
     const __m256i text = _mm256_loadu_si256((const __m256i *)(source + place));
-    // The shift brings bits of the neighbour, which the mask removes.
+    // The shift brings bits of the neighbor, which the mask removes.
     const __m256i upper = _mm256_and_si256(_mm256_srli_epi32(text, 4), _mm256_set1_epi8(0x0F));
     const __m256i lower = _mm256_and_si256(text, _mm256_set1_epi8(0x0F));
     const __m256i others = _mm256_and_si256(_mm256_shuffle_epi8(lower_bits, lower), _mm256_shuffle_epi8(upper_bits, upper));

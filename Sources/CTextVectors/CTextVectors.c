@@ -43,7 +43,7 @@ __attribute__((target("avx2"), always_inline)) static inline __m256i errors(__m2
     SECOND | SURROGATE | TOO_LARGE, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT);
   const __m256i low = _mm256_set1_epi8(0x0F);
   const __m256i previous = FOLLOWING(text, before, 1);
-  // The shift brings bits of the neighbour, which the mask removes.
+  // The shift brings bits of the neighbor, which the mask removes.
   const __m256i found = _mm256_and_si256(
     _mm256_and_si256(
       _mm256_shuffle_epi8(first_upper, _mm256_and_si256(_mm256_srli_epi16(previous, 4), low)),

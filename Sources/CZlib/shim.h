@@ -4,6 +4,6 @@
 #include <zlib.h>
 
 // A macro with the version and the size of the structure in it, which Swift does not see.
-static inline int inflateRawInitialise(z_stream *stream) { return inflateInit2(stream, -MAX_WBITS); }
+static inline int inflateRawInitialize(z_stream *stream) { return inflateInit2(stream, -MAX_WBITS); }
 
 #endif

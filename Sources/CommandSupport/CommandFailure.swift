@@ -33,6 +33,13 @@ package struct CommandFailure: Error {
       self = failure
       self.json = json
     case let error as PersistentStoreError:
+      var error = error
+      // The choices have other names here than in the library.
+      if let remedy = error.remedy {
+        error.message += "; " + remedy.flags
+        error.remedy = nil
+      }
+      if error.code == .unrecognizedFormat { error.message += error.location.file.map(Self.whatIs) ?? "" }
       message = error.description
       isUnknownType = error.code == .unknownStoreType || error.code == .unrecognizedFormat
       exitCode = Self.exitCode(error.code)
@@ -57,6 +64,20 @@ package struct CommandFailure: Error {
       message = "\(error)"
       exitCode = 70
     }
+  }
+
+  /// What a path is that is not a store: a model, or a directory that perhaps has stores in it.
+  private static func whatIs(_ path: String) -> String {
+    if ["xcdatamodel", "xcdatamodeld", "mom", "momd"].contains(PathParts.fileExtension(of: path)) {
+      return "; it is a model: 'model show' prints it, and --model reads a store with it"
+    }
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted().filter {
+      !InstalledFormats.registry.storeTypes(forFileExtension: PathParts.fileExtension(of: $0)).isEmpty
+    }
+    guard !names.isEmpty else { return "" }
+    let start = path.hasSuffix("/") ? path : path + "/"
+    return "; in this directory there are " + names.prefix(10).map { start + $0 }.joined(separator: ", ")
+      + (names.count > 10 ? " and \(names.count - 10) more" : "")
   }
 
   /// What Foundation's error about a file says, in the form of the kit's errors.
@@ -112,7 +133,7 @@ package struct CommandFailure: Error {
   package static func exitCode(_ code: PersistentStoreError.Code) -> Int32 {
     switch code {
     case .notFound: 66
-    case .permissionDenied, .readOnly, .notAuthorised: 77
+    case .permissionDenied, .readOnly, .notAuthorized: 77
     case .cannotCreate, .alreadyExists: 73
     case .inputOutput, .noSpace, .changedOnDisk, .locked, .notRolledBack, .retry: 74
     case .unavailable, .timedOut: 69
@@ -120,6 +141,24 @@ package struct CommandFailure: Error {
     case .internalInconsistency: 70
     case .cancelled: 130
     default: 65
+    }
+  }
+}
+
+extension PersistentStoreError.Remedy {
+  /// What to type, and what it does.
+  package var flags: String {
+    func written(_ flag: String) -> String {
+      options.map { $0 == "ignoreVersionHashes=yes" ? "--ignore-version-hashes" : "\(flag) \($0)" }
+        .joined(separator: " or ") + " " + effect
+    }
+    switch choice {
+    case .readOption: return written("--read-option")
+    case .writeOption: return written("--write-option")
+    case .replacement: return "--force replaces it"
+    case .newStore: return "-o NEW writes the result to a store of that name"
+    case .storeType: return "--to TYPE names one of them"
+    case .relatedObjects: return "--related closure includes it, --related nullify removes the reference"
     }
   }
 }

@@ -13,13 +13,32 @@ package struct HelpText {
   private var paragraph: [Substring] = []
   /// Whether the lines are those of a list of arguments or subcommands.
   private var isInList = false
+  /// The labels of the options that all commands have, while their list is read: they are named, and described once.
+  private var common: [Substring]?
 
   /// - Parameter width: The greatest number of characters in a line, except for examples and for longer words.
   package static func laidOut(_ text: String, width: Int) -> String {
     var layout = HelpText(width: max(20, width))
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) { layout.add(line) }
+    for line in inOrder(text.split(separator: "\n", omittingEmptySubsequences: false)) { layout.add(line) }
     layout.endParagraph()
+    layout.endCommon()
     return layout.result.joined(separator: "\n")
+  }
+
+  /// The lines with a command's own options before those that it shares with others.
+  private static func inOrder(_ lines: [Substring]) -> [Substring] {
+    guard let own = lines.firstIndex(of: "OPTIONS:"),
+      let shared = lines.firstIndex(where: {
+        isHeading($0) && ($0.hasPrefix("OPTIONS FOR ") || $0 == "COMMON OPTIONS:")
+      }),
+      shared < own
+    else { return lines }
+    let end = lines[(own + 1)...].firstIndex(where: isHeading) ?? lines.endIndex
+    return Array(lines[..<shared] + lines[own..<end] + lines[shared..<own] + lines[end...])
+  }
+
+  private static func isHeading(_ line: Substring) -> Bool {
+    !line.hasPrefix(" ") && line.hasSuffix(":") && line.dropLast() == line.dropLast().uppercased()
   }
 
   private init(width: Int) { self.width = width }
@@ -29,10 +48,17 @@ package struct HelpText {
       endParagraph()
       isInList = true
       wrapUsage(line)
-    } else if !line.hasPrefix(" "), line.hasSuffix(":"), line.dropLast() == line.dropLast().uppercased() {
+    } else if Self.isHeading(line) {
       endParagraph()
+      endCommon()
       isInList = true
-      result.append(String(line))
+      // Of a group of commands, such as LOOK SUBCOMMANDS.
+      result.append(line.hasSuffix(" SUBCOMMANDS:") ? line.dropLast(13) + ":" : String(line))
+      if line == "COMMON OPTIONS:" { common = [] }
+    } else if common != nil {
+      if let label = line.prefix(Self.descriptionColumn).firstRange(of: "--").map({ line[$0.lowerBound...] }) {
+        common?.append(label.prefix(Self.descriptionColumn - 2).prefix { $0 != " " })
+      }
     } else if isInList {
       endParagraph()
       addEntry(line)
@@ -50,7 +76,16 @@ package struct HelpText {
     paragraph = []
   }
 
-  /// A usage line, broken between arguments: what is in brackets stays together.
+  private mutating func endCommon() {
+    guard let labels = common else { return }
+    common = nil
+    append(
+      (labels.joined(separator: ", ") + "; 'atomicstore help common' describes them").split(separator: " "), after: " ",
+      indent: 2)
+    result.append("")
+  }
+
+  /// A usage line, broken between arguments: what is in brackets stays together. The list below it names the options.
   private mutating func wrapUsage(_ line: Substring) {
     var words: [Substring] = []
     for word in line.dropFirst(7).split(separator: " ") {
@@ -59,6 +94,10 @@ package struct HelpText {
       } else {
         words.append(word)
       }
+    }
+    if words.contains(where: { $0.hasPrefix("[-") }) {
+      words.removeAll { $0.hasPrefix("[-") }
+      words.insert("[<options>]", at: words.firstIndex { $0.hasPrefix("<") || $0.hasPrefix("[<") } ?? words.endIndex)
     }
     append(words, after: String(line.prefix(6)), indent: 7)
   }

@@ -40,19 +40,25 @@ package enum InstalledFormats {
     }
   }
 
+  /// The types that a command can name. A command ends with its process, and so would stores in memory.
+  package static var types: [String] {
+    loadAll()
+    return registry.allTraits.filter { !$0.traits.isInProcess }.map(\.storeType)
+  }
+
   /// Checks a type that the command line names, if it names one.
   ///
   /// - Throws: A usage error with the name that was probably meant.
   package static func check(type name: String?) throws(PersistentStoreError) {
     guard let name, !registry.incrementalTypes.contains(where: { ScalarString($0.storeType) == ScalarString(name) })
     else { return }
-    do throws(PersistentStoreError) {
-      _ = try registry.storeType(named: name)
-    } catch {
-      let names = registry.allTraits.map(\.storeType)
-      // Names that differ in case only are in the message already.
-      guard !error.message.contains("Did you mean") else { throw error }
-      throw PersistentStoreError(error.code, error.message + Suggestion.text(for: name, among: names))
+    do throws(PersistentStoreError) { _ = try registry.storeType(named: name) } catch {
+      guard registry.absence(storeType: name) == nil else { throw error }
+      let names = types
+      throw PersistentStoreError(
+        error.code,
+        "there is no store type '\(name)'; there are \(names.joined(separator: ", "))"
+          + Suggestion.text(for: name, among: names))
     }
   }
 

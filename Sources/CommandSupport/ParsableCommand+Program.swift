@@ -6,8 +6,14 @@ import Glibc
 extension ParsableCommand {
   /// Runs the command with the program's arguments, and exits the program if it fails.
   ///
-  /// - Parameter completingHelp: Called with a help text before it is printed.
-  package static func runAsProgram(completingHelp: (String) -> String = { $0 }) {
+  /// - Parameters:
+  ///   - completingHelp: Called with a help text before it is printed.
+  ///   - choices: What there is to choose from where the value of an option is missing: the option, and the words of
+  ///     the command line.
+  package static func runAsProgram(
+    completingHelp: (String) -> String = { $0 },
+    choices: @escaping (_ option: String, _ words: [String]) -> (of: String, names: [String])? = { _, _ in nil }
+  ) {
     PagedMemory.keepHeaps()
     do {
       try Arguments.check()
@@ -18,7 +24,7 @@ extension ParsableCommand {
       switch error {
       case let error as ExitCode: Glibc.exit(error.rawValue)
       case let error as CommandFailure: end(with: error)
-      default: end(withParserError: error, completingHelp)
+      default: end(withParserError: error, completingHelp, choices)
       }
     }
   }
@@ -33,21 +39,24 @@ extension ParsableCommand {
   }
 
   /// Prints help and version to standard output, and exits with 64 for usage errors.
-  private static func end(withParserError error: any Error, _ completingHelp: (String) -> String) -> Never {
+  private static func end(
+    withParserError error: any Error, _ completingHelp: (String) -> String, _ choices: @escaping UsageErrors.Choices
+  ) -> Never {
     let code = exitCode(for: error).rawValue
-    var text = fullMessage(for: error)
+    var text = fullMessage(for: error, columns: 100_000)
     guard code == 0 else {
-      if Arguments.askForJSON {
-        let message = Self.message(for: error)
-        end(with: CommandFailure(message.isEmpty ? text : message, exitCode: code, json: true))
-      }
-      if Arguments.hasDashedName { text += "\n  " + Arguments.dashHint }
-      Diagnostics.say(text)
-      Glibc.exit(code)
+      let message = Self.message(for: error)
+      // `Help:  --entity <entity>  The entity.`
+      let help = text.split(separator: "\n").first { $0.hasPrefix("Help:  ") }?.dropFirst(7)
+      let explanation = help.flatMap { help in help.firstRange(of: "  ").map { String(help[$0.upperBound...]) } }
+      let words = Array(CommandLine.arguments.dropFirst())
+      let sentence = UsageErrors(Self.self, words: words, choices: choices)
+        .sentence(message.isEmpty ? text : message, help: explanation)
+      end(with: CommandFailure(sentence, exitCode: code, json: Arguments.askForJSON))
     }
     // Version, completion scripts and JSON are not laid out.
     if text.hasPrefix("OVERVIEW:") || text.hasPrefix("USAGE:") {
-      text = HelpText.laidOut(completingHelp(fullMessage(for: error, columns: 100_000)), width: Diagnostics.helpWidth)
+      text = HelpText.laidOut(completingHelp(text), width: Diagnostics.helpWidth)
     }
     do {
       try Diagnostics.put(text + "\n")

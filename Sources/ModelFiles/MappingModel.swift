@@ -55,7 +55,7 @@ public struct MappingModel: Sendable {
       guard source.memberNames.contains("xcmapping.xml") else { return nil }
       member = "xcmapping.xml"
     }
-    // Most files are something else: those that are recognised by their first bytes are not read completely.
+    // Most files are something else: those that are recognized by their first bytes are not read completely.
     let head = try source.bytes(ofMember: member, limit: 4096)
     guard head.withUnsafeBytes({ $0.starts(with: "bplist".utf8) || $0.contains(UInt8(ascii: "<")) }) else { return nil }
     let name = source.displayName(ofMember: member)

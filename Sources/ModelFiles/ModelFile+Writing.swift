@@ -131,7 +131,8 @@ extension ModelFile {
 
   private static func taken(_ path: String) -> PersistentStoreError {
     PersistentStoreError(
-      .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: path))
+      .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: path),
+      remedy: .init(.replacement))
   }
 
   private static func isFile(_ path: String) -> PersistentStoreError {

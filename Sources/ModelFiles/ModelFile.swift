@@ -3,6 +3,11 @@ import StoreCodecs
 
 /// A model file: Xcode's `.xcdatamodeld`, `.xcdatamodel` or the `contents` inside it, compiled models (`.momd`,
 /// `.mom`), and models from before Xcode 4 (`elements`). The kind is detected by content, not by name.
+///
+/// ```swift
+/// let file = try ModelFile.read(at: "Library.xcdatamodeld")
+/// let model = try ManagedObjectModel(file.description)
+/// ```
 public struct ModelFile: Sendable {
   /// The model as it is in the file. It is not validated here: pass it to `ManagedObjectModel`.
   public var description: ModelDescription
@@ -20,7 +25,7 @@ public struct ModelFile: Sendable {
   ///   - version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one.
   ///     If none is marked as current, it is the first of a `.xcdatamodeld`, or the only one of a `.momd`.
   /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that lead
-  ///   to it; `.notSupported` for optimised compiled models and mapping models, naming the kind; `.invalidModel` for
+  ///   to it; `.notSupported` for optimized compiled models and mapping models, naming the kind; `.invalidModel` for
   ///   parents that do not exist or form a cycle.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {
     let place = try StorePath.inspect(path)

@@ -6,7 +6,7 @@ enum ModelFileKind {
   case contents
   /// A `.mom`: a keyed archive of the model itself.
   case compiled
-  /// A `.omo`: the same, optimised for memory mapping.
+  /// A `.omo`: the same, optimized for memory mapping.
   case optimized
   /// `elements` of a `.xcdatamodel` from before Xcode 4: a keyed archive of the modelling tool's objects.
   case oldArchive
@@ -75,7 +75,7 @@ enum ModelFileKind {
       case .contents: "this is a model"
       case .compiled: "this is a compiled model (.mom)"
       case .optimized:
-        "this is an optimised compiled model (.omo), which is not supported: use the .mom beside it, which contains the same model, or the .momd"
+        "this is an optimized compiled model (.omo), which is not supported: use the .mom beside it, which contains the same model, or the .momd"
       case .oldArchive: "this is a model from before Xcode 4 (an archive of XDPMModel)"
       case .mapping:
         "this is a mapping model, which describes how one version becomes another: 'atomicstore model show' prints it"

@@ -79,9 +79,14 @@ extension ManagedObjectContext {
   ) throws(PersistentStoreError) {
     do throws(PredicateFormatError) { try expression.check(entity) } catch {
       var message = "'\(assignment.written ?? assignment.property)': \(error.message)"
-      if let suggestion = error.suggestion { message += "; \(suggestion)" }
+      if case .relationship? = entity.assignableProperty(named: assignment.property) {
+        message += "; an object is given as \(assignment.writtenAsText)"
+      } else {
+        if let suggestion = error.suggestion { message += "; \(suggestion)" }
+        message += "; a text is given as \(assignment.writtenAsText)"
+      }
       throw PersistentStoreError(
-        .invalidOption, message + "; a text is given as \(assignment.property):=TEXT",
+        .invalidOption, message,
         at: StoreLocation(entity: entity.name, property: assignment.property))
     }
   }
@@ -134,7 +139,7 @@ extension ManagedObjectContext {
         switch source {
         case .text(let text): try read(text, attribute.type, place)
         case .expression(let expression):
-          try stored(try evaluate(expression, object, now, place), expression, attribute.type, place)
+          try stored(try evaluate(expression, object, now, place), expression, attribute.type, assignment, place)
         }
       // A composite as a whole has no stored value.
       if case .composite = attribute.type, value.isNull { return nil }
@@ -199,7 +204,8 @@ extension ManagedObjectContext {
   }
 
   private func stored(
-    _ value: PredicateValue, _ expression: FetchExpression, _ type: AttributeType, _ place: StoreLocation
+    _ value: PredicateValue, _ expression: FetchExpression, _ type: AttributeType, _ assignment: PropertyAssignment,
+    _ place: StoreLocation
   ) throws(PersistentStoreError) -> StoredValue {
     guard case .value(let value) = value else {
       throw PersistentStoreError(.invalidValue, "an object or a list is not of type \(type.modelName)", at: place)
@@ -211,6 +217,7 @@ extension ManagedObjectContext {
       if let date = expression.dateOfLiteral { return .date(date) }
       if case .string(let text) = value { hint = Self.hint(text, type) }
     }
+    if hint.isEmpty, [.date, .string, .uuid, .uri].contains(type) { hint = "; write \(assignment.writtenAsText)" }
     throw PersistentStoreError(
       .invalidValue, "\(value.displayText) is not of type \(type.modelName)\(hint)", at: place)
   }

@@ -23,6 +23,11 @@ public struct PropertyAssignment: Sendable {
   public var source: Source
   /// The assignment as it was written, for errors; nil for one that was not parsed.
   private(set) var written: String?
+  /// The same as an assignment of a text: `note:=sale`.
+  var writtenAsText: String {
+    let text = written.flatMap { written in written.firstIndex(of: "=").map { written[$0...].dropFirst() } }
+    return "\(property):=\(text ?? "TEXT")"
+  }
 
   /// Creates an assignment of an expression.
   public init(_ property: String, _ expression: FetchExpression) {
@@ -42,14 +47,21 @@ public struct PropertyAssignment: Sendable {
   ///   for a text without an equals sign.
   public init(parsing text: String) throws {
     guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
-      throw PersistentStoreError(.invalidOption, "'\(text)' is neither PROPERTY=EXPRESSION nor PROPERTY:=TEXT")
+      throw PersistentStoreError(
+        .invalidOption, "'\(text)' is neither PROPERTY=EXPRESSION nor PROPERTY:=TEXT, in one word")
     }
     let value = String(text[text.index(after: equals)...])
     let name = text[..<equals]
     if name.hasSuffix(":") {
       self.init(String(name.dropLast()), text: value)
     } else {
-      self.init(String(name), try FetchExpression(format: value))
+      do throws(PredicateFormatError) {
+        self.init(String(name), try FetchExpression(format: value))
+      } catch {
+        var error = error
+        error.suggestion = (error.suggestion.map { $0 + "; " } ?? "") + "a text is given as \(name):=\(value)"
+        throw error
+      }
     }
     written = text
   }

@@ -17,7 +17,7 @@ struct ColumnFacts {
   var isTelephone: Bool { hasValue && hasPlusEverywhere }
   private var patterns = Self.knownPatterns
 
-  /// Forms of dates that are recognised beside ISO 8601. Two that differ in the order of day and month are
+  /// Forms of dates that are recognized beside ISO 8601. Two that differ in the order of day and month are
   /// distinguished by days after the twelfth.
   private static let knownPatterns: [(text: String, format: DateFormat)] = [
     "d.M.yyyy", "d.M.yyyy H:mm", "d.M.yyyy H:mm:ss", "d/M/yyyy", "M/d/yyyy", "d/M/yyyy H:mm", "M/d/yyyy H:mm",

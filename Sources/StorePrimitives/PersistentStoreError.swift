@@ -1,5 +1,13 @@
 /// An error at the store boundary, with the location in the file.
 ///
+/// ```swift
+/// do {
+///   try coordinator.addPersistentStore(at: "library.xml")
+/// } catch where error.code == .modelMismatch {
+///   print("another version of the model: \(error)")
+/// }
+/// ```
+///
 /// Match on ``code``; show ``description``, which starts with the location.
 public struct PersistentStoreError: Error, Sendable {
   /// The kind of failure, to match on.
@@ -10,15 +18,19 @@ public struct PersistentStoreError: Error, Sendable {
   public var location: StoreLocation
   /// The underlying error, if any.
   public var underlying: (any Error)?
+  /// What the caller can choose so that the call succeeds, if something is known that helps.
+  public var remedy: Remedy?
 
   /// Creates an error.
   public init(
-    _ code: Code, _ message: String, at location: StoreLocation = StoreLocation(), underlying: (any Error)? = nil
+    _ code: Code, _ message: String, at location: StoreLocation = StoreLocation(), underlying: (any Error)? = nil,
+    remedy: Remedy? = nil
   ) {
     self.code = code
     self.message = message
     self.location = location
     self.underlying = underlying
+    self.remedy = remedy
   }
 
   /// Creates an error from one that a library threw. One of the kit's keeps its code and message, and gets the missing
@@ -54,7 +66,7 @@ extension PersistentStoreError {
       case unsupportedByFormat, modelMismatch, invalidModel, modelNeeded, readOnly, invalidOption
       case storeAlreadyAdded, storeNotAdded, changedOnDisk, unsupportedFileKind, cancelled, internalInconsistency
       case missingObject, inverseMismatch, notSupported, locked, notRolledBack
-      case unavailable, retry, timedOut, notAuthorised
+      case unavailable, retry, timedOut, notAuthorized
     }
     private let kind: Kind
     public var description: String { kind.rawValue }
@@ -67,9 +79,9 @@ extension PersistentStoreError {
     public static let unsupportedVersion = Code(kind: .unsupportedVersion)
     /// A store, but of another type than specified.
     public static let foreignFormat = Code(kind: .foreignFormat)
-    /// Two or more registered types recognise the content.
+    /// Two or more registered types recognize the content.
     public static let ambiguousFormat = Code(kind: .ambiguousFormat)
-    /// No registered type recognises the content.
+    /// No registered type recognizes the content.
     public static let unrecognizedFormat = Code(kind: .unrecognizedFormat)
     /// A type name that is not registered.
     public static let unknownStoreType = Code(kind: .unknownStoreType)
@@ -123,7 +135,7 @@ extension PersistentStoreError {
     public static let missingObject = Code(kind: .missingObject)
     /// The two ends of a relationship contradict each other.
     public static let inverseMismatch = Code(kind: .inverseMismatch)
-    /// Recognised, but not supported by this version.
+    /// Recognized, but not supported by this version.
     public static let notSupported = Code(kind: .notSupported)
     /// Another program is saving the store and does not finish. The message names the lock file.
     public static let locked = Code(kind: .locked)
@@ -137,7 +149,7 @@ extension PersistentStoreError {
     /// The store did not answer in time.
     public static let timedOut = Code(kind: .timedOut)
     /// The store refused the user, or what the user asked for.
-    public static let notAuthorised = Code(kind: .notAuthorised)
+    public static let notAuthorized = Code(kind: .notAuthorized)
   }
 }
 
@@ -147,6 +159,7 @@ extension PersistentStoreError: CustomStringConvertible {
     let place = location.description
     if !place.isEmpty { text += place + ": " }
     text += message
+    if let remedy = remedy?.description, !remedy.isEmpty { text += "; " + remedy }
     // A wrapped error's text is the message.
     if let underlying {
       let cause = "\(underlying)"

@@ -12,7 +12,7 @@ public struct BinaryPropertyListStore: AtomicStore {
     summary: "a binary property list with packed columns, the fastest to load",
     fileExtensions: ["plist", "bplist", "binarystore"], leavesOutProperties: true)
 
-  /// The first string of the file, directly after the header, so that the format can be recognised from the first
+  /// The first string of the file, directly after the header, so that the format can be recognized from the first
   /// bytes.
   static let signature = "AtomicStore BinaryPropertyList"
   /// What is written: version 2 where references are strings, 3 where a column has values of few rows.

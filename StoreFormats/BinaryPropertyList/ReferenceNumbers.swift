@@ -11,7 +11,7 @@ protocol NodeNumbers: Sendable {
 /// retain and release all parts of its table, which took longer than the rest of a save.
 ///
 /// `@unchecked Sendable`: each element is written once, by the thread that has its rows, and only read after
-/// initialisation.
+/// initialization.
 final class ReferenceNumbers: NodeNumbers, @unchecked Sendable {
   private let all: UnsafeMutablePointer<Int64>
   /// The start of each entity's part, with one more at the end.

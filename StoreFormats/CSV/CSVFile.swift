@@ -193,9 +193,8 @@ struct ColumnMapping {
     for (index, column) in header.enumerated() {
       guard !column.isEmpty || renamed[column] != nil else {
         throw PersistentStoreError(
-          .malformed,
-          "column \(index + 1) does not have a name; use the option 'columns' to name it (=name) or ignore it (=)",
-          at: StoreLocation(file: file, line: 1))
+          .malformed, "column \(index + 1) does not have a name", at: StoreLocation(file: file, line: 1),
+          remedy: .readOption("columns==NAME", or: ["columns=="], effect: "names or ignores it"))
       }
       let property = renamed[column] ?? column
       if property.isEmpty {

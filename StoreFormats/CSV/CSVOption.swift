@@ -47,14 +47,14 @@ enum CSVOption {
       values: ["folder", "file"]),
     entityOption, delimiterChoice, formulasChoice,
     StoreOption(
-      name: byteOrderMark, help: "Whether files begin with a byte-order mark, by which spreadsheets recognise UTF-8.",
+      name: byteOrderMark, help: "Whether files begin with a byte-order mark, by which spreadsheets recognize UTF-8.",
       values: ["yes", "no"]),
     StoreOption(
       name: decimal,
       help: "The decimal separator; with a comma, the delimiter is a semicolon unless the option says otherwise.",
       values: ["point", "comma"]),
     StoreOption(
-      name: dates, help: "Dates as ISO 8601 with T and Z, or as spreadsheets recognise them: 2009-03-20 15:51:51.",
+      name: dates, help: "Dates as ISO 8601 with T and Z, or as spreadsheets recognize them: 2009-03-20 15:51:51.",
       values: ["iso", "spreadsheet"]),
     StoreOption(
       name: headers,

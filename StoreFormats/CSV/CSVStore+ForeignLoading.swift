@@ -67,8 +67,10 @@ extension CSVStore {
       guard let slot = entity.slot(named: property) else {
         throw PersistentStoreError(
           .modelMismatch,
-          "\(entity.name) does not have a property '\(property)'; use the option 'columns' to ignore or rename a column",
-          at: StoreLocation(file: file.name, line: 1, entity: entity.name))
+          "\(entity.name) does not have a property '\(property)'",
+          at: StoreLocation(file: file.name, line: 1, entity: entity.name),
+          remedy: .readOption(
+            "columns=\(property)=NAME", or: ["columns=\(property)="], effect: "renames or ignores the column"))
       }
       columns.append(column(entity.slots[slot]))
     }

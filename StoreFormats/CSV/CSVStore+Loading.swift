@@ -25,8 +25,9 @@ extension CSVStore {
     if options["entity"] == nil, concrete.count == 1 { return concrete[0] }
     throw PersistentStoreError(
       .invalidOption,
-      "the model does not have an entity '\(entityName)' with objects: the option 'entity' must be one of "
-        + concrete.map(\.name).joined(separator: ", "), at: StoreLocation(file: path))
+      "the model does not have an entity '\(entityName)' that can have objects; it has "
+        + concrete.map(\.name).joined(separator: ", "), at: StoreLocation(file: path),
+      remedy: .readOption("entity=NAME", effect: "chooses one of them"))
   }
 
   private mutating func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
@@ -39,8 +40,9 @@ extension CSVStore {
     for name in source.memberNames where name != FolderMetadata.fileName && !expected.contains(ScalarString(name)) {
       guard options["edited"] == "accept" else {
         throw PersistentStoreError(
-          .changedOnDisk, "the file does not belong to the store; the option edited=accept ignores it",
-          at: StoreLocation(file: source.displayName(ofMember: name)))
+          .changedOnDisk, "the file does not belong to the store",
+          at: StoreLocation(file: source.displayName(ofMember: name)),
+          remedy: .readOption("edited=accept", effect: "ignores it"))
       }
       source.passOver(member: name)
     }
@@ -88,9 +90,8 @@ extension CSVStore {
     if options["edited"] != "accept" {
       guard Digest.matches(member.digest, file.bytes.span) else {
         throw PersistentStoreError(
-          .changedOnDisk,
-          "the file was changed since the store was saved; the option edited=accept reads it anyway",
-          at: StoreLocation(file: file.name))
+          .changedOnDisk, "the file was changed since the store was saved", at: StoreLocation(file: file.name),
+          remedy: .readOption("edited=accept", effect: "reads it anyway"))
       }
     }
     guard file.isTyped, file.entityName == nil || file.entityName == entity.name else {

@@ -199,8 +199,9 @@ public struct CSVStore: AtomicStore {
       guard full.count <= 1 else {
         throw PersistentStoreError(
           .invalidOption,
-          "a single CSV file can contain one entity: the option 'entity' must be one of "
-            + full.map(\.name).joined(separator: ", "))
+          "a single CSV file can contain one entity, of \(full.map(\.name).joined(separator: ", ")); a directory "
+            + "whose name ends with .csvstore contains all",
+          remedy: .writeOption("entity=\(full[0].name)", effect: "writes that one"))
       }
       name = full.first?.name ?? snapshot.nodes.model.entities.first { !$0.isAbstract }?.name
     }

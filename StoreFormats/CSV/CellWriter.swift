@@ -116,7 +116,7 @@ struct CellWriter {
     }
   }
 
-  /// Writes a number or a date in the form that a spreadsheet recognises; returns false for other values.
+  /// Writes a number or a date in the form that a spreadsheet recognizes; returns false for other values.
   private func appendForSheet(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader) -> Bool {
     let own = ByteWriter()
     switch column.kind {

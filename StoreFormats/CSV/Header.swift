@@ -6,7 +6,7 @@ import StoreCodecs
 /// `id:Reference`, in a single file `id:Reference Person`; `name:String`, `badge:Integer 16`, `department->Department`,
 /// `projects->>Project`, `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-encoded.
 enum Header {
-  /// The first column of every file written by the kit, by which such files are recognised. In a single file the entity
+  /// The first column of every file written by the kit, by which such files are recognized. In a single file the entity
   /// follows, so that it does not depend on the file name.
   static let identifier = "id:Reference"
   /// The suffixes in a file that is written for spreadsheets, in this order.

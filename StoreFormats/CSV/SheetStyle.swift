@@ -4,7 +4,7 @@ import AtomicStoreSPI
 struct SheetStyle: Sendable, Equatable {
   /// Strings that a spreadsheet would run as formulas have an apostrophe before them.
   var isDefused = false
-  /// The file begins with a byte-order mark, by which spreadsheets recognise UTF-8.
+  /// The file begins with a byte-order mark, by which spreadsheets recognize UTF-8.
   var hasByteOrderMark = false
   /// Numbers with a fraction have a comma before it.
   var hasDecimalComma = false

@@ -175,7 +175,7 @@ struct JoinTableReader {
       case .half: (.malformed, "row \(row) \(stray.rawValue)")
       case .twice: (.malformed, "row \(row) joins \(pair), which an earlier row joins too")
       }
-    return PersistentStoreError(code, text + "; the option rows=skip leaves such rows out", at: place)
+    return PersistentStoreError(code, text, at: place, remedy: .skippingRows)
   }
 
   /// Both directions of a relationship that is its own inverse, each pair once.

@@ -3,7 +3,7 @@ import AtomicStoreSPI
 /// A model inferred from the tables alone, for a store whose model is nowhere to be found.
 ///
 /// Entities and inheritance are known from Z_PRIMARYKEY. Properties are guessed from columns: their names are in
-/// capitals, their types are those that the columns were declared with, and a to-one is recognised only where the table
+/// capitals, their types are those that the columns were declared with, and a to-one is recognized only where the table
 /// says which entity it leads to.
 struct RawView {
   private let database: SQLiteDatabase

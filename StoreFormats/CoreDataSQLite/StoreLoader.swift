@@ -123,8 +123,9 @@ struct StoreLoader {
         guard strayRows != .refuse else {
           throw PersistentStoreError(
             .modelMismatch,
-            "the store holds \(rows.count) objects of \(entity.name), which the model does not have; the option rows=skip leaves them out",
-            at: StoreLocation(file: source.name, entity: entity.name, reference: String(rows.firstKey)))
+            "the store holds \(rows.count) objects of \(entity.name), which the model does not have",
+            at: StoreLocation(file: source.name, entity: entity.name, reference: String(rows.firstKey)),
+            remedy: .readOption("rows=skip", effect: "leaves them out"))
         }
         // In a table that is read for others, rows are counted when they are met.
         guard unknown[root.number] != nil else { continue }

@@ -356,9 +356,8 @@ struct TableReader {
     let reason = StrayRowNotes.reason(number, nodes.model, layout)
     guard strayRows != .refuse else {
       throw PersistentStoreError(
-        .modelMismatch,
-        "the row with Z_PK \(key) of \(found.name) \(reason); the option rows=skip leaves such rows out",
-        at: place.filled(from: StoreLocation(reference: String(key))))
+        .modelMismatch, "the row with Z_PK \(key) of \(found.name) \(reason)",
+        at: place.filled(from: StoreLocation(reference: String(key))), remedy: .skippingRows)
     }
     strays.add(number, reason, key)
   }
@@ -382,12 +381,16 @@ struct TableReader {
   }
 }
 
+extension PersistentStoreError.Remedy {
+  static let skippingRows = readOption("rows=skip", effect: "leaves such rows out")
+}
+
 extension PersistentStoreError {
   /// The error for a table that cannot be read to its end.
   func damagedTable(skips: Bool) -> PersistentStoreError {
     guard code == .malformed, !skips else { return self }
     var error = self
-    error.message += " (the option damaged=skip-object reads the rest)"
+    error.remedy = .readOption("damaged=skip-object", effect: "reads the rest")
     return error
   }
 }

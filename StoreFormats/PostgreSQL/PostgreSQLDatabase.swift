@@ -83,7 +83,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     if said.hasPrefix("invalid ") { return .invalidOption }
     for word in ["authentication failed", "no password supplied", "no pg_hba.conf entry", "role \""]
     where said.contains(word) {
-      return .notAuthorised
+      return .notAuthorized
     }
     return said.contains("database \"") && said.contains("\" does not exist") ? .notFound : .unavailable
   }
@@ -179,12 +179,12 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     case "57014", "55P03": .timedOut
     case "53100": .noSpace
     case "25006": .readOnly
-    case "42501": .notAuthorised
+    case "42501": .notAuthorized
     case "3D000", "3F000": .notFound
     case "42939": .invalidOption
     default:
       if state.hasPrefix("28") {
-        .notAuthorised
+        .notAuthorized
       } else if state.hasPrefix("08") || state.hasPrefix("57P") {
         .unavailable
       } else if state.hasPrefix("53") || state.hasPrefix("54") {

@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test("a format's init is called for a new store and for an existing one")
-  func initialised() throws {
+  func initialized() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
     try LinesStore.$journal.withValue(journal) {

@@ -9,7 +9,7 @@ private enum Upper: TypeName { static let name = "LINES" }
 private enum Lower: TypeName { static let name = "lines" }
 private enum Other: TypeName { static let name = "Other" }
 
-/// A format that recognises its name.
+/// A format that recognizes its name.
 private struct Named<Name: TypeName>: AtomicStore {
   static var storeType: String { Name.name }
   static var traits: StoreTraits { StoreTraits(summary: "", fileExtensions: [Name.name.lowercased()]) }

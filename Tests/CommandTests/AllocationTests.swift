@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("Number of memory allocations") struct AllocationTests {
-  /// By step, the most for each object: in a release build, and without the optimiser, which takes most of it away. A
+  /// By step, the most for each object: in a release build, and without the optimizer, which takes most of it away. A
   /// text or a box made for each value would add one at least.
   static let bounds: [String: (release: Double, debug: Double)] = [
     "load": (0.1, 12), "change one and save": (0.1, 9), "query": (0.1, 0.1), "fetch": (1.1, 1.1),

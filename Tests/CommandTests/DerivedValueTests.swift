@@ -125,10 +125,10 @@ import Testing
   }
 
   @Test("nothing of a replaced value is left in derived attributes, of any object")
-  func anonymising() throws {
+  func anonymizing() throws {
     let folder = try Self.folder()
     let result = try Command.run(
-      "anonymise", "d.xml", "P.name=hash", "--salt", "s", "-o", "shown.xml", in: folder.path)
+      "anonymize", "d.xml", "P.name=hash", "--salt", "s", "-o", "shown.xml", in: folder.path)
     #expect(result.code == 0, "\(result.errors)")
     let text = try String(contentsOfFile: folder("shown.xml"), encoding: .utf8).lowercased()
     #expect(!text.contains("grace") && !text.contains("ada love"))
@@ -139,7 +139,7 @@ import Testing
   }
 
   @Test(
-    "anonymise refuses what check would refuse, with entity, property and rule",
+    "anonymize refuses what check would refuse, with entity, property and rule",
     arguments: [
       ("P.name=fixed:x", "uniqueness constraint"),
       ("P.name=sequence:a-very-long-prefix-of-names-", "at most 20 characters"),
@@ -147,7 +147,7 @@ import Testing
     ])
   func refusing(_ rule: String, _ message: String) throws {
     let folder = try Self.folder()
-    let result = try Command.run("anonymise", "d.xml", rule, "-o", "shown.xml", in: folder.path)
+    let result = try Command.run("anonymize", "d.xml", rule, "-o", "shown.xml", in: folder.path)
     #expect(result.code == 64 && result.errors.contains(message), "\(result.code): \(result.errors)")
     let property = rule.prefix { $0 != "=" }.dropFirst(2)
     #expect(result.errors.contains(property), "\(result.errors)")

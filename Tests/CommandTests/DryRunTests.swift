@@ -8,7 +8,7 @@ import Testing
       "set t.xml --entity Node --all s:=x -o PLACE", "insert t.xml --entity Tag name:=x -o PLACE",
       "delete t.xml --entity Tag --all -o PLACE", "import Tag.csv --model T.xcdatamodel -o PLACE",
       "merge t.xml t.xml -o PLACE", "migrate t.xml --model T.xcdatamodel -o PLACE",
-      "anonymise t.xml Tag.name=mask -o PLACE", "check t.xml --fix inverses=from-to-one -o PLACE",
+      "anonymize t.xml Tag.name=mask -o PLACE", "check t.xml --fix inverses=from-to-one -o PLACE",
       "patch t.xml p.json -o PLACE", "convert t.xml PLACE",
     ],
     ["nodir/x.xml", "there.xml"])

@@ -87,7 +87,7 @@ import Testing
     "what is made of a private store is private",
     arguments: [
       "migrate lib.xml --model Library.xcdatamodeld -o new.xml", "merge lib.xml lib.xml -o new.xml",
-      "anonymise lib.xml Author.name=mask -o new.xml", "set lib.xml --entity Book --all price:=1 -o new.xml",
+      "anonymize lib.xml Author.name=mask -o new.xml", "set lib.xml --entity Book --all price:=1 -o new.xml",
     ])
   func permissions(_ arguments: String) throws {
     let folder = try Folder()
@@ -219,19 +219,19 @@ import Testing
     #expect((json["entities"] as? [String: [String: Int]])?["Book"]?["changed"] == 4)
   }
 
-  @Test("anonymise makes a copy with other values, the same by the same salt")
-  func anonymising() throws {
+  @Test("anonymize makes a copy with other values, the same by the same salt")
+  func anonymizing() throws {
     let folder = try Folder()
     try Self.library(folder)
     for name in ["a.xml", "b.xml"] {
       let made = try Command.run(
-        "anonymise", "lib.xml", "Author.name=hash", "Book.title=mask", "--salt", "s", "-o", name, in: folder.path)
+        "anonymize", "lib.xml", "Author.name=hash", "Book.title=mask", "--salt", "s", "-o", name, in: folder.path)
       #expect(made.code == 0, "\(made.errors)")
     }
     #expect(try Command.run("diff", "a.xml", "b.xml", in: folder.path).code == 0)
     #expect(try !String(contentsOfFile: folder("a.xml"), encoding: .utf8).contains("Zola"))
     for arguments in [["Author.name=hash", "-o", "c.xml"], ["Author.name=mask"], ["name=mask", "-o", "c.xml"]] {
-      #expect(try Command.run(arguments: ["anonymise", "lib.xml"] + arguments, in: folder.path).code == 64)
+      #expect(try Command.run(arguments: ["anonymize", "lib.xml"] + arguments, in: folder.path).code == 64)
     }
   }
 

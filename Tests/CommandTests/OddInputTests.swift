@@ -157,9 +157,9 @@ import Testing
       ("import Author=a.csv --into lib.xml --types name=String", "--types is for a model that is inferred"),
       ("import Author=a.csv --into lib.xml --write-model new.xcdatamodel", "--write-model is not possible"),
       ("merge - - -o new.xml", "only one store can be standard input"),
-      ("anonymise lib.xml Author.name=hash --salt %EMPTY -o new.xml", "hash needs --salt"),
-      ("anonymise lib.xml Author.name=mask Author.name=sequence -o new.xml", "there are two rules for Author.name"),
-      ("anonymise lib.xml Book.price=fixed:abc -o new.xml", "fixed:abc cannot replace values of type Decimal"),
+      ("anonymize lib.xml Author.name=hash --salt %EMPTY -o new.xml", "hash needs --salt"),
+      ("anonymize lib.xml Author.name=mask Author.name=sequence -o new.xml", "there are two rules for Author.name"),
+      ("anonymize lib.xml Book.price=fixed:abc -o new.xml", "fixed:abc cannot replace values of type Decimal"),
     ])
   func requests(_ arguments: String, _ message: String) throws {
     let folder = try Folder()

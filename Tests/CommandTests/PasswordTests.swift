@@ -16,7 +16,7 @@ import Testing
     "delete URL --entity Tag --all --dry-run", "convert URL c.xml --json", "convert URL d.xml --verbose",
     "convert t.xml URL --json", "convert t.xml URL --force --dry-run",
     "migrate URL --model T.xcdatamodel -o e.xml --json",
-    "migrate URL --model T.xcdatamodel --in-place --dry-run", "anonymise URL Tag.name=mask -o f.xml --json",
+    "migrate URL --model T.xcdatamodel --in-place --dry-run", "anonymize URL Tag.name=mask -o f.xml --json",
     "import Tag.csv --into URL --json", "import Tag.csv -o URL --model T.xcdatamodel", "report URL -o r.html --json",
     "unknown URL", "inspect URL --from Nothing", "fetch URL --entity None",
   ]

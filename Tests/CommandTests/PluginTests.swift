@@ -200,7 +200,7 @@ enum BadPlugin {
       environment = ["ATOMICSTORE_PLUGIN_PATH": folder + "/link", "XDG_DATA_HOME": folder + "/none"]
       try open(plugins)
     }
-    // Content that no format of the kit recognises, for which plug-ins are needed.
+    // Content that no format of the kit recognizes, for which plug-ins are needed.
     try Data("nothing".utf8).write(to: URL(filePath: folder + "/unknown"))
     let result = try Command.run(arguments: ["inspect", "unknown"], in: folder, environment: environment)
     #expect(result.code == 65 && result.errors.contains("not a store"), "\(result.errors)")

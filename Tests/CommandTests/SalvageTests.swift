@@ -94,7 +94,7 @@ import Testing
       #"<object type="EMP" id="z107">text</object>"#,
       #"<object type="EMP" id="z107"><relationship name="dept" type="1/1" destination="DEPT">x</relationship></object>"#,
     ])
-  func neighbours(_ damage: String) throws {
+  func neighbors(_ damage: String) throws {
     let folder = try Folder()
     try Self.damaged(folder)
     let whole = try Self.text(folder("d.xml")).replacing("<oops><deep/></oops>", with: "")

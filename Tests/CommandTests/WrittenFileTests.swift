@@ -14,7 +14,7 @@ import Testing
       "import T=t.csv -o @EMPTY", "import T=t.csv -o x.xml --reject @EMPTY", "import T=t.csv -o x.xml --report=",
       "import T=t.csv -o x.xml --write-model @EMPTY", "import T=t.csv --into @EMPTY",
       "set @COMPANY --entity Department --all floor=1 -o @EMPTY", "check @COMPANY --fix dangling=nullify -o @EMPTY",
-      "anonymise @COMPANY Department.name=hash -o @EMPTY", "merge @COMPANY @COMPANY -o @EMPTY",
+      "anonymize @COMPANY Department.name=hash -o @EMPTY", "merge @COMPANY @COMPANY -o @EMPTY",
       "conform --type XML --report @EMPTY", "conform --type XML --badge=",
     ])
   func emptyPath(_ line: String) throws {

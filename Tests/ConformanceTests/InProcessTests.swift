@@ -32,7 +32,7 @@ struct InProcessTests {
 
   /// Mistakes with values, relationships, references and changes, and the check that is there for each.
   private static let mistakes = [
-    "intAsUnsigned": "VAL-01", "dateWholeSeconds": "VAL-13", "nilEqualsEmpty": "VAL-17", "normalisesNewlines": "VAL-20",
+    "intAsUnsigned": "VAL-01", "dateWholeSeconds": "VAL-13", "nilEqualsEmpty": "VAL-17", "normalizesNewlines": "VAL-20",
     "toOneNilKept": "REL-01", "manyToManyOneSide": "REL-04", "orderedSortedByReference": "REL-07",
     "refFromTimestampMillis": "REF-01", "doubleRegistration": "CHG-04", "updateIgnoresNil": "CHG-06",
   ]

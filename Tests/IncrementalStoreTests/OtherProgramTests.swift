@@ -21,12 +21,12 @@ import Testing
 
   /// What the kit does with files that may be open.
   enum Look: String, CaseIterable {
-    case recognise, metadata, load, convert, refuse, saveAs
+    case recognize, metadata, load, convert, refuse, saveAs
   }
 
   private func look(_ look: Look, _ place: Life.Place) throws {
     switch look {
-    case .recognise:
+    case .recognize:
       _ = try StorePath.inspect(place.path).probe()
     case .metadata:
       _ = try PersistentStoreCoordinator.metadataForPersistentStore(at: place.path, registry: .builtIn)

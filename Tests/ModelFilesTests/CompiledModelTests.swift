@@ -396,7 +396,7 @@ struct CompiledModelCorpusTests {
     #expect(compared > 0)
   }
 
-  @Test("optimised models, mapping models and lists of versions are refused with what to use instead")
+  @Test("optimized models, mapping models and lists of versions are refused with what to use instead")
   func others() throws {
     for path in ModelFileSupport.corpusFiles("mom", where: { !$0.hasSuffix(".mom") })
       + ModelFileSupport.corpusFiles("oldmodels", where: { $0.hasSuffix("layout") })

@@ -13,13 +13,13 @@ struct ModelFileRefusalTests {
   }
 
   @Test(
-    "an unsupported file of the family is recognised by its bytes, and the error says what to do",
+    "an unsupported file of the family is recognized by its bytes, and the error says what to do",
     arguments: [
-      ("momv2$and more", "optimised compiled model (.omo)"),
+      ("momv2$and more", "optimized compiled model (.omo)"),
       ("bplist00 NSMappingModel", "compiled mapping model (.cdm)"),
       ("<?xml version=\"1.0\"?><database><object type=\"XDDEVMAPPINGMODEL\"/></database>", "this is a mapping model"),
     ])
-  func isRecognised(_ text: String, _ words: String) throws {
+  func isRecognized(_ text: String, _ words: String) throws {
     let error = try Self.refusal(ofBytes: Array(text.utf8), named: "thing.bin")
     #expect(error.code == .notSupported)
     #expect(error.message.contains(words))
@@ -70,10 +70,10 @@ struct ModelFileRefusalTests {
     }
   }
 
-  @Test("directories of compiled, old and mapping models are recognised by their content")
+  @Test("directories of compiled, old and mapping models are recognized by their content")
   func folders() throws {
     for (member, words) in [
-      ("X.momd/X.omo", "optimised compiled model"),
+      ("X.momd/X.omo", "optimized compiled model"),
       ("X.xcmappingmodel/xcmapping.xml", "mapping model"),
     ] {
       try ModelFileSupport.withFolder { folder in

@@ -34,7 +34,7 @@ struct ModelFinderTests {
     }
   }
 
-  @Test("models are recognised by content; those with equal hashes are one, with all their paths")
+  @Test("models are recognized by content; those with equal hashes are one, with all their paths")
   func found() throws {
     try Self.withTree { folder in
       let finder = try ModelFinder(searching: folder)

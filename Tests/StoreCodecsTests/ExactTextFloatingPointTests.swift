@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  @Test("a number halfway between two neighbours goes to the even one, the slightest excess decides otherwise")
+  @Test("a number halfway between two neighbors goes to the even one, the slightest excess decides otherwise")
   func halfway() {
     #expect(read("9007199254740993") == 9_007_199_254_740_992)
     #expect(read("9007199254740993.0000000000000000000") == 9_007_199_254_740_992)

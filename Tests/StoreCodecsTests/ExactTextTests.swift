@@ -62,7 +62,7 @@ struct SeededGenerator: RandomNumberGenerator {
     #expect(ExactText.integer(Array(text.utf8).span) == value)
   }
 
-  @Test("every power of ten and its neighbours are written with all their digits")
+  @Test("every power of ten and its neighbors are written with all their digits")
   func powersOfTen() {
     var power: Int64 = 1
     while true {

@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test("an expression that follows a relationship reads the other object as it was, too")
-  func settingByNeighbours() throws {
+  func settingByNeighbors() throws {
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(
         ModelDescription(entities: [

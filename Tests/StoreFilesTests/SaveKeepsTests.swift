@@ -145,7 +145,7 @@ import Testing
     try SystemCall.syncFolder(folder.path, of: folder("store"))
   }
 
-  @Test("a directory is recognised by its own files: links in it are not followed, however the store is opened")
+  @Test("a directory is recognized by its own files: links in it are not followed, however the store is opened")
   func recognition() throws {
     let folder = try Folder()
     try write("SECRET", to: folder("outside"))

@@ -63,7 +63,7 @@ struct CoreDataSQLiteDamageTests {
   func damagedTable(_ table: String, _ count: Int) throws {
     try damage(table)
     let error = try samples.failure("Plain.sqlite")
-    #expect(error.code == .malformed && error.message.contains("damaged=skip-object"), "\(error)")
+    #expect(error.code == .malformed && "\(error)".contains("damaged=skip-object"), "\(error)")
     let opened = try samples.open("Plain.sqlite", options: ["damaged": "skip-object"])
     #expect(opened.nodes.count == count)
     #expect(opened.notes.contains { $0.isLoss && $0.text.contains("malformed") }, "\(opened.notes)")
@@ -142,7 +142,7 @@ struct CoreDataSQLiteDamageTests {
     try samples.edit("Plain.sqlite", "INSERT INTO ZPERSON (Z_PK, Z_ENT, ZNAME) VALUES (20, \(number), 'stray')")
     let error = try samples.failure("Plain.sqlite")
     #expect(
-      error.code == .modelMismatch && error.message.contains(words) && error.message.contains("rows=skip"), "\(error)")
+      error.code == .modelMismatch && error.message.contains(words) && "\(error)".contains("rows=skip"), "\(error)")
     #expect(error.location.reference == "20")
     let opened = try samples.open("Plain.sqlite", options: ["rows": "skip"])
     #expect(opened.nodes.count == 7)
@@ -153,7 +153,7 @@ struct CoreDataSQLiteDamageTests {
   func unknownEntity() throws {
     try samples.edit("Plain.sqlite", "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Visitor' WHERE Z_ENT = 3")
     let error = try samples.failure("Plain.sqlite")
-    #expect(error.code == .modelMismatch && error.location.entity == "Visitor", "\(error)")
+    #expect(error.code == .modelMismatch && error.message.contains("only in the store: Visitor"), "\(error)")
     // What leads to the object that is left out now is dangling.
     try samples.edit("Plain.sqlite", "UPDATE ZPERSON SET ZMANAGER = NULL, ZTEAM = NULL WHERE Z_PK = 4")
     #expect(try samples.open("Plain.sqlite", options: ["rows": "skip"]).nodes.count == 6)

@@ -72,7 +72,7 @@ import Testing
     var writer = try BinaryPropertyListWriter(maximumObjectCount: 1_000) { (part) throws(PersistentStoreError) in
       bytes.append(contentsOf: part)
     }
-    // First, so that the store is recognised.
+    // First, so that the store is recognized.
     let signature = try writer.string("AtomicStore BinaryPropertyList")
     var entries = [(key: try writer.string("format"), value: signature)]
     let order = ["entities", "metadata", "model", "UUID", "lastReference", "version"]

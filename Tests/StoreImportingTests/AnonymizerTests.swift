@@ -4,7 +4,7 @@ import StoreImporting
 import StoreMaintenance
 import Testing
 
-@Suite("Replacing values that tell of people") struct AnonymizerTests {
+@Suite("Replacing personal data") struct AnonymizerTests {
   private static func library() throws -> NodeTable {
     try LibrarySample.importer().read([
       LibrarySample.file("authors.csv"), LibrarySample.file("books.csv"), LibrarySample.file("loans.csv"),

@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test("dates in a recognised form are read by it")
+  @Test("dates in a recognized form are read by it")
   func dates() throws {
     let result = try StoreImporter().read([
       LibrarySample.source("day,us\n24.12.2026,12/31/2026\n1.2.2026,1/2/2026\n", "things.csv")

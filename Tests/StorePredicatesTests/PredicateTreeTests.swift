@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(
-    "a predicate can be analysed with only the tree, as a store does that fetches part of its objects")
+    "a predicate can be analyzed with only the tree, as a store does that fetches part of its objects")
   func pushedDown() throws {
     let predicate = try FetchPredicate(format: "number >= 3 AND number < 10 AND name == 'x'")
     guard case .and(let parts) = predicate else {

@@ -1,7 +1,7 @@
 #include "CInstructionMark.h"
 
 /// Runs a command of valgrind's monitor: a request to valgrind is a sequence of instructions without an effect, which
-/// valgrind recognises. See its manual, "The Client Request mechanism".
+/// valgrind recognizes. See its manual, "The Client Request mechanism".
 static void run_monitor_command(const char *command) {
   volatile unsigned long request[6] = {0x1202 /* VG_USERREQ__GDB_MONITOR_COMMAND */, (unsigned long)command};
 #if defined(__x86_64__)

@@ -45,7 +45,8 @@ public final class Course: ManagedObject {
     self["teacherURI"] = new?.objectID.uriRepresentation
   }
 
-  /// A course is not notified that its teacher is deleted, since there is no inverse: it looks out for that itself.
+  /// Without an inverse, deleting a teacher does not clear the relationship. The course observes deletions and clears
+  /// it.
   private func watch() {
     observation = managedObjectContext?.observe { [weak self] event in
       guard let self, case .objectsDidChange(let changes) = event, !self.isDeleted, let teacher = self.teacher,

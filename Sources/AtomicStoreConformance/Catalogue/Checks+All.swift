@@ -4,7 +4,7 @@ import FoundationEssentials
 extension Checks {
   /// All, in the order of the catalogue.
   static let all: [CheckDefinition] =
-    registration + initialisation + damagedFiles + namesAndOptions + metadata + loading + values + furtherValues
+    registration + initialization + damagedFiles + namesAndOptions + metadata + loading + values + furtherValues
     + relationships + ends + references + changes + saving + publishing + concurrency
     + removal + schema + hostile + hostileProducts
     + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits

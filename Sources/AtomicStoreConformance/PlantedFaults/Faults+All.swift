@@ -10,7 +10,7 @@ extension Faults {
     references,
     changes,
     schema,
-    initialisation,
+    initialization,
     metadata,
     loading,
     removal,

@@ -80,7 +80,9 @@ public struct BatchRow {
       for violation in rule.violations(value, budget) {
         errors.append(
           ManagedObjectError(
-            violation.code, "\(plan.name).\(property.name) is \(value.displayText): the rule is \(violation.rule)",
+            violation.code,
+            "\(plan.name).\(property.name) is \(value.displayText): "
+              + (violation.code == .validationMissingMandatoryProperty ? "" : "the rule is ") + violation.rule,
             entityName: plan.name, key: property.name, value: value.displayText, rule: violation.rule
           ).inRow(number))
       }

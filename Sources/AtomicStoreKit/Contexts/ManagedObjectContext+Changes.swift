@@ -202,7 +202,8 @@ extension ManagedObjectContext {
   /// Applies delete rules, closes the undo group of the event, and notifies observers of the changes since the last
   /// call.
   ///
-  /// There is no run loop: a fetch, a save and an undo call this; call it yourself at the end of an event.
+  /// Contexts are not tied to a run loop. A fetch, a save and an undo call this method; a program with an event loop
+  /// calls it at the end of each event.
   public func processPendingChanges() {
     checkThread()
     guard !isProcessing else { return }

@@ -48,7 +48,7 @@ extension ManagedObjectContext {
 
   /// Moves all changed objects to the current versions of their stores and resolves conflicts by the merge policy.
   ///
-  /// - Returns: What was decided in favour of the stores.
+  /// - Returns: What was decided in favor of the stores.
   func resolveConflicts(_ versions: [(cache: StoreCache, version: NodeVersion)]) throws(ManagedObjectError)
     -> DecidedEnds
   {

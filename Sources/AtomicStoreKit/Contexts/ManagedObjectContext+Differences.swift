@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// What merge policies decided in favour of the store. Changes elsewhere in the context must not change it again.
+/// What merge policies decided in favor of the store. Changes elsewhere in the context must not change it again.
 struct DecidedEnds {
   /// Objects whose changes were dropped.
   var objects: Set<ObjectIdentifier> = []

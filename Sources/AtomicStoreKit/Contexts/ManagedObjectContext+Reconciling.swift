@@ -14,7 +14,7 @@ extension ManagedObjectContext {
   /// - If several objects claim the same end of a one-to-one, a claim made by both ends has precedence, then the object
   ///   that was changed first.
   /// - An object that is being deleted, or was removed from the store, cannot be an end.
-  /// - What a merge policy decided in favour of the store is kept; contradicting changes at the other end are dropped.
+  /// - What a merge policy decided in favor of the store is kept; contradicting changes at the other end are dropped.
   ///
   /// Changed objects of the store must already read `version`: see ``resolveConflicts(_:)``.
   ///

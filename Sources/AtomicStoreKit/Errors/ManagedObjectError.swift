@@ -2,6 +2,16 @@ public import AtomicStoreSPI
 
 /// An error of the object graph, with Core Data's error codes by name.
 ///
+/// ```swift
+/// do {
+///   try context.save()
+/// } catch {
+///   for failure in error.detailedErrors.isEmpty ? [error] : error.detailedErrors {
+///     print(failure.key ?? "", failure.message)
+///   }
+/// }
+/// ```
+///
 /// All failures of a validation are in one flat list, ``detailedErrors``: each with object, property, value and rule.
 public struct ManagedObjectError: Error, Sendable {
   /// The kind of failure, for a program.

@@ -6,6 +6,13 @@ import StorePrimitives
 
 /// Which objects to fetch: those of an entity that match a predicate, in what order and how many.
 ///
+/// ```swift
+/// var request = FetchRequest<ManagedObject>(
+///   entityName: "Book", predicate: try FetchPredicate(format: "price > 20"), sortKeys: [SortKey("title")])
+/// request.fetchLimit = 10
+/// let books = try context.fetch(request)
+/// ```
+///
 /// `Result` is the class of the returned objects; use `ManagedObject` for entities without a class.
 public struct FetchRequest<Result: ManagedObject> {
   /// The entity whose objects are fetched.

@@ -19,7 +19,7 @@ public import AtomicStoreSPI
 /// context.conflictResolver = AddingUp()
 /// ```
 ///
-/// **You implement** ``resolve(_:)-(ObjectConflict)``. **You may customise** ``resolve(_:)-(ConstraintConflict)``,
+/// **You implement** ``resolve(_:)-(ObjectConflict)``. **You may customize** ``resolve(_:)-(ConstraintConflict)``,
 /// which lets the save fail by default, and ``didResolve(_:in:)``.
 ///
 /// A save asks about all conflicts before it changes anything. If the store changes again meanwhile, or hooks cause new

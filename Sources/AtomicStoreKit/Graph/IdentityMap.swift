@@ -26,7 +26,7 @@ struct IdentityMap<Object: AnyObject> {
     case .integer(let number):
       if dense.isEmpty { first = number }
       let (place64, overflow) = number.subtractingReportingOverflow(first)
-      // An array wastes little for neighbouring numbers.
+      // An array wastes little for neighboring numbers.
       guard !overflow, place64 >= 0, place64 < max(1024, dense.count * 2), place64 < count * 8 + 1024 else {
         sparse[number] = .passUnretained(object)
         return

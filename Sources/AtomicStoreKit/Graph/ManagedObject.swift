@@ -4,6 +4,12 @@ import Observation
 
 /// An object of a graph: the properties of an entity, in a context.
 ///
+/// ```swift
+/// for book in try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")) {
+///   print(book.objectID, try book.value(forKey: "title") ?? "no title")
+/// }
+/// ```
+///
 /// This class serves objects of any entity, by key (``value(forKey:)``, `object["name"]`). For typed access
 /// (``Managed``), subclass it and register the class with the coordinator. An object belongs to its context and must be
 /// used where its context is: it is not `Sendable`, its ``objectID`` is.
@@ -15,7 +21,7 @@ import Observation
 /// it is refreshed, turns into a fault or leaves its context. Objects may hold each other in a cycle; a context that
 /// lives long ends cycles by ``ManagedObjectContext/refreshAllObjects()`` or ``ManagedObjectContext/reset()``.
 ///
-/// **You may customise** the hooks: ``awakeFromInsert()``, ``awakeFromFetch()``, ``willSave()``, ``didSave()``,
+/// **You may customize** the hooks: ``awakeFromInsert()``, ``awakeFromFetch()``, ``willSave()``, ``didSave()``,
 /// ``prepareForDeletion()``, ``willTurnIntoFault()``, ``didTurnIntoFault()``, ``validate(_:forKey:)``,
 /// ``validateForInsert()``, ``validateForUpdate()``, ``validateForDelete()``.
 open class ManagedObject {

@@ -6,6 +6,13 @@ import StorePredicates
 /// A working set of objects from a coordinator's stores, or from a parent context: it fetches objects, tracks changes,
 /// and saves all of them or none.
 ///
+/// ```swift
+/// let context = ManagedObjectContext(coordinator)
+/// let book = try context.insertNewObject(forEntityName: "Book")
+/// try book.setValue("Emma", forKey: "title")
+/// try context.save()   // all or nothing
+/// ```
+///
 /// A context has at most one `ManagedObject` for each object of a store. It keeps an object alive only while the object
 /// has changes; objects also hold the objects that were read through their relationships, until the context ends, is
 /// reset, or refreshes them. It is a plain class without synchronization: use it where it was created, and pass IDs and

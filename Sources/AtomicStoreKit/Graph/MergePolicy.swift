@@ -1,6 +1,11 @@
 /// How a save treats objects that were changed in the store since they were fetched, and objects with the same values
 /// where a uniqueness constraint allows only one.
 ///
+/// ```swift
+/// context.mergePolicy = .mergeByPropertyObjectTrump   // what was changed here wins, property by property
+/// try context.save()
+/// ```
+///
 /// ## Uniqueness constraints
 ///
 /// With ``error``, the save fails and names the objects. Every other policy merges objects with the same unique values

@@ -74,7 +74,8 @@ extension ManagedObject: PropertyValidating {
     _ p: Int, _ code: ManagedObjectError.Code, _ rule: String, _ value: String
   ) -> ManagedObjectError {
     let name = plan.properties[p].name
-    return objectError(code, "\(rowName).\(name) is \(value): the rule is \(rule)", key: name, value: value, rule: rule)
+    let reason = code == .validationMissingMandatoryProperty ? rule : "the rule is \(rule)"
+    return objectError(code, "\(rowName).\(name) is \(value): \(reason)", key: name, value: value, rule: rule)
   }
 
   final func validateProperties() throws {

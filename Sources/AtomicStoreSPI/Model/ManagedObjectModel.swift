@@ -2,6 +2,12 @@ package import Synchronization
 
 /// A model, checked and immutable: entities by name and by number, with the slots in which their values are stored.
 ///
+/// ```swift
+/// let model = try ManagedObjectModel(
+///   ModelDescription(entities: [EntityDescription(name: "Book", properties: [.attribute("title", .string)])]))
+/// for entity in model.entities { print(entity.name, entity.slots.map(\.name)) }
+/// ```
+///
 /// It is created from a ``ModelDescription`` and never changes. To change a model, edit its ``description`` and create
 /// another model from it. So a model in use cannot be mutated.
 public final class ManagedObjectModel: Sendable {

@@ -13,7 +13,7 @@ package enum Suggestion {
     return best.map { "; did you mean '\($0.name)'?" } ?? ""
   }
 
-  /// The edit distance of two words; swapping neighbours counts as one edit.
+  /// The edit distance of two words; swapping neighbors counts as one edit.
   private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
     guard a.count <= 64, b.count <= 64 else { return .max }
     var rows = [Array(0...b.count)]

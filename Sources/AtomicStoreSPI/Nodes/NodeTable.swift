@@ -2,6 +2,14 @@ import FoundationEssentials
 
 /// All nodes of a store: for each concrete entity a table with a row for each object and a column for each slot.
 ///
+/// ```swift
+/// for entity in nodes.model.entities {
+///   for node in nodes.handles(of: entity.index) {
+///     print(nodes.objectReference(of: node), nodes.value(forKey: "name", of: node) ?? .null)
+///   }
+/// }
+/// ```
+///
 /// A value type: a copy shares its columns until one of the two is written to. A save changes a copy, encodes it, and
 /// only then replaces the old one. Formats fill a table with ``NodeTableBuilder`` and read it with ``reader(of:)``;
 /// edits use the methods here.

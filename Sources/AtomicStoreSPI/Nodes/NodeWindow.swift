@@ -113,7 +113,7 @@ final class NodeWindow {
     }
     do throws(PersistentStoreError) {
       do throws(PersistentStoreError) { try read(wanted, from: source) } catch {
-        // A neighbour that cannot be read does not make this one unreadable.
+        // A neighbor that cannot be read does not make this one unreadable.
         guard wanted.count > 1 else { throw error }
         try read([node], from: source)
       }

@@ -1,5 +1,11 @@
 /// A condition on objects: the counterpart of `NSPredicate`, as a value.
 ///
+/// ```swift
+/// let expensive = try FetchPredicate(format: "price > %@ AND author.name BEGINSWITH[c] 'a'", 20)
+/// let either = FetchPredicate.or([expensive, try FetchPredicate(format: "available == YES")])
+/// print(either.predicateFormat)
+/// ```
+///
 /// Create it from Core Data's format language (`FetchPredicate(format:)`), or from its cases. Two predicates are equal
 /// if their trees are; parsing `predicateFormat` results in the same tree.
 public indirect enum FetchPredicate: Hashable, Sendable {
@@ -91,7 +97,7 @@ public indirect enum FetchPredicate: Hashable, Sendable {
     public static let caseInsensitive = Options(rawValue: 1)
     /// `[d]`: letters with and without accents are equal.
     public static let diacriticInsensitive = Options(rawValue: 2)
-    /// `[n]`: the strings are already normalised; compare them unchanged.
+    /// `[n]`: the strings are already normalized; compare them unchanged.
     public static let normalized = Options(rawValue: 4)
     /// `[l]`: by the rules of a locale. It is parsed, but cannot be evaluated, because predicates do not have a locale.
     public static let localeSensitive = Options(rawValue: 8)

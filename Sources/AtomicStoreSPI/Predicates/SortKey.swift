@@ -1,5 +1,9 @@
 /// A key to sort by: the counterpart of `NSSortDescriptor`, as a value.
 ///
+/// ```swift
+/// let keys = [SortKey("author.name"), SortKey("price", isAscending: false)]
+/// ```
+///
 /// Null comes first, or last in descending order. Strings are ordered by Unicode scalars unless the options specify
 /// otherwise. Sorting is stable: equal elements keep their order.
 public struct SortKey: Sendable, Hashable {

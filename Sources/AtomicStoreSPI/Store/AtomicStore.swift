@@ -18,7 +18,7 @@ public import FoundationEssentials
 /// | `willRemoveFromPersistentStoreCoordinator:` | ``willRemove(from:)`` |
 ///
 /// **You implement** ``storeType``, ``traits-type.property``, ``recognize(_:)``, ``init(_:)``, ``metadata(in:)``,
-/// ``load(_:into:)`` and ``save(_:to:)``. **You may customise** the rest; each says what its default does.
+/// ``load(_:into:)`` and ``save(_:to:)``. **You may customize** the rest; each says what its default does.
 ///
 /// Before it calls a format, the kit finds out what is at the path: nothing, zero bytes, this format, another one, a
 /// directory, a link, or something unreadable. It creates and removes reservation files, sets type and UUID, resolves

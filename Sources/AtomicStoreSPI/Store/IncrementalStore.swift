@@ -7,7 +7,7 @@
 /// The kit calls one method at a time, and never two at once.
 ///
 /// Failures of the connection have their own codes: `.unavailable` where no one answers, `.timedOut`,
-/// `.notAuthorised`, and `.retry` where the same call may succeed if it is repeated.
+/// `.notAuthorized`, and `.retry` where the same call may succeed if it is repeated.
 public protocol IncrementalStore: Sendable {
   /// The name that the type is registered under, such as `SQLiteGraph`.
   static var storeType: String { get }

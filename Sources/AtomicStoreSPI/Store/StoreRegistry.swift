@@ -2,6 +2,12 @@ import Synchronization
 
 /// The store types that a coordinator can open, by name.
 ///
+/// ```swift
+/// var registry = StoreRegistry.builtIn
+/// try registry.register(InMemoryStore.self)
+/// print(registry.storeTypes)
+/// ```
+///
 /// It is a value: changing a copy does not affect the original, so tests and plug-ins do not share a global table.
 public struct StoreRegistry: Sendable {
   private var types: [any AtomicStore.Type] = []
@@ -106,12 +112,10 @@ public struct StoreRegistry: Sendable {
         .unsupportedByFormat, "a store of type '\(name)' is a database: it is neither loaded nor written as a whole")
     }
     if let absence = absence(storeType: name) { throw PersistentStoreError(.unknownStoreType, absence) }
-    var message = "no store type '\(name)' is registered; there "
-    message += names.isEmpty ? "is none" : "are " + names.joined(separator: ", ")
-    if let near = names.first(where: { Self.isSame($0, name) }) {
-      message += ". Did you mean '\(near)'?"
-    }
-    throw PersistentStoreError(.unknownStoreType, message)
+    let near = Suggestion.text(for: name, among: names)
+    let list = names.isEmpty ? "; none is registered" : "; there are \(names.joined(separator: ", "))"
+    throw PersistentStoreError(
+      .unknownStoreType, "there is no store type '\(name)'" + list + near)
   }
 
   /// Refuses to create a store inside the directory of another store, which would then be invalid. More types are
@@ -138,7 +142,7 @@ public struct StoreRegistry: Sendable {
   ///   `.unrecognizedFormat`.
   public func recognize(_ probe: StoreProbe) throws(PersistentStoreError) -> any AtomicStore.Type {
     let sure = types.filter { $0.recognize(probe) == .yes }
-    // Others may recognise the content too, but looking for them is not worth the ambiguity.
+    // Others may recognize the content too, but looking for them is not worth the ambiguity.
     if sure.count == 1 { return sure[0] }
     do throws(PersistentStoreError) { return try Self.recognize(probe, all()) } catch {
       if error.code == .unrecognizedFormat { try refuseAbsent(probe) }
@@ -176,7 +180,7 @@ public struct StoreRegistry: Sendable {
 
   private static func ambiguous(_ types: [any AtomicStore.Type], _ place: StoreLocation) -> PersistentStoreError {
     let names = types.filter { !$0.traits.isInProcess }.map { $0.storeType }.sorted().joined(separator: " and ")
-    return PersistentStoreError(.ambiguousFormat, "\(names) both recognise this content: specify the type", at: place)
+    return PersistentStoreError(.ambiguousFormat, "\(names) both recognize this content: specify the type", at: place)
   }
 
   /// Returns the formats that use a file name extension, by name.

@@ -26,8 +26,11 @@ extension StoreSnapshot {
   public func restricted(toEntity name: String) throws(PersistentStoreError) -> StoreSelection {
     let model = nodes.model
     guard let entity = model.entity(named: name), !entity.isAbstract else {
-      let names = model.entities.filter { !$0.isAbstract }.map(\.name).joined(separator: ", ")
-      throw PersistentStoreError(.invalidOption, "there is no entity '\(name)' with objects; there are \(names)")
+      let names = model.entities.filter { !$0.isAbstract }.map(\.name)
+      let near = Suggestion.text(for: name, among: names)
+      throw PersistentStoreError(
+        .invalidOption,
+        "there is no entity '\(name)'" + (near.isEmpty ? "; choose one of \(names.joined(separator: ", "))" : near))
     }
     var notes: [StoreSelection.Note] = []
     for other in model.entities where other.index != entity.index {

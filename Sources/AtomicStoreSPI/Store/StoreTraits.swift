@@ -145,7 +145,7 @@ public enum Recognition: Sendable, Hashable {
   case yes
   /// The content is not this format's.
   case no
-  /// It may be, and only reading all of it would decide. The format is chosen if no other recognises the content and
+  /// It may be, and only reading all of it would decide. The format is chosen if no other recognizes the content and
   /// the file name matches.
   case unsure
   /// A known kind that this format cannot open, such as an older version or another program's file. The text names it.

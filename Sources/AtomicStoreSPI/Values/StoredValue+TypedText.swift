@@ -32,7 +32,7 @@ extension StoredValue {
   }
 
   private static func number<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: Substring) -> Number? {
-    // The initialisers read hexadecimal digits too.
+    // The initializers read hexadecimal digits too.
     text.utf8.contains { $0 == UInt8(ascii: "x") || $0 == UInt8(ascii: "X") } ? nil : Number(String(text))
   }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8f169ce439fe98a90e445c69389c8a07082ade374d9fc31d245762b6f8361945"
+#define ASP_INTERFACE "b50fef6080aa9ae518c47798461a166384a1935207963d6fd06c08ce7b0e77db"

@@ -26,7 +26,7 @@ public enum RawDeflate {
     -> [UInt8]
   {
     var stream = z_stream()
-    guard inflateRawInitialise(&stream) == Z_OK else {
+    guard inflateRawInitialize(&stream) == Z_OK else {
       throw PersistentStoreError(.limitExceeded, "there is not enough memory to decompress")
     }
     defer { inflateEnd(&stream) }

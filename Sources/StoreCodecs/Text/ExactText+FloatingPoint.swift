@@ -160,7 +160,7 @@ extension ExactText {
   /// Whether the text with twenty decimals is read back as the same bits.
   static func fixed20IsExact(_ value: Double) -> Bool {
     let magnitude = value.magnitude
-    // From here on, half a unit in the last decimal is less than half the distance between neighbours.
+    // From here on, half a unit in the last decimal is less than half the distance between neighbors.
     if magnitude >= 0x1p-13 || magnitude == 0 { return true }
     return double(fixed20(magnitude).fraction, exponent: -20) == magnitude
   }

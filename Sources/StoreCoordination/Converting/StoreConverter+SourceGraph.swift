@@ -91,8 +91,8 @@ extension StoreConverter {
       guard open.format.traits.writes == .all else {
         throw PersistentStoreError(
           .notSupported,
-          "\(store.type) \(StoreTraits.changeRefusal): write the result to another path (-o of the command)",
-          at: StoreLocation(file: store.path))
+          "\(store.type) \(StoreTraits.changeRefusal): write the result to another path",
+          at: StoreLocation(file: store.path), remedy: .init(.newStore))
       }
       guard options.isEmpty else {
         throw PersistentStoreError(

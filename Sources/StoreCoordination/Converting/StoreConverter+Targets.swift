@@ -16,7 +16,8 @@ extension StoreConverter {
     try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(
-        .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: target))
+        .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: target),
+        remedy: .init(.replacement))
     }
     // Replacing a file is one thing, replacing a directory with unknown content another.
     if place.kind == .folder {

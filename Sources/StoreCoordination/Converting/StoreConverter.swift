@@ -356,11 +356,13 @@ public struct StoreConverter: Sendable {
     let fileExtension = place?.fileExtension ?? ""
     let named = registry.storeTypes(forFileExtension: fileExtension)
     if named.count == 1 { return named[0] }
-    let candidates = named.isEmpty ? registry.storeTypes : named.map { $0.storeType }.sorted()
+    let candidates =
+      named.isEmpty
+      ? registry.allTraits.filter { !$0.traits.isInProcess }.map(\.storeType) : named.map { $0.storeType }.sorted()
+    let subject = fileExtension.isEmpty ? "a name without an extension" : "the extension '\(fileExtension)'"
     throw PersistentStoreError(
-      .unknownStoreType,
-      "the extension '\(fileExtension)' does not identify one type: specify one of "
-        + candidates.joined(separator: ", "), at: StoreLocation(file: target))
+      .unknownStoreType, "\(subject) does not identify the store type; there are \(candidates.joined(separator: ", "))",
+      at: StoreLocation(file: target), remedy: .init(.storeType))
   }
 
   /// Opens the staged result with a new value of the format, which has no information about the source except what a

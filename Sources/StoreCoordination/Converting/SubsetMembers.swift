@@ -28,7 +28,7 @@ extension RelatedObjectsRule {
         throw PersistentStoreError(
           .danglingReference,
           "'\(leak.slot.name)' leads to \(nodes.objectReference(of: leak.outside)), which is not in the subset",
-          at: leak.location)
+          at: leak.location, remedy: .init(.relatedObjects))
       }
     case .nullify:
       let leaks = members.leaks(nodes, file: store.path)

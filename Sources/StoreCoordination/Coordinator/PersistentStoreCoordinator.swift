@@ -4,6 +4,12 @@ import Synchronization
 
 /// Opens, saves and closes stores, and presents several stores as one.
 ///
+/// ```swift
+/// let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+/// let store = try coordinator.addPersistentStore(at: "library.xml")
+/// let context = ManagedObjectContext(coordinator)
+/// ```
+///
 /// It uses formats only through the SPI and a registry.
 public final class PersistentStoreCoordinator: StoreCoordinating {
   /// The formats it can open.

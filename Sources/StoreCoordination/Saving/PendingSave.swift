@@ -9,8 +9,8 @@ extension PersistentStore {
     guard open.format.traits.writes != .all, !open.wasNeverSaved else { return }
     throw PersistentStoreError(
       .notSupported,
-      "\(type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): write the result to a new store (-o of the command), or convert it first",
-      at: StoreLocation(file: path))
+      "\(type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): write the result to a new store, or convert it first",
+      at: StoreLocation(file: path), remedy: .init(.newStore))
   }
 }
 

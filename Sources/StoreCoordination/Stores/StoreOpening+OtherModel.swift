@@ -19,11 +19,18 @@ extension StoreOpening {
     let onlyStored = Self.names(stored, without: known)
     guard !onlyStored.isEmpty else { return error }
     let onlyKnown = Self.names(known, without: stored)
-    var result = error
-    result.message =
+    guard !onlyKnown.isEmpty else {
+      var result = error
+      result.message =
+        "the model does not have all entities of the store; only in the store: \(Self.list(onlyStored)): "
+        + error.message
+      return result
+    }
+    // Whatever reads the rest would read nothing.
+    return PersistentStoreError(
+      error.code,
       "this is not the store's model; only in the store: \(Self.list(onlyStored)); only in the model: "
-      + (onlyKnown.isEmpty ? "none" : Self.list(onlyKnown)) + ": \(error.message)"
-    return result
+        + Self.list(onlyKnown), at: StoreLocation(file: error.location.file ?? path), underlying: error.underlying)
   }
 
   /// Names in XML stores are in upper case where nothing else is known.

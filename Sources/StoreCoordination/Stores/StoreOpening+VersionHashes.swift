@@ -28,9 +28,9 @@ extension StoreOpening {
     let more = differences.count > 20 ? "; and \(differences.count - 20) more" : ""
     throw PersistentStoreError(
       .modelMismatch,
-      "the version hashes in the store are those of another model: \(shown)\(more); the option "
-        + "\(Self.ignoreVersionHashesOption.name)=yes reads it anyway"
-        + Self.explanation(of: differences), at: StoreLocation(file: path))
+      "the version hashes in the store are those of another model: \(shown)\(more)"
+        + Self.explanation(of: differences), at: StoreLocation(file: path),
+      remedy: .readOption("\(Self.ignoreVersionHashesOption.name)=yes", effect: "reads it anyway"))
   }
 
   /// How to find out more, if hashes alone do not say what differs.

@@ -53,9 +53,10 @@ extension StoreTraits {
     }
     let known = Set((use == .writing ? [] : readOptions) + (use == .reading ? [] : writeOptions)).map(\.name)
     let names = Set(known).sorted().joined(separator: ", ")
+    let near = Suggestion.text(for: name, among: known + (use == .writing ? [] : ofEveryFormat.map(\.name)))
     throw PersistentStoreError(
       .invalidOption,
-      "\(storeType) stores do not have the option '\(name)'; they have \(names.isEmpty ? "none" : names)")
+      "\(storeType) stores do not have the option '\(name)'; they have \(names.isEmpty ? "none" : names)\(near)")
   }
 }
 

@@ -179,7 +179,7 @@ public struct StorePath: Sendable {
     return try FolderListing(resolvedPath).names
   }
 
-  /// Returns the first bytes, from which formats recognise their files.
+  /// Returns the first bytes, from which formats recognize their files.
   public func probe() throws(PersistentStoreError) -> StoreProbe {
     if kind == .folder {
       let list = if let listing { listing } else { try FolderListing(resolvedPath) }

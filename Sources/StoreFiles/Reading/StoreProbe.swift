@@ -1,6 +1,6 @@
 import Glibc
 
-/// The first bytes of a file or directory, from which a format recognises it.
+/// The first bytes of a file or directory, from which a format recognizes it.
 public struct StoreProbe: Sendable {
   /// The maximum number of bytes of a file that are shown.
   public static let prefixLength = 4096

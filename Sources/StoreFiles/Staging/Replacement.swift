@@ -249,6 +249,7 @@ extension PersistentStoreError {
 
   static func alreadyExists(_ path: String) -> PersistentStoreError {
     PersistentStoreError(
-      .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: path))
+      .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: path),
+      remedy: .init(.replacement))
   }
 }

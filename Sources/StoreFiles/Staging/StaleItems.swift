@@ -5,7 +5,7 @@ enum StaleItems {
   /// How long staging files of another host are kept after their last change, in seconds.
   private static let foreignAge = 24 * 60 * 60
   /// The same for another container of this host, where locks show whether they are in use.
-  private static let neighbourAge = 60
+  private static let neighborAge = 60
 
   /// Removes the staging files of processes that no longer run from a directory, for any store.
   ///
@@ -56,7 +56,7 @@ enum StaleItems {
     case .running: return false
     case .gone: return !isHeld(path)
     case .unknown:
-      return now - lastChange(of: path) > (owner.isOnThisHost && isLockable(path) ? neighbourAge : foreignAge)
+      return now - lastChange(of: path) > (owner.isOnThisHost && isLockable(path) ? neighborAge : foreignAge)
         && !isHeld(path)
     }
   }

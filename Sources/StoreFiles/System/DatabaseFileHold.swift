@@ -7,7 +7,7 @@ import Synchronization
 /// the file, the system releases all of them, also those of other descriptors
 /// (https://www.sqlite.org/howtocorrupt.html, section 2.2). Another process then takes itself for the only one, and
 /// removes a write-ahead log that is in use. So while a file is held, the kit closes none of the descriptors that it
-/// has of it: those of recognising, copying and comparing files are closed after the last hold.
+/// has of it: those of recognizing, copying and comparing files are closed after the last hold.
 ///
 /// A store makes one after the library has opened the file, before it locks it, and releases it after the library has
 /// closed the file.

@@ -2,8 +2,8 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
-/// Replaces values that tell of people by others, the same for the same value: so that stores can be given away, and
-/// still be joined and tested with.
+/// Replaces personal data by other values, equal values by equal ones, so that stores can be shared and still be joined
+/// and tested.
 public struct StoreAnonymizer: Sendable {
   /// How the values of a property are replaced. Null stays null.
   public enum Rule: Sendable, Hashable, CustomStringConvertible {

@@ -66,7 +66,7 @@ public struct StoreCheck: Sendable {
     var report = report(list, nil)
     switch error.code {
     // SQLite cannot open a file: `.cannotCreate`.
-    case .inputOutput, .noSpace, .locked, .retry, .unavailable, .timedOut, .notFound, .permissionDenied, .notAuthorised,
+    case .inputOutput, .noSpace, .locked, .retry, .unavailable, .timedOut, .notFound, .permissionDenied, .notAuthorized,
       .cannotCreate, .cancelled:
       report.failure = error
     default: break

@@ -99,11 +99,20 @@ extension NodeTable {
   }
 
   /// The first differences between the models of two tables, as text; nil if there are none.
-  package func modelDifferences(from other: NodeTable) -> String? {
+  package func modelDifferences(
+    from other: NodeTable, names: (first: String, second: String) = ("the first", "the second")
+  ) -> String? {
     if model === other.model { return nil }
-    let differences = model.differences(from: other.model.description)
+    var differences = model.differences(from: other.model.description)
     guard !differences.isEmpty else { return nil }
     let more = differences.count > 5 ? "; and \(differences.count - 5) more" : ""
+    for index in differences.indices {
+      switch differences[index].change {
+      case VersionHashDifference.onlyInModel: differences[index].change = "only in \(names.first)"
+      case VersionHashDifference.onlyInStore: differences[index].change = "only in \(names.second)"
+      default: break
+      }
+    }
     return differences.prefix(5).map { "\($0)" }.joined(separator: "; ") + more
   }
 

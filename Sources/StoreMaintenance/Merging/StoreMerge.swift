@@ -2,6 +2,13 @@ public import AtomicStoreSPI
 
 /// Merges the objects of several stores of one model into one graph.
 ///
+/// ```swift
+/// var merge = StoreMerge()
+/// merge.matching = .properties(["Author": ["name"]])
+/// merge.conflictRule = .last
+/// let result = try merge.merge([old, new])
+/// ```
+///
 /// References are kept where they do not collide, and reassigned where they do. Two objects that are the same, by
 /// ``matching``, become one, property by property; where both have other values, ``conflictRule`` decides.
 ///

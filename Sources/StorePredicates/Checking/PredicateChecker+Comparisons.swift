@@ -122,10 +122,22 @@ extension PredicateChecker {
         if case .keyPath = comparison.left {
           suggestion? += "; where all strings are numbers, CAST(\(comparison.left), \"NSNumber\") converts them"
         }
+      } else if case .object(let entity) = left, case .keyPath(let path) = comparison.left,
+        let name = Self.attribute(of: entity, other)
+      {
+        suggestion = "did you mean '\((path + [name]).joined(separator: "."))'?"
       } else if left.group == .boolean, other.group == .text {
         suggestion = "write YES or NO"
       }
       return error("'\(comparison.left)' is \(left.title) and cannot be compared with \(other.title)", suggestion)
+    }
+
+    /// An attribute of an entity that can be compared with a value: preferably the one that people know it by.
+    private static func attribute(of entity: Entity, _ other: Kind) -> String? {
+      let names = entity.slots.filter { slot in
+        slot.attributeType.map { Kind.attribute($0).group == other.group } ?? false
+      }.map(\.name)
+      return ["name", "title"].first(where: names.contains) ?? names.first
     }
 
     private static func isListOfTexts(_ expression: FetchExpression) -> Bool {

@@ -51,7 +51,7 @@ struct PredicateChecker {
     let leftColumn = start < marks.count ? marks[start] : 1
     let column = mark()
     let rightStart = next
-    let right = try kind(of: comparison.right, subject)
+    let right = try rightKind(of: comparison, subject, left)
     try checkComposites(comparison, left, right, leftColumn, rightStart < marks.count ? marks[rightStart] : column)
     if comparison.options.contains(.localeSensitive) {
       throw error(column, "the option [l] requires a locale, which predicates do not have", "use [cd]")
@@ -84,6 +84,18 @@ struct PredicateChecker {
     }
     guard isStrict else { return }
     try ComparisonCheck(self, comparison, element, right, column: column).run()
+  }
+
+  /// The kind of the right side; for a key that does not exist, perhaps a string without quotes was meant.
+  private mutating func rightKind(
+    of comparison: FetchPredicate.Comparison, _ subject: Kind, _ left: Kind
+  ) throws(PredicateFormatError) -> Kind {
+    do throws(PredicateFormatError) { return try kind(of: comparison.right, subject) } catch {
+      guard error.suggestion == nil, [.text, .object, .date, .uuid].contains(left.group),
+        case .keyPath(let path) = comparison.right, path.count == 1
+      else { throw error }
+      throw self.error(error.column, error.message, "a string is written in quotes: '\(path[0])'")
+    }
   }
 
   /// Checks that a whole composite is compared with nil only.

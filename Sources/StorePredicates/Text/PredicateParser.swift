@@ -142,6 +142,12 @@ struct PredicateParser {
     switch part {
     case .predicate(let predicate): return predicate
     case .expression:
+      // In other languages it is the next key to a comparison.
+      if let shift = tokens[..<place].last(where: {
+        $0.column >= column && [.symbol("<<"), .symbol(">>")].contains($0.kind)
+      }) {
+        throw error(shift.column, "\(describe(shift)) shifts bits and does not compare", "write < or >")
+      }
       throw PredicateFormatError(
         format, token.column, "a comparison such as '== value' is expected, not \(describe(token))",
         suggestion: "a value alone is not a predicate")

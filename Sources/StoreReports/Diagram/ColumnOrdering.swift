@@ -14,7 +14,7 @@ struct ColumnOrdering {
     for column in columns { for (place, item) in column.enumerated() { places[item] = place } }
   }
 
-  /// Sorts columns by the mean of their neighbours, to and fro, and keeps the best order that was found.
+  /// Sorts columns by the mean of their neighbors, to and fro, and keeps the best order that was found.
   mutating func improve() {
     var best = columns
     var fewest = crossings()
@@ -37,20 +37,20 @@ struct ColumnOrdering {
 
   private mutating func sort(_ column: Int, byLeft: Bool) {
     let wanted = columns[column].map { item -> Double in
-      let neighbours = byLeft ? items[item].left : items[item].right
-      guard !neighbours.isEmpty else { return Double(places[item]) }
-      let sum = neighbours.reduce(0) { sum, edge in
+      let neighbors = byLeft ? items[item].left : items[item].right
+      guard !neighbors.isEmpty else { return Double(places[item]) }
+      let sum = neighbors.reduce(0) { sum, edge in
         let edge = edges[edge]
         return sum + (byLeft ? height(edge.from, edge.start) : height(edge.to, edge.end))
       }
-      return sum / Double(neighbours.count)
+      return sum / Double(neighbors.count)
     }
     let order = columns[column].indices.sorted { (wanted[$0], $0) < (wanted[$1], $1) }
     columns[column] = order.map { columns[column][$0] }
     for (place, item) in columns[column].enumerated() { places[item] = place }
   }
 
-  /// Exchanges neighbours as long as that removes crossings.
+  /// Exchanges neighbors as long as that removes crossings.
   private mutating func transpose() {
     for _ in 0..<4 {
       var isBetter = false

@@ -20,7 +20,7 @@ struct VerticalFitting {
         tops[item] = y
         y += items[item].height
       }
-      // Columns begin centred.
+      // Columns begin centered.
       for item in column { tops[item] -= y / 2 }
     }
     for round in 0..<24 {
@@ -42,7 +42,7 @@ struct VerticalFitting {
     }
   }
 
-  /// The positions with the least sum of squared distances to the wanted ones that keep order and gaps: neighbours that
+  /// The positions with the least sum of squared distances to the wanted ones that keep order and gaps: neighbors that
   /// would come too close are merged into a block at their common mean.
   private func fit(_ column: Int, _ tops: inout [Double], left: Bool, right: Bool) {
     struct Block {

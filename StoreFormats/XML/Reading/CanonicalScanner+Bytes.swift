@@ -1,6 +1,6 @@
 import StoreCodecs
 
-/// What the scanner recognises, byte by byte.
+/// What the scanner recognizes, byte by byte.
 extension CanonicalScanner {
   /// The parts of a relationship's element, and what follows it.
   struct Link {

@@ -157,7 +157,7 @@ final class Duty: ManagedObject {
     try check(#Predicate { ($0.age ?? 0) * 2 + 1 == 51 }, "TERNARY(age != nil, age, 0) * 2 + 1 == 51", ["Bob"])
   }
 
-  @Test("inherited properties are recognised")
+  @Test("inherited properties are recognized")
   func inherited() throws {
     let predicate = try FetchPredicate(#Predicate<Boss> { $0.name == "Ada" })
     #expect(predicate == (Keys.name == "Ada"))

@@ -274,7 +274,7 @@ extension Checks {
       by:
         "texts and string references with tab, line feed, carriage return and blanks, which readers of XML attributes make blanks of",
       causes: ["a value is in an attribute, and its tabs and line ends are not written as references"],
-      catches: ["attributeWhitespaceNormalised"]
+      catches: ["attributeWhitespaceNormalized"]
     ) { check in
       _ = try check.xmlSubject()
       try check.expectKept(

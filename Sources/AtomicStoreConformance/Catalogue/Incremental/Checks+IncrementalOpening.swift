@@ -169,13 +169,13 @@ extension Checks {
       try check.expectEqual(count, 1, "objects afterwards")
     },
     incremental(
-      "INC-07", "The type recognises its own files, and no others",
+      "INC-07", "The type recognizes its own files, and no others",
       by: "its own store, an empty file, a text and the beginning of one of its files are looked at",
-      catches: ["recognisesAnything"]
+      catches: ["recognizesAnything"]
     ) { check in
       try check.requireFiles()
       _ = try check.connected("create a store") { try $0.insert("Tag", [[:]]).count }
-      let answers = try check.process("have files recognised") { session in
+      let answers = try check.process("have files recognized") { session in
         let type = try session.incrementalType()
         let own = session.filePath(type)
         let others: [(String, [UInt8])] = [

@@ -46,7 +46,7 @@ extension Checks {
     kept(
       "INC-12", "Texts are kept scalar by scalar",
       by: "NUL, controls, both spellings of ä, quotes, wildcards, line ends, emoji, noncharacters, 70,000 letters",
-      catches: ["rowsTextNormalised", "rowsTextEndsAtNUL", "rowsTextCut"],
+      catches: ["rowsTextNormalized", "rowsTextEndsAtNUL", "rowsTextCut"],
       [
         (
           "Item", "name",
@@ -101,7 +101,7 @@ extension Checks {
     kept(
       "INC-17", "Data, UUIDs and URIs are kept byte by byte",
       by: "all bytes, 300,000 bytes, UUIDs of all zeros and ones, URIs that a parser would rewrite",
-      catches: ["rowsDataEndsAtZero", "rowsURINormalised"],
+      catches: ["rowsDataEndsAtZero", "rowsURINormalized"],
       [
         (
           "Item", "picture",

@@ -88,7 +88,7 @@ extension Checks {
       // Two were changed; two more by what was deleted behind them.
       try check.expectEqual(Set(updated).count, updated.count, "updates, each object once")
       try check.expect(
-        (2...4).contains(updated.count), "two objects and the neighbours of what was deleted are updated", "\(updated)")
+        (2...4).contains(updated.count), "two objects and the neighbors of what was deleted are updated", "\(updated)")
       try check.expect(
         !updated.contains { new.contains($0) || $0.hasSuffix("unchanged") }, "no other object is updated", "\(updated)")
     },

@@ -179,7 +179,7 @@ extension Checks {
     CheckDefinition(
       "REL-10", "Circles and long chains are read and written without deep recursion", from: kit,
       by: "a chain of 20,000 objects whose last leads to the first; saved and read on a thread with a stack of 512 KiB",
-      causes: ["an object's relationships are followed while it is written"], catches: ["recursiveSerialise"],
+      causes: ["an object's relationships are followed while it is written"], catches: ["recursiveSerialize"],
       timeLimit: 60
     ) { check in
       var graph = Graph(Models.nodes)

@@ -110,7 +110,7 @@ extension Checks {
     strings(
       "VAL-20", "Line ends are kept as they are",
       ["\r", "\n", "\r\n", "a\rb", "a\nb", "a\r\nb", "\u{85}", "\u{2028}\u{2029}", "end\n", "\n\n"],
-      catches: ["normalisesNewlines"], causes: ["line ends were made one kind"]),
+      catches: ["normalizesNewlines"], causes: ["line ends were made one kind"]),
     CheckDefinition(
       "VAL-21", "U+0000 comes back, or the save refuses; it never cuts a text", from: kit,
       by: "texts with it inside, at the end and alone", causes: ["text was handed on as a C string"],
@@ -153,7 +153,7 @@ extension Checks {
     strings(
       "VAL-25", "Composed and decomposed letters stay as they are",
       ["\u{E9}", "e\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}", "\u{AC00}", "\u{1100}\u{1161}"],
-      catches: ["normalisesNFC"], causes: ["text was normalised"]),
+      catches: ["normalizesNFC"], causes: ["text was normalized"]),
     CheckDefinition(
       "VAL-27", "Long texts are kept, also where characters of several bytes lie across the edges of buffers",
       from: push,

@@ -192,7 +192,7 @@ extension Faults {
       guard let to = text[from.upperBound...].firstIndex(of: "\"") else { return nil }
       return String(text[..<from.lowerBound]) + String(text[text.index(after: to)...])
     },
-    text("attributeWhitespaceNormalised", "writes blanks in the place of tabs and line ends") { text in
+    text("attributeWhitespaceNormalized", "writes blanks in the place of tabs and line ends") { text in
       scalars(text) { $0 == "\t" || $0 == "\n" || $0 == "\r" ? " " : $0 }
     },
     Fault("writesIllegalCharacters", "writes characters that XML cannot have as they are") { hooks in

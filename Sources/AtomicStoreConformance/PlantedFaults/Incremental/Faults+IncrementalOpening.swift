@@ -46,7 +46,7 @@ extension Faults {
     .incremental("ignoresReadOnly", "writes stores that were opened read-only") { hooks in
       hooks.configuration = { $0.isReadOnly = false }
     },
-    .incremental("recognisesAnything", "takes every file for its own") { hooks in
+    .incremental("recognizesAnything", "takes every file for its own") { hooks in
       hooks.recognize = { _, _ in .yes }
     },
     .incremental("unreachableIsMissing", "says that there is no store where it cannot reach one") { hooks in

@@ -21,7 +21,7 @@ extension Faults {
     savedValue("rowsNaNPlain", "saves each not-a-number with the same bits") { value, _ in
       if case .double(let number) = value, number.isNaN { .double(.nan) } else { value }
     },
-    savedValue("rowsTextNormalised", "saves a letter and its accent as one scalar") { value, _ in
+    savedValue("rowsTextNormalized", "saves a letter and its accent as one scalar") { value, _ in
       guard case .string(let text) = value else { return value }
       return .string(text.replacing("a\u{308}", with: "\u{E4}"))
     },
@@ -57,7 +57,7 @@ extension Faults {
       guard case .data(let data) = value else { return value }
       return .data(Data(data.prefix { $0 != 0 }))
     },
-    savedValue("rowsURINormalised", "saves URIs in lower case") { value, _ in
+    savedValue("rowsURINormalized", "saves URIs in lower case") { value, _ in
       if case .uri(let text) = value { .uri(text.lowercased()) } else { value }
     },
     savedValue("rowsUndefinedAsText", "saves values of attributes without a type as texts") { value, type in

@@ -78,7 +78,7 @@ extension Faults {
       default: return value
       }
     },
-    slots("recursiveSerialise", "stops after so many steps along a chain") { _, slot, value in
+    slots("recursiveSerialize", "stops after so many steps along a chain") { _, slot, value in
       guard slot.name == "next", case .toOne(let link) = value, case .integer(let number) = link.reference else {
         return value
       }

@@ -93,7 +93,7 @@ extension Faults {
       view.append(contentsOf: scalars)
       return String(view)
     },
-    text("normalisesNewlines", "writes every line end as a line feed") { text in
+    text("normalizesNewlines", "writes every line end as a line feed") { text in
       var result = String.UnicodeScalarView()
       var wasReturn = false
       for scalar in text.unicodeScalars {
@@ -117,7 +117,7 @@ extension Faults {
     text("bmpOnly", "writes characters above U+FFFF as U+FFFD") { text in
       scalars(text) { $0.value > 0xFFFF ? "\u{FFFD}" : $0 }
     },
-    text("normalisesNFC", "composes letters and accents") { text in
+    text("normalizesNFC", "composes letters and accents") { text in
       var result = String.UnicodeScalarView()
       for scalar in text.unicodeScalars {
         if scalar.value == 0x301, result.last == "e" {

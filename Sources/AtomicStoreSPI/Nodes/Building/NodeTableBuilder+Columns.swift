@@ -251,7 +251,7 @@ extension NodeTableBuilder {
       guard let value = DecimalNumber(utf8: text) else {
         throw badColumn(entity, slot, "row \(row) is not a decimal number")
       }
-      // Normalise other spellings, such as 1e5 for 1E+5: equal graphs must result in equal bytes.
+      // Normalize other spellings, such as 1e5 for 1E+5: equal graphs must result in equal bytes.
       var exact: [UInt8] = []
       value.append(to: &exact)
       if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }

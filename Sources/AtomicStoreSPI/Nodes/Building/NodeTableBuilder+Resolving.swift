@@ -283,15 +283,16 @@ extension NodeTableBuilder {
     let reference = reference(raw, root: destinationRoot(of: slot))
     let destination = destinationName(of: slot)
     let place = location(entity: index, row: row, slot: slot.index)
-    let hint =
+    let remedy: PersistentStoreError.Remedy? =
       rules.namesOptions && rules.danglingReferences == .refuse
-      ? " (the option dangling=nullify or keep-as-text reads the rest)" : ""
+      ? .readOption("dangling=nullify", or: ["dangling=keep-as-text"], effect: "reads the rest") : nil
     if let node {
       let found = model.records[node.entity].description.name
       return PersistentStoreError(
-        .danglingReference, "\(reference) is a \(found), not a \(destination)\(hint)", at: place)
+        .danglingReference, "\(reference) is a \(found), not a \(destination)", at: place, remedy: remedy)
     }
-    return PersistentStoreError(.danglingReference, "\(destination)/\(reference) does not exist\(hint)", at: place)
+    return PersistentStoreError(
+      .danglingReference, "\(destination)/\(reference) does not exist", at: place, remedy: remedy)
   }
 
   private func repeated(_ bits: UInt64, _ index: Int, _ row: Int, _ slot: Slot) -> PersistentStoreError {

@@ -2,7 +2,7 @@
 extension NodeTableBuilder {
   /// Sets the string references of an entity's rows, which ``appendRows(entity:references:)`` added.
   ///
-  /// In ascending order, they are compared with their neighbours only; a table that finds them is made when one is
+  /// In ascending order, they are compared with their neighbors only; a table that finds them is made when one is
   /// searched for.
   ///
   /// - Parameters:

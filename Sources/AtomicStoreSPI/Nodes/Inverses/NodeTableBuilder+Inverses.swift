@@ -252,13 +252,17 @@ extension NodeTableBuilder {
       if bits != NodeHandle.nullBits { message += ", where \(name(NodeHandle(bits: bits))) is named" }
     }
     if count > 1 { message += "; '\(pair.first.name)' and '\(pair.second.name)' contradict each other \(count) times" }
+    var error = PersistentStoreError(.inverseMismatch, message, at: place(source, end))
     if rules.namesOptions {
-      message +=
+      error.remedy =
         pair.isOneToMany
-        ? " (the option inverses=from-to-one or from-to-many specifies which end is correct, as-stored reads both)"
-        : " (the option inverses=from-to-many keeps the links that either end has, as-stored reads both)"
+        ? .readOption(
+          "inverses=from-to-one", or: ["inverses=from-to-many"],
+          effect: "specifies which end is correct; inverses=as-stored reads both")
+        : .readOption(
+          "inverses=from-to-many", effect: "keeps the links that either end has; inverses=as-stored reads both")
     }
-    return PersistentStoreError(.inverseMismatch, message, at: place(source, end))
+    return error
   }
 
   /// The error for a to-one that the file omits, and that would have to name several objects.
@@ -271,11 +275,11 @@ extension NodeTableBuilder {
     let (object, two) = isAtFirst ? (surplus.source, surplus.target) : (surplus.target, surplus.source)
     let kept = possible.first { (isAtFirst ? $0.source : $0.target) == object }
     let one = kept.map { isAtFirst ? $0.target : $0.source } ?? two
-    let hint = rules.namesOptions ? " (the option inverses=from-to-many keeps the first)" : ""
     return PersistentStoreError(
       .inverseMismatch,
-      "\(name(NodeHandle(bits: object))) is named here and at \(place(NodeHandle(bits: two), other)), but its '\(end.name)' can name only one object\(hint)",
-      at: place(NodeHandle(bits: one), other))
+      "\(name(NodeHandle(bits: object))) is named here and at \(place(NodeHandle(bits: two), other)), but its '\(end.name)' can name only one object",
+      at: place(NodeHandle(bits: one), other),
+      remedy: rules.namesOptions ? .readOption("inverses=from-to-many", effect: "keeps the first") : nil)
   }
 }
 

@@ -6,7 +6,7 @@ import Glibc
 /// What stores do wrong at the beginning of their life. Most of it the kit does in a format's stead: then the fault
 /// does with the file by itself what a format of that kind would.
 extension Faults {
-  static let initialisation: [Fault] = [
+  static let initialization: [Fault] = [
     Fault("failsOnMissingFile", "begins no store where nothing is, unless the name has an extension") { hooks in
       hooks.initialize = { configuration throws(PersistentStoreError) in
         guard !Files.exists(configuration.path), !(configuration.path.split(separator: "/").last ?? "").contains(".")
@@ -20,7 +20,7 @@ extension Faults {
         throw PersistentStoreError(.malformed, "the file ends before it begins")
       }
     },
-    Fault("zeroLengthNeverInitialised", "writes other metadata where it found a file of zero bytes") { hooks in
+    Fault("zeroLengthNeverInitialized", "writes other metadata where it found a file of zero bytes") { hooks in
       let found = Notebook(false)
       hooks.initialize = { configuration in if Files.content(configuration.path) == ["": []] { found.set(true) } }
       hooks.saved = { snapshot in

@@ -6,7 +6,7 @@ import Glibc
 
 /// INI: a store begins, or is found: what is at the path, and what must not be done to it.
 extension Checks {
-  static let initialisation: [CheckDefinition] = [
+  static let initialization: [CheckDefinition] = [
     CheckDefinition(
       "INI-01", "A store can begin where nothing exists, and the first save makes the file", from: initDocument,
       by: "a graph is saved at a path where nothing is, with an extension and without one, and read in another process",
@@ -43,7 +43,7 @@ extension Checks {
       "INI-03", "A file of zero bytes becomes a whole store with the first save", from: zeroDocument,
       by: "a file of zero bytes is opened, filled and saved; graph, UUID and metadata are read in another process",
       causes: ["what a new file gets was left out where a file was there already"],
-      catches: ["zeroLengthNeverInitialised"]
+      catches: ["zeroLengthNeverInitialized"]
     ) { check in
       let path = check.path()
       Files.write([], to: path)

@@ -3,23 +3,23 @@ import AtomicStoreKit
 import CommandSupport
 import StoreMaintenance
 
-struct Anonymise: ParsableCommand {
+struct Anonymize: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "anonymise",
+    commandName: "anonymize",
     abstract: "Copy a store with personal data replaced.",
     discussion: """
+        atomicstore anonymize lib.xml Loan.borrower=hash Author.fullName=sequence:author- --salt "$SALT" -o shown.xml
+
       A rule is ENTITY.PROPERTY=hash, =mask, =fixed:TEXT or =sequence:PREFIX. hash gives equal values for equal ones,
       by the salt, which is to be kept secret; mask turns letters to x and digits to 0; fixed is one value for all;
       sequence numbers the objects. Null stays null, references stay as they are.
-
-        atomicstore anonymise lib.xml Loan.borrower=hash Author.fullName=sequence:author- --salt "$SALT" -o shown.xml
-      """, aliases: ["anonymize"])
+      """, aliases: ["anonymise"])
   @Argument(help: "The store; - for standard input.") var store: String
   @Argument(help: "ENTITY.PROPERTY=RULE.") var rules: [String]
   @Option(help: "The salt of hashes: a secret text.") var salt: String?
-  @OptionGroup var source: SourceOptions
-  @OptionGroup var result: ResultOptions
-  @OptionGroup var common: CommonOptions
+  @OptionGroup(title: "Options for reading") var source: SourceOptions
+  @OptionGroup(title: "Options for the result") var result: ResultOptions
+  @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
@@ -43,7 +43,7 @@ struct Anonymise: ParsableCommand {
         StoreSnapshot(nodes: nodes, metadata: metadata), describedAs: opened.type, madeOf: [opened],
         orType: opened.type)
       try result.tell(
-        written, of: store, verb: ("anonymised", "would anonymise"), json: common.json,
+        written, of: store, verb: ("anonymized", "would anonymize"), json: common.json,
         fields: [("replaced", .object(counts.map { ($0.property, .integer($0.count)) }))])
     }
   }
