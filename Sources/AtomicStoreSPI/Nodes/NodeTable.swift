@@ -60,7 +60,7 @@ public struct NodeTable: Sendable {
     ObjectReference(entityName: model.records[node.entity].description.name, reference: reference(of: node))
   }
 
-  /// Returns the value of a slot. A deferred value that was not read yet is null here: see ``isDeferred(slot:of:)``.
+  /// Returns the value of a slot. A deferred value that was not read yet is null here: see `isDeferred(slot:of:)`.
   public func value(slot: Int, of node: NodeHandle) -> StoredValue {
     let row = node.row
     precondition(row >= 0 && row < entities[node.entity].count, "row out of range")
@@ -282,13 +282,13 @@ extension NodeTable {
   }
 
   /// Whether the format has yet to supply the slot's value, on first read.
-  public func isDeferred(slot: Int, of node: NodeHandle) -> Bool {
+  package func isDeferred(slot: Int, of node: NodeHandle) -> Bool {
     let table = entities[node.entity]
     return !table.deferred.isEmpty && table.deferred.contains(EntityTable.deferredKey(slot: slot, row: node.row))
   }
 
   /// All slots whose values the format has yet to supply, in entity, row and slot order.
-  public var deferredSlots: [(node: NodeHandle, slot: Int)] {
+  package var deferredSlots: [(node: NodeHandle, slot: Int)] {
     entities.enumerated().flatMap { index, table in
       table.deferred.map { (node: NodeHandle(entity: index, row: Int($0 & 0xFFFF_FFFF)), slot: Int($0 >> 32)) }
         .sorted { ($0.node.row, $0.slot) < ($1.node.row, $1.slot) }
