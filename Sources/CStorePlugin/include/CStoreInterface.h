@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8f169ce439fe98a90e445c69389c8a07082ade374d9fc31d245762b6f8361945"
+#define ASP_INTERFACE "985bea90df46509a13524fb0b35c143de01bf357e83ddd893b77572501426b20"
