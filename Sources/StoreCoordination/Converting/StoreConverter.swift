@@ -21,7 +21,7 @@ public struct StoreConverter: Sendable {
   public var writeOptions: StoreOptions = [:]
   /// Whether an existing target is replaced. A directory that is not a store is never replaced.
   public var replacesTarget = false
-  /// Whether to continue if the target loses values; losses of spelling are always allowed: see `Class`.
+  /// Whether to continue if the target loses values; losses of spelling are always allowed.
   public var allowsLoss = false
   /// Whether to continue if objects of the source were left out because they are damaged, even without ``allowsLoss``.
   public var allowsLossOfDamage = false

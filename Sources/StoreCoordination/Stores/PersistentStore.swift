@@ -21,7 +21,7 @@ public final class PersistentStore: Sendable {
   /// The model of its nodes: the coordinator's, or the one that the store carries or that was inferred from its data.
   public let model: ManagedObjectModel
 
-  /// Whether the store exists in the memory of this process only: see `InMemoryStore`.
+  /// Whether the store exists in the memory of this process only, as type `InMemory`.
   public var isInProcess: Bool { state.withLock { $0.format.traits.isInProcess } }
 
   /// Whether ``path`` is a URL, not a path.
@@ -64,7 +64,7 @@ public final class PersistentStore: Sendable {
   }
 
   /// All nodes as they were loaded or last saved. A value: later saves do not change it. Empty for an incremental
-  /// store, which is not loaded: see `nodesWithDeferredValues()`.
+  /// store, which is not loaded.
   public var nodes: NodeTable { version.nodes }
 
   /// The nodes that objects read. Each save replaces it.
