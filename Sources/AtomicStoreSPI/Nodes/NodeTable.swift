@@ -60,7 +60,7 @@ public struct NodeTable: Sendable {
     ObjectReference(entityName: model.records[node.entity].description.name, reference: reference(of: node))
   }
 
-  /// Returns the value of a slot. A deferred value that was not read yet is null here: see `isDeferred(slot:of:)`.
+  /// Returns the value of a slot. A deferred value that was not read yet is null here: see ``isDeferred(slot:of:)``.
   public func value(slot: Int, of node: NodeHandle) -> StoredValue {
     let row = node.row
     precondition(row >= 0 && row < entities[node.entity].count, "row out of range")
@@ -282,7 +282,7 @@ extension NodeTable {
   }
 
   /// Whether the format has yet to supply the slot's value, on first read.
-  package func isDeferred(slot: Int, of node: NodeHandle) -> Bool {
+  public func isDeferred(slot: Int, of node: NodeHandle) -> Bool {
     let table = entities[node.entity]
     return !table.deferred.isEmpty && table.deferred.contains(EntityTable.deferredKey(slot: slot, row: node.row))
   }

@@ -230,7 +230,7 @@ public protocol AtomicStore: Sendable {
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue
 
   /// Whether ``save(_:to:)`` itself writes values that are still deferred, for example by copying their bytes from the
-  /// file that it read. `isDeferred(slot:of:)` says which those are; they stay deferred after the save.
+  /// file that it read. ``NodeTable/isDeferred(slot:of:)`` says which those are; they stay deferred after the save.
   /// The default is false: before a save the kit reads every deferred value, and the nodes hold them all from then on.
   var writesDeferredValues: Bool { get }
 

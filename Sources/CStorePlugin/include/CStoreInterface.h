@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "985bea90df46509a13524fb0b35c143de01bf357e83ddd893b77572501426b20"
+#define ASP_INTERFACE "b823abbdae8cd29efedc3ab394cebaa19f55bcb4df05833ff75ee04bd0bc3d49"
