@@ -1,5 +1,5 @@
 import AtomicStoreConformance
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import CommandSupport
 import Synchronization
 
@@ -14,11 +14,11 @@ import Synchronization
 ///
 /// AtomicStoreConformTool.main(formats: [MyStore.self])
 /// ```
-public enum AtomicStoreConformTool {
+package enum AtomicStoreConformTool {
   /// Runs checks as the program's arguments say, and ends the program where one fails.
   ///
   /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out.
-  public static func main(formats: [any AtomicStore.Type] = []) {
+  package static func main(formats: [any AtomicStore.Type] = []) {
     for format in formats { InstalledFormats.add(format, from: "compiled in") }
     InstalledFormats.reportsRefusals.store(!ConformanceRun.isWorker, ordering: .relaxed)
     // A process that checks run in is ended by the one that started it.

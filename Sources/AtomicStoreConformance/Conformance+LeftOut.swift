@@ -1,6 +1,6 @@
 extension Conformance {
   /// Rules of the catalogue that have no check here, each with the reason.
-  public static let leftOut: [(id: String, reason: String)] = [
+  package static let leftOut: [(id: String, reason: String)] = [
     (
       "SAV-23",
       "what a format makes of comments and other content that is legal and means nothing to it is its own affair, and its description says so; content that it cannot read is refused at load (HXM, HPL and HCS)"

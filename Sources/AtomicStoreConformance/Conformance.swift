@@ -28,7 +28,7 @@ public enum Conformance {
   ///
   /// - Parameters:
   ///   - type: The type under test.
-  ///   - url: Where its stores are created and destroyed; nil for files: see ``ConformanceSubject/url``.
+  ///   - url: Where its stores are created and destroyed; nil for files: see `url`.
   public static func checks(for type: any IncrementalStore.Type, url: String? = nil) -> [ConformanceCheck] {
     checks(for: ConformanceSubject(type, url: url))
   }
@@ -53,7 +53,7 @@ public enum Conformance {
   }
 
   /// All checks, without a store to run them on: to be listed.
-  public static var catalogue: [ConformanceCheck] {
+  package static var catalogue: [ConformanceCheck] {
     let subject = ConformanceSubject(NoStore.self)
     return ConformanceFilter.asked(of: Checks.all.map { ConformanceCheck(definition: $0, subject: subject) })
   }
@@ -74,7 +74,7 @@ public enum Conformance {
 
 extension ConformanceCheck {
   /// Whether it is one of the about two dozen that take a few seconds: ``Conformance/smoke(for:)``.
-  public var isSmoke: Bool { Conformance.smokeIDs.contains(id) }
+  package var isSmoke: Bool { Conformance.smokeIDs.contains(id) }
 }
 
 /// A placeholder where a catalogue is listed and no store is at hand.

@@ -1,52 +1,52 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
 /// A mapping model: how the entities of one version of a model become those of another. It can be displayed only; there
 /// is not a migration.
-public struct MappingModel: Sendable {
+package struct MappingModel: Sendable {
   /// The mapping of one property of the destination.
-  public struct PropertyMapping: Sendable, Equatable {
+  package struct PropertyMapping: Sendable, Equatable {
     /// The property of the destination.
-    public var name: String
+    var name: String
     /// The expression for its value; nil if there is none.
-    public var expression: String?
+    var expression: String?
   }
 
   /// The mapping of objects of one entity to those of another.
-  public struct EntityMapping: Sendable, Equatable {
+  package struct EntityMapping: Sendable, Equatable {
     /// The name of the mapping, such as `PersonToPerson`.
-    public var name: String
+    var name: String
     /// `custom`, `add`, `remove`, `copy` or `transform`.
-    public var kind: String
+    var kind: String
     /// The source entity; nil if the mapping adds objects.
-    public var sourceEntityName: String?
+    var sourceEntityName: String?
     /// The destination entity; nil if the mapping removes objects.
-    public var destinationEntityName: String?
+    var destinationEntityName: String?
     /// The version hash of the source entity; nil if the file does not contain it.
-    public var sourceHash: VersionHashes.Entry?
+    var sourceHash: VersionHashes.Entry?
     /// The version hash of the destination entity; nil if the file does not contain it.
-    public var destinationHash: VersionHashes.Entry?
+    var destinationHash: VersionHashes.Entry?
     /// The expression that selects the source objects.
-    public var sourceExpression: String?
+    var sourceExpression: String?
     /// The class of a custom migration policy; nil for none.
-    public var policyClassName: String?
+    var policyClassName: String?
     /// The mapped properties, in the order of the file.
-    public var properties: [PropertyMapping] = []
+    var properties: [PropertyMapping] = []
   }
 
   /// The mapped entities, in the order of the file.
-  public var entityMappings: [EntityMapping]
+  package var entityMappings: [EntityMapping]
   /// The source model that an `.xcmappingmodel` holds; a compiled mapping model has none.
-  public var sourceModel: ModelDescription?
+  var sourceModel: ModelDescription?
   /// The destination model that an `.xcmappingmodel` holds; a compiled mapping model has none.
-  public var destinationModel: ModelDescription?
+  var destinationModel: ModelDescription?
 
   /// Reads the mapping model at a path: `.cdm`, `.xcmappingmodel`, or the `xcmapping.xml` inside it.
   ///
   /// - Returns: nil for anything that is not a mapping model.
   /// - Throws: An error for a mapping model that cannot be read.
-  public static func read(at path: String) throws(PersistentStoreError) -> MappingModel? {
+  package static func read(at path: String) throws(PersistentStoreError) -> MappingModel? {
     let place = try StorePath.inspect(path)
     guard place.holdsContent else { return nil }
     let source = try StoreSource(opening: place)
@@ -183,7 +183,7 @@ public struct MappingModel: Sendable {
   // MARK: Text
 
   /// The mapping as lines of text: entities, then properties with their expressions.
-  public var text: String {
+  package var text: String {
     var text = ""
     for (title, model) in [("from", sourceModel), ("to", destinationModel)] {
       guard let model else { continue }

@@ -1,16 +1,16 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import StoreCodecs
 
 extension ModelFile {
   /// The name of a version without its extension: `Company 2` for `Company 2.xcdatamodel`.
-  public static func plainVersionName(_ name: String) -> String {
+  package static func plainVersionName(_ name: String) -> String {
     for suffix in [".xcdatamodel", ".mom"] where name.hasSuffix(suffix) { return String(name.dropLast(suffix.count)) }
     return name
   }
 
   /// The versions of a `.xcdatamodeld` or `.momd`, by name, and the current one if it is marked; nil if the path does
   /// not have versions.
-  public static func versions(at path: String) throws(PersistentStoreError) -> (names: [String], current: String?)? {
+  package static func versions(at path: String) throws(PersistentStoreError) -> (names: [String], current: String?)? {
     let place = try StorePath.inspect(path)
     guard place.kind == .folder else { return nil }
     let names = try place.allNames()

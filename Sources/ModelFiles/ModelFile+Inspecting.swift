@@ -1,21 +1,21 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import StoreCodecs
 
 extension ModelFile {
   /// A description of a file of the model family, and what can be done with it.
-  public struct Inspection: Sendable {
+  package struct Inspection: Sendable {
     /// The kind, such as `compiled model`.
-    public var kind: String
+    package var kind: String
     /// Facts about it: entities, versions.
-    public var facts: [String]
+    package var facts: [String]
     /// The next command; nil if there is none.
-    public var next: String?
+    package var next: String?
   }
 
   /// Describes a file or directory of the model family; nil for everything else, stores included.
   ///
   /// - Throws: An error for one that is damaged.
-  public static func inspect(_ path: String) throws(PersistentStoreError) -> Inspection? {
+  package static func inspect(_ path: String) throws(PersistentStoreError) -> Inspection? {
     if let mapping = try MappingModel.read(at: path) {
       return Inspection(
         kind: "mapping model", facts: ["\(mapping.entityMappings.count) entity mappings"],

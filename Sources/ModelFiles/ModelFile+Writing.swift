@@ -3,11 +3,11 @@ import FoundationEssentials
 import StoreCodecs
 
 extension ModelFile {
-  /// The model without what ``contents(of:)`` cannot write, and a description of what was omitted.
+  /// The model without what `contents(of:)` cannot write, and a description of what was omitted.
   ///
   /// Nothing that is omitted is part of version hashes: defaults and bounds that cannot be text in a model file,
   /// further version identifiers, the sort order of fetch requests.
-  public static func withoutWhatFilesCannotHold(_ model: ModelDescription) -> (model: ModelDescription, lost: [String])
+  package static func withoutWhatFilesCannotHold(_ model: ModelDescription) -> (model: ModelDescription, lost: [String])
   {
     var kept = model
     var lost: [String] = []
@@ -83,7 +83,7 @@ extension ModelFile {
   ///   - current: The name of the current version.
   ///   - path: The path of the directory.
   ///   - overwrite: Whether an existing model may be replaced.
-  /// - Throws: As ``contents(of:)``; `.alreadyExists`, also for a directory that contains anything but versions of a
+  /// - Throws: As `contents(of:)`; `.alreadyExists`, also for a directory that contains anything but versions of a
   ///   model; `.invalidValue` for a name that a file cannot have.
   public static func write(
     versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false

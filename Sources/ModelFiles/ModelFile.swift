@@ -12,7 +12,7 @@ public struct ModelFile: Sendable {
   /// The model as it is in the file. It is not validated here: pass it to `ManagedObjectModel`.
   public var description: ModelDescription
   /// What was kept without being understood, omitted, or doubtful, with line numbers for text files.
-  public var warnings: [ModelFileWarning]
+  package var warnings: [ModelFileWarning]
   /// The name of the version that was read, such as `Company 2`; nil for a single file.
   public var versionName: String?
   /// All versions of a `.xcdatamodeld` or `.momd`, by name.

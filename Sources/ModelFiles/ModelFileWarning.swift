@@ -1,13 +1,13 @@
 /// A doubtful part of a model file.
-public struct ModelFileWarning: Sendable, Hashable, CustomStringConvertible {
+package struct ModelFileWarning: Sendable, Hashable, CustomStringConvertible {
   /// The line number, starting at 1.
-  public var line: Int?
+  package var line: Int?
   /// What is doubtful, for the user.
-  public var text: String
+  package var text: String
   /// Creates a warning.
-  public init(line: Int?, text: String) {
+  init(line: Int?, text: String) {
     self.line = line
     self.text = text
   }
-  public var description: String { line.map { "line \($0): \(text)" } ?? text }
+  package var description: String { line.map { "line \($0): \(text)" } ?? text }
 }

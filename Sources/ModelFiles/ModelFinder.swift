@@ -8,23 +8,23 @@ public struct ModelFinder: Sendable {
     /// The file, or the directory of one version; a store if the model is embedded in it.
     public var path: String
     /// The model as its file describes it.
-    public var description: ModelDescription
+    package var description: ModelDescription
     /// The compiled model.
-    public var model: ManagedObjectModel
+    package var model: ManagedObjectModel
     /// Its version hashes, by which stores identify it.
-    public var hashes: VersionHashes
+    var hashes: VersionHashes
     /// Other paths with a model of the same version hashes.
-    public var samePaths: [String] = []
+    package var samePaths: [String] = []
   }
 
   /// The models in the order of their paths; models with equal version hashes are listed once.
-  public private(set) var found: [Found] = []
+  package private(set) var found: [Found] = []
   /// The errors of model files that could not be read.
-  public private(set) var refusals: [PersistentStoreError] = []
+  package private(set) var refusals: [PersistentStoreError] = []
   private var looked = 0
 
   /// The maximum number of files and directories that are examined.
-  public static let maximumFileCount = 200_000
+  static let maximumFileCount = 200_000
   static let maximumDepth = 32
 
   /// Searches everything below a path. Symbolic links are not followed.
@@ -33,7 +33,7 @@ public struct ModelFinder: Sendable {
   ///   - path: A file or a directory.
   ///   - carried: Called with the path of each file that is not a model. Returns the model embedded in it, as in a
   ///     store, or nil.
-  /// - Throws: `.notFound`; `.limitExceeded` for more than ``maximumFileCount`` files and directories.
+  /// - Throws: `.notFound`; `.limitExceeded` for more than `maximumFileCount` files and directories.
   public init(
     searching path: String, carried: (String) -> ModelDescription? = { _ in nil }
   ) throws(PersistentStoreError) {
@@ -151,7 +151,7 @@ public struct ModelFinder: Sendable {
 
   /// The models closest to the version hashes of a store, those with the fewest differing entities first, with the
   /// differences.
-  public func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(
+  package func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(
     found: Found, differences: [VersionHashDifference]
   )] {
     let names = Set(hashes.entries.map { ScalarString($0.entityName) })

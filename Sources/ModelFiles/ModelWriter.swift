@@ -8,7 +8,7 @@ extension ModelFile {
   ///
   /// - Throws: `.unsupportedByFormat` for what a model file cannot hold: a default for binary data, a second version
   ///   identifier, a character that XML does not allow.
-  public static func contents(of model: ModelDescription) throws(PersistentStoreError) -> [UInt8] {
+  package static func contents(of model: ModelDescription) throws(PersistentStoreError) -> [UInt8] {
     var writer = ModelWriter()
     try writer.write(model)
     return writer.xml.bytes.takeBytes()
@@ -20,7 +20,7 @@ extension ModelFile {
   ///   - model: The model. It is written without validation.
   ///   - path: The path of the directory.
   ///   - overwrite: Whether an existing directory may be replaced.
-  /// - Throws: As ``contents(of:)``, and `.alreadyExists`.
+  /// - Throws: As `contents(of:)`, and `.alreadyExists`.
   public static func write(
     _ model: ModelDescription, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {

@@ -5,11 +5,11 @@ public import AtomicStoreSPI
 /// Whether it is JSON is found from the content: JSON begins with a bracket or a brace.
 public struct ImportSource: Sendable {
   /// The name of the file, for messages.
-  public var name: String
+  package var name: String
   /// The path that it was read from; nil for a table in memory.
-  public let path: String?
+  package let path: String?
   /// The entity of its records; nil for the one that the file is named after.
-  public var entityName: String?
+  var entityName: String?
   /// The bytes, in whatever encoding.
   let bytes: StoreBytes
 
@@ -44,7 +44,7 @@ public struct ImportSource: Sendable {
   }
 
   /// Whether a file of that name is read when a directory is imported: `.csv`, `.tsv`, `.json`, `.ndjson`, `.jsonl`.
-  public static func isTable(_ fileName: String) -> Bool {
+  package static func isTable(_ fileName: String) -> Bool {
     guard !fileName.hasPrefix("."), let dot = fileName.lastIndex(of: ".") else { return false }
     return ["csv", "tsv", "json", "ndjson", "jsonl"].contains(fileName[fileName.index(after: dot)...].lowercased())
   }

@@ -21,36 +21,36 @@ public struct StoreImporter: Sendable {
   /// The model; nil to infer one.
   public var model: ManagedObjectModel?
   /// How texts are written.
-  public var conventions = TextConventions()
+  package var conventions = TextConventions()
   /// The columns of an entity's primary key, by the entity's name. Without, a column `id`, `ENTITY_id` or `pk` that is
   /// not a property is the key.
-  public var keyColumns: [String: [String]] = [:]
+  package var keyColumns: [String: [String]] = [:]
   /// Columns that hold foreign keys. Without, a column `RELATIONSHIP` or `RELATIONSHIP_id` is one.
-  public var relationshipColumns: [RelationshipColumn] = []
+  package var relationshipColumns: [RelationshipColumn] = []
   /// Tables of pairs of keys: for many-to-many relationships.
-  public var joinTables: [JoinTable] = []
+  package var joinTables: [JoinTable] = []
   /// For an inferred model: types that are not to be found out, by `Entity.property` or `property`.
-  public var types: [String: AttributeType] = [:]
+  package var types: [String: AttributeType] = [:]
   /// Limits on what is read, as for stores: by default the memory for values is limited by the size of the tables.
-  public var limits = StoreLimits()
+  package var limits = StoreLimits()
   /// How many problems to look for; nil for all.
   public var maximumProblemCount: Int?
   /// Leave bad records out and go on.
   public var rejectsBadRecords = false
   /// What happens to a record with a key of another record that does not exist, or is left out.
-  public var danglingKeys = DanglingKeys.reject
+  package var danglingKeys = DanglingKeys.reject
   /// The objects of a store that the records are added to; nil for a new store. Their model is used, and ``model`` has
   /// no effect.
-  public var existing: NodeTable?
+  package var existing: NodeTable?
   /// The last reference that the store of ``existing`` has given out, from its metadata: those of new objects follow on
   /// from it, or from the greatest one that an object has.
-  public var lastReference: Int64 = 0
+  package var lastReference: Int64 = 0
   /// What happens to a record whose object exists already. Without ``existing`` it has no effect.
-  public var existingObjects = ExistingObjects.refuse
+  package var existingObjects = ExistingObjects.refuse
 
   /// What happens to a record with a key of another record that does not exist, or is left out. A record of a join
   /// table with such a key is treated alike.
-  public enum DanglingKeys: String, Sendable, Hashable, CaseIterable {
+  package enum DanglingKeys: String, Sendable, Hashable, CaseIterable {
     /// It is a problem that ends the import, even with ``StoreImporter/rejectsBadRecords``.
     case refuse
     /// It is a bad record: see ``StoreImporter/rejectsBadRecords``.
@@ -65,7 +65,7 @@ public struct StoreImporter: Sendable {
   }
 
   /// What happens to a record whose object exists already.
-  public enum ExistingObjects: Sendable, Hashable {
+  package enum ExistingObjects: Sendable, Hashable {
     /// It is a problem.
     case refuse
     /// The object gets the record's values; it keeps those that the table has no column for. Objects are found by
@@ -82,18 +82,18 @@ public struct StoreImporter: Sendable {
   }
 
   /// A column that holds keys of other records.
-  public struct RelationshipColumn: Sendable, Hashable {
+  package struct RelationshipColumn: Sendable, Hashable {
     /// The entity of the records with the column.
-    public var entityName: String
+    var entityName: String
     /// The relationship.
-    public var relationshipName: String
+    var relationshipName: String
     /// The column's name.
-    public var column: String
+    var column: String
     /// For an inferred model: the entity that the keys are of.
-    public var destinationEntityName: String?
+    package var destinationEntityName: String?
 
     /// Creates a description of a column.
-    public init(entityName: String, relationshipName: String, column: String, destinationEntityName: String? = nil) {
+    package init(entityName: String, relationshipName: String, column: String, destinationEntityName: String? = nil) {
       self.entityName = entityName
       self.relationshipName = relationshipName
       self.column = column
@@ -102,20 +102,20 @@ public struct StoreImporter: Sendable {
   }
 
   /// A table each record of which connects two objects.
-  public struct JoinTable: Sendable {
+  package struct JoinTable: Sendable {
     /// The entity that has the to-many relationship.
-    public var entityName: String
+    var entityName: String
     /// The relationship.
-    public var relationshipName: String
+    var relationshipName: String
     /// The records.
-    public var source: ImportSource
+    var source: ImportSource
     /// The column with keys of ``entityName``.
-    public var column: String
+    var column: String
     /// The column with keys of the relationship's destination.
-    public var destinationColumn: String
+    var destinationColumn: String
 
     /// Creates a description of a table.
-    public init(
+    package init(
       entityName: String, relationshipName: String, source: ImportSource, column: String, destinationColumn: String
     ) {
       self.entityName = entityName
@@ -135,34 +135,34 @@ public struct StoreImporter: Sendable {
     /// The objects, in canonical order.
     public var nodes: NodeTable
     /// Records by source, in the sources' order.
-    public var tables: [Table]
+    package var tables: [Table]
     /// Records of ``StoreImporter/joinTables``, in their order: each is a pair.
-    public var joinTables: [Table]
+    package var joinTables: [Table]
     /// Columns that were left out, and ends of relationships that follow from the other end.
-    public var notes: [SelectionNote]
+    package var notes: [SelectionNote]
     /// What was wrong with the records that were left out.
     public var problems: [ImportProblem]
     /// With ``StoreImporter/DanglingKeys/keepAsText`` the removed keys, as the metadata entry
     /// ``/AtomicStoreSPI/RelationshipRules/danglingReferencesKey`` has them.
-    public var danglingReferences: [String: [String]] = [:]
+    package var danglingReferences: [String: [String]] = [:]
   }
 
   /// What was made of one table.
-  public struct Table: Sendable {
+  package struct Table: Sendable {
     /// The name of the file.
-    public var file: String
+    package var file: String
     /// The entity of its records.
-    public var entityName: String
+    package var entityName: String
     /// How many records became objects.
-    public var count: Int
+    package var count: Int
     /// The columns of the key.
-    public var keyColumns: [String]
+    package var keyColumns: [String]
     /// The columns that match no property, relationship or key, and were ignored.
-    public var ignoredColumns: [String]
+    package var ignoredColumns: [String]
     /// How many records were left out.
-    public var rejectedCount: Int
+    package var rejectedCount: Int
     /// The header line and the records that were left out, as the file has them: in its encoding, with its line ends.
     /// Empty without any.
-    public var rejected: [UInt8]
+    package var rejected: [UInt8]
   }
 }

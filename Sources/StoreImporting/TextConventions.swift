@@ -1,9 +1,9 @@
-public import StoreCodecs
+package import StoreCodecs
 
 /// How the texts of imported tables are written: what differs between programs and countries.
-public struct TextConventions: Sendable {
+package struct TextConventions: Sendable {
   /// How characters are encoded.
-  public enum Encoding: String, Sendable, CaseIterable {
+  package enum Encoding: String, Sendable, CaseIterable {
     /// UTF-8, with or without a byte-order mark.
     case utf8 = "utf-8"
     /// UTF-16: by its byte-order mark, little-endian without one.
@@ -14,14 +14,14 @@ public struct TextConventions: Sendable {
     case windows1252 = "windows-1252"
   }
   /// The character between the whole and the fraction of a number.
-  public enum DecimalSeparator: String, Sendable, CaseIterable {
+  package enum DecimalSeparator: String, Sendable, CaseIterable {
     /// As in `3.14`.
     case point
     /// As in `3,14`.
     case comma
   }
   /// The character between groups of three digits.
-  public enum ThousandsSeparator: String, Sendable, CaseIterable {
+  package enum ThousandsSeparator: String, Sendable, CaseIterable {
     /// As in `1,000`.
     case comma
     /// As in `1.000`.
@@ -32,7 +32,7 @@ public struct TextConventions: Sendable {
     case apostrophe
   }
   /// How a point in time is written.
-  public enum DateNotation: Sendable {
+  package enum DateNotation: Sendable {
     /// By a pattern such as `dd.MM.yyyy HH:mm`.
     case pattern(DateFormat)
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -43,7 +43,7 @@ public struct TextConventions: Sendable {
     case referenceSeconds
 
     /// Reads `unix`, `unix-ms`, `2001`, or a pattern; nil for none of them.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
       switch text {
       case "unix": self = .unixSeconds
       case "unix-ms": self = .unixMilliseconds
@@ -56,29 +56,29 @@ public struct TextConventions: Sendable {
   }
 
   /// The encoding; nil for UTF-8, or UTF-16 if a byte-order mark says so.
-  public var encoding: Encoding?
+  package var encoding: Encoding?
   /// The byte between the fields of a CSV file; nil for a tab in a `.tsv` file, and to find out from the first record
   /// of others.
-  public var delimiter: UInt8?
+  package var delimiter: UInt8?
   /// Lines of a CSV file that begin with this byte are skipped; nil for none.
-  public var comment: UInt8?
+  package var comment: UInt8?
   /// Whether a quote may be within a field of a CSV file: ``/StoreCodecs/CSVDialect/allowsStrayQuotes``.
-  public var allowsStrayQuotes = false
+  package var allowsStrayQuotes = false
   /// The names of the columns of CSV files without a header line; nil where the first record names them.
-  public var columnNames: [String]?
+  package var columnNames: [String]?
   /// The decimal separator. JSON numbers have a point whatever is set here.
-  public var decimalSeparator = DecimalSeparator.point
+  package var decimalSeparator = DecimalSeparator.point
   /// The separator between groups of digits; nil where numbers have none.
-  public var thousandsSeparator: ThousandsSeparator?
+  package var thousandsSeparator: ThousandsSeparator?
   /// How dates are written, tried in this order. ISO 8601 is always tried last.
-  public var dateNotations: [DateNotation] = []
+  package var dateNotations: [DateNotation] = []
   /// Words for true beside `true`, `yes`, `y`, `1`, `t`, `on`, in any case. A word of ``falseWords`` is false, even if
   /// it is one of these.
-  public var trueWords: Set<String> = []
+  package var trueWords: Set<String> = []
   /// Words for false beside `false`, `no`, `n`, `0`, `f`, `off`, in any case, except for those of ``trueWords``.
-  public var falseWords: Set<String> = []
+  package var falseWords: Set<String> = []
   /// Unquoted texts that stand for no value, beside the empty one, such as `NULL` or `n/a`.
-  public var nullWords: Set<String> = []
+  package var nullWords: Set<String> = []
 
   /// The same with a decimal comma, and points between groups of digits; nil if they say how numbers are written.
   var withDecimalComma: TextConventions? {
@@ -90,5 +90,5 @@ public struct TextConventions: Sendable {
   }
 
   /// Creates the conventions of RFC 4180, UTF-8 and ISO 8601.
-  public init() {}
+  package init() {}
 }

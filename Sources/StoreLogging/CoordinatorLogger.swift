@@ -37,7 +37,7 @@
 
   extension Logger.Level {
     /// The level of swift-log that corresponds to an entry's.
-    public init(_ level: StoreLogEntry.Level) {
+    init(_ level: StoreLogEntry.Level) {
       switch level {
       case .debug: self = .debug
       case .info: self = .info

@@ -1,7 +1,7 @@
 /// Sets the numbers by which an input names its parts: entity numbers, references, keys, pages, offsets, parents and
 /// children. Each becomes 0, -1, the number of the part that it is in, the least or the greatest one: values that a
 /// reader may take for "none", that lead back to the same part, or out of the file.
-public enum IdentityMutation {
+package enum IdentityMutation {
   /// A number in an input.
   private struct Site {
     enum Form { case decimal, bigEndian, littleEndian }
@@ -14,14 +14,14 @@ public enum IdentityMutation {
   private static let valueCount = 5
 
   /// The number of inputs that differ from one in one identity.
-  public static func variantCount(of bytes: [UInt8], _ reader: HostileReader) -> Int {
+  package static func variantCount(of bytes: [UInt8], _ reader: HostileReader) -> Int {
     sites(in: bytes, reader).count * valueCount
   }
 
   /// An input that differs in one identity.
   ///
   /// - Parameter number: Less than ``variantCount(of:_:)``.
-  public static func variant(_ number: Int, of bytes: [UInt8], _ reader: HostileReader) -> [UInt8] {
+  package static func variant(_ number: Int, of bytes: [UInt8], _ reader: HostileReader) -> [UInt8] {
     var result = bytes
     set(sites(in: bytes, reader)[number / valueCount], number % valueCount, &result)
     return result

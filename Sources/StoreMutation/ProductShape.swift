@@ -1,27 +1,27 @@
 /// An input of two factors of which each takes few bytes: what is made of it may be their product.
-public struct ProductShape: Sendable, CustomStringConvertible {
+package struct ProductShape: Sendable, CustomStringConvertible {
   /// What must come of it at its full size.
-  public enum Outcome: Sendable, Equatable {
+  package enum Outcome: Sendable, Equatable {
     /// Read, with so many objects.
     case opens(Int)
     /// Refused, with the error's code, and a place: what the place must name.
     case refused(String, Place)
   }
-  public enum Place: Sendable { case line, offset, entity, property }
+  package enum Place: Sendable { case line, offset, entity, property }
 
-  public let name: String
-  public let reader: HostileReader
-  public let outcome: Outcome
+  package let name: String
+  package let reader: HostileReader
+  package let outcome: Outcome
   /// The factors at full size.
   private let full: (Int, Int)
   private let make: @Sendable (Int, Int) -> [UInt8]
 
-  public var description: String { name }
+  package var description: String { name }
 
   /// The input that exhausts resources where a limit is missing.
-  public var bytes: [UInt8] { make(full.0, full.1) }
+  package var bytes: [UInt8] { make(full.0, full.1) }
   /// The same shape in little: what changes begin with.
-  public var seed: [UInt8] { make(min(full.0, 5), min(full.1, 4)) }
+  var seed: [UInt8] { make(min(full.0, 5), min(full.1, 4)) }
 
   private init(
     _ name: String, _ reader: HostileReader, _ full: (Int, Int), _ outcome: Outcome,
@@ -35,7 +35,7 @@ public struct ProductShape: Sendable, CustomStringConvertible {
   }
 
   /// The name of a file of this shape: that of a CSV file says what its entity is.
-  public var fileName: String {
+  package var fileName: String {
     switch reader {
     case .csvStore: "Row.csv"
     case .model: "contents"
@@ -44,7 +44,7 @@ public struct ProductShape: Sendable, CustomStringConvertible {
     }
   }
 
-  public static let all: [ProductShape] = models + propertyLists + documents + tables
+  package static let all: [ProductShape] = models + propertyLists + documents + tables
 
   // MARK: Model files
 

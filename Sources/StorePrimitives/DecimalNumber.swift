@@ -207,10 +207,10 @@ extension DecimalNumber {
   }
 
   /// As `==`.
-  public func isNumericallyEqual(to other: DecimalNumber) -> Bool { self == other }
+  package func isNumericallyEqual(to other: DecimalNumber) -> Bool { self == other }
 
   /// Whether this number is less. Not-a-number is less than every other number.
-  public func isLess(than other: DecimalNumber) -> Bool {
+  package func isLess(than other: DecimalNumber) -> Bool {
     if isNaN || other.isNaN { return isNaN && !other.isNaN }
     if isNegative != other.isNegative { return isNegative }
     let smaller = isNegative ? other : self

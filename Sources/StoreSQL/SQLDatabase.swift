@@ -193,17 +193,17 @@ public protocol SQLRowWriter: AnyObject {
 /// What is particular about the SQL of a database.
 public struct SQLDialect: Sendable {
   /// Whether not-a-number and negative zero are 8-byte blobs, as SQLite's REAL cannot hold them.
-  public var keepsSpecialDoublesAsBlobs: Bool
+  var keepsSpecialDoublesAsBlobs: Bool
   /// Whether text is compared as bytes, so that it must be cast where SQL functions are to see all of it.
-  public var isSQLite: Bool
+  var isSQLite: Bool
   /// How many values one `IN (…)` may list.
-  public var listLimit = 500
+  var listLimit = 500
   /// The longest name of a table or column, in bytes.
-  public var nameLimit = 56
+  var nameLimit = 56
   /// Columns that the database itself adds to every table.
   public var systemColumns: [String] = []
   /// How often a transaction that the database refused for others' sake is repeated.
-  public var retries: Int
+  var retries: Int
 
   /// Creates a dialect.
   public init(isSQLite: Bool, retries: Int) {

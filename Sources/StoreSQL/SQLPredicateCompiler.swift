@@ -366,7 +366,7 @@ struct SQLPredicateCompiler {
 }
 
 /// How references become numbers of rows.
-public enum SQLKeys {
+package enum SQLKeys {
   /// Numbers up to this one belong to objects whose references are texts.
-  public static let lastText: Int64 = -(1 << 62)
+  static let lastText: Int64 = -(1 << 62)
 }

@@ -7,7 +7,7 @@ public enum ArrowDates {
 
   /// The ticks since 1970 that ``seconds(ticks:_:)`` makes exactly these seconds of; nil if there are none.
   @inline(__always)
-  public static func ticks(seconds: Double, _ unit: ArrowType.TimeUnit) -> Int64? {
+  package static func ticks(seconds: Double, _ unit: ArrowType.TimeUnit) -> Int64? {
     // Between these bounds the whole part fits an integer, and the rest is exact.
     guard seconds > -0x1p53, seconds < 0x1p53 else { return nil }
     let whole = seconds.rounded(.down)

@@ -32,7 +32,7 @@ public struct ArrowNodeColumns: Sendable {
 
   // MARK: References
 
-  /// The references of the objects: integers, or texts with their kind (``ArrowKey/references``) if any object of the
+  /// The references of the objects: integers, or texts with their kind (`ArrowKey.references`) if any object of the
   /// hierarchy has a string.
   public func identifiers(named name: String) -> ArrowColumn {
     let isText = references.areTexts(entity.index)
@@ -54,7 +54,7 @@ public struct ArrowNodeColumns: Sendable {
   }
 
   /// The name of each object's entity.
-  public func entityNames(named name: String) -> ArrowColumn {
+  package func entityNames(named name: String) -> ArrowColumn {
     let model = entity.model
     return ArrowTexts.column(
       ArrowField(name, .text(isLarge: false), isNullable: false),

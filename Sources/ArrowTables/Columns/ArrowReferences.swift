@@ -25,7 +25,7 @@ public struct ArrowReferences: Sendable {
   }
 
   /// Whether references of an entity's hierarchy are texts, by entity.
-  public static func hierarchiesWithTexts(_ nodes: NodeTable) -> [Bool] {
+  package static func hierarchiesWithTexts(_ nodes: NodeTable) -> [Bool] {
     var result = [Bool](repeating: false, count: nodes.model.entities.count)
     for entity in nodes.model.entities where nodes.reader(of: entity.index).hasStringReferences {
       for other in entity.root.hierarchy { result[other.index] = true }

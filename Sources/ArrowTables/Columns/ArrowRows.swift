@@ -1,9 +1,9 @@
 /// Rows of one entity that become a record batch.
 public struct ArrowRows: Sendable {
   /// The entity's rows.
-  public let reader: EntityReader
+  let reader: EntityReader
   /// The rows in their order; nil for all of them.
-  public let rows: [Int]?
+  let rows: [Int]?
 
   /// Rows of an entity: all of them, or those listed.
   public init(_ reader: EntityReader, rows: [Int]? = nil) {
@@ -64,19 +64,19 @@ public struct ArrowColumn {
 /// The keys of the metadata that says what the model says of a column.
 public enum ArrowKey {
   /// The type of an attribute, as in model files, or `Reference`, `To-one`, `To-many`.
-  public static let type = "atomicstore.type"
+  package static let type = "atomicstore.type"
   /// `false` for a property that the model requires.
-  public static let optional = "atomicstore.optional"
+  package static let optional = "atomicstore.optional"
   /// The name of a relationship's destination entity.
-  public static let destination = "atomicstore.destination"
+  package static let destination = "atomicstore.destination"
   /// The name of a relationship's inverse.
-  public static let inverse = "atomicstore.inverse"
+  static let inverse = "atomicstore.inverse"
   /// `true` for an ordered relationship.
-  public static let ordered = "atomicstore.ordered"
+  static let ordered = "atomicstore.ordered"
   /// `trimmed` for decimals that were written with a greater scale than they have: without trailing zeros.
   public static let decimals = "atomicstore.decimals"
   /// `typed` for references that are texts with a kind, `integer:5` and `string:abc`.
-  public static let references = "atomicstore.references"
+  package static let references = "atomicstore.references"
   /// In the schema: the name of the entity.
   public static let entity = "atomicstore.entity"
   /// Of Arrow: what marks 16 bytes as a UUID.

@@ -9,7 +9,7 @@ extension ArrowColumn {
   ///   - slot: The property.
   ///   - values: What rows have: null, the attribute's values, or `toOne` and `toMany`.
   ///   - hasTextReferences: For a relationship, whether references of its destination's hierarchy are texts.
-  public init(_ name: String, of slot: Slot, values: [StoredValue], hasTextReferences: Bool = false) {
+  package init(_ name: String, of slot: Slot, values: [StoredValue], hasTextReferences: Bool = false) {
     switch slot.kind {
     case .attribute(let type):
       self = Self.attribute(ArrowField.attribute(slot, name, type), type, values)
@@ -25,13 +25,13 @@ extension ArrowColumn {
   }
 
   /// A column of the references of objects: one batch, of the type that ``ArrowNodeColumns/identifiers(named:)`` has.
-  public init(_ name: String, identifiers: [ReferenceObject?], areTexts: Bool) {
+  package init(_ name: String, identifiers: [ReferenceObject?], areTexts: Bool) {
     self.init(references: identifiers, ArrowField.identifiers(name, isText: areTexts), isText: areTexts)
   }
 
   /// A column of the names of objects' entities: one batch, of the type that ``ArrowNodeColumns/entityNames(named:)``
   /// has.
-  public init(_ name: String, entityNames: [String]) {
+  package init(_ name: String, entityNames: [String]) {
     self = ArrowTexts.column(ArrowField(name, .text(isLarge: false), isNullable: false), [entityNames])
   }
 

@@ -6,7 +6,7 @@ extension ArrowColumn {
   /// Values of one kind have the type that an attribute of that kind has; integers have 64 bits. Values of several
   /// kinds are texts with their kind, as `StoredValue.typedText` has them, and so are references. A column without
   /// values has texts.
-  public init(_ name: String, values: [StoredValue]) {
+  package init(_ name: String, values: [StoredValue]) {
     var kinds: Set<String> = []
     for value in values where !value.isNull { kinds.insert(value.kindDescription) }
     var sample: StoredValue?

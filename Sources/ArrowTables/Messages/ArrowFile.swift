@@ -7,7 +7,7 @@ public struct ArrowFile {
   /// A run of rows.
   public struct Batch {
     /// The number of rows.
-    public var count: Int
+    package var count: Int
     /// One for each field of the schema.
     public var columns: [ArrowArray]
   }
@@ -66,7 +66,7 @@ public struct ArrowFile {
 /// The values of a column in one batch: ranges of the file.
 public struct ArrowArray {
   /// The type of the values.
-  public let type: ArrowType
+  let type: ArrowType
   /// The number of rows.
   public let count: Int
   /// How many rows do not have a value: as many as the bits say.
@@ -74,7 +74,7 @@ public struct ArrowArray {
   /// A bit for each row, the lowest first, 1 for a value; nil if all rows have one. The last byte may have others.
   public let validity: UnsafeRawBufferPointer?
   /// For types of variable length, `count + 1` positions in ``values`` or ``item``, ascending.
-  public let offsets: UnsafeRawBufferPointer
+  let offsets: UnsafeRawBufferPointer
   /// The values: `count` times the type's width, a bit each for booleans, and all bytes of text and binary.
   public let values: UnsafeRawBufferPointer
   /// The values of lists; one array or none.

@@ -1,16 +1,16 @@
 /// Values of a column for one record batch: buffers in Arrow's order.
 public struct ArrowColumnData: Sendable {
   /// The number of rows.
-  public var count: Int
+  package var count: Int
   /// How many rows do not have a value.
-  public var nullCount: Int
+  var nullCount: Int
   /// Bits of rows that have a value (empty if all have one), offsets if the type has them, and values.
-  public var buffers: [ArrowBuffer]
+  var buffers: [ArrowBuffer]
   /// The values of a list.
-  public var item: [ArrowColumnData]
+  var item: [ArrowColumnData]
 
   /// Creates the values of a column.
-  public init(count: Int, nullCount: Int, buffers: [ArrowBuffer], item: [ArrowColumnData] = []) {
+  package init(count: Int, nullCount: Int, buffers: [ArrowBuffer], item: [ArrowColumnData] = []) {
     self.count = count
     self.nullCount = nullCount
     self.buffers = buffers
@@ -19,7 +19,7 @@ public struct ArrowColumnData: Sendable {
 }
 
 /// Bytes of a column. Columns that nodes have in the form of Arrow are written from where they are.
-public enum ArrowBuffer: Sendable {
+package enum ArrowBuffer: Sendable {
   /// Bytes as they are.
   case bytes([UInt8])
   /// Integers of 32 bits, such as offsets.
@@ -34,7 +34,7 @@ public enum ArrowBuffer: Sendable {
   case packed(EntityReader, slot: Int)
 
   /// No bytes.
-  public static var empty: ArrowBuffer { .bytes([]) }
+  package static var empty: ArrowBuffer { .bytes([]) }
 
   var byteCount: Int {
     switch self {

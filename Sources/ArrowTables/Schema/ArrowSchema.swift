@@ -12,7 +12,7 @@ public indirect enum ArrowType: Sendable, Equatable {
     case nanosecond
 
     /// How many of the unit are a second.
-    public var perSecond: Int64 {
+    var perSecond: Int64 {
       switch self {
       case .second: 1
       case .millisecond: 1_000
@@ -82,12 +82,12 @@ public struct ArrowField: Sendable, Equatable {
   /// The type of its values.
   public var type: ArrowType
   /// Whether rows may have no value.
-  public var isNullable: Bool
+  package var isNullable: Bool
   /// Texts by key, in the file's order.
-  public var metadata: [ArrowMetadataEntry]
+  package var metadata: [ArrowMetadataEntry]
 
   /// Creates a field.
-  public init(_ name: String, _ type: ArrowType, isNullable: Bool = true, metadata: [ArrowMetadataEntry] = []) {
+  package init(_ name: String, _ type: ArrowType, isNullable: Bool = true, metadata: [ArrowMetadataEntry] = []) {
     self.name = name
     self.type = type
     self.isNullable = isNullable

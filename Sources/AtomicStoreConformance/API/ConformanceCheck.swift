@@ -50,8 +50,8 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
   /// The rule, in one sentence.
   public var title: String { definition.title }
   /// Where the rule comes from: document and section.
-  public var source: String { definition.source }
+  package var source: String { definition.source }
   /// What is done to find out.
-  public var procedure: String { definition.procedure }
+  package var procedure: String { definition.procedure }
   public var description: String { "\(id): \(title)" }
 }

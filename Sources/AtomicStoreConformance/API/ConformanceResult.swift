@@ -2,9 +2,9 @@ import AtomicStoreSPI
 import FoundationEssentials
 
 /// The outcome of running a check.
-public struct ConformanceResult: Sendable, Codable {
+package struct ConformanceResult: Sendable, Codable {
   /// What came of running a check.
-  public enum Outcome: String, Sendable, Codable, CaseIterable {
+  package enum Outcome: String, Sendable, Codable, CaseIterable {
     /// The store keeps the rule.
     case passed
     /// The store breaks the rule; ``ConformanceResult/explanation`` says how.
@@ -23,42 +23,42 @@ public struct ConformanceResult: Sendable, Codable {
     case timedOut
 
     /// Whether the check speaks against the format: it failed, crashed or took too long.
-    public var isFailure: Bool { self == .failed || self == .crashed || self == .timedOut }
+    package var isFailure: Bool { self == .failed || self == .crashed || self == .timedOut }
   }
   /// The ID of the check, such as `VAL-07`.
-  public var id: String
+  package var id: String
   /// What came of it.
-  public var outcome: Outcome
+  package var outcome: Outcome
   /// The trait, the reason, or the environment, where there is one.
-  public var reason: String?
+  package var reason: String?
   /// Details of the failure; nil for everything else.
-  public var explanation: Explanation?
+  package var explanation: Explanation?
   /// What was seen on the way: one line each.
-  public var notes: [String] = []
+  package var notes: [String] = []
   /// For sweeps over the calls of a save: what was found after each was cut.
-  public var strip: [String] = []
+  package var strip: [String] = []
   /// How long the check took, in seconds of wall time.
-  public var seconds: Double = 0
+  package var seconds: Double = 0
   /// The seed of its random choices: the same seed makes the same choices.
-  public var seed: UInt64 = 0
+  package var seed: UInt64 = 0
 
   /// What a failure says for itself.
-  public struct Explanation: Sendable, Codable {
+  package struct Explanation: Sendable, Codable {
     /// The rule that is broken, in one sentence.
-    public var rule: String
+    var rule: String
     /// Where the rule comes from: document and section.
-    public var source: String
+    var source: String
     /// What was done, step by step.
-    public var done: [String]
+    var done: [String]
     /// What should have come of it.
-    public var expected: String
+    package var expected: String
     /// What did come of it.
-    public var actual: String
+    package var actual: String
     /// What is wrong most often where this check fails.
-    public var causes: [String]
+    package var causes: [String]
     /// The folder with the files as they were.
-    public var files: String
+    package var files: String
     /// What runs just this again.
-    public var command: String
+    package var command: String
   }
 }

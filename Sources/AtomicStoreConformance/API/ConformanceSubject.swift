@@ -6,13 +6,13 @@ import StoreCoordination
 /// A store format under test, and what its author supplies.
 public struct ConformanceSubject: Sendable {
   /// The store format.
-  public internal(set) var type: any AtomicStore.Type
+  package internal(set) var type: any AtomicStore.Type
   /// The incremental store under test; nil for a format of files that are loaded and saved whole. ``type`` has its name
   /// and traits then.
-  public internal(set) var incrementalType: (any IncrementalStore.Type)?
+  var incrementalType: (any IncrementalStore.Type)?
   /// Where checks create and destroy stores of an incremental type that is not in files: a URL without a store, such as
   /// that of an empty schema. Checks at a URL run one after the other.
-  public internal(set) var url: String?
+  var url: String?
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   public var others: [any AtomicStore.Type] = []
   /// Makes more stores to try, from one that the format wrote itself: its files by name, one file under the empty name.
@@ -22,9 +22,9 @@ public struct ConformanceSubject: Sendable {
   /// name, one file under the empty name. Nil where it cannot.
   public var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// How many random graphs the check of random graphs makes; nil for as many as it makes by itself.
-  public var runs: Int?
+  package var runs: Int?
   /// How to write the type on a command line, for the command that runs a check again.
-  public var arguments: String
+  package var arguments: String
   /// The fault that is planted, when the harness is tested.
   var fault: String?
   /// Mistakes that the format itself can be told to make, when the harness is tested.

@@ -10,10 +10,10 @@ extension CheckDefinition {
 
 extension ConformanceCheck {
   /// What is most often wrong if the check fails.
-  public var likelyCauses: [String] { definition.likelyCauses(in: subject) }
+  package var likelyCauses: [String] { definition.likelyCauses(in: subject) }
 
   /// The faults that the check is there to catch: their names, and what a store does that has them.
-  public var catches: [(name: String, text: String)] {
+  package var catches: [(name: String, text: String)] {
     definition.catches.map { ($0, Faults.named($0, in: subject)?.text ?? "cannot be planted") }
   }
 }

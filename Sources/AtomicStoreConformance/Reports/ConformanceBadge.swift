@@ -1,9 +1,9 @@
 import FoundationEssentials
 
 /// A small picture for a web page or README that shows what a format may claim.
-public struct ConformanceBadge: Sendable {
+package struct ConformanceBadge: Sendable {
   /// How good what the badge shows is, which decides its color.
-  public enum Level: Sendable {
+  package enum Level: Sendable {
     /// All profiles that were run are claimed in full.
     case full
     /// No check speaks against the format, but something is not claimed.
@@ -15,14 +15,14 @@ public struct ConformanceBadge: Sendable {
   }
 
   /// The text on the left: the format's name.
-  public let label: String
+  package let label: String
   /// The text on the right.
-  public let message: String
+  package let message: String
   /// How good it is.
-  public let level: Level
+  package let level: Level
 
   /// Creates the badge of a record.
-  public init(_ record: ConformanceRecord) {
+  package init(_ record: ConformanceRecord) {
     label = "\(record.storeType) conformance"
     let claims = ConformanceCheck.Profile.reported.map { ($0, record.claim($0)) }
     let full = claims.filter { $0.1 == .full }.map(\.0.rawValue)
@@ -44,7 +44,7 @@ public struct ConformanceBadge: Sendable {
   }
 
   /// The badge as SVG, with white text on dark colors: it is legible on light and dark pages.
-  public var svg: String {
+  package var svg: String {
     let (left, right) = (Self.width(label), Self.width(message))
     let (first, second) = (left + 12, right + 12)
     let (label, message) = (ConformanceReport.escaped(label), ConformanceReport.escaped(message))

@@ -1,41 +1,41 @@
 import FoundationEssentials
 
 /// What became better or worse between two reports about one format.
-public struct ConformanceComparison: Sendable {
+package struct ConformanceComparison: Sendable {
   /// A check that both reports have, with another outcome.
-  public struct Change: Sendable, Equatable {
+  package struct Change: Sendable, Equatable {
     /// The check, with its new outcome.
-    public var entry: ConformanceRecord.Entry
+    package var entry: ConformanceRecord.Entry
     /// What came of it before.
-    public var old: ConformanceResult.Outcome
+    var old: ConformanceResult.Outcome
   }
   /// A profile with another claim.
-  public struct ClaimChange: Sendable, Equatable {
+  package struct ClaimChange: Sendable, Equatable {
     /// The profile.
-    public var profile: ConformanceCheck.Profile
+    package var profile: ConformanceCheck.Profile
     /// The claim before.
-    public var old: ConformanceReport.Claim
+    var old: ConformanceReport.Claim
     /// The claim now.
-    public var new: ConformanceReport.Claim
+    var new: ConformanceReport.Claim
   }
 
   /// Checks that came out worse: a failure where there was none, or less that the format keeps.
-  public private(set) var worse: [Change] = []
+  package private(set) var worse: [Change] = []
   /// Checks that came out better.
-  public private(set) var better: [Change] = []
+  package private(set) var better: [Change] = []
   /// Checks with another outcome that is neither better nor worse, or that could not be tried.
-  public private(set) var other: [Change] = []
+  package private(set) var other: [Change] = []
   /// Checks that only the new report has.
-  public private(set) var new: [ConformanceRecord.Entry] = []
+  package private(set) var new: [ConformanceRecord.Entry] = []
   /// Checks that only the old report has, with their old outcomes.
-  public private(set) var gone: [ConformanceRecord.Entry] = []
+  package private(set) var gone: [ConformanceRecord.Entry] = []
   /// Profiles for which the format may claim less than before.
-  public private(set) var lostClaims: [ClaimChange] = []
+  package private(set) var lostClaims: [ClaimChange] = []
   /// Profiles for which the format may claim more than before.
-  public private(set) var wonClaims: [ClaimChange] = []
+  package private(set) var wonClaims: [ClaimChange] = []
 
   /// Compares two reports. Both must be about the same format.
-  public init(_ old: ConformanceRecord, _ new: ConformanceRecord) {
+  package init(_ old: ConformanceRecord, _ new: ConformanceRecord) {
     precondition(old.storeType == new.storeType, "the reports are about two formats")
     let before = Dictionary(old.entries.map { (ScalarKey($0.id), $0) }, uniquingKeysWith: { first, _ in first })
     for entry in new.entries {
@@ -61,7 +61,7 @@ public struct ConformanceComparison: Sendable {
   }
 
   /// Whether a check came out worse, or the format may claim less.
-  public var isWorse: Bool { !worse.isEmpty || !lostClaims.isEmpty }
+  package var isWorse: Bool { !worse.isEmpty || !lostClaims.isEmpty }
 
   /// How good an outcome is: nil where the check could not be tried, which says nothing.
   private static func rank(_ outcome: ConformanceResult.Outcome) -> Int? {
@@ -85,7 +85,7 @@ public struct ConformanceComparison: Sendable {
   // MARK: Text
 
   /// One line for each difference, and a summary.
-  public var text: String {
+  package var text: String {
     var text = ""
     func add(_ word: String, _ changes: [Change]) {
       for change in changes {
@@ -136,7 +136,7 @@ public struct ConformanceComparison: Sendable {
   /// The differences as JSON.
   ///
   /// - Throws: An error if they cannot be encoded.
-  public func json() throws -> [UInt8] {
+  package func json() throws -> [UInt8] {
     func check(_ entry: ConformanceRecord.Entry, old: ConformanceResult.Outcome?, new: ConformanceResult.Outcome?)
       -> Document.Check
     {

@@ -4,7 +4,7 @@ import FoundationEssentials
 /// A check that failed, as an error whose text is the whole story.
 public struct ConformanceFailure: Error, CustomStringConvertible {
   /// The result of the check that failed.
-  public let result: ConformanceResult
+  let result: ConformanceResult
 
   public var description: String { ConformanceReport.text(of: result) }
 }

@@ -1,14 +1,14 @@
 import FoundationEssentials
 
 /// A table of formats and profiles: what each format may claim.
-public struct ConformanceMatrix: Sendable {
+package struct ConformanceMatrix: Sendable {
   /// One record for each format, in the order of the table.
-  public let records: [ConformanceRecord]
+  let records: [ConformanceRecord]
 
   /// Creates a table.
   ///
   /// - Parameter records: The records, one for each format.
-  public init(_ records: [ConformanceRecord]) { self.records = records }
+  package init(_ records: [ConformanceRecord]) { self.records = records }
 
   private static let profiles = ConformanceCheck.Profile.allCases
 
@@ -42,7 +42,7 @@ public struct ConformanceMatrix: Sendable {
   // MARK: Text
 
   /// The table as text, followed by the checks that stand against a claim.
-  public var text: String {
+  package var text: String {
     var rows = [["format"] + Self.profiles.map(\.rawValue)]
     for record in records { rows.append([record.storeType] + Self.profiles.map { Cell(record, $0).text }) }
     let widths = rows[0].indices.map { column in rows.map { $0[column].unicodeScalars.count }.max() ?? 0 }
@@ -79,7 +79,7 @@ public struct ConformanceMatrix: Sendable {
   /// The table as JSON.
   ///
   /// - Throws: An error if it cannot be encoded.
-  public func json() throws -> [UInt8] {
+  package func json() throws -> [UInt8] {
     let document = Document(
       formats: records.map { record in
         .init(
@@ -94,7 +94,7 @@ public struct ConformanceMatrix: Sendable {
   // MARK: HTML
 
   /// The table as one page that loads nothing.
-  public var html: String {
+  package var html: String {
     let head = Self.profiles.map { "<th scope=\"col\">\($0.rawValue)</th>" }.joined()
     let rows = records.map { record in
       "<tr><th scope=\"row\">\(ConformanceReport.escaped(record.storeType))</th>"

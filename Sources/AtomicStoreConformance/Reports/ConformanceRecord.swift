@@ -4,20 +4,20 @@ import FoundationEssentials
 ///
 /// ``ConformanceMatrix``, ``ConformanceComparison`` and ``ConformanceBadge`` are made of records, so that they need the
 /// reports of runs and not the runs.
-public struct ConformanceRecord: Sendable, Equatable {
+package struct ConformanceRecord: Sendable, Equatable {
   /// A check that was run.
-  public struct Entry: Sendable, Equatable {
+  package struct Entry: Sendable, Equatable {
     /// The ID of the check, such as `VAL-07`.
-    public var id: String
+    package var id: String
     /// The profile that the check belongs to.
-    public var profile: ConformanceCheck.Profile
+    var profile: ConformanceCheck.Profile
     /// The rule, in one sentence.
-    public var title: String
+    var title: String
     /// What came of it.
-    public var outcome: ConformanceResult.Outcome
+    var outcome: ConformanceResult.Outcome
 
     /// Creates an entry.
-    public init(id: String, profile: ConformanceCheck.Profile, title: String, outcome: ConformanceResult.Outcome) {
+    init(id: String, profile: ConformanceCheck.Profile, title: String, outcome: ConformanceResult.Outcome) {
       self.id = id
       self.profile = profile
       self.title = title
@@ -26,20 +26,20 @@ public struct ConformanceRecord: Sendable, Equatable {
   }
 
   /// A JSON file that is not a report.
-  public struct InvalidReport: Error, CustomStringConvertible {
+  package struct InvalidReport: Error, CustomStringConvertible {
     /// What is wrong with it.
-    public let description: String
+    package let description: String
   }
 
   /// The name of the format's store type.
-  public let storeType: String
+  package let storeType: String
   /// The checks that were run, in the order of the report.
-  public let entries: [Entry]
+  package let entries: [Entry]
   /// How many checks each profile had in all.
   let totals: [ConformanceCheck.Profile: Int]
 
   /// Creates a record of a report.
-  public init(_ report: ConformanceReport) {
+  package init(_ report: ConformanceReport) {
     storeType = report.storeType
     entries = zip(report.checks, report.results).map {
       Entry(id: $0.id, profile: $0.profile, title: $0.title, outcome: $1.outcome)
@@ -56,7 +56,7 @@ public struct ConformanceRecord: Sendable, Equatable {
   /// Reads a record from a report in JSON, as ``ConformanceReport/json()`` writes it.
   ///
   /// - Throws: ``InvalidReport`` if the bytes are not JSON or not such a report.
-  public init(json: [UInt8]) throws(InvalidReport) {
+  package init(json: [UInt8]) throws(InvalidReport) {
     let document: Document
     do {
       document = try JSONDecoder().decode(Document.self, from: Data(json))
@@ -133,7 +133,7 @@ public struct ConformanceRecord: Sendable, Equatable {
   // MARK: Claims
 
   /// What the format may claim for a profile.
-  public func claim(_ profile: ConformanceCheck.Profile) -> ConformanceReport.Claim {
+  package func claim(_ profile: ConformanceCheck.Profile) -> ConformanceReport.Claim {
     .init(entries.filter { $0.profile == profile }.map { ($0.id, $0.outcome) }, of: totals[profile] ?? 0)
   }
 
@@ -145,5 +145,5 @@ public struct ConformanceRecord: Sendable, Equatable {
   }
 
   /// The checks that speak against the format.
-  public var failures: [Entry] { entries.filter(\.outcome.isFailure) }
+  var failures: [Entry] { entries.filter(\.outcome.isFailure) }
 }

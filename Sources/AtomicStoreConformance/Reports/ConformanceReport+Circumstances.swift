@@ -4,24 +4,24 @@ import Glibc
 
 extension ConformanceReport {
   /// When, where and how checks were run.
-  public struct Circumstances: Sendable, Codable, Equatable {
+  package struct Circumstances: Sendable, Codable, Equatable {
     /// When the run began, in UTC: `2026-11-22 09:30:00 UTC`.
-    public var date: String
+    var date: String
     /// The version of the kit.
-    public var kitVersion: String
+    var kitVersion: String
     /// System, processor and number of processors.
-    public var machine: String
+    var machine: String
     /// The seed of the random choices.
-    public var seed: UInt64
+    var seed: UInt64
     /// How long the run took, in seconds of wall time.
-    public var seconds: Double
+    var seconds: Double
     /// How many checks ran at the same time.
-    public var width: Int
+    var width: Int
     /// Whether the program was built for debugging, where some checks try fewer and smaller cases.
-    public var isDebugBuild: Bool
+    var isDebugBuild: Bool
 
     /// Describes a run on this machine that ends now.
-    public init(seed: UInt64, seconds: Double, width: Int) {
+    package init(seed: UInt64, seconds: Double, width: Int) {
       date = Self.text(Date(timeIntervalSinceNow: -seconds))
       kitVersion = StorePlugin.kitVersion
       machine = Self.machineName
@@ -65,7 +65,7 @@ extension ConformanceReport {
   }
 
   /// The notes of all checks, as text: what was seen on the way.
-  public var notes: String {
+  package var notes: String {
     var text = ""
     for (check, result) in zip(checks, results) where !result.notes.isEmpty {
       text += "\(check.id) \(check.title)\n" + result.notes.map { "  \($0)\n" }.joined()

@@ -1,6 +1,6 @@
 extension ConformanceReport {
   /// As one page that needs nothing else: what speaks against the format first.
-  public var html: String {
+  package var html: String {
     let all = Array(zip(checks, results))
     var groups: [(title: String, rows: [(ConformanceCheck, ConformanceResult)])] = [
       ("Against the format", all.filter { $0.1.outcome.isFailure }),

@@ -22,7 +22,7 @@ extension ConformanceReport {
 
   /// As JUnit's XML, which CI systems read. A test case is called by the check's ID, which stays the same when a title
   /// is reworded; the title is a property. A check that this machine could not try is an error, not skipped.
-  public var junit: String {
+  package var junit: String {
     let failed = count(.failed)
     let broken = count(.crashed) + count(.timedOut) + count(.blocked)
     let skipped = results.filter { [.gap, .notApplicable].contains($0.outcome) }.count

@@ -1,20 +1,20 @@
 import FoundationEssentials
 
 /// Results as people and programs read them.
-public struct ConformanceReport: Sendable {
+package struct ConformanceReport: Sendable {
   /// The name of the format's store type.
-  public let storeType: String
+  let storeType: String
   /// The checks that were run.
-  public let checks: [ConformanceCheck]
+  package let checks: [ConformanceCheck]
   /// Their results, in the same order.
-  public let results: [ConformanceResult]
+  package let results: [ConformanceResult]
   /// When, where and how the checks were run; nil where that is not known.
-  public var circumstances: Circumstances?
+  package var circumstances: Circumstances?
   /// How many checks each profile has in all.
   let totals: [ConformanceCheck.Profile: Int]
 
   /// What a format may say of itself, after the checks of a profile that were run.
-  public enum Claim: Sendable, Equatable {
+  package enum Claim: Sendable, Equatable {
     /// All of its checks were run, and none is against it.
     case full
     /// With the checks that stand against it.
@@ -38,7 +38,7 @@ public struct ConformanceReport: Sendable {
     }
 
     /// The claim in a word: `full`, `partial`, `not claimed`.
-    public var word: String {
+    package var word: String {
       switch self {
       case .full: "full"
       case .partial: "partial"
@@ -47,7 +47,7 @@ public struct ConformanceReport: Sendable {
     }
 
     /// As people read it.
-    public var text: String {
+    var text: String {
       switch self {
       case .partial(let against): "partial, against it \(against.joined(separator: ", "))"
       case .incomplete(let run, let all): "\(word) (\(run) of \(all) run)"
@@ -63,7 +63,7 @@ public struct ConformanceReport: Sendable {
   ///   - checks: The checks that were run.
   ///   - results: One for each check, in the same order.
   ///   - catalogue: All checks that exist, run or not; nil for the kit's and those of the checks' subject.
-  public init(
+  package init(
     storeType: String, checks: [ConformanceCheck], results: [ConformanceResult], catalogue: [ConformanceCheck]? = nil
   ) {
     self.storeType = storeType
@@ -77,27 +77,27 @@ public struct ConformanceReport: Sendable {
   }
 
   /// The results that speak against the format.
-  public var failures: [ConformanceResult] { results.filter(\.outcome.isFailure) }
+  var failures: [ConformanceResult] { results.filter(\.outcome.isFailure) }
   /// Nothing run is a failure too.
-  public var isSuccess: Bool { !results.isEmpty && failures.isEmpty && results.contains { $0.outcome != .blocked } }
+  package var isSuccess: Bool { !results.isEmpty && failures.isEmpty && results.contains { $0.outcome != .blocked } }
 
   /// How many checks came to an outcome.
-  public func count(_ outcome: ConformanceResult.Outcome) -> Int { results.filter { $0.outcome == outcome }.count }
+  package func count(_ outcome: ConformanceResult.Outcome) -> Int { results.filter { $0.outcome == outcome }.count }
 
   /// What the format may say of itself for a profile.
-  public func claim(_ profile: ConformanceCheck.Profile) -> Claim {
+  package func claim(_ profile: ConformanceCheck.Profile) -> Claim {
     let own = zip(checks, results).filter { $0.0.profile == profile }
     return Claim(own.map { ($0.id, $1.outcome) }, of: totals[profile] ?? 0)
   }
 
   /// What a pass does not mean.
-  public static let caveat =
+  static let caveat =
     "A pass says that nothing was found by these checks: not that a disk keeps what was written, nor that values which were not tried are kept."
 
   // MARK: Text
 
   /// A failure's whole story.
-  public static func text(of result: ConformanceResult) -> String {
+  static func text(of result: ConformanceResult) -> String {
     guard let story = result.explanation else {
       return "\(result.id): \(result.outcome.rawValue) \(result.reason ?? "")"
     }
@@ -115,7 +115,7 @@ public struct ConformanceReport: Sendable {
   }
 
   /// The report as plain text: a line for each check, the whole story for failures, and the summary.
-  public var text: String {
+  package var text: String {
     var text = ""
     for (check, result) in zip(checks, results) {
       switch result.outcome {
@@ -131,7 +131,7 @@ public struct ConformanceReport: Sendable {
   }
 
   /// How many checks came to which outcome, and the claim for each profile.
-  public var summary: String {
+  package var summary: String {
     var text = "\(storeType): "
     text += ConformanceResult.Outcome.allCases.filter { count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }.joined(
       separator: ", ")
@@ -144,7 +144,7 @@ public struct ConformanceReport: Sendable {
   }
 
   /// A strip with its runs counted: `OLD×12 NEW×3`.
-  public static func drawn(_ strip: [String]) -> String {
+  static func drawn(_ strip: [String]) -> String {
     if strip.count <= 24 { return strip.joined(separator: " ") }
     var runs: [(word: String, count: Int)] = []
     for word in strip { if runs.last?.word == word { runs[runs.count - 1].count += 1 } else { runs.append((word, 1)) } }
@@ -180,7 +180,7 @@ public struct ConformanceReport: Sendable {
   }
 
   /// As JSON; `conform --schema` prints its schema.
-  public func json() throws -> [UInt8] {
+  package func json() throws -> [UInt8] {
     let hasInProcess = checks.contains { $0.profile == .inProcess }
     let profiles = hasInProcess ? ConformanceCheck.Profile.reported : ConformanceCheck.Profile.allCases
     let document = Document(
@@ -202,7 +202,7 @@ public struct ConformanceReport: Sendable {
   }
 
   /// The JSON report's schema, itself JSON Schema.
-  public static let schema = """
+  package static let schema = """
     {
       "$schema": "https://json-schema.org/draft/2020-12/schema",
       "title": "Conformance report of a store format",

@@ -12,7 +12,7 @@ extension ConformanceCheck {
   /// Runs the check and says how it went.
   ///
   /// - Parameter seed: What random choices are made by; the same seed makes the same ones.
-  public func outcome(seed: UInt64 = 1) -> ConformanceResult {
+  package func outcome(seed: UInt64 = 1) -> ConformanceResult {
     WorkerPool.shared(for: subject).run(definition, subject, seed: seed)
   }
 

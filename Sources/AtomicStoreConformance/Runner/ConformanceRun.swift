@@ -4,16 +4,16 @@ import Glibc
 import Synchronization
 
 /// Many checks at once, in a few worker processes.
-public struct ConformanceRun: Sendable {
+package struct ConformanceRun: Sendable {
   /// The checks to run.
-  public var checks: [ConformanceCheck]
+  var checks: [ConformanceCheck]
   /// The seed for the random choices of the checks.
-  public var seed: UInt64
+  var seed: UInt64
   /// How many run at the same time.
-  public var width: Int
+  var width: Int
 
   /// Creates a run; at least one check runs at a time.
-  public init(_ checks: [ConformanceCheck], seed: UInt64 = 1, width: Int = 2) {
+  package init(_ checks: [ConformanceCheck], seed: UInt64 = 1, width: Int = 2) {
     self.checks = checks
     self.seed = seed
     self.width = max(1, width)
@@ -23,7 +23,7 @@ public struct ConformanceRun: Sendable {
   ///
   /// - Parameter progress: Told after each check: how many are done, and the last one. From any thread.
   /// - Returns: A result for each, in the order of the checks.
-  public func results(progress: @escaping @Sendable (Int, ConformanceResult) -> Void = { _, _ in })
+  package func results(progress: @escaping @Sendable (Int, ConformanceResult) -> Void = { _, _ in })
     -> [ConformanceResult]
   {
     for check in checks { WorkerServer.serveIfAsked(check.subject) }

@@ -2,38 +2,38 @@ import AtomicStoreSPI
 import FoundationEssentials
 
 /// The harness put to the test: each fault that can be planted, with the checks that must catch it.
-public struct ConformanceSelfTest: Sendable {
+package struct ConformanceSelfTest: Sendable {
   /// What came of planting one fault.
-  public struct Finding: Sendable {
+  package struct Finding: Sendable {
     /// The name of the fault.
-    public var fault: String
+    package var fault: String
     /// What a store with that fault does wrong.
-    public var text: String
+    package var text: String
     /// The checks that caught it.
-    public var caughtBy: [String]
+    package var caughtBy: [String]
     /// Those that name it, and did not.
-    public var missedBy: [String]
+    package var missedBy: [String]
     /// Those that caught it by a crash or a hang, which proves nothing.
-    public var brokenIn: [String]
+    package var brokenIn: [String]
     /// Unrelated checks that failed too, of those that were tried.
-    public var unrelated: [String]
+    package var unrelated: [String]
     /// How many unrelated checks were tried.
-    public var tried: Int
+    package var tried: Int
 
     /// Whether all checks that name the fault caught it by a failure, and at most half of the unrelated ones failed.
-    public var isSound: Bool {
+    package var isSound: Bool {
       !caughtBy.isEmpty && missedBy.isEmpty && brokenIn.isEmpty && unrelated.count * 2 <= tried
     }
   }
   /// One for each fault that was planted.
-  public var findings: [Finding]
+  package var findings: [Finding]
   /// Checks that no fault made fail.
-  public var deadChecks: [String]
+  package var deadChecks: [String]
   /// Faults that checks name and that cannot be planted.
-  public var unknownFaults: [String]
+  package var unknownFaults: [String]
 
   /// Whether each fault was caught as it should be, each check caught a fault, and each fault that checks name exists.
-  public var isSuccess: Bool {
+  package var isSuccess: Bool {
     !findings.isEmpty && findings.allSatisfy(\.isSound) && deadChecks.isEmpty && unknownFaults.isEmpty
   }
   package init(findings: [Finding], deadChecks: [String], unknownFaults: [String]) {
@@ -43,7 +43,7 @@ public struct ConformanceSelfTest: Sendable {
   }
 
   /// How many faults were caught as they should be.
-  public var caught: Int { findings.filter(\.isSound).count }
+  package var caught: Int { findings.filter(\.isSound).count }
 
   /// Plants each fault in turn in one of the formats, the first whose traits let the check run.
   ///
@@ -53,7 +53,7 @@ public struct ConformanceSelfTest: Sendable {
   ///   - names: The faults to plant; all of them if empty.
   ///   - checks: The checks to try, with the faults that they must catch; all of them if empty.
   ///   - progress: Called after each fault, from any thread: how many are done, and how many there are.
-  public static func run(
+  package static func run(
     in subjects: [ConformanceSubject], width: Int = 2, faults names: [String] = [], checks: [String] = [],
     progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
   ) -> ConformanceSelfTest {

@@ -77,7 +77,7 @@ extension ManagedObjectContext {
   /// Creates a context for the main actor. What other contexts save is merged soon after it happens, if
   /// ``automaticallyMergesChangesFromParent`` is set with ``mergeAutomaticallyOnMainActor()``.
   @MainActor
-  public static func forMainActor(_ coordinator: PersistentStoreCoordinator) -> ManagedObjectContext {
+  package static func forMainActor(_ coordinator: PersistentStoreCoordinator) -> ManagedObjectContext {
     let context = ManagedObjectContext(coordinator)
     context.name = "main"
     return context
@@ -86,7 +86,7 @@ extension ManagedObjectContext {
   /// As setting ``automaticallyMergesChangesFromParent``, and the main actor merges soon after each save, without the
   /// context being used. The context must belong to the main actor.
   @MainActor
-  public func mergeAutomaticallyOnMainActor() {
+  package func mergeAutomaticallyOnMainActor() {
     let holder = MainActorContext(self)
     options.mainActorHolder = holder
     mergeAutomatically { [weak holder] in Task { @MainActor in holder?.context?.processPendingChanges() } }

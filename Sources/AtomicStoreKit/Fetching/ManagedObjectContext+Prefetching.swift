@@ -1,4 +1,4 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import StorePredicates
 
 extension ManagedObjectContext {
@@ -78,7 +78,7 @@ extension ManagedObjectContext {
 
   /// Returns the objects with these IDs that exist, in the order of the IDs, with their values fetched. IDs of objects
   /// that do not exist, or that are deleted in this context, are left out.
-  public func existingObjects(with ids: [ManagedObjectID]) -> [ManagedObject] {
+  package func existingObjects(with ids: [ManagedObjectID]) -> [ManagedObject] {
     ids.compactMap { id in
       let object = object(with: id)
       return object.isReachable && !object.flags.contains(.deleted) ? object : nil

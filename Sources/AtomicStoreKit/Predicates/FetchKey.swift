@@ -241,7 +241,7 @@ extension FetchKey {
   public var descending: SortKey { SortKey(keyPathText, isAscending: false) }
 
   /// The key path as text; for another expression, its text, which a fetch refuses.
-  public var keyPathText: String {
+  var keyPathText: String {
     if case .keyPath(let keys) = expression { return keys.joined(separator: ".") }
     return "\(expression)"
   }

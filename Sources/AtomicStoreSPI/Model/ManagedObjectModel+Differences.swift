@@ -1,18 +1,18 @@
 /// A difference between two models, as text.
-public struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
+package struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
   /// The entity; `model` for a difference of the model as a whole.
-  public var entityName: String
+  var entityName: String
   /// The property that differs; nil if the entity itself does.
-  public var propertyName: String?
+  var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`.
-  public var change: String
+  var change: String
   /// Creates a difference of an entity, or of one of its properties.
-  public init(entityName: String, propertyName: String? = nil, change: String) {
+  init(entityName: String, propertyName: String? = nil, change: String) {
     self.entityName = entityName
     self.propertyName = propertyName
     self.change = change
   }
-  public var description: String {
+  package var description: String {
     (propertyName.map { "\(entityName).\($0)" } ?? entityName) + ": " + change
   }
 }
@@ -29,7 +29,7 @@ extension ManagedObjectModel {
   ///   - stored: The model that the store was written with.
   ///   - includingEverything: Whether to include what does not affect stored data: optionality, defaults, bounds,
   ///     inverses, user info, fetch requests, configurations, and the order of lists.
-  public func differences(
+  package func differences(
     from stored: ModelDescription, includingEverything: Bool = false
   ) -> [ModelDifference] {
     guard let other = try? ManagedObjectModel(stored) else {

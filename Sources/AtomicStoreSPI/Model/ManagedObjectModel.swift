@@ -90,7 +90,7 @@ public final class ManagedObjectModel: Sendable {
   package func isRelationship(slot: Int, of entity: Int) -> Bool { records[entity].slots[slot].isRelationship }
 
   /// Returns the composite type with exactly that name (compared by scalars), or nil.
-  public func composite(named name: String) -> CompositeDescription? { compositesByName[ScalarString(name)] }
+  package func composite(named name: String) -> CompositeDescription? { compositesByName[ScalarString(name)] }
 
   /// Whether an entity is another one or a sub-entity of it, by number.
   func isKind(_ entity: Int, of other: Int) -> Bool { records[other].below.contains(records[entity].below.lowerBound) }

@@ -1,7 +1,7 @@
 extension ModelDescription {
   /// The maximum number of super-entities above an entity. Real models have fewer than ten. Stores carry the model as a
   /// property list with two levels for each super-entity, and the depth of property lists is limited too.
-  public static let maximumInheritanceDepth = 100
+  package static let maximumInheritanceDepth = 100
   /// The maximum nesting depth of composites.
   static let maximumCompositeDepth = 16
   /// The maximum number of attributes of a composite, including those of nested composites.
@@ -20,7 +20,7 @@ extension ModelDescription {
   ///
   /// The rules are those of the Core Data guide on models and relationships. What occurs in real models and works is a
   /// warning.
-  public func problems() -> [ModelProblem] {
+  package func problems() -> [ModelProblem] {
     var checker = ModelChecker(model: self)
     checker.check()
     return checker.problems

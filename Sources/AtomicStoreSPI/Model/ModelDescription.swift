@@ -69,7 +69,7 @@ public struct EntityDescription: Sendable, Equatable {
   /// Texts that the model's author attached to the entity. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
   /// What a model file says about the entity that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
 
   /// Creates a description of an entity. Only the name is required; by default the entity is concrete and has no
   /// properties.
@@ -147,7 +147,7 @@ public struct AttributeDescription: Sendable, Equatable {
   /// bytes.
   public var valueTransformerName: String?
   /// The class of the values of a transformable attribute.
-  public var attributeValueClassName: String?
+  package var attributeValueClassName: String?
   /// Whether Core Data may keep large values in files beside the store. Kept and written back; the kit's formats store
   /// all values inline.
   public var allowsExternalBinaryDataStorage: Bool
@@ -162,7 +162,7 @@ public struct AttributeDescription: Sendable, Equatable {
   /// Texts that the model's author attached to the attribute. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
   /// What a model file says about the attribute that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
 
   /// Creates a description of an attribute. Only name and type are required; by default it is optional, stored, and
   /// without default value, bounds or index.
@@ -245,7 +245,7 @@ public struct RelationshipDescription: Sendable, Equatable {
   /// Texts that the model's author attached to the relationship. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
   /// What a model file says about the relationship that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
 
   /// Whether it may hold more than one object: whether ``maximumCount`` is not 1.
   public var isToMany: Bool { maximumCount != 1 }
@@ -294,7 +294,7 @@ public struct FetchedPropertyDescription: Sendable, Equatable {
   /// Texts that the model's author attached to the property. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
   /// What a model file says about the property that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
 
   /// Creates a description of a fetched property.
   public init(
@@ -322,23 +322,23 @@ public struct FetchRequestDescription: Sendable, Equatable {
   /// The maximum number of objects; nil or 0 for no limit.
   public var fetchLimit: Int?
   /// As in the model file. Kept and written back, otherwise unused.
-  public var fetchBatchSize: Int?
+  package var fetchBatchSize: Int?
   /// What the fetch returns, as in the model file. Kept and written back, otherwise unused: a template fetches objects.
-  public var resultType: String?
+  package var resultType: String?
   /// Whether objects of sub-entities are fetched too; nil for true.
   public var includesSubentities: Bool?
   /// As in the model file. Kept and written back, otherwise unused.
-  public var includesPropertyValues: Bool?
+  package var includesPropertyValues: Bool?
   /// Whether unsaved changes of the context are taken into account; nil for true.
-  public var includesPendingChanges: Bool?
+  package var includesPendingChanges: Bool?
   /// Whether objects are returned without their values being read; nil for true.
-  public var returnsObjectsAsFaults: Bool?
+  package var returnsObjectsAsFaults: Bool?
   /// As in the model file. Kept and written back, otherwise unused.
-  public var returnsDistinctResults: Bool?
+  package var returnsDistinctResults: Bool?
   /// The sort keys, the most significant first; empty for the stores' order. Xcode's model files cannot contain it.
   public var sortOrder: [Sort]
   /// What a model file says about the request that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
 
   /// A key to sort by.
   public struct Sort: Sendable, Hashable {
@@ -394,7 +394,7 @@ public struct FetchIndexDescription: Sendable, Equatable {
     /// As in the model file; it has no effect here.
     public var isAscending: Bool
     /// What a model file says about the element that the kit does not interpret; kept, and written back.
-    public var extras: [ModelExtra]
+    package var extras: [ModelExtra]
     /// Creates an element for a property, or with a `propertyName` of nil for an expression.
     public init(
       propertyName: String?, expression: String? = nil, expressionType: String? = nil, collationType: String = "Binary",
@@ -415,7 +415,7 @@ public struct FetchIndexDescription: Sendable, Equatable {
   /// The condition for objects that Core Data would index. Kept and written back, otherwise unused.
   public var partialIndexPredicate: String?
   /// What a model file says about the index that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
   /// Creates a description of an index.
   public init(
     name: String, elements: [Element], partialIndexPredicate: String? = nil, extras: [ModelExtra] = []
@@ -434,7 +434,7 @@ public struct ConfigurationDescription: Sendable, Equatable {
   /// The entities of the configuration. The name of an entity that does not exist is a warning, not an error.
   public var entityNames: [String]
   /// What a model file says about the configuration that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
   /// Creates a description of a configuration.
   public init(name: String, entityNames: [String], extras: [ModelExtra] = []) {
     self.name = name
@@ -450,7 +450,7 @@ public struct CompositeDescription: Sendable, Equatable {
   /// Its parts. They are stored as attributes named `property.part`.
   public var attributes: [AttributeDescription]
   /// What a model file says about the composite that the kit does not interpret; kept, and written back.
-  public var extras: [ModelExtra]
+  package var extras: [ModelExtra]
   /// Creates a description of a composite type.
   public init(name: String, attributes: [AttributeDescription], extras: [ModelExtra] = []) {
     self.name = name

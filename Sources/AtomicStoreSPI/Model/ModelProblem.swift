@@ -71,7 +71,7 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
     case duplicateFetchRequest
   }
   /// Whether the model is refused because of its size, not because of a contradiction.
-  public var isLimit: Bool {
+  package var isLimit: Bool {
     severity == .error && [.tooManyEntities, .tooManyProperties, .compositeTooLarge].contains(code)
   }
   /// Whether the model is refused.
@@ -86,7 +86,7 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   public var message: String
 
   /// Creates a problem.
-  public init(
+  init(
     _ severity: Severity, _ code: Code, entity: String? = nil, property: String? = nil, _ message: String
   ) {
     self.severity = severity
@@ -108,7 +108,7 @@ public struct InvalidModelError: Error, Sendable, CustomStringConvertible {
   /// All problems of the model, warnings included.
   public var problems: [ModelProblem]
   /// Creates an error from a list of problems.
-  public init(problems: [ModelProblem]) { self.problems = problems }
+  init(problems: [ModelProblem]) { self.problems = problems }
   /// The problems that make the model unusable, without warnings.
   public var errors: [ModelProblem] { problems.filter { $0.severity == .error } }
   public var description: String { "invalid model: " + errors.map(\.description).joined(separator: "; ") }

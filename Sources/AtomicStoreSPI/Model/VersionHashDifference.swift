@@ -1,31 +1,31 @@
 import FoundationEssentials
 
 /// A reason why the version hash of an entity differs between two models, or between a model and a store.
-public struct VersionHashDifference: Sendable, Hashable, CustomStringConvertible {
-  public var entityName: String
+package struct VersionHashDifference: Sendable, Hashable, CustomStringConvertible {
+  package var entityName: String
   /// The property that differs; nil if the entity itself does.
-  public var propertyName: String?
+  package var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`, `the hash differs`.
-  public var change: String
+  package var change: String
   /// Whether the hash of the entity depends on a rule that could not be verified with a file: see
   /// ``Entity/unverifiedVersionHashRules``.
-  public var isUnverified: Bool
+  package var isUnverified: Bool
 
   /// The change of an entity or property that is missing in the store or the other model.
-  public static let onlyInModel = "only in the model"
+  package static let onlyInModel = "only in the model"
   /// The change of an entity or property that is only in the store or the other model.
-  public static let onlyInStore = "only in the store"
+  package static let onlyInStore = "only in the store"
   /// The change of an entity of which only the hashes are known.
-  public static let unexplained = "the hash differs"
+  package static let unexplained = "the hash differs"
 
-  public init(entityName: String, propertyName: String? = nil, change: String, isUnverified: Bool = false) {
+  init(entityName: String, propertyName: String? = nil, change: String, isUnverified: Bool = false) {
     self.entityName = entityName
     self.propertyName = propertyName
     self.change = change
     self.isUnverified = isUnverified
   }
 
-  public var description: String {
+  package var description: String {
     (propertyName.map { "\(entityName).\($0)" } ?? entityName) + ": " + change
       + (isUnverified ? " (hash not verified)" : "")
   }
@@ -40,7 +40,7 @@ extension ManagedObjectModel {
   ///   - configuration: The configuration that the store is opened with; nil for all entities. Without one, a store
   ///     also matches if its hashes are those of a configuration of the model.
   ///   - storedModel: The model that the store carries, to name the properties that differ; nil if it carries none.
-  public func versionHashDifferences(
+  package func versionHashDifferences(
     from stored: VersionHashes, configuration: String? = nil, storedModel: ManagedObjectModel? = nil
   ) -> [VersionHashDifference] {
     let own = versionHashes
@@ -74,14 +74,14 @@ extension ManagedObjectModel {
 
   /// Returns how the entities of this model differ from those of another, as far as version hashes are concerned: why
   /// Core Data would migrate a store of the other model. Empty if it would open it without migration.
-  public func versionHashDifferences(from other: ManagedObjectModel) -> [VersionHashDifference] {
+  package func versionHashDifferences(from other: ManagedObjectModel) -> [VersionHashDifference] {
     versionHashDifferences(from: other.versionHashes, storedModel: other)
   }
 }
 
 extension VersionHashes {
   /// Returns the entities whose hashes differ, without a model that could explain why.
-  public func differences(from other: VersionHashes) -> [VersionHashDifference] {
+  package func differences(from other: VersionHashes) -> [VersionHashDifference] {
     let names = Set((entries + other.entries).map { ScalarString($0.entityName) }).sorted().map(\.string)
     return names.compactMap { name in
       let (mine, theirs) = (self[name], other[name])

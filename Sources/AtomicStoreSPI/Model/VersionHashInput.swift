@@ -238,10 +238,10 @@ extension AttributeType {
 extension AttributeDescription {
   /// Whether the history of a store keeps the value when the object is deleted (`preserveAfterDeletion` in model
   /// files).
-  public var preservesValueInHistoryOnDeletion: Bool { extras.value(of: "preserveAfterDeletion") == "YES" }
+  package var preservesValueInHistoryOnDeletion: Bool { extras.value(of: "preserveAfterDeletion") == "YES" }
 
   /// The filter of a derived attribute's aggregate; nil for none.
-  public var filteringPredicate: String? { extras.value(of: "filteringPredicate") }
+  var filteringPredicate: String? { extras.value(of: "filteringPredicate") }
 }
 
 extension RelationshipDescription {

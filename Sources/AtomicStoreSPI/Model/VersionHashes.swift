@@ -8,20 +8,20 @@ import Synchronization
 /// validation, delete rules, indexes and user info do not. See ``ManagedObjectModel/versionHashes``.
 public struct VersionHashes: Sendable, Equatable {
   /// The key of the hashes in the metadata of a store: a dictionary from entity names to 32 bytes each.
-  public static let metadataKey = "NSStoreModelVersionHashes"
+  package static let metadataKey = "NSStoreModelVersionHashes"
   /// The key of the version number of the rules by which the hashes were computed.
-  public static let versionMetadataKey = "NSStoreModelVersionHashesVersion"
+  package static let versionMetadataKey = "NSStoreModelVersionHashesVersion"
   /// The version number of the rules implemented here: 3 in every known file.
-  public static let version = 3
+  package static let version = 3
   /// The key of the version identifiers of the model.
-  public static let identifiersMetadataKey = "NSStoreModelVersionIdentifiers"
+  package static let identifiersMetadataKey = "NSStoreModelVersionIdentifiers"
   /// The key of ``digest`` in metadata.
-  public static let digestMetadataKey = "NSStoreModelVersionHashesDigest"
+  package static let digestMetadataKey = "NSStoreModelVersionHashesDigest"
   /// The key of ``checksum`` in metadata.
-  public static let checksumMetadataKey = "NSStoreModelVersionChecksumKey"
+  package static let checksumMetadataKey = "NSStoreModelVersionChecksumKey"
   /// The metadata keys that are derived from the model. A comparison of stores compares one of them only if both stores
   /// have it.
-  public static let derivedMetadataKeys = [
+  package static let derivedMetadataKeys = [
     metadataKey, versionMetadataKey, identifiersMetadataKey, digestMetadataKey, checksumMetadataKey,
   ]
 
@@ -29,7 +29,7 @@ public struct VersionHashes: Sendable, Equatable {
     public var entityName: String
     /// 32 bytes; if read from a file, the bytes in the file.
     public var hash: Data
-    public init(entityName: String, hash: Data) {
+    package init(entityName: String, hash: Data) {
       self.entityName = entityName
       self.hash = hash
     }
@@ -42,7 +42,7 @@ public struct VersionHashes: Sendable, Equatable {
   public let entries: [Entry]
 
   /// - Parameter entries: In any order; if two have the same name, the first is used.
-  public init(_ entries: [Entry]) {
+  package init(_ entries: [Entry]) {
     // Those of a model come in this order.
     let isSorted = entries.indices.dropFirst().allSatisfy {
       entries[$0 - 1].entityName.byteOrder(to: entries[$0].entityName) < 0
@@ -76,16 +76,16 @@ public struct VersionHashes: Sendable, Equatable {
   }
 
   /// `NSStoreModelVersionHashesDigest`: SHA-512 over the names and hashes of all entities, in base64.
-  public var digest: String {
+  package var digest: String {
     Data(SHA2.sha512(entries.flatMap { Array($0.entityName.utf8) + $0.hash })).base64EncodedString()
   }
 
   /// `NSStoreModelVersionChecksumKey`, and the checksum in the `VersionInfo.plist` of a compiled model: SHA-256 over
   /// the hashes of all entities, in base64.
-  public var checksum: String { Data(SHA2.sha256(entries.flatMap { Array($0.hash) })).base64EncodedString() }
+  package var checksum: String { Data(SHA2.sha256(entries.flatMap { Array($0.hash) })).base64EncodedString() }
 
   /// The hashes as stored in metadata.
-  public var propertyList: PropertyListValue {
+  package var propertyList: PropertyListValue {
     var dictionary = PropertyListDictionary()
     for entry in entries { dictionary[entry.entityName] = .data(entry.hash) }
     return .dictionary(dictionary)
@@ -106,14 +106,14 @@ extension VersionHashes: CustomStringConvertible {
   }
 
   /// Two lowercase hexadecimal digits for each byte.
-  public static func hexadecimal(_ hash: Data) -> String { String(hexadecimal: hash) }
+  package static func hexadecimal(_ hash: Data) -> String { String(hexadecimal: hash) }
 }
 
 extension ManagedObjectModel {
   /// The version hashes of all entities. They are computed once, in time linear in the size of the model, counting
   /// inherited properties each time.
   ///
-  /// ``Entity/unverifiedVersionHashRules`` lists the rules among them that could not be verified with a file.
+  /// `unverifiedVersionHashRules` lists the rules among them that could not be verified with a file.
   public var versionHashes: VersionHashes {
     if let known = computed.withLock({ $0 as? VersionHashes }) { return known }
     let hashes = versionHashes()
@@ -123,7 +123,7 @@ extension ManagedObjectModel {
 
   /// The version hashes of the entities of a configuration, as in the metadata of a store that is opened with it; nil
   /// if the model does not have the configuration.
-  public func versionHashes(forConfiguration name: String?) -> VersionHashes? {
+  package func versionHashes(forConfiguration name: String?) -> VersionHashes? {
     guard let entities = entities(forConfiguration: name) else { return nil }
     return entities.count == entityCount ? versionHashes : versionHashes.restricted(to: entities)
   }
@@ -164,7 +164,7 @@ extension Entity {
 
   /// The rules used for the version hash that could not be verified with a file of Apple's software; empty for most
   /// entities. As text, such as `relationship 'parent' is its own inverse`, including those of super-entities.
-  public var unverifiedVersionHashRules: [String] {
+  package var unverifiedVersionHashRules: [String] {
     var found: [String] = superentity.map { $0.unverifiedVersionHashRules } ?? []
     func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
     if declaration.versionHashModifier?.isEmpty == false, !declaration.uniquenessConstraints.isEmpty {

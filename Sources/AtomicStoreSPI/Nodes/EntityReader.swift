@@ -51,7 +51,7 @@ public struct EntityReader: Sendable {
   }
   private let content: Content
   /// The index of the entity whose rows these are.
-  public let entity: Int
+  package let entity: Int
 
   init(_ table: EntityTable, entity: Int, owner: NodeTable) {
     content = Content(table, owner)
@@ -62,7 +62,7 @@ public struct EntityReader: Sendable {
   public var count: Int { content.count }
 
   /// Whether the row was deleted; never in a snapshot.
-  public func isDeleted(row: Int) -> Bool { content.table.isDeleted(row) }
+  package func isDeleted(row: Int) -> Bool { content.table.isDeleted(row) }
 
   @inline(__always) private func header(_ slot: Int, _ row: Int) -> UnsafeMutablePointer<ColumnHeader> {
     precondition(row >= 0 && row < content.count, "row out of range")

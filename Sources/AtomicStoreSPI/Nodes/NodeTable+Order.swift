@@ -1,13 +1,13 @@
 extension NodeTable {
   /// Whether rows are in ascending order of reference and none is deleted.
-  public var isCanonical: Bool { entities.allSatisfy(\.isCanonical) }
+  package var isCanonical: Bool { entities.allSatisfy(\.isCanonical) }
 
   /// Returns the table as it is passed to formats: no deleted rows, rows in ascending order of reference, so that equal
   /// graphs are equal tables. If that is the case already, the table itself. Handles into this table are not valid for
   /// the result.
   ///
   /// - Throws: `.danglingReference` if a relationship names a node that was removed.
-  public func canonical() throws(PersistentStoreError) -> NodeTable {
+  package func canonical() throws(PersistentStoreError) -> NodeTable {
     if isCanonical { return self }
     let orders = entities.map { $0.isCanonical ? nil : $0.rowsInOrder() }
     let moves = RowMoves(orders, counts: entities.map(\.count))

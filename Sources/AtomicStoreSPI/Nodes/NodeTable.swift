@@ -296,7 +296,7 @@ extension NodeTable {
   }
 
   /// All slots whose values the format has yet to supply, in entity, row and slot order.
-  public var deferredSlots: [(node: NodeHandle, slot: Int)] {
+  package var deferredSlots: [(node: NodeHandle, slot: Int)] {
     entities.enumerated().flatMap { index, table in
       table.deferred.map { (node: NodeHandle(entity: index, row: Int($0 & 0xFFFF_FFFF)), slot: Int($0 >> 32)) }
         .sorted { ($0.node.row, $0.slot) < ($1.node.row, $1.slot) }

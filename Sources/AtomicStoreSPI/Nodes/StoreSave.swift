@@ -39,7 +39,7 @@ public struct StoreSave: Sendable {
     /// What was removed.
     public var removed: [ObjectReference]
     /// Creates a change.
-    public init(owner: ObjectReference, slot: Int, added: [ObjectReference], removed: [ObjectReference]) {
+    package init(owner: ObjectReference, slot: Int, added: [ObjectReference], removed: [ObjectReference]) {
       self.owner = owner
       self.slot = slot
       self.added = added
@@ -48,7 +48,7 @@ public struct StoreSave: Sendable {
   }
 
   /// Creates changes.
-  public init(
+  package init(
     inserted: [ManagedObjectSnapshot] = [], updated: [ManagedObjectSnapshot] = [], deleted: [ObjectReference] = [],
     members: [MemberChange] = [], expected: [(object: ObjectReference, version: Int64?)] = [], author: String? = nil,
     contextName: String? = nil

@@ -4,7 +4,7 @@
 /// it.
 public final class FetchBlock: Sendable, Hashable {
   /// The name in messages and in the predicate's text.
-  public let name: String
+  package let name: String
   /// Called with the object that the predicate is evaluated on, and the values of the variables that are defined there.
   package let body: @Sendable (AnyObject, [String: Any]) throws -> Bool
 

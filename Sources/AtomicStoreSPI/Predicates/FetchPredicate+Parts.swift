@@ -16,7 +16,7 @@ public enum FetchTree: Hashable, Sendable {
 
 extension FetchPredicate {
   /// The nodes directly below this one, in the order in which they are written.
-  public var parts: [FetchTree] {
+  var parts: [FetchTree] {
     switch self {
     case .value, .block: []
     case .comparison(let comparison): [.expression(comparison.left), .expression(comparison.right)]
@@ -44,7 +44,7 @@ extension FetchPredicate {
 
 extension FetchExpression {
   /// The nodes directly below this one, in the order in which they are written.
-  public var parts: [FetchTree] {
+  var parts: [FetchTree] {
     func all(_ list: [FetchExpression]) -> [FetchTree] { list.map { .expression($0) } }
     return switch self {
     case .constant, .objectID, .evaluatedObject, .variable, .keyPath: []

@@ -11,7 +11,7 @@ extension FetchPredicate {
   }
 
   /// The names of the remaining variables, without those that subqueries declare, in order of appearance.
-  public var variables: [String] {
+  package var variables: [String] {
     var names: [String] = []
     FetchTree.predicate(self).visitVariables(bound: []) { name in if !names.contains(name) { names.append(name) } }
     return names
@@ -20,7 +20,7 @@ extension FetchPredicate {
 
 extension FetchExpression {
   /// Returns the expression with variables replaced, as ``FetchPredicate/substituting(_:)`` does.
-  public func substituting(_ variables: [String: FetchExpression]) -> FetchExpression {
+  func substituting(_ variables: [String: FetchExpression]) -> FetchExpression {
     switch self {
     case .variable(let name): return variables[name] ?? self
     case .subquery(let list, let variable, let predicate):

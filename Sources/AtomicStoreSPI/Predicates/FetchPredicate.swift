@@ -136,7 +136,8 @@ public indirect enum FetchExpression: Hashable, Sendable {
   case conditional(FetchPredicate, FetchExpression, FetchExpression)
   /// `FETCH(request, context, countOnly)`: parsed, but cannot be evaluated.
   case fetch([FetchExpression])
-  /// `$NAME := value`: parsed, but cannot be evaluated. Variables get their values from ``substituting(_:)``.
+  /// `$NAME := value`: parsed, but cannot be evaluated. Variables get their values from
+  /// ``FetchPredicate/substituting(_:)``.
   case assignment(String, FetchExpression)
 
   /// An element of a list.

@@ -59,7 +59,7 @@ public final class SortComparator: Sendable, Hashable {
   public init(_ body: @escaping @Sendable (StoredValue, StoredValue) -> Int) { self.body = body }
 
   /// Compares two values.
-  public func callAsFunction(_ one: StoredValue, _ other: StoredValue) -> Int { body(one, other) }
+  package func callAsFunction(_ one: StoredValue, _ other: StoredValue) -> Int { body(one, other) }
 
   public static func == (one: SortComparator, other: SortComparator) -> Bool { one === other }
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }

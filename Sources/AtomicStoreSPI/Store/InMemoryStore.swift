@@ -12,26 +12,26 @@
 /// Everything that applies to stores in files applies to it: saves are all or nothing, conflicts between contexts and
 /// coordinators are found, references are never used again, the model's rules hold. The coordinator keeps the objects,
 /// so ``load(_:into:)`` and ``save(_:to:)`` are never called.
-public struct InMemoryStore: AtomicStore {
-  public static let storeType = "InMemory"
-  public static let traits = StoreTraits(
+package struct InMemoryStore: AtomicStore {
+  package static let storeType = "InMemory"
+  package static let traits = StoreTraits(
     summary: "Objects in memory, shared by name within a process", fileExtensions: [], isInProcess: true)
 
   /// No file is a store of this type.
-  public static func recognize(_ probe: StoreProbe) -> Recognition { .no }
+  package static func recognize(_ probe: StoreProbe) -> Recognition { .no }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+  package init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
 
   /// Throws `.notSupported`: there is no file.
-  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+  package mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     throw Self.refusal
   }
   /// Throws `.notSupported`: there is no file.
-  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  package mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     throw Self.refusal
   }
   /// Throws `.notSupported`: a conversion needs a format that writes files.
-  public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+  package mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     throw Self.refusal
   }
 

@@ -14,7 +14,7 @@ public struct StoreFetch: Sendable {
   public var offset: Int
 
   /// Creates a request.
-  public init(
+  package init(
     entity: Int, entities: [Int], predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [], limit: Int? = nil,
     offset: Int = 0
   ) {

@@ -1,6 +1,6 @@
 extension RelationshipRules {
   /// The rules as options, to be listed with those of a format.
-  public static let options: [StoreOption] = [
+  package static let options: [StoreOption] = [
     StoreOption(
       name: "inverses",
       help:
@@ -21,7 +21,7 @@ extension RelationshipRules {
   /// Removes the rules from the options.
   ///
   /// - Throws: `.invalidOption` for invalid values.
-  public init(taking options: inout StoreOptions) throws(PersistentStoreError) {
+  package init(taking options: inout StoreOptions) throws(PersistentStoreError) {
     self.init()
     inverses = try Self.take("inverses", from: &options) ?? .toOneAsStored
     let dangling: DanglingReferences? = try Self.take("dangling", from: &options)

@@ -14,7 +14,7 @@ public struct StoreGrouping: Sendable {
     /// The key path whose values it is computed of.
     public var path: [String]
     /// Creates an aggregate.
-    public init(_ function: Function, of path: [String]) {
+    package init(_ function: Function, of path: [String]) {
       self.function = function
       self.path = path
     }
@@ -30,7 +30,7 @@ public struct StoreGrouping: Sendable {
   }
 
   /// Creates a request for groups.
-  public init(_ rows: StoreFetch, keys: [[String]], aggregates: [Aggregate]) {
+  package init(_ rows: StoreFetch, keys: [[String]], aggregates: [Aggregate]) {
     self.rows = rows
     self.keys = keys
     self.aggregates = aggregates

@@ -1,6 +1,6 @@
 extension StoreLimits {
   /// The limits as options, to be listed with those of a format.
-  public static let options: [StoreOption] = [
+  package static let options: [StoreOption] = [
     StoreOption(name: "maximumBytes", help: "The maximum size in bytes of the file, or of all files of a directory."),
     StoreOption(name: "maximumObjects", help: "The maximum number of objects (2147483647)."),
     StoreOption(
@@ -13,7 +13,7 @@ extension StoreLimits {
   /// Removes the limits from the options.
   ///
   /// - Throws: `.invalidOption` for a value that is not an integer from 0 on, or a depth beyond the maximum.
-  public init(taking options: inout StoreOptions) throws(PersistentStoreError) {
+  package init(taking options: inout StoreOptions) throws(PersistentStoreError) {
     self.init()
     func number(_ name: String, _ most: Int) throws(PersistentStoreError) -> Int? {
       guard let text = options.removeValue(forKey: name) else { return nil }

@@ -29,7 +29,7 @@ public struct StoreMetadata: Sendable, Equatable {
   }
 
   /// The keys that the kit manages; entries must not use them.
-  public static let reservedKeys = ["NSStoreType", "NSStoreUUID"]
+  package static let reservedKeys = ["NSStoreType", "NSStoreUUID"]
 }
 
 /// Options by name, as the caller specified them.
@@ -54,7 +54,7 @@ public struct StoreConfiguration: Sendable {
   public var skipsDamagedObjects = false
 
   /// Creates a configuration. The coordinator does so; create one yourself to test a format.
-  public init(
+  package init(
     path: String, configurationName: String? = nil, options: StoreOptions = [:], isReadOnly: Bool = false,
     limits: StoreLimits = StoreLimits()
   ) {
@@ -68,7 +68,7 @@ public struct StoreConfiguration: Sendable {
 
 /// What a save writes: the complete new content of the store.
 public struct StoreSnapshot: Sendable {
-  /// In canonical order: see ``NodeTable/canonical()``.
+  /// In canonical order: see `canonical()`.
   public var nodes: NodeTable
   /// The metadata to write, the model included.
   public var metadata: StoreMetadata

@@ -36,24 +36,24 @@ public final class StorePluginSink: Sendable {
 /// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++) and the
 /// function that registers its formats. If they end the program, a message on standard error names the plug-in: while a
 /// plug-in is loaded, the handlers of deadly signals are replaced.
-public struct StorePlugin: Sendable {
+package struct StorePlugin: Sendable {
   /// The version of the kit in this program, such as `0.2.0`.
-  public static var kitVersion: String { ASP_KIT_VERSION }
+  package static var kitVersion: String { ASP_KIT_VERSION }
   /// The digest of the sources that formats are compiled against, of the kit in this program: a plug-in must have the
   /// same one.
   package static var interfaceDigest: String { String(cString: asp_host().interface) }
 
   /// The path that the plug-in was loaded from, as specified.
-  public let path: String
+  let path: String
   /// The name that the plug-in declares.
-  public let name: String
+  let name: String
   /// The formats that the plug-in supplied, in the order in which it added them.
-  public let types: [any AtomicStore.Type]
+  package let types: [any AtomicStore.Type]
 
   /// Loads a plug-in. It stays loaded while the program runs.
   ///
   /// - Throws: `.notFound`, `.notSupported` with the reason.
-  public init(loading path: String) throws(PersistentStoreError) {
+  package init(loading path: String) throws(PersistentStoreError) {
     guard let info = try SystemCall.status(path, followLinks: true) else {
       throw PersistentStoreError(.notFound, "the plug-in does not exist", at: StoreLocation(file: path))
     }

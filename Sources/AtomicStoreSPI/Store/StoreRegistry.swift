@@ -14,7 +14,7 @@ public struct StoreRegistry: Sendable {
   /// More types, which are found when a lookup needs them.
   private var later: LaterStoreTypes?
   /// The registered incremental types, in the order of registration.
-  public private(set) var incrementalTypes: [any IncrementalStore.Type] = []
+  package private(set) var incrementalTypes: [any IncrementalStore.Type] = []
 
   /// Types that this build leaves out, for messages.
   package var absent: [AbsentStoreTypes] = []
@@ -30,7 +30,7 @@ public struct StoreRegistry: Sendable {
   public var storeTypes: [String] { known.map { $0.storeType }.sorted { ScalarString($0) < ScalarString($1) } }
 
   /// The names and traits of all registered types, those of incremental stores included, in the order of the names.
-  public var allTraits: [(storeType: String, traits: StoreTraits)] {
+  package var allTraits: [(storeType: String, traits: StoreTraits)] {
     let all = known.map { ($0.storeType, $0.traits) } + incrementalTypes.map { ($0.storeType, $0.traits) }
     return all.sorted { ScalarString($0.0) < ScalarString($1.0) }
   }
@@ -103,7 +103,7 @@ public struct StoreRegistry: Sendable {
   ///
   /// - Throws: `.unknownStoreType`, with a list of the registered names, and the name that differs only in case if
   ///   there is one.
-  public func storeType(named name: String) throws(PersistentStoreError) -> any AtomicStore.Type {
+  package func storeType(named name: String) throws(PersistentStoreError) -> any AtomicStore.Type {
     func match(_ type: any AtomicStore.Type) -> Bool { ScalarString(type.storeType) == ScalarString(name) }
     if let type = types.first(where: match) ?? all().first(where: match) { return type }
     let names = storeTypes + incrementalTypes.map { $0.storeType }
@@ -140,7 +140,7 @@ public struct StoreRegistry: Sendable {
   ///
   /// - Throws: `.ambiguousFormat` with the formats that claim it, `.notSupported` for a known kind that cannot be read,
   ///   `.unrecognizedFormat`.
-  public func recognize(_ probe: StoreProbe) throws(PersistentStoreError) -> any AtomicStore.Type {
+  package func recognize(_ probe: StoreProbe) throws(PersistentStoreError) -> any AtomicStore.Type {
     let sure = types.filter { $0.recognize(probe) == .yes }
     // Others may recognize the content too, but looking for them is not worth the ambiguity.
     if sure.count == 1 { return sure[0] }
@@ -184,7 +184,7 @@ public struct StoreRegistry: Sendable {
   }
 
   /// Returns the formats that use a file name extension, by name.
-  public func storeTypes(forFileExtension fileExtension: String) -> [any AtomicStore.Type] {
+  package func storeTypes(forFileExtension fileExtension: String) -> [any AtomicStore.Type] {
     let wanted = fileExtension.lowercased()
     guard !wanted.isEmpty else { return [] }
     func match(_ type: any AtomicStore.Type) -> Bool { type.traits.fileExtensions.contains(wanted) }

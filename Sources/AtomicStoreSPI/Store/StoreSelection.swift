@@ -11,7 +11,7 @@ public struct StoreSelection: Sendable {
   public var keepsMetadata: Bool
 
   /// Creates a selection.
-  public init(snapshot: StoreSnapshot, notes: [Note] = [], keepsMetadata: Bool = true) {
+  init(snapshot: StoreSnapshot, notes: [Note] = [], keepsMetadata: Bool = true) {
     self.snapshot = snapshot
     self.notes = notes
     self.keepsMetadata = keepsMetadata

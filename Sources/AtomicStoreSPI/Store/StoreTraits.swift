@@ -71,7 +71,7 @@ public struct StoreTraits: Sendable {
   public var maximumEntities: Int?
   /// Whether stores exist in the memory of a process only: the coordinator keeps their objects and shares them by name,
   /// and calls neither ``AtomicStore/load(_:into:)`` nor ``AtomicStore/save(_:to:)``. Defaults to false. See
-  /// ``InMemoryStore``.
+  /// `InMemoryStore`.
   public var isInProcess: Bool
   /// Whether ``AtomicStore/load(_:into:)`` reads only the properties that ``NodeTableBuilder/model`` has, and skips
   /// others for which ``NodeTableBuilder/leavesOut(property:entity:)`` is true. Defaults to false. Worth it where

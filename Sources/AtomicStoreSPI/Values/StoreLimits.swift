@@ -5,7 +5,7 @@
 /// them for untrusted files.
 ///
 /// Limits on single factors do not limit their products, so the memory of a load is also limited by the size of the
-/// file: opening a file takes at most 64 MB plus 64 times its size, of which ``memory(forInput:)`` is the share of the
+/// file: opening a file takes at most 64 MB plus 64 times its size, of which `memory(forInput:)` is the share of the
 /// values.
 public struct StoreLimits: Sendable, Hashable {
   /// `maximumBytes`: the size of the file, or of all files of a directory. By default limited by memory only.
@@ -25,7 +25,7 @@ public struct StoreLimits: Sendable, Hashable {
   public var memory: Int?
 
   /// The memory limit for values that are read from an input of that size: ``memory``, or its default.
-  public func memory(forInput bytes: Int) -> Int {
+  package func memory(forInput bytes: Int) -> Int {
     if let memory { return memory }
     let (product, overflow) = bytes.multipliedReportingOverflow(by: 48)
     return overflow ? .max : product.addingReportingOverflow(32 << 20).overflow ? .max : product + (32 << 20)

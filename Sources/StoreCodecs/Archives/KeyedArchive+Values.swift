@@ -6,7 +6,7 @@ import Synchronization
 
 extension KeyedArchive.Value {
   /// The object's keys except that of its class, in the order of their bytes.
-  public var keys: [String] { (value.dictionaryValue ?? PropertyListDictionary()).keys.filter { $0 != "$class" } }
+  package var keys: [String] { (value.dictionaryValue ?? PropertyListDictionary()).keys.filter { $0 != "$class" } }
 
   /// Returns the value under a key, with references resolved; nil if there is none, or it is nil.
   ///
@@ -34,7 +34,7 @@ extension KeyedArchive.Value {
   }
 
   /// Returns the string under a key; nil if there is none.
-  public func string(_ key: String) throws(PersistentStoreError) -> String? {
+  package func string(_ key: String) throws(PersistentStoreError) -> String? {
     guard let found = try self[key] else { return nil }
     guard let text = found.stringValue else { throw found.malformed("a string is expected") }
     return text
@@ -42,13 +42,13 @@ extension KeyedArchive.Value {
 
   /// Returns this value if it is a string, or else the string under a key: for what some archives store by name and
   /// others as an object.
-  public func stringOrName(_ key: String) throws(PersistentStoreError) -> String? {
+  package func stringOrName(_ key: String) throws(PersistentStoreError) -> String? {
     if let text = stringValue { return text }
     return try string(key)
   }
 
   /// Returns the value under the first of the keys that has one.
-  public func first(of keys: String...) throws(PersistentStoreError) -> KeyedArchive.Value? {
+  package func first(of keys: String...) throws(PersistentStoreError) -> KeyedArchive.Value? {
     for key in keys {
       if let found = try self[key] { return found }
     }
@@ -69,7 +69,7 @@ extension KeyedArchive.Value {
   }
 
   /// Returns the Boolean under a key, a number as whether it is not 0; false if there is none.
-  public func boolean(_ key: String) throws(PersistentStoreError) -> Bool {
+  package func boolean(_ key: String) throws(PersistentStoreError) -> Bool {
     guard let found = try self[key] else { return false }
     guard let number = found.integerValue else { throw found.malformed("a Boolean is expected") }
     return number != 0

@@ -87,7 +87,7 @@ public struct KeyedArchive: Sendable {
   }
 
   /// The number of objects, including the nil at number 0.
-  public var objectCount: Int { storage.objects.count }
+  package var objectCount: Int { storage.objects.count }
 
   /// The root object: `root`, or the first entry point if none has that name.
   ///
@@ -102,7 +102,7 @@ public struct KeyedArchive: Sendable {
   }
 
   /// Returns all objects of a class, in the order of the archive. For archives whose root has another name.
-  public func objects(ofClass name: String) -> [Value] {
+  package func objects(ofClass name: String) -> [Value] {
     storage.objects.indices.lazy.map { index in
       Value(storage: storage, value: storage.objects[index], index: index, path: Path(parent: nil, step: .index(index)))
     }.filter { $0.className == name }

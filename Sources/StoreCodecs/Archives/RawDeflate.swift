@@ -1,8 +1,8 @@
 import CZlib
-public import StorePrimitives
+package import StorePrimitives
 
 /// Bytes compressed with DEFLATE, without a header: the form in which SQLite stores cache their model.
-public enum RawDeflate {
+package enum RawDeflate {
   /// Decompresses bytes.
   ///
   /// - Parameters:
@@ -10,7 +10,7 @@ public enum RawDeflate {
   ///   - maximumCount: The maximum size of the result: data may expand a thousandfold.
   /// - Throws: `.malformed` with the offset for data that is not DEFLATE or is truncated, or if bytes follow its end;
   ///   `.limitExceeded` for a result larger than `maximumCount`.
-  public static func inflate(_ bytes: [UInt8], maximumCount: Int = 64 << 20) throws(PersistentStoreError) -> [UInt8] {
+  package static func inflate(_ bytes: [UInt8], maximumCount: Int = 64 << 20) throws(PersistentStoreError) -> [UInt8] {
     guard bytes.count <= UInt32.max >> 1 else {
       throw PersistentStoreError(.limitExceeded, "\(bytes.count) compressed bytes")
     }

@@ -28,7 +28,7 @@ public struct CSVReader {
   /// Whether a delimiter was read last: one more field follows, even at the end of the file.
   @usableFromInline var fieldIsDue = false
   /// The offset of the next field.
-  public var offset: Int { position }
+  package var offset: Int { position }
   /// The line of the next field, starting at 1.
   public var nextLine: Int { line }
 
@@ -238,7 +238,7 @@ public struct CSVReader {
 
   /// Skips the rest of the line: of one that begins with a mark for comments, or of a record that is not well
   /// formed, so that reading goes on with the next. A quoted line break does not hold it up.
-  public mutating func skipLine() {
+  package mutating func skipLine() {
     while position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != UInt8(ascii: "\r") {
       position += 1
     }

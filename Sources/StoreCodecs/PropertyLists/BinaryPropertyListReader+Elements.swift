@@ -1,14 +1,6 @@
 public import StorePrimitives
 
 extension BinaryPropertyListReader {
-  /// Calls `body` with each element of an array, in order.
-  public func forEachElement(
-    of array: Object, _ body: (Object) throws(PersistentStoreError) -> Void
-  ) throws(PersistentStoreError) {
-    let list = try arrayReferences(of: array)
-    for position in 0..<list.count { try body(try reference(position, list)) }
-  }
-
   /// Calls `body` with the key and the value of each entry of a dictionary, in the file's order.
   public func forEachEntry(
     of dictionary: Object, _ body: (_ key: Object, _ value: Object) throws(PersistentStoreError) -> Void

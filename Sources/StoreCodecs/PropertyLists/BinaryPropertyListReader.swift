@@ -128,9 +128,6 @@ public struct BinaryPropertyListReader {
 }
 
 extension BinaryPropertyListReader {
-  /// Returns an object by its index in the file's table; nil if it is not below ``objectCount``.
-  public func object(at index: Int) -> Object? { index >= 0 && index < objectCount ? Object(index: index) : nil }
-
   /// Returns the offset of the object's marker in the file, for messages.
   public func offset(of object: Object) throws(PersistentStoreError) -> Int {
     guard object.index >= 0, object.index < objectCount else {

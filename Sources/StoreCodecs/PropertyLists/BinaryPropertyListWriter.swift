@@ -123,7 +123,7 @@ public struct BinaryPropertyListWriter: ~Copyable {
   /// Writes a string from its UTF-8, or returns the reference of an equal one written before.
   ///
   /// - Throws: `.invalidValue` if the bytes are not UTF-8.
-  public mutating func string(utf8: Span<UInt8>) throws(PersistentStoreError) -> Reference {
+  package mutating func string(utf8: Span<UInt8>) throws(PersistentStoreError) -> Reference {
     let number = utf8.withUnsafeBufferPointer { texts.add($0) }
     if number < textReferences.count { return textReferences[number] }
     let reference = try begin()
@@ -145,13 +145,6 @@ public struct BinaryPropertyListWriter: ~Copyable {
   private mutating func appendWide(_ text: String) {
     appendMarker(0x60, count: text.utf16.count)
     for unit in text.utf16 { appendNumber(UInt64(unit), size: 2) }
-  }
-
-  /// Writes a data object.
-  public mutating func data(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) -> Reference {
-    let reference = try beginData(count: bytes.count)
-    try append(bytes)
-    return reference
   }
 
   /// Starts a data object of a known size. ``append(_:)`` must fill it before anything else is written.

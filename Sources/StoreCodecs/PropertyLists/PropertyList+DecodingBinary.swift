@@ -3,7 +3,7 @@ public import StorePrimitives
 
 extension PropertyList {
   /// Whether the bytes start like a binary property list.
-  public static func isBinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  package static func isBinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count >= 6 && bytes[0..<6].elementsEqual("bplist".utf8)
   }
 

@@ -26,7 +26,7 @@ extension PropertyList {
   }
 
   /// Decodes a property list from an element: `plist`, or the element of a value.
-  public static func decodeXML(
+  package static func decodeXML(
     _ element: XMLElement, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
   ) throws(PersistentStoreError) -> PropertyListValue {
     var builder = PropertyListXMLBuilder(maximumDepth: maximumDepth)

@@ -66,7 +66,7 @@ public enum Base64 {
     /// The offset of the first byte that is wrong; the number of bytes if the text ends too early.
     public let offset: Int
     /// Creates an error for a byte offset.
-    public init(offset: Int) { self.offset = offset }
+    init(offset: Int) { self.offset = offset }
   }
 
   /// Reads base64 into `output`, which is emptied first. Spaces, tabs and line breaks are ignored.

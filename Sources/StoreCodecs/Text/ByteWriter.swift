@@ -105,15 +105,6 @@ public final class ByteWriter {
     advance(1 + ExactText.writeDecimal(value.magnitude, to: start + 1))
   }
 
-  /// Appends a little-endian number.
-  public func append<Integer: FixedWidthInteger>(littleEndian value: Integer) {
-    withUnsafeBytes(of: value.littleEndian) { append($0) }
-  }
-  /// Appends a big-endian number.
-  public func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
-    withUnsafeBytes(of: value.bigEndian) { append($0) }
-  }
-
   /// Flushes the buffer to the sink once it contains enough.
   @inline(__always) public func flushIfNeeded() throws(PersistentStoreError) {
     if buffer.pointee.count >= Self.threshold { try flush() }

@@ -10,7 +10,7 @@ public enum ExactText {
   ///
   /// - Parameter word: The bytes, the first one lowest.
   @inlinable @inline(__always)
-  public static func leadingDigits(_ word: UInt64) -> (value: Int64, count: Int) {
+  package static func leadingDigits(_ word: UInt64) -> (value: Int64, count: Int) {
     let digits = word ^ zeros
     let others = notDigits(digits)
     let count = others.trailingZeroBitCount >> 3
@@ -46,7 +46,7 @@ public enum ExactText {
   /// The number at the beginning of a text, if it is written as one to eighteen digits without a leading zero, and
   /// where it ends: at a space, or at the end of the text.
   @inlinable @inline(__always)
-  public static func leadingNumber(_ text: UnsafePointer<UInt8>, _ count: Int) -> (number: Int64, end: Int)? {
+  package static func leadingNumber(_ text: UnsafePointer<UInt8>, _ count: Int) -> (number: Int64, end: Int)? {
     guard count > 0, text[0] &- UInt8(ascii: "1") < 9 else { return nil }
     var value: Int64 = 0
     var index = 0

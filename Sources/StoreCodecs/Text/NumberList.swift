@@ -33,7 +33,7 @@ public final class NumberList {
     }
   }
 
-  /// Reads numbers as ``ExactText/leadingNumber(_:_:)`` does, with one space between two of them, and replaces the ones
+  /// Reads numbers as `leadingNumber(_:_:)` does, with one space between two of them, and replaces the ones
   /// before.
   ///
   /// - Parameters:

@@ -1,25 +1,25 @@
 /// An element of a small document with its descendants, for model files and property lists. Stores are too large for
 /// it.
-public final class XMLElement: Sendable {
+package final class XMLElement: Sendable {
   /// What an element contains: another element, or text.
-  public enum Node: Sendable {
+  package enum Node: Sendable {
     /// An element.
     case element(XMLElement)
     /// Text between two tags, with entities and character data sections resolved; white space is preserved.
     case text(String)
   }
   /// The name of the element, with its prefix if it has one.
-  public let name: String
+  package let name: String
   /// In document order.
-  public let attributes: [(name: String, value: String)]
+  package let attributes: [(name: String, value: String)]
   /// The elements and texts directly in this element, in document order.
-  public let children: [Node]
+  package let children: [Node]
   // Not the location itself, which has fields that elements do not need.
   private let file: String?
   private let line: Int32
   private let column: Int32
   /// The line and column at which the start tag ends.
-  public var location: StoreLocation {
+  package var location: StoreLocation {
     StoreLocation(file: file, line: line > 0 ? Int(line) : nil, column: column > 0 ? Int(column) : nil)
   }
 
@@ -33,20 +33,20 @@ public final class XMLElement: Sendable {
   }
 
   /// The elements directly in this element, without its texts.
-  public var elements: [XMLElement] {
+  package var elements: [XMLElement] {
     children.compactMap { if case .element(let element) = $0 { element } else { nil } }
   }
   /// All text directly in this element.
-  public var text: String {
+  package var text: String {
     children.map { if case .text(let text) = $0 { text } else { "" } }.joined()
   }
   /// The value of the attribute with that name, or nil.
-  public subscript(attribute name: String) -> String? { attributes.first { $0.name == name }?.value }
+  package subscript(attribute name: String) -> String? { attributes.first { $0.name == name }?.value }
 
   /// Parses a document.
   ///
   /// - Throws: as ``XMLReader``; `.limitExceeded` for more than `maximumNodes` nodes.
-  public static func parse(
+  package static func parse(
     _ bytes: Span<UInt8>, file: String? = nil, limits: XMLLimits = XMLLimits(depth: 128, attributes: 128),
     maximumNodes: Int = 4_000_000
   ) throws(PersistentStoreError) -> XMLElement {

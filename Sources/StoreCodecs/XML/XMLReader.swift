@@ -30,7 +30,7 @@ public struct XMLName: Equatable, Sendable {
   }
 
   /// A number for the name, the same for each occurrence within one parse, for use as a key.
-  @inlinable public var address: UInt { UInt(bitPattern: base) }
+  @inlinable package var address: UInt { UInt(bitPattern: base) }
 
   /// The name as a string. Creates a string: do not use it for every row.
   public var string: String { String(cString: UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)) }
@@ -76,7 +76,7 @@ public struct XMLAttributes: ~Escapable {
 
   /// The value, references resolved.
   @_lifetime(borrow self)
-  public func value(_ index: Int) -> Span<UInt8> {
+  package func value(_ index: Int) -> Span<UInt8> {
     _overrideLifetime(Span(_unsafeElements: bytes(index)), borrowing: self)
   }
 }
@@ -94,9 +94,9 @@ public protocol XMLEventHandler: AnyObject {
 /// The limits of a document.
 public struct XMLLimits: Sendable {
   /// The nesting depth of elements.
-  public var depth: Int
+  var depth: Int
   /// The number of attributes of one element.
-  public var attributes: Int
+  var attributes: Int
   /// Creates limits; by default a depth of 64 and 64 attributes per element.
   public init(depth: Int = 64, attributes: Int = 64) {
     self.depth = depth
@@ -391,7 +391,7 @@ public final class XMLReader {
   }
 
   /// Parses a document in memory.
-  public func parse(_ bytes: Span<UInt8>) throws(PersistentStoreError) {
+  package func parse(_ bytes: Span<UInt8>) throws(PersistentStoreError) {
     try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in try feed(raw) }
     try finish()
   }

@@ -4,7 +4,7 @@ extension ByteWriter {
   /// Appends text with `&`, `<` and `>` escaped, and for attributes quotes, tabs and line breaks too.
   ///
   /// The text must contain only characters that XML allows: see ``XMLText/canHold(_:)``.
-  public func append(xmlEscaped text: String, inAttribute: Bool = false) {
+  package func append(xmlEscaped text: String, inAttribute: Bool = false) {
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "&"): append("&amp;")

@@ -1,11 +1,11 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 
 extension GraphComparison {
   /// Returns all differences, metadata first, then the models, then by entity and reference.
   ///
   /// - Parameter isIncluded: Whether a difference is one of those asked for. Others do not count towards the limit.
-  public static func differences(
+  package static func differences(
     _ first: StoreSnapshot, _ second: StoreSnapshot, options: Options = Options(),
     isIncluded: (GraphDifference) -> Bool = { _ in true }
   ) -> [GraphDifference] {

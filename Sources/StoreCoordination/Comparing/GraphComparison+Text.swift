@@ -1,11 +1,11 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
 extension GraphComparison {
   /// A value as text that is different for different values: strings in quotes with escaped scalars, bytes in
   /// hexadecimal.
-  public static func text(_ value: StoredValue) -> String {
+  package static func text(_ value: StoredValue) -> String {
     switch value {
     case .null: "(none)"
     case .boolean(let flag): flag ? "true" : "false"
@@ -25,7 +25,7 @@ extension GraphComparison {
   }
 
   /// A property-list value on one line, as differences show it. Long data is abbreviated.
-  public static func text(_ value: PropertyListValue) -> String {
+  package static func text(_ value: PropertyListValue) -> String {
     switch value {
     case .string(let string): quoted(string)
     case .integer(let number): String(number)
@@ -51,7 +51,7 @@ extension GraphComparison {
   }
 
   /// The string in quotes, with everything but printable ASCII escaped if two strings could look alike.
-  public static func quoted(_ string: String) -> String {
+  package static func quoted(_ string: String) -> String {
     var result = "\""
     for scalar in string.unicodeScalars {
       switch scalar {
@@ -75,7 +75,7 @@ extension GraphComparison {
   }
 
   /// As ``text(_:)-(StoredValue)``, with all bytes of data, for dumps.
-  public static func fullText(_ value: StoredValue) -> String {
+  package static func fullText(_ value: StoredValue) -> String {
     switch value {
     case .data(let data): "<" + String(hexadecimal: data) + ">"
     default: text(value)
@@ -83,7 +83,7 @@ extension GraphComparison {
   }
 
   /// As ``text(_:)-(PropertyListValue)``, with all bytes of data.
-  public static func fullText(_ value: PropertyListValue) -> String {
+  package static func fullText(_ value: PropertyListValue) -> String {
     switch value {
     case .data(let data): fullText(StoredValue.data(data))
     case .array(let values): "[" + values.map { fullText($0) }.joined(separator: ", ") + "]"
@@ -94,7 +94,7 @@ extension GraphComparison {
   }
 
   /// A metadata value on one line, abbreviated if it is long.
-  public static func summary(_ value: PropertyListValue) -> String {
+  package static func summary(_ value: PropertyListValue) -> String {
     // The hashes of hundreds of entities have a long text, of which only the beginning is shown.
     var room = 4096
     var text = beginning(of: value, &room)
@@ -132,7 +132,7 @@ extension GraphComparison {
   }
 
   /// A metadata value for use in a shell: a string unchanged, everything else as ``text(_:)-(PropertyListValue)``.
-  public static func plain(_ value: PropertyListValue) -> String {
+  package static func plain(_ value: PropertyListValue) -> String {
     if case .string(let string) = value { string } else { text(value) }
   }
 }

@@ -2,7 +2,7 @@ public import AtomicStoreSPI
 
 /// A difference between two graphs.
 ///
-/// Two differences are equal if they read the same; ``oldValue`` and the other exact values are not compared.
+/// Two differences are equal if they read the same; `oldValue` and the other exact values are not compared.
 public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
   /// In what way the two graphs differ.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -32,18 +32,18 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
   /// The value in the second graph, as text; nil if there is none.
   public var new: String?
   /// The type of the property, as models name it: `Decimal`, `to-one Author`; nil for what is not a property.
-  public var type: String?
+  package var type: String?
   /// The property's value in the first graph; nil for what is not a property, and where the graph does not have it.
-  public var oldValue: StoredValue?
+  package var oldValue: StoredValue?
   /// The property's value in the second graph.
-  public var newValue: StoredValue?
+  package var newValue: StoredValue?
   /// The value of the metadata entry, or of the part of it that ``path`` leads to, in the first graph.
-  public var oldEntry: PropertyListValue?
+  package var oldEntry: PropertyListValue?
   /// The value of the metadata entry in the second graph.
-  public var newEntry: PropertyListValue?
+  package var newEntry: PropertyListValue?
 
   /// Creates a difference.
-  public init(kind: Kind, object: ObjectReference? = nil, key: String? = nil, old: String? = nil, new: String? = nil) {
+  package init(kind: Kind, object: ObjectReference? = nil, key: String? = nil, old: String? = nil, new: String? = nil) {
     self.kind = kind
     self.object = object
     self.key = key

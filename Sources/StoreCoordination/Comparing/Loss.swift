@@ -35,10 +35,10 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case notLoaded = "not-loaded"
 
     /// Whether values change, or only how they are written.
-    public var lossClass: Class { [.decimalSpelling, .valueEncoding].contains(self) ? .spelling : .value }
+    package var lossClass: Class { [.decimalSpelling, .valueEncoding].contains(self) ? .spelling : .value }
   }
   /// How serious a loss is.
-  public enum Class: String, Sendable, Hashable, CaseIterable {
+  package enum Class: String, Sendable, Hashable, CaseIterable {
     /// The same value is written in another way. It is listed, and allowed.
     case spelling
     /// A value, or something else of the store, is no longer the same or missing. It is refused unless
@@ -55,7 +55,7 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
   public var example: String?
 
   /// Creates a loss.
-  public init(kind: Kind, subject: String, count: Int, example: String? = nil) {
+  package init(kind: Kind, subject: String, count: Int, example: String? = nil) {
     self.kind = kind
     self.subject = subject
     self.count = count

@@ -1,28 +1,28 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 
 /// Compares two models as data: everything that they say, to the bit and the Unicode scalar, whether or not it counts
 /// in version hashes.
 ///
 /// A store carries its model as it carries its objects: configurations, fetch requests, user info, indexes, defaults
 /// and bounds are kept, and a copy has the same.
-public enum ModelComparison {
+package enum ModelComparison {
   /// One thing that two models say differently.
-  public struct Difference: Sendable, Hashable, CustomStringConvertible {
+  package struct Difference: Sendable, Hashable, CustomStringConvertible {
     /// What differs, such as `entities.Person.properties.name.default`.
-    public var path: String
+    package var path: String
     /// In the first model, as text; nil where it has none.
-    public var old: String?
+    package var old: String?
     /// In the second model, as text; nil where it has none.
-    public var new: String?
+    package var new: String?
 
-    public var description: String { "\(path): \(old ?? "(none)") → \(new ?? "(none)")" }
+    package var description: String { "\(path): \(old ?? "(none)") → \(new ?? "(none)")" }
   }
 
   /// All differences, in the order of the models' property lists.
   ///
   /// - Parameter comparesOrder: Whether entities, properties and other things that have names must come in the same
   ///   order.
-  public static func differences(
+  package static func differences(
     _ first: ModelDescription, _ second: ModelDescription, comparesOrder: Bool = true
   ) -> [Difference] {
     // Most models that are compared are equal, and a model of hundreds of entities makes a large property list.

@@ -12,7 +12,7 @@ public struct ObjectKeys: Sendable {
   ///   - keys: The name of an entity, or nil for every entity that has the first property, and its attributes.
   ///   - models: The models of the graphs that are to be compared.
   /// - Throws: `.invalidOption` for a name that no model has, and for a key path that does not end in an attribute.
-  public init(
+  package init(
     _ keys: [(entity: String?, keyPaths: [String])], models: [ManagedObjectModel]
   ) throws(PersistentStoreError) {
     var found: [ScalarString: [[String]]] = [:]

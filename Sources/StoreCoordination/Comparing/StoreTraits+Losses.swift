@@ -1,11 +1,11 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 
 extension StoreTraits {
   /// Returns what this format cannot store of a graph, determined from its traits before anything is written.
   ///
   /// - Parameter includingMetadata: False if writing without metadata was requested.
-  public func losses(for snapshot: StoreSnapshot, includingMetadata: Bool = true) -> [Loss] {
+  package func losses(for snapshot: StoreSnapshot, includingMetadata: Bool = true) -> [Loss] {
     var losses: [Loss] = []
     let nodes = snapshot.nodes
     for entity in nodes.model.entities where !keepsAllValues && nodes.count(of: entity.index) > 0 {

@@ -13,7 +13,7 @@ public struct Renumbering: Sendable, Equatable {
     public var reference: ReferenceObject
 
     /// Creates a change.
-    public init(object: ObjectReference, reference: ReferenceObject) {
+    package init(object: ObjectReference, reference: ReferenceObject) {
       self.object = object
       self.reference = reference
     }
@@ -23,7 +23,7 @@ public struct Renumbering: Sendable, Equatable {
   public var changes: [Change]
 
   /// Creates a renumbering, such as one that was read from a file.
-  public init(_ changes: [Change]) { self.changes = changes }
+  package init(_ changes: [Change]) { self.changes = changes }
 
   /// Decides which objects need other references. Of objects with the same one, the first keeps it, in the order of
   /// entities.
@@ -57,7 +57,7 @@ public struct Renumbering: Sendable, Equatable {
   }
 
   /// The renumbering that undoes this one.
-  public var inverse: Renumbering {
+  var inverse: Renumbering {
     Renumbering(
       changes.map {
         Change(

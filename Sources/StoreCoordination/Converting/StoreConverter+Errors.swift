@@ -25,7 +25,7 @@ extension StoreConverter {
     /// In what the result differs from the source.
     public var differences: [GraphDifference]
     /// Creates an error.
-    public init(targetType: String, differences: [GraphDifference]) {
+    package init(targetType: String, differences: [GraphDifference]) {
       self.targetType = targetType
       self.differences = differences
     }

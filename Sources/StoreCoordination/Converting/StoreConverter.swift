@@ -21,7 +21,7 @@ public struct StoreConverter: Sendable {
   public var writeOptions: StoreOptions = [:]
   /// Whether an existing target is replaced. A directory that is not a store is never replaced.
   public var replacesTarget = false
-  /// Whether to continue if the target loses values; losses of spelling are always allowed: see ``Loss/Class``.
+  /// Whether to continue if the target loses values; losses of spelling are always allowed.
   public var allowsLoss = false
   /// Whether to continue if objects of the source were left out because they are damaged, even without ``allowsLoss``.
   public var allowsLossOfDamage = false
@@ -34,9 +34,9 @@ public struct StoreConverter: Sendable {
   public var isDryRun = false
   /// Whether a new file or directory grants other users at most the permissions that the source grants them. Otherwise
   /// it gets the system's default permissions. A replaced file or directory keeps its own permissions in any case.
-  public var limitsPermissions = true
+  package var limitsPermissions = true
   /// Whether it is an error if the target's options or layout select only a part of the graph.
-  public var refusesSelections = false
+  var refusesSelections = false
   /// The part of the objects to write; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
   public var subset: (any StoreSubsetting)?
   /// The use of ``writeOptions``: for Save As, also for the store that remains open.

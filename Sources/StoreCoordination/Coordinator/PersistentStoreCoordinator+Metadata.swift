@@ -49,7 +49,7 @@ extension PersistentStoreCoordinator {
   ///   - change: Changes the entries. It is called again if another process saved the store meanwhile.
   /// - Throws: The errors of `change`, in which case nothing is saved; `.changedOnDisk` if other processes keep saving
   ///   the store.
-  public static func updateMetadata(
+  package static func updateMetadata(
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
     verifiesSaves: (_ type: String) -> Bool = { _ in false }, _ change: (inout PropertyListDictionary) throws -> Void
   ) throws {

@@ -142,7 +142,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   /// - Parameters:
   ///   - type: A registered name; nil detects the type from the content, or for a new store from the file's extension.
   ///   - configurationName: A configuration of the model: the store accepts objects of its entities only; nil for all.
-  ///   - path: The path of a file or directory; `memory:` or `memory:NAME` for an ``/AtomicStoreSPI/InMemoryStore``.
+  ///   - path: The path of a file or directory; `memory:` or `memory:NAME` for a store in memory.
   ///   - options: The format's options, by name.
   ///   - isReadOnly: Whether the store may not be saved.
   ///   - model: The store's model, if the coordinator has none; nil uses the one that the store carries, or infers it.

@@ -1,4 +1,4 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import Synchronization
 
 extension PersistentStore {
@@ -9,7 +9,7 @@ extension PersistentStore {
   /// For an incremental store everything is read, as of one moment: ``nodes`` has nothing of it.
   ///
   /// - Throws: The error of the format that cannot supply one.
-  public func nodesWithDeferredValues() throws(PersistentStoreError) -> NodeTable {
+  package func nodesWithDeferredValues() throws(PersistentStoreError) -> NodeTable {
     if let connection {
       let builder = NodeTableBuilder(model: model, file: path)
       builder.compareEnds(by: try rules().inverses)

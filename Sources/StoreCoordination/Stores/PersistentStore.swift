@@ -21,7 +21,7 @@ public final class PersistentStore: Sendable {
   /// The model of its nodes: the coordinator's, or the one that the store carries or that was inferred from its data.
   public let model: ManagedObjectModel
 
-  /// Whether the store exists in the memory of this process only: see ``/AtomicStoreSPI/InMemoryStore``.
+  /// Whether the store exists in the memory of this process only, as type `InMemory`.
   public var isInProcess: Bool { state.withLock { $0.format.traits.isInProcess } }
 
   /// Whether ``path`` is a URL, not a path.
@@ -64,7 +64,7 @@ public final class PersistentStore: Sendable {
   }
 
   /// All nodes as they were loaded or last saved. A value: later saves do not change it. Empty for an incremental
-  /// store, which is not loaded: see ``nodesWithDeferredValues()``.
+  /// store, which is not loaded.
   public var nodes: NodeTable { version.nodes }
 
   /// The nodes that objects read. Each save replaces it.
@@ -131,10 +131,10 @@ public final class PersistentStore: Sendable {
 
   /// What the load derived from the other end of a relationship, changed or removed, by the options `inverses` and
   /// `dangling`. Empty if nothing was changed.
-  public var readNotes: [StoreSelection.Note] { state.withLock { $0.readNotes } }
+  package var readNotes: [StoreSelection.Note] { state.withLock { $0.readNotes } }
 
   /// Whether the metadata was set since the last save.
-  public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
+  package var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
 
   /// Files in the store's directory that its format ignored.
   var unrelatedFiles: [String] { state.withLock { $0.unrelatedFiles } }
@@ -174,17 +174,17 @@ public final class PersistentStore: Sendable {
   }
 
   /// Returns the value of a slot. A deferred value is requested from the format first, and kept.
-  public func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
+  package func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
     try state.withLock { open throws(PersistentStoreError) in try open.value(slot: slot, of: node) }
   }
 
   /// The object ID of a node: `x-coredata://UUID/Entity/pREFERENCE`.
-  public func objectID(for reference: ObjectReference) -> ManagedObjectID {
+  package func objectID(for reference: ObjectReference) -> ManagedObjectID {
     ManagedObjectID(storeIdentifier: identifier, entityName: reference.entityName, reference: reference.reference)
   }
 
   /// Returns the node that an object ID refers to, or nil if it is not in this store.
-  public func node(for id: ManagedObjectID) -> NodeHandle? {
+  package func node(for id: ManagedObjectID) -> NodeHandle? {
     guard id.storeIdentifier == identifier, let reference = id.reference,
       let entity = model.entity(named: id.entityName)
     else { return nil }

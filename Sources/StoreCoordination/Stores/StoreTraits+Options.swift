@@ -1,8 +1,8 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 
 extension StoreOption {
   /// What options are used for. An option in both lists of ``StoreTraits`` is valid for both.
-  public enum Use: Sendable, Hashable {
+  package enum Use: Sendable, Hashable {
     /// A store that is only read.
     case reading
     /// A store that is only written, such as a conversion's target.
@@ -18,7 +18,7 @@ extension StoreTraits {
   /// - Parameter use: What they are used for: an option for the other direction would have no effect.
   /// - Throws: `.invalidOption` for a name that the format does not have, for an option for the other direction, and
   ///   for an invalid value.
-  public func check(
+  package func check(
     _ options: StoreOptions, of storeType: String, for use: StoreOption.Use = .readingAndWriting
   ) throws(PersistentStoreError) {
     for (name, value) in options.sorted(by: { $0.key < $1.key }) {

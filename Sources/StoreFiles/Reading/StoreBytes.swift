@@ -55,7 +55,7 @@ public final class StoreBytes: @unchecked Sendable {
   package var memory: UnsafeRawPointer { UnsafeRawPointer(base) }
 
   /// Whether all bytes of a range are in memory. Others have no value yet: see ``read(_:)``.
-  public func isRead(_ range: Range<Int>) -> Bool { !(later?.isMissing(range) ?? false) }
+  package func isRead(_ range: Range<Int>) -> Bool { !(later?.isMissing(range) ?? false) }
 
   /// Reads those parts of the file that overlap a range, if they are not in memory yet.
   ///
@@ -73,7 +73,7 @@ public final class StoreBytes: @unchecked Sendable {
   func checkUnchanged() throws(PersistentStoreError) { try later?.checkUnchanged() }
 
   /// Calls a closure with the bytes, which must not be used after it returns. Prefer ``span``. Parts that are to be
-  /// read later have no value before: see ``isRead(_:)``.
+  /// read later have no value before: see `isRead(_:)`.
   public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -22,7 +22,7 @@ public struct StorePath: Sendable {
   /// What is at the path, links followed.
   public let kind: Kind
   /// Whether the path itself is a symbolic link.
-  public let isSymbolicLink: Bool
+  package let isSymbolicLink: Bool
   /// The file's size in bytes; 0 for a directory, or for nothing.
   public let size: Int
   /// Nil if there is nothing.
@@ -56,9 +56,9 @@ public struct StorePath: Sendable {
   }
 
   /// Whether there is something that a format could read.
-  public var holdsContent: Bool { kind == .file || kind == .folder }
+  package var holdsContent: Bool { kind == .file || kind == .folder }
   /// In lower case, without the leading dot.
-  public var fileExtension: String { FilePathText.fileExtension(path) }
+  package var fileExtension: String { FilePathText.fileExtension(path) }
 
   /// Inspects a path, following symbolic links.
   ///
@@ -151,7 +151,7 @@ public struct StorePath: Sendable {
   package static func absolute(_ path: String) -> String { FilePathText.absolute(path) }
 
   /// Whether a place and a path are the same file, by device and inode, or by name if there is nothing.
-  public static func isSame(_ place: StorePath, path: String) -> Bool {
+  package static func isSame(_ place: StorePath, path: String) -> Bool {
     guard let other = try? inspect(path) else { return false }
     if let one = place.identity, let two = other.identity { return one.isSameFile(as: two) }
     guard place.identity == nil, other.identity == nil else { return false }
@@ -173,14 +173,14 @@ public struct StorePath: Sendable {
 
   /// Returns all names in a directory, including hidden ones and directories, in the order of their bytes; none for a
   /// file.
-  public func allNames() throws(PersistentStoreError) -> [String] {
+  package func allNames() throws(PersistentStoreError) -> [String] {
     guard kind == .folder else { return [] }
     if let listing { return listing.names }
     return try FolderListing(resolvedPath).names
   }
 
   /// Returns the first bytes, from which formats recognize their files.
-  public func probe() throws(PersistentStoreError) -> StoreProbe {
+  package func probe() throws(PersistentStoreError) -> StoreProbe {
     if kind == .folder {
       let list = if let listing { listing } else { try FolderListing(resolvedPath) }
       // Hidden names are ignored here; links and directories have a name but no content.

@@ -3,7 +3,7 @@ import Glibc
 /// The first bytes of a file or directory, from which a format recognizes it.
 public struct StoreProbe: Sendable {
   /// The maximum number of bytes of a file that are shown.
-  public static let prefixLength = 4096
+  static let prefixLength = 4096
 
   /// The path, or another name for messages.
   public var name: String
@@ -42,7 +42,7 @@ public struct StoreProbe: Sendable {
   /// - memberNames: The names of a directory's files, without those that begin with a dot, in the order of their bytes.
   /// - fileExtension: In lower case, without the leading dot.
   /// - prefixes: The first bytes of a directory's files, by name.
-  public init(
+  package init(
     name: String, prefix: [UInt8], size: Int, isFolder: Bool = false, memberNames: [String] = [],
     fileExtension: String = "", prefixes: [ScalarString: [UInt8]] = [:]
   ) {

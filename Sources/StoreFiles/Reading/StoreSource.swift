@@ -24,7 +24,7 @@ public final class StoreSource: Sendable {
   /// Reports something worth knowing about the load, which goes on.
   public func report(_ note: LoadNote) { reported.withLock { $0.append(note) } }
   /// What was reported while this source was read.
-  public var notes: [LoadNote] { reported.withLock { $0 } }
+  package var notes: [LoadNote] { reported.withLock { $0 } }
 
   /// Declares that a file in the store's directory does not belong to the store, so that a save keeps it. All other
   /// files that do not begin with a dot belong to the format, and those that it does not write again are removed.
@@ -70,7 +70,7 @@ public final class StoreSource: Sendable {
   }
 
   /// Creates a source from a directory in memory.
-  public init(members: [(name: String, bytes: [UInt8])], name: String) {
+  package init(members: [(name: String, bytes: [UInt8])], name: String) {
     self.name = name
     companions = nil
     isFolder = true

@@ -17,7 +17,7 @@ public final class StagedFile: Sendable {
   private static let leastReserve = 128 << 10
   private let state: Mutex<State>
   /// The path that the file will have, for error messages.
-  public let path: String
+  let path: String
   private let stagedPath: String
   private let faults: FaultPlan?
   private let isExecutable: Bool
@@ -37,9 +37,6 @@ public final class StagedFile: Sendable {
   }
 
   deinit { abandon() }
-
-  /// How many bytes were written to it so far.
-  public var bytesWritten: Int { state.withLock { $0.written } }
 
   /// Appends bytes.
   ///

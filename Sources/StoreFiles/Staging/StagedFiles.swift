@@ -9,7 +9,7 @@ import Synchronization
 /// save, nothing can be added.
 public final class StagedFiles: Sendable {
   /// One file, or a directory: as the format's `AtomicStore.layout` specifies.
-  public let layout: StoreLayout
+  let layout: StoreLayout
   let location: StagingLocation
   /// Whether the staged file has no name and is never published.
   let isUnnamed: Bool

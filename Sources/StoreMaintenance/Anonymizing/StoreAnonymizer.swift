@@ -1,12 +1,12 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
 /// Replaces personal data by other values, equal values by equal ones, so that stores can be shared and still be joined
 /// and tested.
-public struct StoreAnonymizer: Sendable {
+package struct StoreAnonymizer: Sendable {
   /// How the values of a property are replaced. Null stays null.
-  public enum Rule: Sendable, Hashable, CustomStringConvertible {
+  package enum Rule: Sendable, Hashable, CustomStringConvertible {
     /// Sixteen hexadecimal digits, or a number or UUID, computed from the value and the salt: equal values stay equal.
     case hash
     /// Letters become x or X, digits 0; length and everything else stay.
@@ -18,7 +18,7 @@ public struct StoreAnonymizer: Sendable {
     case sequence(String)
 
     /// As the command line writes it: `fixed:TEXT`.
-    public var description: String {
+    package var description: String {
       switch self {
       case .hash: "hash"
       case .mask: "mask"
@@ -29,14 +29,14 @@ public struct StoreAnonymizer: Sendable {
   }
 
   /// Mixed into every hash: without it no one can find out a value by trying.
-  public var salt: String
+  package var salt: String
   /// By entity, inherited properties included, and by property.
-  public var rules: [String: [String: Rule]] = [:]
+  package var rules: [String: [String: Rule]] = [:]
 
   /// Creates an anonymizer that changes nothing.
   ///
   /// - Parameter salt: A text that is kept secret. The same one gives the same hashes in another store.
-  public init(salt: String) { self.salt = salt }
+  package init(salt: String) { self.salt = salt }
 
   /// Replaces the values, and computes all derived attributes: none keeps a text that was replaced.
   ///
@@ -44,7 +44,7 @@ public struct StoreAnonymizer: Sendable {
   /// - Throws: `.invalidOption` for an entity or property that does not exist, a derived attribute, a rule that its
   ///   type does not take, and a new value that breaks a rule of the model; `.invalidValue` or `.invalidModel` for a
   ///   derived attribute that cannot be computed.
-  public func anonymize(
+  package func anonymize(
     _ nodes: NodeTable
   ) throws(PersistentStoreError) -> (nodes: NodeTable, counts: [(property: String, count: Int)]) {
     var result = try nodes.canonical()

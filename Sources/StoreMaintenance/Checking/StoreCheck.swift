@@ -16,15 +16,15 @@ import StorePredicates
 /// ```
 public struct StoreCheck: Sendable {
   /// The formats that can be read.
-  public var registry: StoreRegistry
+  var registry: StoreRegistry
   /// The model; nil for the one that the store carries, or that follows from its data.
   public var model: ManagedObjectModel?
   /// The store's type; nil to find out.
-  public var storeType: String?
+  package var storeType: String?
   /// Options for the store's format.
-  public var options: StoreOptions = [:]
+  package var options: StoreOptions = [:]
   /// How many findings to list of each kind; nil for all.
-  public var maximumFindingCount: Int?
+  package var maximumFindingCount: Int?
 
   /// Creates a check that finds the type out by content and lists everything.
   public init(registry: StoreRegistry) { self.registry = registry }
@@ -34,7 +34,7 @@ public struct StoreCheck: Sendable {
     /// The findings, by kind, entity and reference.
     public var findings: [CheckFinding]
     /// How many there are of each kind, those that are not listed included.
-    public var counts: [CheckFinding.Kind: Int]
+    package var counts: [CheckFinding.Kind: Int]
     /// How many objects were checked; nil where the store cannot be read.
     public var objectCount: Int?
     /// Why the store could not be read, where that says nothing about what it holds: a file or a database cannot be
@@ -90,7 +90,7 @@ public struct StoreCheck: Sendable {
   }
 
   /// Checks an open store: what is wrong with it although it could be opened.
-  public func check(_ store: PersistentStore) -> Report { check(store, []) }
+  package func check(_ store: PersistentStore) -> Report { check(store, []) }
 
   private func check(_ store: PersistentStore, _ problems: [CheckFinding]) -> Report {
     var list = FindingList(limit: maximumFindingCount)

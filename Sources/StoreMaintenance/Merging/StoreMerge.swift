@@ -48,10 +48,10 @@ public struct StoreMerge: Sendable {
   public var conflictRule = ConflictRule.refuse
   /// The greatest of the last references that the stores have given out, from their metadata: those that objects get
   /// again follow on from it, or from the greatest one that an object has.
-  public var lastReference: Int64 = 0
+  package var lastReference: Int64 = 0
   /// Whether the merge may leave a to-many empty that is not optional and has no minimum count, as arrays of SwiftData
   /// are. False by default; what is empty in one of the stores is kept all the same.
-  public var allowsEmptyNonOptionalToMany = false
+  package var allowsEmptyNonOptionalToMany = false
 
   /// Creates a merge that matches by reference and refuses conflicts.
   public init() {}
@@ -121,11 +121,11 @@ public struct StoreMerge: Sendable {
     public var nodes: NodeTable
     /// Objects of the second store and those after it that are in the result under another reference: how many, by
     /// entity.
-    public var renumbered: [String: Int]
+    package var renumbered: [String: Int]
     /// Conflicts that the rule settled.
-    public var settled: [Conflict]
+    package var settled: [Conflict]
     /// The metadata of the first store with the entries that the other stores added, changed or removed; empty where
     /// graphs were merged without metadata.
-    public var metadata = PropertyListDictionary()
+    package var metadata = PropertyListDictionary()
   }
 }

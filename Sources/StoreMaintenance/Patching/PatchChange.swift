@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 
 /// A change of a patch.
-public enum PatchChange: Sendable {
+package enum PatchChange: Sendable {
   /// An object that the new graph has, with its values that are not null.
   case inserted(ObjectReference, values: [(property: String, value: StoredValue)])
   /// An object that only the old graph has, with its values that are not null.

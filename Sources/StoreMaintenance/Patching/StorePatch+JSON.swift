@@ -63,8 +63,8 @@ extension StorePatch {
   ///   - bytes: JSON text as ``json(_:)`` returns it; other members than its own are refused.
   ///   - name: The name of the file, for errors.
   ///   - model: The model of the store that the patch is for.
-  /// - Throws: `.malformed` for text that is not a patch; ``ConflictError`` with every change whose entity, property or
-  ///   type of value the model does not have.
+  /// - Throws: `.malformed` for text that is not a patch; ``PatchConflictError`` with every change whose entity,
+  ///   property or type of value the model does not have.
   public init(json bytes: [UInt8], name: String, model: ManagedObjectModel) throws {
     let file = try JSONReader.read(bytes, name: name)
     func malformed(_ message: String) -> PersistentStoreError {

@@ -15,17 +15,17 @@ import StoreCoordination
 /// not part of a patch.
 public struct StorePatch: Sendable {
   /// A change.
-  public typealias Change = PatchChange
+  package typealias Change = PatchChange
   /// Why a patch does not fit a store.
-  public typealias Conflict = PatchConflict
+  package typealias Conflict = PatchConflict
   /// A patch that does not fit a store. Nothing was changed.
-  public typealias ConflictError = PatchConflictError
+  package typealias ConflictError = PatchConflictError
 
   /// The changes: metadata, then by entity and reference.
-  public var changes: [Change]
+  package var changes: [Change]
 
   /// Creates a patch of changes.
-  public init(changes: [Change] = []) { self.changes = changes }
+  package init(changes: [Change] = []) { self.changes = changes }
 
   /// Creates the patch that turns one graph into another.
   ///
@@ -92,9 +92,9 @@ public struct StorePatch: Sendable {
   ///   - allowsEmptyNonOptionalToMany: Whether the patch may empty, or insert empty, a to-many relationship that is not
   ///     optional and has no minimum count: the coordinator's option of that name.
   /// - Returns: The changed graph. To-many relationships follow from their to-one inverses.
-  /// - Throws: ``ConflictError`` with everything that does not fit, found in one pass, or otherwise with everything in
-  ///   the result that breaks a rule or uniqueness constraint of the model which the graph did not break in the same
-  ///   objects before; `PersistentStoreError` for values that are not of the property's type.
+  /// - Throws: ``PatchConflictError`` with everything that does not fit, found in one pass, or otherwise with
+  ///   everything in the result that breaks a rule or uniqueness constraint of the model which the graph did not break
+  ///   in the same objects before; `PersistentStoreError` for values that are not of the property's type.
   public func apply(
     to snapshot: StoreSnapshot, allowsEmptyNonOptionalToMany: Bool = false
   ) throws -> StoreSnapshot {

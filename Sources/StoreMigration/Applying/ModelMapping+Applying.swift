@@ -1,6 +1,6 @@
-public import AtomicStoreSPI
-public import FoundationEssentials
-public import StoreCoordination
+package import AtomicStoreSPI
+package import FoundationEssentials
+package import StoreCoordination
 import StorePredicates
 
 extension ModelMapping {
@@ -10,7 +10,7 @@ extension ModelMapping {
   /// - Parameters:
   ///   - nodes: Objects of the ``source``.
   ///   - file: The mapping file: what it drops is not listed.
-  public func losses(of nodes: NodeTable, file: MappingFile? = nil) -> [Loss] {
+  package func losses(of nodes: NodeTable, file: MappingFile? = nil) -> [Loss] {
     var account = LossAccount(of: nodes)
     return account.take(self, file: file)
   }
@@ -24,7 +24,7 @@ extension ModelMapping {
   ///   - store: The UUID of their store, by which expressions know objects.
   /// - Throws: ``MigrationError`` where there are ``obstacles``, or a value cannot be converted;
   ///   `PersistentStoreError`.
-  public func apply(to nodes: NodeTable, store: UUID = UUID()) throws -> NodeTable {
+  package func apply(to nodes: NodeTable, store: UUID = UUID()) throws -> NodeTable {
     guard obstacles.isEmpty else { throw MigrationError(obstacles: counted(obstacles, nodes), losses: []) }
     var application = MappingApplication(self, try nodes.canonical(), store)
     return try application.run()

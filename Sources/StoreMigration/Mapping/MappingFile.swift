@@ -29,15 +29,15 @@ import StorePredicates
 /// separate rule for the property.
 public struct MappingFile: Sendable, Equatable {
   /// What the file says of one property of the destination.
-  public struct Property: Sendable, Equatable {
+  package struct Property: Sendable, Equatable {
     /// The property of the source.
-    public var from: String?
+    var from: String?
     /// An expression over the source's object.
-    public var expression: String?
+    var expression: String?
     /// The value where the source has none, as text.
-    public var defaultText: String?
+    var defaultText: String?
     /// Creates what a file says of a property.
-    public init(from: String? = nil, expression: String? = nil, defaultText: String? = nil) {
+    package init(from: String? = nil, expression: String? = nil, defaultText: String? = nil) {
       self.from = from
       self.expression = expression
       self.defaultText = defaultText
@@ -51,15 +51,15 @@ public struct MappingFile: Sendable, Equatable {
     }
   }
   /// What the file says of one entity of the destination.
-  public struct EntityRules: Sendable, Equatable {
+  package struct EntityRules: Sendable, Equatable {
     /// The entity of the source.
-    public var from: String?
+    var from: String?
     /// By name in the destination.
-    public var properties: [String: Property]
+    var properties: [String: Property]
     /// Properties of the source whose values may be lost.
-    public var drop: [String]
+    var drop: [String]
     /// Creates what a file says of an entity.
-    public init(from: String? = nil, properties: [String: Property] = [:], drop: [String] = []) {
+    package init(from: String? = nil, properties: [String: Property] = [:], drop: [String] = []) {
       self.from = from
       self.properties = properties
       self.drop = drop
@@ -67,12 +67,12 @@ public struct MappingFile: Sendable, Equatable {
   }
 
   /// By name in the destination.
-  public var entities: [String: EntityRules]
+  var entities: [String: EntityRules]
   /// Entities of the source whose objects may be lost.
-  public var drop: [String]
+  var drop: [String]
 
   /// Creates a mapping in memory.
-  public init(entities: [String: EntityRules] = [:], drop: [String] = []) {
+  package init(entities: [String: EntityRules] = [:], drop: [String] = []) {
     self.entities = entities
     self.drop = drop
   }

@@ -1,8 +1,8 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 
 extension ModelMapping {
   /// Works out how objects of one model become those of another.
-  public init(from source: ManagedObjectModel, to destination: ManagedObjectModel, options: Options = Options()) {
+  package init(from source: ManagedObjectModel, to destination: ManagedObjectModel, options: Options = Options()) {
     var inference = MappingInference(source, destination, options)
     inference.run()
     self.init(

@@ -1,14 +1,14 @@
-public import AtomicStoreSPI
-public import StoreCoordination
+package import AtomicStoreSPI
+package import StoreCoordination
 
 /// How the objects of one model become those of another: for each entity and property where its values come from, and
 /// what prevents it.
 ///
-/// It is made by inference from the two models (``init(from:to:options:)``), perhaps with a ``MappingFile``, and
+/// It is made by inference from the two models (`init(from:to:options:)`), perhaps with a ``MappingFile``, and
 /// applied to a node table.
 public struct ModelMapping: Sendable {
   /// Where the values of a property come from.
-  public enum Origin: Sendable, Hashable {
+  package enum Origin: Sendable, Hashable {
     /// From a stored property of the source, as they are.
     case kept(String)
     /// From a stored property of the source, each value converted exactly.
@@ -21,26 +21,26 @@ public struct ModelMapping: Sendable {
     case inverse
   }
   /// How a stored property is filled.
-  public struct Property: Sendable, Hashable {
+  package struct Property: Sendable, Hashable {
     /// The name in the destination.
-    public var name: String
+    package var name: String
     /// Where its values come from.
-    public var origin: Origin
+    package var origin: Origin
     /// The value for objects whose source has none; nil for null.
-    public var replacementForNull: StoredValue?
+    var replacementForNull: StoredValue?
     /// The property of the source that it was, if its kind or type is another and its values are not taken.
     package var mismatchedSource: String?
   }
   /// How the objects of an entity are made.
-  public struct EntityMapping: Sendable, Hashable {
+  package struct EntityMapping: Sendable, Hashable {
     /// The name in the destination.
-    public var name: String
+    package var name: String
     /// The entity of the source whose objects become objects of this one; nil for a new entity.
-    public var sourceName: String?
+    package var sourceName: String?
     /// The stored properties, inherited ones included, in the order of the destination's slots.
-    public var properties: [Property]
+    package var properties: [Property]
     /// Stored properties of the source that no property takes its values from, in the order of its slots.
-    public var removedProperties: [String]
+    package var removedProperties: [String]
   }
 
   /// What a mapping may do beyond what Core Data infers.
@@ -58,15 +58,15 @@ public struct ModelMapping: Sendable {
   }
 
   /// The model of the objects that are mapped.
-  public let source: ManagedObjectModel
+  let source: ManagedObjectModel
   /// The model of what they become.
-  public let destination: ManagedObjectModel
+  let destination: ManagedObjectModel
   /// The entities of the destination, in its order.
-  public internal(set) var entities: [EntityMapping]
+  package internal(set) var entities: [EntityMapping]
   /// Entities of the source that become none of the destination, in its order.
-  public internal(set) var removedEntities: [String]
+  package internal(set) var removedEntities: [String]
   /// Why the mapping cannot be applied; empty if it can.
-  public internal(set) var obstacles: [MappingObstacle]
+  package internal(set) var obstacles: [MappingObstacle]
 
   /// What an entity of the destination is made of.
   func mapping(ofEntityNamed name: String) -> EntityMapping? {
@@ -75,7 +75,7 @@ public struct ModelMapping: Sendable {
 
   /// Names of the destination that the source has under another name, `Author.fullName` with `Author.name`, in the
   /// destination's order; entities before their properties.
-  public var renamings: [(new: String, old: String)] {
+  package var renamings: [(new: String, old: String)] {
     var result: [(String, String)] = []
     for entity in entities {
       guard let sourceName = entity.sourceName else { continue }
@@ -101,7 +101,7 @@ public struct MappingObstacle: Sendable, Hashable, CustomStringConvertible {
   /// What is in the way, such as `String → URI` or `new, required, no default`.
   public var reason: String
   /// How many objects are concerned; nil where no one counted.
-  public var objectCount: Int?
+  package var objectCount: Int?
 
   public var description: String {
     let subject = propertyName.map { "\(entityName).\($0)" } ?? entityName
@@ -114,7 +114,7 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
   /// What is in the way: all of it.
   public var obstacles: [MappingObstacle]
   /// What would be lost, where that was not allowed.
-  public var losses: [Loss]
+  package var losses: [Loss]
   /// The names of the models of the step, for messages.
   public var step: String?
 

@@ -94,7 +94,7 @@ extension PersistentStoreCoordinator {
   /// - Returns: The store, its objects by the last model, the steps that were taken, and the coordinator that must be
   ///   retained as long as the store is.
   /// - Throws: As ``addPersistentStore(type:at:options:migration:)``.
-  public static func openMigrated(
+  package static func openMigrated(
     type: String? = nil, at path: String, options: StoreOptions = [:], by plan: MigrationPlan, registry: StoreRegistry
   ) throws -> (
     coordinator: PersistentStoreCoordinator, store: PersistentStore, nodes: NodeTable, steps: [StoreMigrator.Step]
@@ -116,7 +116,7 @@ extension PersistentStoreCoordinator {
   ///
   /// - Returns: The store, and the coordinator that must be kept for as long as the store is.
   /// - Throws: `.modelMismatch` where no model has the store's hashes.
-  public static func openForMigration(
+  package static func openForMigration(
     type: String? = nil, at path: String, options: StoreOptions = [:], by plan: MigrationPlan, registry: StoreRegistry
   ) throws(PersistentStoreError) -> (PersistentStoreCoordinator, PersistentStore) {
     let metadata = try metadataForPersistentStore(type: type, at: path, options: options, registry: registry)

@@ -1,22 +1,22 @@
-public import AtomicStoreSPI
-public import FoundationEssentials
+package import AtomicStoreSPI
+package import FoundationEssentials
 public import StoreCoordination
 import StorePredicates
 
 /// Carries out a ``MigrationPlan``.
 public struct StoreMigrator: Sendable {
   /// The steps.
-  public var plan: MigrationPlan
+  var plan: MigrationPlan
 
   /// Creates a migrator.
-  public init(_ plan: MigrationPlan) { self.plan = plan }
+  package init(_ plan: MigrationPlan) { self.plan = plan }
 
   /// What was done.
-  public struct Result: Sendable {
+  package struct Result: Sendable {
     /// The objects after the last step, in canonical order.
-    public var nodes: NodeTable
+    package var nodes: NodeTable
     /// The steps that were taken; none where the store was at the last model.
-    public var steps: [Step]
+    package var steps: [Step]
   }
 
   /// One step that was taken.
@@ -24,7 +24,7 @@ public struct StoreMigrator: Sendable {
     /// The name of the version that it led to; nil where it has none.
     public var name: String?
     /// How objects were mapped.
-    public var mapping: ModelMapping
+    package var mapping: ModelMapping
     /// What of the source was lost, as it was allowed, with the source's names. A value that an earlier step added,
     /// such as a default, is not a loss.
     public var losses: [Loss]
@@ -37,7 +37,7 @@ public struct StoreMigrator: Sendable {
   ///   - store: The UUID of their store.
   /// - Throws: ``MigrationError`` for what cannot be inferred and for losses that are not allowed;
   ///   `PersistentStoreError`; what a handler throws.
-  public func migrate(_ nodes: NodeTable, store: UUID) throws -> Result {
+  package func migrate(_ nodes: NodeTable, store: UUID) throws -> Result {
     let stages = plan.stages(from: nodes.model)
     let result = try cut(stages, nodes, store)
     // Afterwards: a shorter way would not keep more.

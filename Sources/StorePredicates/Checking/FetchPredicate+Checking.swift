@@ -21,7 +21,7 @@ extension FetchPredicate {
   ///   - format: The predicate as text.
   ///   - entity: The entity whose objects are grouped.
   ///   - keyPaths: The key paths that they are grouped by.
-  public init(format: String, forGroupsOf entity: Entity, by keyPaths: [String]) throws(PredicateFormatError) {
+  package init(format: String, forGroupsOf entity: Entity, by keyPaths: [String]) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, [])
     self = try parser.predicate()
     var checker = PredicateChecker(entity.model, isStrict: true, format: format, marks: parser.marks)

@@ -1,10 +1,10 @@
-public import AtomicStoreSPI
+import AtomicStoreSPI
 
 extension DiagramLayout {
   /// Lays a diagram out.
   ///
   /// - Throws: `.limitExceeded` if lines would have to pass too many columns.
-  public init(_ diagram: ModelDiagram) throws(PersistentStoreError) {
+  package init(_ diagram: ModelDiagram) throws(PersistentStoreError) {
     self.init()
     let sizes = diagram.boxes.map(BoxSize.init)
     frames = sizes.map { Frame(x: 0, y: 0, width: $0.width, height: $0.height) }

@@ -3,49 +3,49 @@
 /// Entities that are connected form a group, which is laid out in columns: a line leads from a row in one column to a
 /// row in a column further right. Where it passes a column, room is kept for it, and between columns it is a curve that
 /// stays there. So no line runs over a box. Groups are packed side by side.
-public struct DiagramLayout: Sendable {
+package struct DiagramLayout: Sendable {
   /// A point.
-  public struct Point: Sendable, Hashable {
+  package struct Point: Sendable, Hashable {
     /// From the left.
-    public var x: Double
+    package var x: Double
     /// From the top.
-    public var y: Double
+    package var y: Double
   }
   /// A rectangle.
-  public struct Frame: Sendable, Hashable {
+  package struct Frame: Sendable, Hashable {
     /// The left edge.
-    public var x: Double
+    package var x: Double
     /// The top edge.
-    public var y: Double
+    package var y: Double
     /// The width.
-    public var width: Double
+    package var width: Double
     /// The height.
-    public var height: Double
+    package var height: Double
 
     /// Whether two rectangles have a point in common.
-    public func intersects(_ other: Frame) -> Bool {
+    package func intersects(_ other: Frame) -> Bool {
       x < other.x + other.width && other.x < x + width && y < other.y + other.height && other.y < y + height
     }
   }
   /// The course of a line.
-  public struct Route: Sendable, Hashable {
+  package struct Route: Sendable, Hashable {
     /// The points where pieces of the line meet. Pieces between points of the same height are straight, the others
     /// curves that begin and end horizontally.
-    public var points: [Point]
+    package var points: [Point]
     /// Whether the line leads from a box to itself: an arc at the right of its box.
-    public var isLoop: Bool
+    package var isLoop: Bool
     /// Whether the line leaves its first box to the right, and arrives at the last from the left.
-    public var leavesRight: Bool
+    var leavesRight: Bool
   }
 
   /// The frames of the boxes, in the diagram's order.
-  public internal(set) var frames: [Frame] = []
+  package internal(set) var frames: [Frame] = []
   /// The lines, in the diagram's order.
-  public internal(set) var routes: [Route] = []
+  package internal(set) var routes: [Route] = []
   /// The width of the picture.
-  public internal(set) var width = 0.0
+  package internal(set) var width = 0.0
   /// The height of the picture.
-  public internal(set) var height = 0.0
+  package internal(set) var height = 0.0
 
   static let rowHeight = 20.0
   static let titleHeight = 30.0

@@ -5,7 +5,7 @@ extension ModelDiagram {
   ///
   /// - Parameter title: The title of the page.
   /// - Throws: `.limitExceeded` if the model is too large to be laid out.
-  public func page(title: String) throws(PersistentStoreError) -> String {
+  package func page(title: String) throws(PersistentStoreError) -> String {
     let picture = try embeddedSVG { "#entity-\($0)" }
     var body = "<header><h1>\(Markup.escaped(Markup.visible(title)))</h1>\n"
     body += "<p class=\"tools\"><label>Find <input id=\"find\" type=\"search\" autocomplete=\"off\"></label>"

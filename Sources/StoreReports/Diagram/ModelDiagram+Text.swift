@@ -2,7 +2,7 @@ import AtomicStoreSPI
 
 extension ModelDiagram {
   /// The diagram for Graphviz: boxes are tables, and each line begins and ends at the row of its relationship.
-  public func dot() -> String {
+  package func dot() -> String {
     var text = """
       digraph model {
         graph [rankdir=LR, nodesep=0.4, ranksep=1.0]
@@ -57,7 +57,7 @@ extension ModelDiagram {
   // MARK: Mermaid
 
   /// The diagram as a class diagram for Mermaid, which GitHub, GitLab and many wikis draw.
-  public func mermaid() -> String {
+  package func mermaid() -> String {
     var text = "classDiagram\n  direction LR\n"
     for (index, box) in boxes.enumerated() {
       text += "  class e\(index)[\"\(Self.coded(DiagramText.title(box)))\"]"

@@ -12,7 +12,7 @@ import StoreCoordination
 /// ```
 public struct ModelDiagram: Sendable {
   /// What happened to an entity, a property or a line between two models.
-  public enum Mark: String, Sendable, Hashable, CaseIterable {
+  package enum Mark: String, Sendable, Hashable, CaseIterable {
     /// It is in both, and the same.
     case same
     /// It is only in the new model.
@@ -23,9 +23,9 @@ public struct ModelDiagram: Sendable {
     case changed
   }
   /// A line of text in a box.
-  public struct Row: Sendable, Hashable {
+  package struct Row: Sendable, Hashable {
     /// What a row describes.
-    public enum Kind: String, Sendable, Hashable {
+    package enum Kind: String, Sendable, Hashable {
       /// An attribute.
       case attribute
       /// A relationship.
@@ -36,61 +36,61 @@ public struct ModelDiagram: Sendable {
       case remainder
     }
     /// What the row describes.
-    public var kind: Kind
+    var kind: Kind
     /// The property's name.
-    public var name: String
+    package var name: String
     /// The type of an attribute, with `?` if it is optional; destination, numbers and delete rule of a relationship.
-    public var detail: String
+    package var detail: String
     /// What happened to the property.
-    public var mark: Mark = .same
+    package var mark: Mark = .same
   }
   /// An entity.
-  public struct Box: Sendable, Hashable {
+  package struct Box: Sendable, Hashable {
     /// The entity's name; if it was renamed, `Old → New`.
-    public var name: String
+    package var name: String
     /// Whether only sub-entities have objects.
-    public var isAbstract: Bool
+    var isAbstract: Bool
     /// The properties that the entity declares itself.
-    public var rows: [Row] = []
+    package var rows: [Row] = []
     /// What happened to the entity.
-    public var mark: Mark = .same
+    package var mark: Mark = .same
   }
   /// One end of a line.
-  public struct End: Sendable, Hashable {
+  package struct End: Sendable, Hashable {
     /// The index of the box.
-    public var box: Int
+    package var box: Int
     /// The index of the row; nil for the box's title.
-    public var row: Int?
+    var row: Int?
     /// How many objects there may be at this end for one at the other; nil if the model does not say.
-    public var count: ClosedRange<Int>?
+    package var count: ClosedRange<Int>?
   }
   /// A line between two boxes, or from a box to itself.
-  public struct Link: Sendable, Hashable {
+  package struct Link: Sendable, Hashable {
     /// Whether the line goes from a sub-entity to its super-entity, and not along a relationship.
-    public var isInheritance: Bool
+    var isInheritance: Bool
     /// The sub-entity, or the relationship's owner.
-    public var from: End
+    package var from: End
     /// The super-entity, or the other end of the relationship.
-    public var to: End
+    package var to: End
     /// The names of the relationships at both ends.
-    public var title: String
+    package var title: String
     /// What happened to it.
-    public var mark: Mark = .same
+    package var mark: Mark = .same
   }
 
   /// The entities, in the order of their names; those of the old model that are gone come last.
-  public internal(set) var boxes: [Box] = []
+  package internal(set) var boxes: [Box] = []
   /// The lines, by the boxes from which they start.
-  public internal(set) var links: [Link] = []
+  package internal(set) var links: [Link] = []
   /// Whether the diagram compares two models.
-  public internal(set) var isComparison = false
+  var isComparison = false
 
   /// The maximum number of entities in a picture.
-  public static let maximumBoxCount = 1000
+  package static let maximumBoxCount = 1000
   /// The maximum number of lines in a picture.
-  public static let maximumLinkCount = 5000
+  static let maximumLinkCount = 5000
   /// The maximum number of properties in a box; the number of the others is shown.
-  public static let maximumRowCount = 150
+  package static let maximumRowCount = 150
 
   init(boxes: [Box] = [], links: [Link] = []) {
     self.boxes = boxes

@@ -1,7 +1,7 @@
 /// Something that ``ModelLint`` looks for.
-public struct LintRule: Sendable, Hashable {
+package struct LintRule: Sendable, Hashable {
   /// How much a finding matters.
-  public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
+  package enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
     /// Worth knowing; most models have some.
     case note
     /// Probably not what the author meant.
@@ -9,19 +9,19 @@ public struct LintRule: Sendable, Hashable {
     /// The model cannot be used.
     case error
 
-    public static func < (one: Level, other: Level) -> Bool {
+    package static func < (one: Level, other: Level) -> Bool {
       (allCases.firstIndex(of: one) ?? 0) < (allCases.firstIndex(of: other) ?? 0)
     }
   }
   /// The name, by which the rule can be switched off.
-  public let name: String
+  package let name: String
   /// How much its findings matter.
-  public let level: Level
+  package let level: Level
   /// What is questionable, and why, in one sentence.
-  public let summary: String
+  package let summary: String
 
   /// All rules, by name.
-  public static let all: [LintRule] = [
+  package static let all: [LintRule] = [
     LintRule(
       name: "cascade-cycle", level: .warning,
       summary: "Cascade rules lead from an object back to others like it: deleting one may delete everything."),
@@ -104,7 +104,7 @@ public struct LintRule: Sendable, Hashable {
   ]
 
   /// The rule with that name, or nil.
-  public static func named(_ name: String) -> LintRule? { all.first { $0.name == name } }
+  package static func named(_ name: String) -> LintRule? { all.first { $0.name == name } }
 }
 
 /// Something questionable in a model.
@@ -112,7 +112,7 @@ public struct LintFinding: Sendable, Hashable, CustomStringConvertible {
   /// The name of the rule.
   public var rule: String
   /// How much it matters.
-  public var level: LintRule.Level
+  package var level: LintRule.Level
   /// The entity; nil for the model as a whole.
   public var entityName: String?
   /// The property; nil for the entity as a whole.
@@ -121,7 +121,7 @@ public struct LintFinding: Sendable, Hashable, CustomStringConvertible {
   public var message: String
 
   /// The entity and the property, such as `Employee.name`; empty for the model as a whole.
-  public var subject: String {
+  package var subject: String {
     guard let propertyName else { return entityName ?? "" }
     return entityName.map { "\($0).\(propertyName)" } ?? propertyName
   }

@@ -37,7 +37,7 @@ public struct ModelLint: Sendable {
   }
 
   /// Returns what looks like a change to an older version of a model that migration would not understand.
-  public func findings(from old: ModelDescription, to new: ModelDescription) -> [LintFinding] {
+  package func findings(from old: ModelDescription, to new: ModelDescription) -> [LintFinding] {
     guard !(old.problems() + new.problems()).contains(where: { $0.severity == .error }) else { return [] }
     var list = LintList()
     VersionLint(from: ManagedObjectModel(unchecked: old), to: ManagedObjectModel(unchecked: new)).run(&list)

@@ -16,15 +16,15 @@ public import StoreMaintenance
 /// ```
 public struct StoreReport: Sendable {
   /// The name of the store, as the page shows it.
-  public var name: String
+  var name: String
   /// The maximum number of objects of each entity on the page.
-  public var maximumRowCount = 100_000
+  package var maximumRowCount = 100_000
   /// How many objects there are on the page in total, at most.
-  public var maximumObjectCount = 400_000
+  package var maximumObjectCount = 400_000
   /// How many characters of a value are on the page, at most.
-  public var maximumValueLength = 400
+  package var maximumValueLength = 400
   /// How many objects of a to-many are on the page, at most.
-  public var maximumMemberCount = 50
+  var maximumMemberCount = 50
 
   let type: String
   let metadata: StoreMetadata

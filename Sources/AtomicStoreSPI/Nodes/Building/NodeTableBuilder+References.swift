@@ -45,7 +45,7 @@ extension NodeTableBuilder {
   ///   - indexes: For all objects, row by row, the index of the reference in `references`.
   ///   - references: The references that the indexes count in.
   /// - Throws: `.malformed` if the sizes do not match the rows, or an index is not one of `references`.
-  public func fillRelationship(
+  package func fillRelationship(
     entity: Int, slot: Int, counts: Span<UInt32>, indexes: Span<UInt32>, references: [ReferenceObject]
   ) throws(PersistentStoreError) {
     current.initialize(to: building[entity])

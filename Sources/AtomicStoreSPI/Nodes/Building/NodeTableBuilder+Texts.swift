@@ -62,7 +62,7 @@ extension NodeTableBuilder {
   /// Sets the reference of a row to a string, from its UTF-8.
   ///
   /// - Throws: `.invalidValue` if the bytes are not UTF-8.
-  public func setReference(utf8: Span<UInt8>, entity: Int, row: Int) throws(PersistentStoreError) {
+  package func setReference(utf8: Span<UInt8>, entity: Int, row: Int) throws(PersistentStoreError) {
     guard Self.isUTF8(utf8) else { throw Self.notUTF8(location(entity: entity, row: row, slot: nil)) }
     utf8.withUnsafeBufferPointer { setReference($0, entity, row) }
   }

@@ -13,7 +13,7 @@ public final class NodeTableBuilder {
   /// The model whose entities and slots are filled.
   public let model: ManagedObjectModel
   /// The file's name for errors, unless the format names a member of the store itself.
-  public let file: String?
+  package let file: String?
   /// The limits of the load.
   package let limits: StoreLimits
   /// How many bytes of columns may still be allocated.
@@ -119,7 +119,7 @@ public final class NodeTableBuilder {
   ///   - model: The model whose entities and slots are filled.
   ///   - file: The file name for errors; nil for none.
   ///   - limits: The limits of the load.
-  ///   - inputBytes: The size of the input, by which ``StoreLimits/memory(forInput:)`` limits the memory for values;
+  ///   - inputBytes: The size of the input, by which `StoreLimits.memory(forInput:)` limits the memory for values;
   ///     nil for no limit.
   public init(
     model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits(), inputBytes: Int? = nil

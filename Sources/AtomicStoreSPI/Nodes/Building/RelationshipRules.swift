@@ -3,9 +3,9 @@
 ///
 /// Callers set them as options with the names below, for any format; the kit removes them before the format receives
 /// its options.
-public struct RelationshipRules: Sendable, Hashable {
+package struct RelationshipRules: Sendable, Hashable {
   /// The option `inverses`: what happens if one end names an object that does not name it back.
-  public enum Inverses: String, Sendable, Hashable, CaseIterable {
+  package enum Inverses: String, Sendable, Hashable, CaseIterable {
     /// An error (`.inverseMismatch`) that names both ends.
     case refuse
     /// If both ends are to-one, each is read as it is stored, as Core Data does, with a note; otherwise an error. The
@@ -24,7 +24,7 @@ public struct RelationshipRules: Sendable, Hashable {
   }
   /// The option `dangling`: what happens to a reference to an object that does not exist, or is not of the destination
   /// entity.
-  public enum DanglingReferences: String, Sendable, Hashable, CaseIterable {
+  package enum DanglingReferences: String, Sendable, Hashable, CaseIterable {
     /// An error (`.danglingReference`).
     case refuse
     /// The reference is removed.
@@ -34,7 +34,7 @@ public struct RelationshipRules: Sendable, Hashable {
     case keepAsText = "keep-as-text"
   }
   /// The option `damaged`: what happens to an object that cannot be read.
-  public enum DamagedObjects: String, Sendable, Hashable, CaseIterable {
+  package enum DamagedObjects: String, Sendable, Hashable, CaseIterable {
     /// An error.
     case refuse
     /// The object is left out, and so are references to it, references that cannot be read, and references to objects
@@ -46,14 +46,14 @@ public struct RelationshipRules: Sendable, Hashable {
   }
   /// What happens if the two ends of a relationship contradict each other. By default, it is an error; the options of a
   /// store that is opened have the default ``Inverses/toOneAsStored``.
-  public var inverses = Inverses.refuse
+  package var inverses = Inverses.refuse
   /// Whether two to-one ends are read as they are stored, whatever ``inverses`` is.
   var keepsToOnes = false
   /// What happens to references to objects that do not exist. By default, the store is refused.
-  public var danglingReferences = DanglingReferences.refuse
+  package var danglingReferences = DanglingReferences.refuse
 
   /// What happens to objects that cannot be read. By default, the store is refused.
-  public var damagedObjects = DamagedObjects.refuse
+  package var damagedObjects = DamagedObjects.refuse
   /// With ``DamagedObjects/skip``: objects and relationships of which nothing may be left out; nil if anything may.
   package var neededObjects: NeededObjects?
   /// Whether each reference that is removed is reported as a loss, because `dangling` was not specified and
@@ -64,8 +64,8 @@ public struct RelationshipRules: Sendable, Hashable {
 
   /// The metadata entry for references that were kept as text: a dictionary whose keys are like `Employee/3.department`
   /// and whose values are arrays of strings like `Department/99`.
-  public static let danglingReferencesKey = "AtomicStoreDanglingReferences"
+  package static let danglingReferencesKey = "AtomicStoreDanglingReferences"
 
   /// Creates the default rules, which refuse an inconsistent store.
-  public init() {}
+  package init() {}
 }
