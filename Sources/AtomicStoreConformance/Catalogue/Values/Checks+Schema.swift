@@ -107,18 +107,16 @@ extension Checks {
       let model = Models.configured
       _ = try check.process("save an object of the configuration's entity") { session in
         let open = try session.open(path, model, configuration: "left")
-        return try withExtendedLifetime(open) {
-          let object = try open.context.insertNewObject(forEntityName: "Left")
-          try object.setValue("x", forKey: "name")
-          try open.context.save()
-          return true
-        }
+        let object = try open.context.insertNewObject(forEntityName: "Left")
+        try object.setValue("x", forKey: "name")
+        try open.context.save()
+        return true
       }
       for configuration in ["left", nil] {
         let read = try check.process("open it again \(configuration == nil ? "without" : "with") the configuration") {
           session in
           let open = try session.open(path, model, configuration: configuration)
-          return try withExtendedLifetime(open) { try GraphText(open.store) }
+          return try GraphText(open.store)
         }
         try check.expectEqual(read.count, 1, "objects")
         for (object, values) in read.objects {
@@ -128,13 +126,11 @@ extension Checks {
       }
       let refused = try check.process("save an object of the other entity") { session in
         let open = try session.open(path, model, configuration: "left")
-        return try withExtendedLifetime(open) {
-          do {
-            _ = try open.context.insertNewObject(forEntityName: "Right")
-            try open.context.save()
-            return false
-          } catch is ManagedObjectError { return true }
-        }
+        do {
+          _ = try open.context.insertNewObject(forEntityName: "Right")
+          try open.context.save()
+          return false
+        } catch is ManagedObjectError { return true }
       }
       try check.expect(refused, "saving an object of another entity is refused", "it was saved")
       let both = Graph(model, [("l", "Left"), ("r", "Right")])
@@ -144,7 +140,7 @@ extension Checks {
         "open it with the configuration",
         { session in
           let open = try session.open(other, model, configuration: "left")
-          return try withExtendedLifetime(open) { try GraphText(open.store).objects.keys.map(\.text) }
+          return try GraphText(open.store).objects.keys.map(\.text)
         })
       {
       case .refused(let error): try check.expect(error.code != nil, "refused with a store error", error.text)
@@ -260,14 +256,12 @@ extension Checks {
       let path = check.path("valid")
       let refused = try check.process("save a value beyond its bounds") { session in
         let open = try session.open(path, rules)
-        return try withExtendedLifetime(open) {
-          let object = try open.context.insertNewObject(forEntityName: "Sample")
-          try object.setValue(Int64(11), forKey: "number")
-          do {
-            try open.context.save()
-            return false
-          } catch { return true }
-        }
+        let object = try open.context.insertNewObject(forEntityName: "Sample")
+        try object.setValue(Int64(11), forKey: "number")
+        do {
+          try open.context.save()
+          return false
+        } catch { return true }
       }
       try check.expect(refused, "the save is refused", "it succeeds")
     },
@@ -332,14 +326,12 @@ extension Checks {
           "read what is \(what) there",
           { session in
             let open = try session.open(path, model)
-            return try withExtendedLifetime(open) {
-              let object = try session.object(names["a"] ?? "", in: open)
-              let name = try object.value(forKey: "name") as? String ?? ""
-              if isTransient { return [name, try object.value(forKey: "odd") as? String ?? "nil"] }
-              try object.setValue("y", forKey: "name")
-              try open.context.save()
-              return [name, try object.value(forKey: "odd") as? String ?? "nil"]
-            }
+            let object = try session.object(names["a"] ?? "", in: open)
+            let name = try object.value(forKey: "name") as? String ?? ""
+            if isTransient { return [name, try object.value(forKey: "odd") as? String ?? "nil"] }
+            try object.setValue("y", forKey: "name")
+            try open.context.save()
+            return [name, try object.value(forKey: "odd") as? String ?? "nil"]
           })
         {
         case .refused(let error):
