@@ -287,22 +287,16 @@ extension Checks {
             try open.context.save()
             return made2.mapValues { StoreSession.name($0) }
           }
-          switch end {
-          case .value(let made):
-            if made.isEmpty {
-              check.note("a save with call \(at) failing succeeds")
-              continue
-            }
-            let wanted = isRollback ? mild : next
-            let actual = try check.process("read in another process") { try $0.read(path, start.model) }
-            try check.expectSame(actual, try wanted.text(made), "after the second save")
-            for (label, name) in names where made[label] != nil {
-              try check.expectEqual(made[label] ?? "", name, "what '\(label)' is called")
-            }
-          case .refused(let error):
-            throw ExpectationFailure(expected: "the second save succeeds", actual: error.text)
-          case .crashed, .exited, .timedOut:
-            throw ExpectationFailure(expected: "the second save succeeds", actual: "the process ended otherwise")
+          let made = try check.settle(end, "the second save")
+          if made.isEmpty {
+            check.note("a save with call \(at) failing succeeds")
+            continue
+          }
+          let wanted = isRollback ? mild : next
+          let actual = try check.process("read in another process") { try $0.read(path, start.model) }
+          try check.expectSame(actual, try wanted.text(made), "after the second save")
+          for (label, name) in names where made[label] != nil {
+            try check.expectEqual(made[label] ?? "", name, "what '\(label)' is called")
           }
         }
       }

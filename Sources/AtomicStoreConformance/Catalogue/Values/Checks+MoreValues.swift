@@ -405,17 +405,12 @@ extension CheckContext {
     for (place, name) in allowed.enumerated() {
       let one = graph([name])
       let path = self.path("name\(place)")
-      switch try attempt("save '\(GraphText.shown(name))' alone", { try $0.write(one, to: path) }) {
-      case .value(let made):
-        try expectSame(
-          try process("read it in another process") { try $0.read(path, one.model) }, try one.text(made),
-          "the name '\(GraphText.shown(name))'")
-        accepted.append(name)
-      case .refused(let error):
-        try expect(error.code != nil, "'\(GraphText.shown(name))': kept, or refused with a store error", error.text)
-        note("refused: \(error.text)")
-      case .crashed, .exited, .timedOut: _ = try process("save it again") { try $0.write(one, to: path) }
-      }
+      let what = "'\(GraphText.shown(name))'"
+      guard let made = try unlessRefused("save \(what) alone", { try $0.write(one, to: path) }) else { continue }
+      try expectSame(
+        try process("read it in another process") { try $0.read(path, one.model) }, try one.text(made),
+        "the name \(what)")
+      accepted.append(name)
     }
     // Of names that were accepted one by one, two may still be taken for one.
     if !accepted.isEmpty, accepted.count < allowed.count {
