@@ -25,6 +25,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    Spy.note(.metadata)
     let read: StoreMetadata
     do throws(PersistentStoreError) {
       read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source)
@@ -41,6 +42,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    Spy.note(.load)
     let hooks = FaultHooks.current
     if let replaced = hooks.load, try replaced(source, nodes) { return }
     let source = try hooks.source?(source) ?? source
@@ -70,23 +72,35 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject {
-    if let reference = try FaultHooks.current.newReference?(object, nodes, &metadata) { return reference }
-    return try base.newReferenceObject(for: object, in: nodes, metadata: &metadata)
+    let reference: ReferenceObject
+    if let planted = try FaultHooks.current.newReference?(object, nodes, &metadata) {
+      reference = planted
+    } else {
+      reference = try base.newReferenceObject(for: object, in: nodes, metadata: &metadata)
+    }
+    Spy.note(.newReference, ["\(nodes.model.entity(at: object.entity).name)/\(reference)"])
+    return reference
   }
 
   mutating func newCacheNode(
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle {
-    let object = FaultHooks.current.newObject?(object, nodes.model) ?? object
-    let node = try base.newCacheNode(for: object, in: &nodes)
-    try FaultHooks.current.newNode?(object, node, &nodes)
+    let count = nodes.count
+    let given = FaultHooks.current.newObject?(object, nodes.model) ?? object
+    let node = try base.newCacheNode(for: given, in: &nodes)
+    try FaultHooks.current.newNode?(given, node, &nodes)
     try keepAsWritten(node, in: &nodes)
+    Spy.noteNew(node, from: object, in: &nodes, countBefore: count)
     return node
   }
 
   mutating func updateCacheNode(
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) {
+    let isSame = nodes.reference(of: node) == object.reference && node.entity == object.entity
+    Spy.note(
+      .update, [nodes.objectReference(of: node).description],
+      isSame ? nil : "the object is \(object.reference.map(\.description) ?? "without a reference")")
     let object = FaultHooks.current.updatedObject?(object, nodes.model) ?? object
     try base.updateCacheNode(node, from: object, in: &nodes)
     try keepAsWritten(node, in: &nodes)
@@ -108,6 +122,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable) {
+    Spy.noteRemoval(removed, from: nodes)
     base.willRemoveCacheNodes(removed, from: &nodes)
     FaultHooks.current.removed?(removed, &nodes)
   }
@@ -120,11 +135,12 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
   ) throws(PersistentStoreError) -> Bool {
     // A mistake in saving is one whatever is saved.
-    guard !FaultHooks.current.isAboutSaving else { return false }
+    guard !FaultHooks.current.isAboutSaving, !Spy.isListening else { return false }
     return try base.saveMetadata(metadata, in: source, to: staged)
   }
 
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
+    Spy.note(.save)
     let hooks = FaultHooks.current
     var snapshot = snapshot
     if let change = hooks.savedValue { try Self.change(&snapshot.nodes, change) }
