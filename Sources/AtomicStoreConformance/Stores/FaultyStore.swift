@@ -7,8 +7,13 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   private let configuration: StoreConfiguration
 
   static var storeType: String { FaultHooks.current.storeType?(Base.storeType) ?? Base.storeType }
-  static var traits: StoreTraits { FaultHooks.current.traits?(Base.traits) ?? Base.traits }
-  var traits: StoreTraits { FaultHooks.current.traits?(base.traits) ?? base.traits }
+  static var traits: StoreTraits { changed(Base.traits) }
+  var traits: StoreTraits { Self.changed(base.traits) }
+  private static func changed(_ traits: StoreTraits) -> StoreTraits {
+    var traits = traits
+    FaultHooks.current.traits?(&traits)
+    return traits
+  }
   var layout: StoreLayout { base.layout }
 
   static func recognize(_ probe: StoreProbe) -> Recognition {
@@ -26,14 +31,15 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
 
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     Spy.note(.metadata)
-    let read: StoreMetadata
+    var read: StoreMetadata
     do throws(PersistentStoreError) {
       read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source)
     } catch {
       guard FaultHooks.current.forgives.contains(error.code) else { throw error }
       return StoreMetadata(storeType: Base.storeType)
     }
-    return try FaultHooks.current.metadata?(read, source) ?? read
+    try FaultHooks.current.metadata?(&read, source)
+    return read
   }
 
   mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
@@ -86,7 +92,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle {
     let count = nodes.count
-    let given = FaultHooks.current.newObject?(object, nodes.model) ?? object
+    var given = object
+    FaultHooks.current.newObject?(&given, nodes.model)
     let node = try base.newCacheNode(for: given, in: &nodes)
     try FaultHooks.current.newNode?(given, node, &nodes)
     try keepAsWritten(node, in: &nodes)
@@ -101,7 +108,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     Spy.note(
       .update, [nodes.objectReference(of: node).description],
       isSame ? nil : "the object is \(object.reference.map(\.description) ?? "without a reference")")
-    let object = FaultHooks.current.updatedObject?(object, nodes.model) ?? object
+    var object = object
+    FaultHooks.current.updatedObject?(&object, nodes.model)
     try base.updateCacheNode(node, from: object, in: &nodes)
     try keepAsWritten(node, in: &nodes)
   }

@@ -71,9 +71,8 @@ extension StoreSession {
     let before = FaultHooks.current
     return watched { hooks in
       hooks.traits = { traits in
-        var traits = before.traits?(traits) ?? traits
+        before.traits?(&traits)
         traits.keepsSpecialFloats = false
-        return traits
       }
       hooks.savedValue = { value, type in
         let value = before.savedValue?(value, type) ?? value

@@ -236,10 +236,7 @@ extension Checks {
             session = session.watched { hooks in
               if step == "init" { hooks.initialize = { _ in exchange() } }
               if step == "metadata" {
-                hooks.metadata = { metadata, _ in
-                  exchange()
-                  return metadata
-                }
+                hooks.metadata = { metadata, _ in exchange() }
               }
             }
           }

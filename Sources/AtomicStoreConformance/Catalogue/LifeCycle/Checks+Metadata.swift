@@ -20,9 +20,9 @@ extension Checks {
         let session = session.watched { hooks in
           let metadata = hooks.metadata
           hooks.metadata = { read, source throws(PersistentStoreError) in
-            let told = try metadata?(read, source) ?? read
-            seen.change { $0.append("metadata \(told.storeType) \(told.uuid.uuidString)") }
-            return told
+            try metadata?(&read, source)
+            let told = "metadata \(read.storeType) \(read.uuid.uuidString)"
+            seen.change { $0.append(told) }
           }
           let load = hooks.load
           hooks.load = { source, nodes throws(PersistentStoreError) in
