@@ -41,22 +41,7 @@ struct StoreSession {
 
   /// Puts a graph into a context: its objects by label.
   func insert(_ graph: Graph, into context: ManagedObjectContext) throws -> [String: ManagedObject] {
-    var made: [String: ManagedObject] = [:]
-    for object in graph.objects {
-      let new = try context.insertNewObject(forEntityName: object.entity)
-      for (name, value) in object.values.sorted(by: { $0.key < $1.key }) { try new.setValue(value, forKey: name.text) }
-      made[object.label] = new
-    }
-    for object in graph.objects {
-      guard let owner = made[object.label] else { continue }
-      for (name, labels) in object.links.sorted(by: { $0.key < $1.key }) {
-        let targets = labels.compactMap { made[$0] }
-        let isToMany =
-          owner.entity.slots.first { ScalarKey($0.name) == name }?.isToMany ?? false
-        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name.text)
-      }
-    }
-    return made
+    try change(context, [:], from: Graph(graph.model), to: graph, names: [:])
   }
 
   static func name(_ object: ManagedObject) -> String {
