@@ -8,7 +8,6 @@ extension ParsableCommand {
   ///
   /// - Parameter completingHelp: Called with a help text before it is printed.
   package static func runAsProgram(completingHelp: (String) -> String = { $0 }) {
-    PagedMemory.keepHeaps()
     do {
       try Arguments.check()
       var command = try parseAsRoot()
