@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "8f169ce439fe98a90e445c69389c8a07082ade374d9fc31d245762b6f8361945"
+#define ASP_INTERFACE "e3e4ebd0328333cfa63a11574db2fdc0e760306a527c9f6e17e3b10e044ea961"
