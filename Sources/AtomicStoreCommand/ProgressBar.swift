@@ -21,7 +21,7 @@ final class ProgressBar: Sendable {
       return state.stage == nil
     }
     guard isTerminal, isFirst else { return }
-    _ = DetachedThread.start { [self] in
+    _ = SystemThread.detach { [self] in
       while !state.withLock({ $0.isDone }) {
         if Date().timeIntervalSince(started) > 1 { draw() }
         usleep(100_000)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <sched.h>
@@ -185,13 +184,6 @@ void asf_reserve(int descriptor, int64_t offset, int64_t length) {
   // Many file systems cannot, and it is for the write to say that there is no space. The file's size stays: what is
   // appended goes to its end.
   fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length);
-}
-
-void asf_keep_heaps(void) {
-  mallopt(M_TOP_PAD, 4 << 20);
-  // What malloc comes to by itself once a block of that size is freed, but no longer does after the first setting.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
 int asf_processor_count(void) {

@@ -82,39 +82,14 @@ __attribute__((target("avx2"))) static int is_utf8(const uint8_t *bytes, size_t 
 
 static int has_vectors(void) {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
+  return __builtin_cpu_supports("avx2");
 }
 
 int atv_is_utf8(const uint8_t *bytes, size_t length) {
   return length >= 64 && has_vectors() ? is_utf8(bytes, length) : -1;
 }
 
-__attribute__((target("avx2,popcnt"))) static size_t xml_plain(const uint8_t *bytes, size_t *feeds) {
-  const __m256i spaces = _mm256_set1_epi8(' '), twos = _mm256_set1_epi8(2), greater = _mm256_set1_epi8('>');
-  const __m256i ampersands = _mm256_set1_epi8('&'), lines = _mm256_set1_epi8('\n');
-  size_t lines_before = 0;
-  for (size_t place = 0;; place += 32) {
-    const __m256i text = _mm256_loadu_si256((const __m256i *)(bytes + place));
-    const __m256i line = _mm256_cmpeq_epi8(text, lines);
-    // Line feeds are below the space, but plain: no branch depends on where lines end.
-    const __m256i low = _mm256_andnot_si256(line, _mm256_cmpgt_epi8(spaces, text));
-    const __m256i found = _mm256_or_si256(
-      low, _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_or_si256(text, twos), greater), _mm256_cmpeq_epi8(text, ampersands)));
-    const unsigned special = (unsigned)_mm256_movemask_epi8(found);
-    unsigned fed = (unsigned)_mm256_movemask_epi8(line);
-    if (special == 0) {
-      lines_before += (size_t)__builtin_popcount(fed);
-      continue;
-    }
-    const unsigned count = (unsigned)__builtin_ctz(special);
-    fed &= (1u << count) - 1;
-    *feeds += lines_before + (size_t)__builtin_popcount(fed);
-    return place + count;
-  }
-}
-
 size_t atv_xml_plain(const uint8_t *bytes, size_t *feeds) {
-  if (has_vectors()) return xml_plain(bytes, feeds);
   const __m128i spaces = _mm_set1_epi8(' '), twos = _mm_set1_epi8(2), greater = _mm_set1_epi8('>');
   const __m128i ampersands = _mm_set1_epi8('&'), lines = _mm_set1_epi8('\n');
   for (size_t place = 0;; place += 16) {

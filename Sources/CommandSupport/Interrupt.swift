@@ -42,7 +42,7 @@ package enum Interrupt {
       }
     }
     let (listener, numbers) = (ends[0], watched)
-    let isListening = DetachedThread.start {
+    let isListening = SystemThread.detach {
       // The parent may have started the command from a thread with blocked signals, which is inherited. Unblock them
       // here.
       var mask = sigset_t()

@@ -14,7 +14,6 @@ extension ParsableCommand {
     completingHelp: (String) -> String = { $0 },
     choices: @escaping (_ option: String, _ words: [String]) -> (of: String, names: [String])? = { _, _ in nil }
   ) {
-    PagedMemory.keepHeaps()
     do {
       try Arguments.check()
       var command = try parseAsRoot()

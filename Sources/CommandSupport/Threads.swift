@@ -31,36 +31,3 @@ final class ThreadCondition: @unchecked Sendable {
 
   func broadcast() { pthread_cond_broadcast(condition) }
 }
-
-/// A thread that no one waits for.
-package enum DetachedThread {
-  /// The stack of a thread in bytes: that of the main thread.
-  private static let stackSize = 8 << 20
-
-  private final class Work: Sendable {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-  }
-
-  /// Runs the body in its own thread.
-  ///
-  /// - Returns: Whether there is such a thread: the system may have no more.
-  package static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
-    var thread = pthread_t()
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    pthread_attr_setstacksize(&attributes, stackSize)
-    let work = Unmanaged.passRetained(Work(body))
-    let started = pthread_create(
-      &thread, &attributes,
-      { raw in
-        guard let raw else { return nil }
-        Unmanaged<Work>.fromOpaque(raw).takeRetainedValue().body()
-        return nil
-      }, work.toOpaque())
-    if started != 0 { work.release() }
-    return started == 0
-  }
-}

@@ -94,15 +94,10 @@ extension CompiledModelReader {
   private mutating func attributeType(
     _ number: Int, _ object: KeyedArchive.Value, _ name: String, of entity: String
   ) throws(PersistentStoreError) -> AttributeType {
-    let types: [AttributeType] = [
-      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
-      .uuid, .uri,
-      .transformable,
-    ]
-    if let type = types.first(where: { Int($0.versionHashNumber) == number }) { return type }
-    guard number == Int(AttributeType.composite("").versionHashNumber) else {
+    guard let type = AttributeType(versionHashNumber: number) else {
       throw fail("unknown attribute type number \(number)", .notSupported, entity: entity, property: name)
     }
+    guard type == .composite("") else { return type }
     // No compiled model with a composite was available: its parts are taken from the list of attributes under any key.
     for key in object.keys {
       guard let list = try object[key], list.classNames.contains("NSArray") else { continue }

@@ -226,12 +226,7 @@ struct OldModelReader {
   ) throws(PersistentStoreError) -> AttributeDescription {
     let own = "XD_PAtt_Stereotype"
     let number = try values.integer(own, "XD_PAttK_attributeType") ?? 0
-    let types: [AttributeType] = [
-      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
-      .uuid, .uri,
-      .transformable,
-    ]
-    guard let type = types.first(where: { Int($0.versionHashNumber) == number }) else {
+    guard let type = AttributeType(versionHashNumber: number), type != .composite("") else {
       throw fail("unknown attribute type number \(number)", entity: entity, property: name)
     }
     var attribute = AttributeDescription(name: name, type: type)

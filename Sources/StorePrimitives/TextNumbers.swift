@@ -39,9 +39,6 @@ package struct TextNumbers: Sendable {
   /// The number of texts.
   package var count: Int { ends.count }
 
-  /// The text with that number.
-  package subscript(number: Int) -> String { withBytes(of: number) { String(decoding: $0, as: UTF8.self) } }
-
   /// Calls `body` with the bytes of a text, which are valid inside `body` only.
   @inlinable package func withBytes<Result>(of number: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
     let start = number > 0 ? ends[number - 1] : 0

@@ -11,7 +11,7 @@ extension ArrowStore {
     var taken: Set<String> = [FolderMetadata.fileName]
     for entity in model.entities where !entity.isAbstract {
       guard configured.contains(entity.index) || nodes.count(of: entity.index) > 0 else { continue }
-      let name = Self.memberName(entity.name, &taken)
+      let name = StagedFiles.memberName(for: entity.name, extension: "arrow", taken: &taken)
       try write(entity, nodes, references, to: try staged.member(name))
       members.append(FolderMetadata.Member(file: name, entity: entity.name))
     }
@@ -41,28 +41,5 @@ extension ArrowStore {
     var writer = try ArrowWriter(.file, schema) { bytes throws(PersistentStoreError) in try file.write(bytes) }
     if rows.count > 0 { try writer.write(count: rows.count, columns.all.map(\.data)) }
     try writer.finish()
-  }
-
-  /// The file name of an entity: its name, with characters that file systems do not accept percent-encoded, made unique
-  /// for file systems that ignore case.
-  private static func memberName(_ entity: String, _ taken: inout Set<String>) -> String {
-    var stem = ""
-    for scalar in entity.unicodeScalars {
-      switch scalar {
-      case "/", "\\", ":", "*", "?", "\"", "<", ">", "|", "%", "\u{0}"..."\u{1F}", "\u{7F}":
-        let digits = String(scalar.value, radix: 16, uppercase: true)
-        stem += (digits.count == 1 ? "%0" : "%") + digits
-      case "." where stem.isEmpty: stem += "%2E"
-      default: stem.unicodeScalars.append(scalar)
-      }
-    }
-    while stem.utf8.count > 200 { stem.unicodeScalars.removeLast() }
-    var name = stem + ".arrow"
-    var number = 2
-    while !taken.insert(name.lowercased()).inserted {
-      name = "\(stem)~\(number).arrow"
-      number += 1
-    }
-    return name
   }
 }

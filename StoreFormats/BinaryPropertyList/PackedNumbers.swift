@@ -19,8 +19,6 @@ struct PackedNumbers<Number: FixedWidthInteger & BitwiseCopyable> {
     }
   }
 
-  var count: Int { place?.count ?? copy.count }
-
   var span: Span<Number> {
     @_lifetime(borrow self)
     get {

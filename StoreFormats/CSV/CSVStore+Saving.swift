@@ -12,7 +12,7 @@ extension CSVStore {
     let references = snapshot.nodes.references
     for entity in model.entities where !entity.isAbstract {
       guard configured.contains(entity.index) || snapshot.nodes.count(of: entity.index) > 0 else { continue }
-      let name = Self.memberName(entity.name, &taken)
+      let name = StagedFiles.memberName(for: entity.name, extension: "csv", taken: &taken)
       let digest = try Self.write(
         entity, snapshot.nodes, references, in: ownDialect, style, to: try staged.member(name))
       members.append(
@@ -22,29 +22,6 @@ extension CSVStore {
     }
     let bytes = try FolderMetadata.encode(snapshot.metadata, snapshot.metadata.model ?? model.description, members)
     try staged.member(FolderMetadata.fileName).write(bytes)
-  }
-
-  /// The file name of an entity: its name, with characters that file systems do not accept percent-encoded, made unique
-  /// for file systems that ignore case.
-  private static func memberName(_ entity: String, _ taken: inout Set<String>) -> String {
-    var stem = ""
-    for scalar in entity.unicodeScalars {
-      switch scalar {
-      case "/", "\\", ":", "*", "?", "\"", "<", ">", "|", "%", "\u{0}"..."\u{1F}", "\u{7F}":
-        let hex = String(scalar.value, radix: 16, uppercase: true)
-        stem += (hex.count == 1 ? "%0" : "%") + hex
-      case "." where stem.isEmpty: stem += "%2E"
-      default: stem.unicodeScalars.append(scalar)
-      }
-    }
-    while stem.utf8.count > 200 { stem.unicodeScalars.removeLast() }
-    var name = stem + ".csv"
-    var number = 2
-    while !taken.insert(name.lowercased()).inserted {
-      name = "\(stem)~\(number).csv"
-      number += 1
-    }
-    return name
   }
 
   private func saveFile(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {

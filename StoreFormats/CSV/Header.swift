@@ -209,67 +209,24 @@ enum ReferenceText {
     byte < 0x80 && (byte < 0x40 ? escapedBytes.low : escapedBytes.high) & (1 << UInt64(byte & 63)) != 0
   }
 
-  // Not stored: whether a stored tuple is set would be asked at each access.
-  @inline(__always) private static var ones: UInt64 { 0x0101_0101_0101_0101 }
-  @inline(__always) private static var highs: UInt64 { 0x8080_8080_8080_8080 }
-
-  /// Whether no byte is escaped; false for some texts with bytes that are not ASCII, too.
   private static func isWithoutEscapes(_ text: Span<UInt8>) -> Bool {
-    text.withUnsafeBytes { raw in
-      allWords(raw, from: 0, hasOnly: isWithoutEscapes(_:)) ?? raw.allSatisfy { !isEscaped($0) }
-    }
-  }
-
-  @inline(__always) private static func isWithoutEscapes(_ word: UInt64) -> Bool {
-    hasOnlyUsual(word) || hasNoneEscaped(word)
-  }
-
-  /// Whether all bytes are from `-` to `{`, as letters and digits are, and none is `;`.
-  @inline(__always) private static func hasOnlyUsual(_ word: UInt64) -> Bool {
-    let below = word &- ones &* UInt64(UInt8(ascii: "-"))
-    let above = word &+ ones &* UInt64(0x80 - UInt8(ascii: "|"))
-    let outside = below | above | word
-    let semicolon: UInt64 = (word ^ ones &* UInt64(UInt8(ascii: ";"))) &- ones
-    return (outside | semicolon) & highs == 0
-  }
-
-  @inline(__always) private static func hasNoneEscaped(_ word: UInt64) -> Bool {
-    // High bits where bytes of a word without high bits are a byte, or zero; wrong only above the lowest of them.
-    func equal(_ byte: UInt8) -> UInt64 { (word ^ ones &* UInt64(byte)) &- ones }
-    // The low seven bits decide; of bytes that are not ASCII, none is escaped, but these words are rare.
-    let quotes = equal(UInt8(ascii: "\"")) | equal(UInt8(ascii: "%"))
-    let signs = equal(UInt8(ascii: ",")) | equal(UInt8(ascii: ";")) | equal(UInt8(ascii: "|"))
-    let others: UInt64 = (word &- ones &* UInt64(UInt8(ascii: "!"))) | (word &+ ones) | word
-    return (quotes | signs | others) & highs == 0
+    for index in 0..<text.count where isEscaped(text[index]) { return false }
+    return true
   }
 
   /// Whether bytes begin with `s:`, and what follows is the string itself: ASCII without escapes.
   static func isPlain(_ bytes: Span<UInt8>) -> Bool {
     bytes.withUnsafeBytes { raw in
       guard raw.count >= 2, raw[0] == UInt8(ascii: "s"), raw[1] == UInt8(ascii: ":") else { return false }
-      return allWords(raw, from: 2, hasOnly: isPlain(_:))
-        ?? raw[2...].allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "%") }
+      // Without a branch for each byte.
+      var high: UInt8 = 0
+      var hasPercent = false
+      for byte in raw[2...] {
+        high |= byte
+        hasPercent = hasPercent || byte == UInt8(ascii: "%")
+      }
+      return high < 0x80 && !hasPercent
     }
-  }
-
-  @inline(__always) private static func isPlain(_ word: UInt64) -> Bool {
-    // A byte of zero is a percent sign.
-    let percent = word ^ ones &* UInt64(UInt8(ascii: "%"))
-    return ((percent &- ones) & ~percent | word) & highs == 0
-  }
-
-  /// Whether all bytes from an offset have a property, which is tested for eight at a time: the last eight overlap
-  /// those before. Nil if there are fewer than eight.
-  @inline(__always) private static func allWords(
-    _ raw: UnsafeRawBufferPointer, from start: Int, hasOnly test: (UInt64) -> Bool
-  ) -> Bool? {
-    guard raw.count - start >= 8 else { return nil }
-    var index = start
-    while index + 8 <= raw.count {
-      guard test(raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)) else { return false }
-      index += 8
-    }
-    return test(raw.loadUnaligned(fromByteOffset: raw.count - 8, as: UInt64.self))
   }
 
   /// Decodes a string reference, as UTF-8, from bytes that begin with `s:`. False for an invalid escape, and for what

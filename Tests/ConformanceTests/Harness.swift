@@ -82,10 +82,7 @@ enum Harness {
       }
     },
     Fault("trapsInTraits", "traps when it is asked for its traits") { hooks in
-      hooks.traits = { traits in
-        trap()
-        return traits
-      }
+      hooks.traits = { traits in trap() }
     },
     Fault("hangsAtSave", "hangs at a save") { $0.beforeSave = { _, _ in hang() } },
     Fault("waitsAtSave", "waits for something at a save that never comes") {
@@ -102,10 +99,7 @@ enum Harness {
       }
     },
     Fault("hangsInTraits", "hangs when it is asked for its traits") { hooks in
-      hooks.traits = { traits in
-        hang()
-        return traits
-      }
+      hooks.traits = { traits in hang() }
     },
     Fault("exitsAtSave", "ends the process at a save, as if all were well") { $0.beforeSave = { _, _ in exit(0) } },
     Fault("exitsInTraits", "ends the process when it is asked for its traits, as if all were well") { hooks in

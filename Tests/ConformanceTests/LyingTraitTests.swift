@@ -30,11 +30,7 @@ extension Harness {
     saved: Saving? = nil
   ) -> Fault {
     Fault(name, name) { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        change(&traits)
-        return traits
-      }
+      hooks.traits = { traits in change(&traits) }
       hooks.saved = saved
     }
   }
@@ -51,11 +47,7 @@ extension Harness {
     fault("deniesAllReferences") { $0.references = .derived },
     // Worse than they say.
     Fault("hidesModel", "says that it describes itself, and asks for a model") { hooks in
-      hooks.metadata = { metadata, _ in
-        var metadata = metadata
-        metadata.model = nil
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in metadata.model = nil }
       hooks.inferModel = { source throws(PersistentStoreError) in
         throw PersistentStoreError(.modelNeeded, "a model is needed")
       }

@@ -14,12 +14,6 @@ extension CheckContext {
     var needle: (record: Int, column: Int)
   }
 
-  /// Says that files were meant to be changed, to a store that asks.
-  var editedOptions: StoreOptions {
-    traits.readOptions.contains { $0.name == "edited" && $0.values?.contains("accept") == true }
-      ? ["edited": "accept"] : [:]
-  }
-
   static let sampleModel = Models.attributes([("alpha", .string), ("beta", .string), ("gamma", .integer32)])
 
   static func samples() -> Graph {
@@ -72,24 +66,17 @@ extension CheckContext {
 
   private func read(_ bytes: [UInt8], in store: CSVSubject, _ what: String) throws -> PhaseEnd<GraphText> {
     let path = try lay(bytes, in: store)
-    let options = editedOptions
-    let end = try attempt("read records \(what)", seconds: 15, memory: 3 << 30, cpuSeconds: 15) {
+    let options = handmade
+    return try attempt("read records \(what)", seconds: 15, memory: 3 << 30, cpuSeconds: 15) {
       try $0.read(path, store.graph.model, options: options)
     }
-    return end
   }
 
-  @discardableResult func expectRefused(_ bytes: [UInt8], in store: CSVSubject, _ what: String, line: Int? = nil) throws
-    -> PhaseError?
-  {
-    let end = try read(bytes, in: store, what)
-    guard case .refused(let error) = end else {
-      if case .value(let text) = end {
-        throw ExpectationFailure(
-          expected: "records \(what): refused, with an error", actual: "they were read, as \(text.count) objects")
-      }
-      try settle(end, "read records \(what)")
-      return nil
+  @discardableResult func expectRefused(
+    _ bytes: [UInt8], in store: CSVSubject, _ what: String, line: Int? = nil
+  ) throws -> PhaseError {
+    let error = try refusal(in: read(bytes, in: store, what), "records \(what)") {
+      "they were read, as \($0.count) objects"
     }
     try expectProper(error, "records \(what)", needsPlace: line != nil)
     if let line {

@@ -30,56 +30,68 @@ extension CheckContext {
     case untyped(String)
   }
 
-  /// Opens a store once for each damage that is done to it. Ends the check where one makes the process crash, hang, or
-  /// throw what is not a store error.
-  func open(_ path: String, _ graph: Graph, _ text: GraphText, damaged all: [Damage]) throws -> [(Damage, DamageEnd)] {
+  /// Calls `look` once for each damage that is done to a store, 200 in a process. Ends the check with the first damage
+  /// that makes a process crash or hang.
+  ///
+  /// - Parameter seconds: The time limit for a damage that is looked at alone.
+  private func sweep<End: Codable & Sendable>(
+    _ path: String, _ all: [Damage], seconds: Int, memory: Int64 = 0,
+    _ look: (StoreSession, _ place: Int, Damage) -> End
+  ) throws -> [End] {
     let intact = Files.content(path) ?? [:]
-    defer { Files.put(intact, at: path) }
-    var ends: [(Damage, DamageEnd)] = []
-    func run(_ part: ArraySlice<Damage>, seconds: Int) throws -> PhaseEnd<[DamageEnd]> {
+    func run(_ part: ArraySlice<Damage>, seconds: Int) throws -> PhaseEnd<[End]> {
+      defer { Files.put(intact, at: path) }
       let what = "open it with \(part.first?.label ?? "")" + (part.count > 1 ? ", and \(part.count - 1) others" : "")
-      return try attempt(what, seconds: seconds) { session in
-        part.map { damage in
-          Files.write(damage.bytes, to: damage.member.isEmpty ? path : path + "/" + damage.member)
-          defer {
-            if !damage.member.isEmpty, let old = intact[damage.member] {
-              Files.write(old, to: path + "/" + damage.member)
-            }
-          }
-          do {
-            let read = try session.read(path, graph.model)
-            let differences = text.differences(from: read)
-            return differences.first.map {
-              .other(objects: read.count, difference: "\($0.expected); it has: \($0.actual)")
-            } ?? .same
-          } catch let error as PersistentStoreError { return .refused(error.code.description) } catch {
-            return .untyped("\(error)")
-          }
+      return try attempt(what, seconds: seconds, memory: memory) { session in
+        part.enumerated().map { place, damage in
+          let file = damage.member.isEmpty ? path : path + "/" + damage.member
+          Files.write(damage.bytes, to: file)
+          defer { if !damage.member.isEmpty, let old = intact[damage.member] { Files.write(old, to: file) } }
+          return look(session, place, damage)
         }
       }
     }
+    var ends: [End] = []
     for start in stride(from: 0, to: all.count, by: 200) {
       let part = all[start..<min(start + 200, all.count)]
       guard case .value(let seen) = try run(part, seconds: 20) else {
         // One of them ends the process: which?
-        Files.put(intact, at: path)
         for place in part.indices {
-          let end = try run(all[place...place], seconds: 3)
+          let end = try run(all[place...place], seconds: seconds)
           if case .value = end { continue }
-          try expect(false, "\(all[place].label): opened or refused", "the process crashed or hung: \(end)")
+          Files.put([all[place].member: all[place].bytes], at: folder + "/culprit")
+          throw ExpectationFailure(
+            expected: "\(all[place].label): opened, or refused with a store error",
+            actual: "the process crashed or hung: \(end)")
         }
-        throw PhaseFailure(
-          expected: "the files are opened or refused, one after the other", actual: "the process ended", isCrash: true)
+        throw ExpectationFailure(
+          expected: "\(part.count) files are opened or refused within 20 s", actual: "they are not, in one process")
       }
-      for (damage, end) in zip(part, seen) {
-        if case .untyped(let error) = end {
-          try expect(false, "\(damage.label): refused with a store error", "an error of another type: \(error)")
-        }
-        ends.append((damage, end))
+      ends += seen
+    }
+    return ends
+  }
+
+  /// Opens a store once for each damage that is done to it. Ends the check where one makes the process crash, hang, or
+  /// throw what is not a store error.
+  func open(_ path: String, _ graph: Graph, _ text: GraphText, damaged all: [Damage]) throws -> [(Damage, DamageEnd)] {
+    let ends = try sweep(path, all, seconds: 3) { session, _, damage -> DamageEnd in
+      do {
+        let read = try session.read(path, graph.model)
+        let differences = text.differences(from: read)
+        return differences.first.map {
+          .other(objects: read.count, difference: "\($0.expected); it has: \($0.actual)")
+        } ?? .same
+      } catch let error as PersistentStoreError { return .refused(error.code.description) } catch {
+        return .untyped("\(error)")
       }
     }
+    for (damage, end) in zip(all, ends) {
+      guard case .untyped(let error) = end else { continue }
+      try expect(false, "\(damage.label): refused with a store error", "an error of another type: \(error)")
+    }
     record.expected()
-    return ends
+    return Array(zip(all, ends))
   }
 
   /// The same for rules that allow an error and the same graph, and nothing else.
@@ -102,45 +114,15 @@ extension CheckContext {
   ///
   /// - Returns: What came of each: `opened`, or the error's code.
   func openHostile(_ path: String, _ model: ModelDescription, _ all: [Damage]) throws -> [String] {
-    let intact = Files.content(path) ?? [:]
     let options = handmade
-    var ends: [String] = []
-    func run(_ part: ArraySlice<Damage>, seconds: Int) throws -> PhaseEnd<[String]> {
-      defer { Files.put(intact, at: path) }
-      return try attempt(
-        "open \(part.count) changed files, from \(part.first?.label ?? "")", seconds: seconds, memory: 3 << 30
-      ) { session in
-        part.enumerated().map { place, damage in
-          Files.write(damage.bytes, to: damage.member.isEmpty ? path : path + "/" + damage.member)
-          defer {
-            if !damage.member.isEmpty, let old = intact[damage.member] {
-              Files.write(old, to: path + "/" + damage.member)
-            }
-          }
-          do {
-            _ = try session.read(path, place % 2 == 0 ? model : nil, options: place % 4 < 2 ? options : [:])
-            return "opened"
-          } catch let error as PersistentStoreError { return error.code.description } catch { return "! \(error)" }
-        }
-      }
+    let ends = try sweep(path, all, seconds: 5, memory: 3 << 30) { session, place, _ in
+      do {
+        _ = try session.read(path, place % 2 == 0 ? model : nil, options: place % 4 < 2 ? options : [:])
+        return "opened"
+      } catch let error as PersistentStoreError { return error.code.description } catch { return "! \(error)" }
     }
-    for start in stride(from: 0, to: all.count, by: 200) {
-      let part = all[start..<min(start + 200, all.count)]
-      guard case .value(let seen) = try run(part, seconds: 20) else {
-        for place in part.indices {
-          let end = try run(all[place...place], seconds: 5)
-          if case .value = end { continue }
-          Files.put([all[place].member: all[place].bytes], at: folder + "/culprit")
-          throw ExpectationFailure(
-            expected: "\(all[place].label): opened, or refused with a store error", actual: "\(end)")
-        }
-        throw ExpectationFailure(
-          expected: "\(part.count) files are opened or refused within 20 s", actual: "they are not, in one process")
-      }
-      for (damage, end) in zip(part, seen) {
-        try expect(!end.hasPrefix("!"), "\(damage.label): opened, or refused with a store error", end)
-        ends.append(end)
-      }
+    for (damage, end) in zip(all, ends) {
+      try expect(!end.hasPrefix("!"), "\(damage.label): opened, or refused with a store error", end)
     }
     return ends
   }

@@ -55,13 +55,12 @@ extension CheckContext {
 
   func read(_ bytes: [UInt8], _ what: String, in store: ListSubject) throws -> PhaseEnd<ListReading> {
     let path = try lay(bytes)
-    let end = try attempt("read a property list \(what)", seconds: 15, memory: 3 << 30, cpuSeconds: 15) {
+    return try attempt("read a property list \(what)", seconds: 15, memory: 3 << 30, cpuSeconds: 15) {
       session -> ListReading in
       let open = try session.open(path, store.graph.model, isReadOnly: true)
       let entry = open.store.metadata.entries["craft"]
       return ListReading(text: try GraphText(open.store), value: entry.map { Self.shape($0) } ?? "nothing")
     }
-    return end
   }
 
   /// Where it is read it must hold the graph and this entry.
@@ -78,15 +77,8 @@ extension CheckContext {
   }
 
   func expectRefused(_ bytes: [UInt8], _ what: String, in store: ListSubject, needsPlace: Bool = true) throws {
-    let end = try read(bytes, what, in: store)
-    guard case .refused(let error) = end else {
-      if case .value(let reading) = end {
-        throw ExpectationFailure(
-          expected: "a property list \(what): refused, with an error",
-          actual: "it was read; the entry is \(reading.value)")
-      }
-      try settle(end, "read a property list \(what)")
-      return
+    let error = try refusal(in: read(bytes, what, in: store), "a property list \(what)") {
+      "it was read; the entry is \($0.value)"
     }
     try expectProper(error, "a property list \(what)", needsPlace: needsPlace)
   }

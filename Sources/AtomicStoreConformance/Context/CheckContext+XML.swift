@@ -47,14 +47,7 @@ extension CheckContext {
     let end = try attempt("read a store \(what)", seconds: 15, faults: faults, memory: 3 << 30, cpuSeconds: 15) {
       try $0.read(path, model)
     }
-    guard case .refused(let error) = end else {
-      if case .value(let text) = end {
-        throw ExpectationFailure(
-          expected: "a store \(what): refused, with an error", actual: "it was read, as \(text.count) objects")
-      }
-      _ = try settle(end, "read a store \(what)")
-      return
-    }
+    let error = try refusal(in: end, "a store \(what)") { "it was read, as \($0.count) objects" }
     try expectProper(error, "a store \(what)", codes: codes, needsPlace: needsPlace)
     Files.remove(path)
   }
@@ -77,21 +70,6 @@ extension CheckContext {
     let actual = try process("read a store \(what)") { try $0.read(path, graph.model) }
     try expectSame(actual, text, "a store \(what) is the same")
     Files.remove(path)
-  }
-
-  /// The value of an end that is one; else its trouble.
-  @discardableResult func settle<Value>(_ end: PhaseEnd<Value>, _ what: String) throws -> Value {
-    switch end {
-    case .value(let value): return value
-    case .refused(let error): throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text)
-    case .crashed(let signal):
-      throw PhaseFailure(
-        expected: "\(what): it ends", actual: "the process crashed with signal \(signal)", isCrash: true)
-    case .exited(let code):
-      throw PhaseFailure(
-        expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut: throw PhaseFailure(expected: "\(what): it ends", actual: "it was stopped", isTimeOut: true)
-    }
   }
 
   func lay(_ bytes: [UInt8]) throws -> String {

@@ -78,19 +78,19 @@ struct CheckContext: Sendable {
   func process<Value: Codable & Sendable>(
     _ what: String, seconds: Int = 20, _ body: (StoreSession) throws -> Value
   ) throws -> Value {
-    switch try attempt(what, seconds: seconds, body) {
-    case .value(let value): return value
-    case .refused(let error): throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text)
-    case .crashed(let signal):
-      throw PhaseFailure(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
-    case .exited(let code):
-      throw PhaseFailure(
-        expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut:
-      throw PhaseFailure(
-        expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds).text) \(CheckContext.limitWords)",
-        isTimeOut: true)
-    }
+    try settle(attempt(what, seconds: seconds, body), what, seconds: seconds)
+  }
+
+  /// As ``process(_:seconds:_:)``; nil if it is refused with a store error, which is noted.
+  @_semantics("optimize.sil.specialize.generic.never")
+  func unlessRefused<Value: Codable & Sendable>(
+    _ what: String, _ body: (StoreSession) throws -> Value
+  ) throws -> Value? {
+    let end = try attempt(what, body)
+    guard case .refused(let error) = end else { return try settle(end, what) }
+    try expect(error.code != nil, "\(what): it succeeds, or is refused with a store error", error.text)
+    note("\(what): \(error.text)")
+    return nil
   }
 
   /// As ``process(_:_:)``, for what must fail: gives back the error. A crash or a hang is the check's end all the same.
@@ -98,31 +98,19 @@ struct CheckContext: Sendable {
   func refusal<Value: Codable & Sendable>(
     of what: String, codes: Set<String> = [], seconds: Int = 20, _ body: (StoreSession) throws -> Value
   ) throws -> PhaseError {
-    switch try attempt(what, seconds: seconds, body) {
-    case .value(let value):
-      throw ExpectationFailure(
-        expected: "\(what): refused, with an error", actual: "no error was thrown\(Self.short(value))")
-    case .refused(let error):
-      record.expected()
-      guard let code = error.code else {
-        throw ExpectationFailure(
-          expected: "\(what): refused with a store error", actual: "an error of another type: \(error.text)")
-      }
-      if !codes.isEmpty, !codes.contains(code) {
-        throw ExpectationFailure(
-          expected: "\(what): refused as \(codes.sorted().joined(separator: " or "))", actual: "\(code): \(error.text)")
-      }
-      return error
-    case .crashed(let signal):
-      throw PhaseFailure(expected: "\(what): refused, with an error", actual: Self.crash(signal), isCrash: true)
-    case .exited(let code):
-      throw PhaseFailure(
-        expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut:
-      throw PhaseFailure(
-        expected: "\(what): refused, with an error",
-        actual: "it was stopped after \(limit(seconds).text) \(CheckContext.limitWords)", isTimeOut: true)
+    let error = try refusal(in: attempt(what, seconds: seconds, body), what, seconds: seconds) {
+      "no error was thrown\(Self.short($0))"
     }
+    record.expected()
+    guard let code = error.code else {
+      throw ExpectationFailure(
+        expected: "\(what): refused with a store error", actual: "an error of another type: \(error.text)")
+    }
+    if !codes.isEmpty, !codes.contains(code) {
+      throw ExpectationFailure(
+        expected: "\(what): refused as \(codes.sorted().joined(separator: " or "))", actual: "\(code): \(error.text)")
+    }
+    return error
   }
 
   /// Runs a closure in a fresh process, however that ends.
@@ -152,6 +140,45 @@ struct CheckContext: Sendable {
       faults: plan?.state, memory: memory, seconds: cpuSeconds,
       output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
     ) { try body(session) }
+  }
+
+  /// The value of an end that is one.
+  ///
+  /// - Parameter seconds: The time limit of the process, for the message.
+  @discardableResult @_semantics("optimize.sil.specialize.generic.never")
+  func settle<Value>(_ end: PhaseEnd<Value>, _ what: String, seconds: Int? = nil) throws -> Value {
+    switch end {
+    case .value(let value): return value
+    case .refused(let error): throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text)
+    default: throw failure(of: end, expected: "\(what): it ends", seconds)
+    }
+  }
+
+  /// The error of an end that must be one.
+  ///
+  /// - Parameter shown: What a value says instead, in words.
+  @_semantics("optimize.sil.specialize.generic.never")
+  func refusal<Value>(
+    in end: PhaseEnd<Value>, _ what: String, seconds: Int? = nil, _ shown: (Value) -> String
+  ) throws -> PhaseError {
+    let expected = "\(what): refused, with an error"
+    switch end {
+    case .refused(let error): return error
+    case .value(let value): throw ExpectationFailure(expected: expected, actual: shown(value))
+    default: throw failure(of: end, expected: expected, seconds)
+    }
+  }
+
+  /// What is reported of a process that ended without a value and without an error.
+  private func failure<Value>(of end: PhaseEnd<Value>, expected: String, _ seconds: Int?) -> PhaseFailure {
+    switch end {
+    case .crashed(let signal): return PhaseFailure(expected: expected, actual: Self.crash(signal), isCrash: true)
+    case .exited(let code):
+      return PhaseFailure(expected: expected, actual: "the process ended by itself, with \(code)", isCrash: true)
+    default:
+      let after = seconds.map { " after \(limit($0).text) \(Self.limitWords)" } ?? ""
+      return PhaseFailure(expected: expected, actual: "it was stopped" + after, isTimeOut: true)
+    }
   }
 
   /// What a limit is of.

@@ -32,7 +32,14 @@ extension StoreSession {
 
   /// Changes an open store's objects from one graph to another. Only what differs is touched.
   func change(_ open: Open, from old: Graph, to new: Graph, names: [String: String]) throws -> [String: ManagedObject] {
-    let all = try objects(in: open)
+    try change(open.context, objects(in: open), from: old, to: new, names: names)
+  }
+
+  /// - Parameter all: The objects of the old graph, by what the store calls them.
+  func change(
+    _ context: ManagedObjectContext, _ all: [GraphText.Key: ManagedObject], from old: Graph, to new: Graph,
+    names: [String: String]
+  ) throws -> [String: ManagedObject] {
     var made: [String: ManagedObject] = [:]
     let wanted = Set(new.objects.map(\.label))
     for object in old.objects {
@@ -42,7 +49,7 @@ extension StoreSession {
       made[object.label] = found
     }
     for object in new.objects where made[object.label] == nil {
-      made[object.label] = try open.context.insertNewObject(forEntityName: object.entity)
+      made[object.label] = try context.insertNewObject(forEntityName: object.entity)
     }
     for object in new.objects {
       guard let target = made[object.label] else { continue }
@@ -56,7 +63,7 @@ extension StoreSession {
       }
     }
     for object in old.objects where !wanted.contains(object.label) {
-      if let gone = made.removeValue(forKey: object.label) { open.context.delete(gone) }
+      if let gone = made.removeValue(forKey: object.label) { context.delete(gone) }
     }
     for object in new.objects {
       guard let owner = made[object.label] else { continue }
@@ -75,11 +82,9 @@ extension StoreSession {
   /// Opens a store, makes its graph another one, and saves.
   func edit(_ path: String, from old: Graph, to new: Graph, names: [String: String]) throws -> [String: String] {
     let open = try open(path, new.model)
-    return try withExtendedLifetime(open) {
-      let made = try change(open, from: old, to: new, names: names)
-      try open.context.save()
-      return made.mapValues { Self.name($0) }
-    }
+    let made = try change(open, from: old, to: new, names: names)
+    try open.context.save()
+    return made.mapValues { Self.name($0) }
   }
 }
 

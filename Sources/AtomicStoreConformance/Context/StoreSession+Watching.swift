@@ -13,6 +13,12 @@ extension StoreSession {
     return StoreSession(subject: TestedStore(type: wrapped(subject.type), others: subject.others), folder: folder)
   }
 
+  /// The same session with a store whose calls are noted, for the rest of this process.
+  var spied: StoreSession {
+    Spy.isListening = true
+    return watched { _ in }
+  }
+
   /// The file descriptors of this process.
   static func descriptors() -> [String] {
     Files.names(in: "/proc/self/fd").filter { Files.exists("/proc/self/fd/" + $0) }
@@ -20,14 +26,5 @@ extension StoreSession {
 
   func all(_ open: Open, _ entity: String) throws -> [ManagedObject] {
     try open.context.fetch(FetchRequest<ManagedObject>(entityName: entity))
-  }
-}
-
-extension StoreSession {
-  /// The same, with a listener round the store.
-  var spied: StoreSession {
-    func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { SpyStore<Base>.self }
-    let spied = TestedStore(type: wrapped(subject.type), others: subject.others, fault: subject.fault)
-    return StoreSession(subject: spied, folder: folder)
   }
 }

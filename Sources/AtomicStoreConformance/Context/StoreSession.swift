@@ -25,6 +25,7 @@ struct StoreSession {
     PersistentStoreCoordinator(managedObjectModel: try model.map { try Models.frozen($0) }, registry: try registry())
   }
 
+  /// Opens a store for the rest of this process.
   func open(
     _ path: String, _ model: ModelDescription?, isReadOnly: Bool = false, options: StoreOptions = [:],
     configuration: String? = nil
@@ -33,28 +34,14 @@ struct StoreSession {
     let store = try coordinator.addPersistentStore(
       type: subject.type.storeType, configurationName: configuration, at: path, options: options, isReadOnly: isReadOnly
     )
-    if store.isInProcess { InProcessStores.keep(coordinator) }
-    return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
+    let open = Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
+    OpenStores.keep(open)
+    return open
   }
 
   /// Puts a graph into a context: its objects by label.
   func insert(_ graph: Graph, into context: ManagedObjectContext) throws -> [String: ManagedObject] {
-    var made: [String: ManagedObject] = [:]
-    for object in graph.objects {
-      let new = try context.insertNewObject(forEntityName: object.entity)
-      for (name, value) in object.values.sorted(by: { $0.key < $1.key }) { try new.setValue(value, forKey: name.text) }
-      made[object.label] = new
-    }
-    for object in graph.objects {
-      guard let owner = made[object.label] else { continue }
-      for (name, labels) in object.links.sorted(by: { $0.key < $1.key }) {
-        let targets = labels.compactMap { made[$0] }
-        let isToMany =
-          owner.entity.slots.first { ScalarKey($0.name) == name }?.isToMany ?? false
-        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name.text)
-      }
-    }
-    return made
+    try change(context, [:], from: Graph(graph.model), to: graph, names: [:])
   }
 
   static func name(_ object: ManagedObject) -> String {
@@ -67,29 +54,24 @@ struct StoreSession {
     _ graph: Graph, to path: String, metadata: PropertyListDictionary? = nil, options: StoreOptions = [:]
   ) throws -> [String: String] {
     let open = try open(path, graph.model, options: options)
-    return try withExtendedLifetime(open) {
-      let made = try insert(graph, into: open.context)
-      if let metadata { try open.store.setMetadata(metadata) }
-      try open.context.save()
-      return made.mapValues { Self.name($0) }
-    }
+    let made = try insert(graph, into: open.context)
+    if let metadata { try open.store.setMetadata(metadata) }
+    try open.context.save()
+    return made.mapValues { Self.name($0) }
   }
 
   /// All that a store holds.
   func read(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
-    let open = try open(path, model, isReadOnly: true, options: options)
-    return try withExtendedLifetime(open) { try GraphText(open.store) }
+    try GraphText(open(path, model, isReadOnly: true, options: options).store)
   }
 
   /// As `read`; a loss that the format reports is an error: a store with losses cannot be saved or converted without
   /// permission.
   func readWithoutLoss(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
-    let open = try open(path, model, isReadOnly: true, options: options)
-    return try withExtendedLifetime(open) {
-      if let loss = open.store.loadNotes.first(where: \.isLoss) {
-        throw PersistentStoreError(.modelMismatch, "read with a loss: \(loss)", at: StoreLocation(file: path))
-      }
-      return try GraphText(open.store)
+    let store = try open(path, model, isReadOnly: true, options: options).store
+    if let loss = store.loadNotes.first(where: \.isLoss) {
+      throw PersistentStoreError(.modelMismatch, "read with a loss: \(loss)", at: StoreLocation(file: path))
     }
+    return try GraphText(store)
   }
 }

@@ -3,12 +3,12 @@ import AtomicStoreSPI
 
 /// What a planted fault does at each step of a store's life. Nil leaves the step as it is.
 struct FaultHooks: Sendable {
-  var traits: (@Sendable (StoreTraits) -> StoreTraits)?
+  var traits: (@Sendable (inout StoreTraits) -> Void)?
   var recognize: (@Sendable (StoreProbe, Recognition) -> Recognition)?
   /// What the format is given instead of the truth.
   var configuration: (@Sendable (inout StoreConfiguration) -> Void)?
   var initialize: (@Sendable (StoreConfiguration) throws(PersistentStoreError) -> Void)?
-  var metadata: (@Sendable (StoreMetadata, StoreSource) throws(PersistentStoreError) -> StoreMetadata)?
+  var metadata: (@Sendable (inout StoreMetadata, StoreSource) throws(PersistentStoreError) -> Void)?
   var inferModel: (@Sendable (StoreSource) throws(PersistentStoreError) -> Void)?
   /// Errors about the metadata that are skipped: it is made up then.
   var forgives: Set<PersistentStoreError.Code> = []
@@ -29,10 +29,10 @@ struct FaultHooks: Sendable {
     (
       @Sendable (ManagedObjectSnapshot, NodeTable, inout StoreMetadata) throws(PersistentStoreError) -> ReferenceObject?
     )?
-  var newObject: (@Sendable (ManagedObjectSnapshot, ManagedObjectModel) -> ManagedObjectSnapshot)?
+  var newObject: (@Sendable (inout ManagedObjectSnapshot, ManagedObjectModel) -> Void)?
   /// What else happens when a node was made.
   var newNode: (@Sendable (ManagedObjectSnapshot, NodeHandle, inout NodeTable) throws(PersistentStoreError) -> Void)?
-  var updatedObject: (@Sendable (ManagedObjectSnapshot, ManagedObjectModel) -> ManagedObjectSnapshot)?
+  var updatedObject: (@Sendable (inout ManagedObjectSnapshot, ManagedObjectModel) -> Void)?
   var removed: (@Sendable ([NodeHandle], inout NodeTable) -> Void)?
   /// What each attribute's value is written as.
   var savedValue: (@Sendable (StoredValue, AttributeType) -> StoredValue)?

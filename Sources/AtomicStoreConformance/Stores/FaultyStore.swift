@@ -7,8 +7,13 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   private let configuration: StoreConfiguration
 
   static var storeType: String { FaultHooks.current.storeType?(Base.storeType) ?? Base.storeType }
-  static var traits: StoreTraits { FaultHooks.current.traits?(Base.traits) ?? Base.traits }
-  var traits: StoreTraits { FaultHooks.current.traits?(base.traits) ?? base.traits }
+  static var traits: StoreTraits { changed(Base.traits) }
+  var traits: StoreTraits { Self.changed(base.traits) }
+  private static func changed(_ traits: StoreTraits) -> StoreTraits {
+    var traits = traits
+    FaultHooks.current.traits?(&traits)
+    return traits
+  }
   var layout: StoreLayout { base.layout }
 
   static func recognize(_ probe: StoreProbe) -> Recognition {
@@ -25,14 +30,16 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    let read: StoreMetadata
+    Spy.note(.metadata)
+    var read: StoreMetadata
     do throws(PersistentStoreError) {
       read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source)
     } catch {
       guard FaultHooks.current.forgives.contains(error.code) else { throw error }
       return StoreMetadata(storeType: Base.storeType)
     }
-    return try FaultHooks.current.metadata?(read, source) ?? read
+    try FaultHooks.current.metadata?(&read, source)
+    return read
   }
 
   mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
@@ -41,6 +48,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    Spy.note(.load)
     let hooks = FaultHooks.current
     if let replaced = hooks.load, try replaced(source, nodes) { return }
     let source = try hooks.source?(source) ?? source
@@ -70,24 +78,38 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject {
-    if let reference = try FaultHooks.current.newReference?(object, nodes, &metadata) { return reference }
-    return try base.newReferenceObject(for: object, in: nodes, metadata: &metadata)
+    let reference: ReferenceObject
+    if let planted = try FaultHooks.current.newReference?(object, nodes, &metadata) {
+      reference = planted
+    } else {
+      reference = try base.newReferenceObject(for: object, in: nodes, metadata: &metadata)
+    }
+    Spy.note(.newReference, ["\(nodes.model.entity(at: object.entity).name)/\(reference)"])
+    return reference
   }
 
   mutating func newCacheNode(
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle {
-    let object = FaultHooks.current.newObject?(object, nodes.model) ?? object
-    let node = try base.newCacheNode(for: object, in: &nodes)
-    try FaultHooks.current.newNode?(object, node, &nodes)
+    let count = nodes.count
+    var given = object
+    FaultHooks.current.newObject?(&given, nodes.model)
+    let node = try base.newCacheNode(for: given, in: &nodes)
+    try FaultHooks.current.newNode?(given, node, &nodes)
     try keepAsWritten(node, in: &nodes)
+    Spy.noteNew(node, from: object, in: &nodes, countBefore: count)
     return node
   }
 
   mutating func updateCacheNode(
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) {
-    let object = FaultHooks.current.updatedObject?(object, nodes.model) ?? object
+    let isSame = nodes.reference(of: node) == object.reference && node.entity == object.entity
+    Spy.note(
+      .update, [nodes.objectReference(of: node).description],
+      isSame ? nil : "the object is \(object.reference.map(\.description) ?? "without a reference")")
+    var object = object
+    FaultHooks.current.updatedObject?(&object, nodes.model)
     try base.updateCacheNode(node, from: object, in: &nodes)
     try keepAsWritten(node, in: &nodes)
   }
@@ -108,6 +130,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable) {
+    Spy.noteRemoval(removed, from: nodes)
     base.willRemoveCacheNodes(removed, from: &nodes)
     FaultHooks.current.removed?(removed, &nodes)
   }
@@ -120,11 +143,12 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
   ) throws(PersistentStoreError) -> Bool {
     // A mistake in saving is one whatever is saved.
-    guard !FaultHooks.current.isAboutSaving else { return false }
+    guard !FaultHooks.current.isAboutSaving, !Spy.isListening else { return false }
     return try base.saveMetadata(metadata, in: source, to: staged)
   }
 
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
+    Spy.note(.save)
     let hooks = FaultHooks.current
     var snapshot = snapshot
     if let change = hooks.savedValue { try Self.change(&snapshot.nodes, change) }

@@ -33,7 +33,6 @@ struct FaultTarget: Sendable {
 /// What a fault remembers of earlier calls of the same connection.
 struct FaultMemory: Sendable {
   var rows: [String: StoreFetchResult] = [:]
-  var objects: [ObjectReference] = []
   var texts: Set<String> = []
   var pending: StoreSave?
   var isBroken = false

@@ -1,4 +1,4 @@
-import Glibc
+import AtomicStoreSPI
 import Synchronization
 
 /// Runs the work of one actor on its own thread, one job after the other.
@@ -24,22 +24,7 @@ final class ContextExecutor: SerialExecutor {
   }
 
   private func start() {
-    var thread = pthread_t()
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    // As much as the main thread usually has: hooks and observers of programs run here.
-    pthread_attr_setstacksize(&attributes, 8 << 20)
-    defer { pthread_attr_destroy(&attributes) }
-    let started = pthread_create(
-      &thread, &attributes,
-      { raw in
-        guard let raw else { return nil }
-        Unmanaged<ContextExecutor>.fromOpaque(raw).takeRetainedValue().run()
-        return nil
-      }, Unmanaged.passRetained(self).toOpaque())
-    guard started != 0 else { return }
-    Unmanaged.passUnretained(self).release()
+    if SystemThread.detach({ self.run() }) { return }
     // The system has no more threads: then one of Swift's has to wait.
     Task.detached { self.run() }
   }

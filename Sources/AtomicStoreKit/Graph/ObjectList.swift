@@ -32,11 +32,6 @@ struct ObjectList: Sequence {
     return true
   }
 
-  mutating func removeAll() {
-    slots.removeAll()
-    places.removeAll()
-  }
-
   private mutating func compact() {
     slots = ContiguousArray(slots.lazy.filter { $0 != nil })
     for (place, object) in slots.enumerated() {

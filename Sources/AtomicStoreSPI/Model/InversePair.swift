@@ -19,8 +19,6 @@ package struct InversePair: Sendable {
   package var isOwnInverse: Bool { first == second }
   /// Whether exactly one end is to-many, so that a rule can prefer the to-one or the to-many end.
   var isOneToMany: Bool { first.isToMany != second.isToMany }
-  /// Whether both ends are to-many.
-  var isManyToMany: Bool { first.isToMany && second.isToMany }
   /// Whether both ends are to-one.
   var isOneToOne: Bool { !first.isToMany && !second.isToMany }
 }

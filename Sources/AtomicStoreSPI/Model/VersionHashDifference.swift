@@ -172,11 +172,6 @@ extension VersionHashInput.Property {
   }
 
   private static func name(ofType number: UInt32) -> String {
-    let types: [AttributeType] = [
-      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
-      .uuid, .uri,
-      .transformable, .composite(""),
-    ]
-    return types.first { $0.versionHashNumber == number }?.modelName ?? String(number)
+    AttributeType(versionHashNumber: Int(number))?.modelName ?? String(number)
   }
 }

@@ -233,6 +233,12 @@ extension AttributeType {
     case .composite: 2100
     }
   }
+
+  /// The type with that number; a composite without its name.
+  package init?(versionHashNumber number: Int) {
+    guard let type = Self.all.first(where: { Int($0.versionHashNumber) == number }) else { return nil }
+    self = type
+  }
 }
 
 extension AttributeDescription {

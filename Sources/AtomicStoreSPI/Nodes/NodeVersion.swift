@@ -124,10 +124,6 @@ package final class NodeVersion: @unchecked Sendable {
     if let window { return window.handle(for: reference, root: root) }
     return fixed.lookups[root][reference]
   }
-  package func handle(for number: Int64, root: Int) -> NodeHandle? {
-    if let window { return window.handle(for: .integer(number), root: root) }
-    return fixed.lookups[root][number]
-  }
 
   package func reference(of node: NodeHandle) -> ReferenceObject {
     if let window { return window.nodes.entities[node.entity].reference(node.row) }

@@ -57,25 +57,16 @@ extension AttributeType {
 
   /// The type with that name in model files; for a composite, the name of the composite is required as well.
   public init?(modelName: String, composite: String? = nil) {
-    switch modelName {
-    case "Undefined", "": self = .undefined
-    case "Integer 16": self = .integer16
-    case "Integer 32": self = .integer32
-    case "Integer 64": self = .integer64
-    case "Decimal": self = .decimal
-    case "Double": self = .double
-    case "Float": self = .float
-    case "String": self = .string
-    case "Boolean": self = .boolean
-    case "Date": self = .date
-    case "Binary": self = .binaryData
-    case "UUID": self = .uuid
-    case "URI": self = .uri
-    case "Transformable": self = .transformable
-    case "Composite": self = .composite(composite ?? "")
-    default: return nil
-    }
+    let wanted = modelName.isEmpty ? AttributeType.undefined.modelName : modelName
+    guard let type = Self.all.first(where: { $0.modelName == wanted }) else { return nil }
+    if case .composite = type { self = .composite(composite ?? "") } else { self = type }
   }
+
+  /// All types; a composite without a name.
+  static let all: [AttributeType] = [
+    .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
+    .uuid, .uri, .transformable, .composite(""),
+  ]
 
   /// Whether an attribute of this type can hold the value. Integers are checked for range.
   public func accepts(_ value: StoredValue) -> Bool {

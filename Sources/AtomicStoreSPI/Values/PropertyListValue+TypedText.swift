@@ -212,36 +212,14 @@ private struct TypedTextReader {
 
   /// What follows a backslash.
   private mutating func escape(_ plain: inout [UInt8]) throws(PersistentStoreError) {
-    let start = place
-    guard place < bytes.count else { throw failure("the text is not ended", at: start) }
-    place += 1
-    switch bytes[start] {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(bytes[start])
-    case UInt8(ascii: "b"): plain.append(UInt8(ascii: "\u{8}"))
-    case UInt8(ascii: "f"): plain.append(UInt8(ascii: "\u{C}"))
-    case UInt8(ascii: "n"): plain.append(UInt8(ascii: "\n"))
-    case UInt8(ascii: "r"): plain.append(UInt8(ascii: "\r"))
-    case UInt8(ascii: "t"): plain.append(UInt8(ascii: "\t"))
-    case UInt8(ascii: "u"):
-      var units = [try unit()]
-      if UTF16.isLeadSurrogate(units[0]), bytes[place...].starts(with: "\\u".utf8) {
-        place += 2
-        units.append(try unit())
-      }
-      guard let text = String(validating: units, as: UTF16.self) else {
-        throw failure("an escape of half a character", at: start)
-      }
-      plain += text.utf8
-    default: throw failure("an unknown escape", at: start)
+    var end = place
+    let problem: JSONEscape.Failure? = bytes.withUnsafeBufferPointer { bytes in
+      do throws(JSONEscape.Failure) {
+        try JSONEscape.read(bytes, at: &end, into: &plain)
+        return nil
+      } catch { return error }
     }
-  }
-
-  private mutating func unit() throws(PersistentStoreError) -> UInt16 {
-    let digits = bytes[place...].prefix(4)
-    guard digits.count == 4, !digits.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }),
-      let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
-    else { throw failure("four hexadecimal digits are missing", at: place) }
-    place += 4
-    return unit
+    if let problem { throw failure(problem.message, at: place) }
+    place = end
   }
 }

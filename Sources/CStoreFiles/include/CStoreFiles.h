@@ -42,10 +42,6 @@ void asf_begin_writing(int descriptor, int64_t offset, int64_t length);
 /// What does not succeed has no effect.
 void asf_reserve(int descriptor, int64_t offset, int64_t length);
 
-/// Sets that the heap grows by four megabytes at a time, and those of threads begin with as many; that blocks of up to 32 megabytes are in a heap,
-/// and up to 64 megabytes at its end are not given back.
-void asf_keep_heaps(void);
-
 /// Begins to create something under a hidden name, or to move a store between such a name and its own; calls may be nested. Waits while asf_stop_moving holds.
 void asf_begin_moving(void);
 

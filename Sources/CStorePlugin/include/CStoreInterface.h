@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "b50fef6080aa9ae518c47798461a166384a1935207963d6fd06c08ce7b0e77db"
+#define ASP_INTERFACE "472cb19b5783a3582272aa0b2a530e074ed4c2a28e1508b04843f8ba0290afd8"

@@ -1,3 +1,5 @@
+import AtomicStoreSPI
+
 /// Runs work on the elements of a list in several threads, and delivers the results in the order of the list.
 ///
 /// The results that wait for an earlier one are bounded: workers pause if one element takes much longer than the
@@ -22,7 +24,7 @@ package enum OrderedWorkers {
       queue.leave()
     }
     var started = 0
-    while started < workers, DetachedThread.start(body) { started += 1 }
+    while started < workers, SystemThread.detach(body) { started += 1 }
     queue.expect(started)
     // Without any thread, this one does the work.
     guard started > 0 else {

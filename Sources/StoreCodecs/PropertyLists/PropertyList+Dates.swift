@@ -5,9 +5,6 @@ import FoundationEssentials
 /// Apple's lists have whole seconds. A date with a fraction gets the fewest decimals that are read back to the bit, an
 /// extension without loss: readers that do not know it refuse it rather than misread it.
 enum PropertyListDate {
-  /// Days from 1970-01-01 to 2001-01-01.
-  private static let referenceDay = 11_323
-
   /// Appends the text, or returns false for a date outside the years 1 to 9999, or one that no short fraction
   /// represents.
   static func append(_ date: Date, to buffer: inout [UInt8]) -> Bool {
@@ -19,7 +16,7 @@ enum PropertyListDate {
     let seconds = Int(whole)
     let day = seconds >= 0 ? seconds / 86_400 : -((86_399 - seconds) / 86_400)
     let second = seconds - day * 86_400
-    let (year, month, dayOfMonth) = civil(day + referenceDay)
+    let (year, month, dayOfMonth) = ExactText.calendarDay(day)
     append(year, width: 4, to: &buffer)
     buffer.append(UInt8(ascii: "-"))
     append(month, width: 2, to: &buffer)
@@ -47,12 +44,10 @@ enum PropertyListDate {
       bytes[16] == UInt8(ascii: ":"), bytes[bytes.count - 1] == UInt8(ascii: "Z"), let year = number(bytes[0..<4]),
       let month = number(bytes[5..<7]), let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
       let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
-      1...12 ~= month, 1...31 ~= day, hour < 24, minute < 60, second < 60, year >= 1
+      1...12 ~= month, day >= 1, day <= ExactText.daysIn(month, year), hour < 24, minute < 60, second < 60, year >= 1
     else { return nil }
-    let days = dayNumber(year, month, day)
-    // Reject dates such as 31 April, which would be converted back to another day.
-    guard civil(days) == (year, month, day) else { return nil }
-    let whole = Double((days - referenceDay) * 86_400 + hour * 3600 + minute * 60 + second)
+    let days = ExactText.daysSinceReference(year, month, day)
+    let whole = Double(days * 86_400 + hour * 3600 + minute * 60 + second)
     if bytes.count == 20 { return Date(timeIntervalSinceReferenceDate: whole) }
     let width = bytes.count - 21
     guard bytes[19] == UInt8(ascii: "."), 1...18 ~= width, let digits = number(bytes[20..<(20 + width)]) else {
@@ -97,25 +92,5 @@ enum PropertyListDate {
     let digits = String(value).utf8
     for _ in 0..<max(0, width - digits.count) { buffer.append(UInt8(ascii: "0")) }
     buffer.append(contentsOf: digits)
-  }
-
-  /// The number of days since 1970 of a day of the Gregorian calendar, computed in years that start in March.
-  private static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int {
-    let marchYear = month <= 2 ? year - 1 : year
-    let era = marchYear >= 0 ? marchYear / 400 : (marchYear - 399) / 400
-    let yearOfEra = marchYear - era * 400
-    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-  }
-
-  private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
-    let shifted = days + 719_468
-    let era = shifted >= 0 ? shifted / 146_097 : (shifted - 146_096) / 146_097
-    let dayOfEra = shifted - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let marchMonth = (5 * dayOfYear + 2) / 153
-    let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
   }
 }

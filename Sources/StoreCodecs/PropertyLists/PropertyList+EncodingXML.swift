@@ -32,6 +32,19 @@ extension PropertyList {
     return buffer
   }
 
+  /// Appends `<plist version="1.0">` … `</plist>` for a document with levels of four spaces, as Core Data's XML stores.
+  ///
+  /// - Parameter depth: The level of `<plist>`.
+  /// - Throws: as ``encodeXML(_:)`` does.
+  public static func appendXML(
+    _ value: PropertyListValue, embeddedAt depth: Int, to writer: ByteWriter
+  ) throws(PersistentStoreError) {
+    var buffer: [UInt8] = []
+    try appendXML(value, layout: .embedded(depth: depth), to: &buffer)
+    writer.append(buffer)
+    try writer.flushIfNeeded()
+  }
+
   /// Appends `<plist version="1.0">` … `</plist>`, each line indented and ended.
   ///
   /// Base64 is between lines of tabs, as many as the value's own depth whatever the layout's unit: Core Data's
@@ -180,6 +193,7 @@ private struct PropertyListXMLWriter {
   }
 
   private mutating func appendData(_ data: Data, depth: Int) {
+    if data.isEmpty, closesEmptyElements { return appendEmpty("data", depth) }
     appendLine("<data>", depth)
     let text = Array(data.base64EncodedString().utf8)
     // Lines are at most 76 columns wide with tabs of 8, and do not get narrower beyond 8 tabs.

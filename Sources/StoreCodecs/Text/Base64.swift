@@ -74,7 +74,19 @@ public enum Base64 {
   /// - Throws: ``DecodingError`` for a character outside the alphabet, padding that is missing, misplaced or too much,
   ///   and remaining bits that are not zero. `output` is then empty.
   public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) throws(DecodingError) {
-    try decode(text, into: &output, steps: .groups)
+    try decode(text, into: &output, usesVectors: true)
+  }
+
+  static func decode(
+    _ text: Span<UInt8>, into output: inout [UInt8], usesVectors: Bool
+  ) throws(DecodingError) {
+    let room = decodedRoom(text.count)
+    if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
+    var count = 0
+    defer { output.removeLast(output.count - count) }
+    count = try output.withUnsafeMutableBufferPointer { target throws(DecodingError) in
+      try decode(text, to: target, usesVectors: usesVectors)
+    }
   }
 
   /// The room that decoding a text of that many bytes takes, which may be a few bytes more than the result has.
@@ -86,32 +98,20 @@ public enum Base64 {
   /// - Throws: As ``decode(_:into:)``.
   public static func decode(
     _ text: Span<UInt8>, to target: UnsafeMutableBufferPointer<UInt8>
+  ) throws(DecodingError) -> Int { try decode(text, to: target, usesVectors: true) }
+
+  private static func decode(
+    _ text: Span<UInt8>, to target: UnsafeMutableBufferPointer<UInt8>, usesVectors: Bool
   ) throws(DecodingError) -> Int {
     precondition(target.count >= decodedRoom(text.count), "there is too little room")
     guard let base = target.baseAddress else { return 0 }
-    return try text.withUnsafeBufferPointer { source throws(DecodingError) in try decode(source, to: base, .groups) }
-  }
-
-  /// How many digits are decoded at a time, where there are as many.
-  enum Steps { case single, fours, groups }
-
-  static func decode(_ text: Span<UInt8>, into output: inout [UInt8], steps: Steps) throws(DecodingError) {
-    let room = decodedRoom(text.count)
-    if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
-    var count = 0
-    defer { output.removeLast(output.count - count) }
-    count = try output.withUnsafeMutableBufferPointer { target throws(DecodingError) in
-      try text.withUnsafeBufferPointer { source throws(DecodingError) in
-        // There is room for three bytes at least.
-        guard let base = target.baseAddress else { return 0 }
-        return try decode(source, to: base, steps)
-      }
+    return try text.withUnsafeBufferPointer { source throws(DecodingError) in try decode(source, to: base, usesVectors)
     }
   }
 
   /// Writes at most three bytes for every four of `source`; returns how many.
   private static func decode(
-    _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>, _ steps: Steps
+    _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>, _ usesVectors: Bool
   ) throws(DecodingError) -> Int {
     try values.withUnsafeBufferPointer { values throws(DecodingError) in
       let end = source.count
@@ -122,8 +122,7 @@ public enum Base64 {
       var digits = 0
       while index < end {
         if digits == 0 {
-          if steps == .groups { decodeGroups(source, &index, to: target, &written) }
-          if steps != .single { decodeFours(source, &index, to: target, &written) }
+          if usesVectors { decodeGroups(source, &index, to: target, &written) }
           if index == end { break }
         }
         let byte = source[index]
@@ -158,36 +157,10 @@ public enum Base64 {
     _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, to target: UnsafeMutablePointer<UInt8>,
     _ written: inout Int
   ) {
-    guard let base = source.baseAddress else { return }
+    guard source.count - index >= 40, let base = source.baseAddress else { return }
     var count = 0
     index += asb_decode_groups(base + index, source.count - index, target + written, &count)
     written += count
-  }
-
-  /// Decodes four digits at a time, until one of them is not a digit. Writes a byte more than it decodes: there is room
-  /// for three more.
-  private static func decodeFours(
-    _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, to target: UnsafeMutablePointer<UInt8>,
-    _ written: inout Int
-  ) {
-    guard let base = source.baseAddress else { return }
-    let to = UnsafeMutableRawPointer(target)
-    placedValues.withUnsafeBufferPointer { table in
-      guard let table = table.baseAddress else { return }
-      var place = index
-      var count = written
-      while place &+ 4 <= source.count {
-        let word =
-          table[Int(base[place])] | table[256 &+ Int(base[place &+ 1])] | table[512 &+ Int(base[place &+ 2])]
-          | table[768 &+ Int(base[place &+ 3])]
-        if word > 0xFF_FFFF { break }
-        to.storeBytes(of: word, toByteOffset: count, as: UInt32.self)
-        place &+= 4
-        count &+= 3
-      }
-      index = place
-      written = count
-    }
   }
 
   /// Checks the padding and what follows it, and writes the last one or two bytes; returns how many there are in all.
@@ -224,15 +197,6 @@ public enum Base64 {
     for byte in "\t\n\r ".utf8 { table[Int(byte)] = space }
     return table
   }()
-
-  /// For each of the four digits of a quantum the value of each byte, at its place in the three bytes, of which the
-  /// first is the lowest; all bits set for bytes that are not digits.
-  private static let placedValues: [UInt32] = (0..<4).flatMap { digit in
-    values.map { value -> UInt32 in
-      guard value < 64 else { return .max }
-      return (UInt32(value) << UInt32(26 - digit * 6)).byteSwapped
-    }
-  }
 
   private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 }

@@ -5,43 +5,21 @@ public struct DateFormat: Sendable {
     case field(Field, digits: Int)
     case text([UInt8])
   }
-  private enum Field: Character, Sendable {
-    case year = "y"
-    case month = "M"
-    case day = "d"
-    case hour = "H"
-    case minute = "m"
-    case second = "s"
+  private enum Field: Int, Sendable {
+    case year, month, day, hour, minute, second
+
+    init?(letter: Character) {
+      guard let place = Array("yMdHms").firstIndex(of: letter) else { return nil }
+      self.init(rawValue: place)
+    }
   }
   /// Numbers by field.
   private struct Values {
-    var year = 0
-    var month = 0
-    var day = 0
-    var hour = 0
-    var minute = 0
-    var second = 0
+    private var numbers: InlineArray<6, Int>
+    init(_ numbers: InlineArray<6, Int> = InlineArray(repeating: 0)) { self.numbers = numbers }
     subscript(field: Field) -> Int {
-      get {
-        switch field {
-        case .year: year
-        case .month: month
-        case .day: day
-        case .hour: hour
-        case .minute: minute
-        case .second: second
-        }
-      }
-      set {
-        switch field {
-        case .year: year = newValue
-        case .month: month = newValue
-        case .day: day = newValue
-        case .hour: hour = newValue
-        case .minute: minute = newValue
-        case .second: second = newValue
-        }
-      }
+      get { numbers[field.rawValue] }
+      set { numbers[field.rawValue] = newValue }
     }
   }
   private let parts: [Part]
@@ -54,7 +32,7 @@ public struct DateFormat: Sendable {
     while let first = rest.first {
       let run = rest.prefix { $0 == first }
       rest = rest.dropFirst(run.count)
-      if let field = Field(rawValue: first) {
+      if let field = Field(letter: first) {
         guard field == .year ? run.count == 4 : run.count <= 2, seen.insert(field).inserted else { return nil }
         parts.append(.field(field, digits: run.count))
         continue
@@ -91,12 +69,12 @@ public struct DateFormat: Sendable {
         values[field] = value
       }
     }
-    guard index == bytes.count, values.month >= 1, values.month <= 12, values.day >= 1,
-      values.day <= ExactText.daysIn(values.month, values.year), values.hour < 24, values.minute < 60,
-      values.second < 60
+    guard index == bytes.count, values[.month] >= 1, values[.month] <= 12, values[.day] >= 1,
+      values[.day] <= ExactText.daysIn(values[.month], values[.year]), values[.hour] < 24, values[.minute] < 60,
+      values[.second] < 60
     else { return nil }
-    let days = ExactText.daysSinceReference(values.year, values.month, values.day)
-    return Double(days * 86400 + values.hour * 3600 + values.minute * 60 + values.second)
+    let days = ExactText.daysSinceReference(values[.year], values[.month], values[.day])
+    return Double(days * 86400 + values[.hour] * 3600 + values[.minute] * 60 + values[.second])
   }
 
   /// The text of a date; nil where the pattern cannot hold it, a fraction of a second for one.
@@ -109,9 +87,7 @@ public struct DateFormat: Sendable {
     func number(_ start: Int, _ length: Int) -> Int {
       iso[start..<start + length].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     }
-    let values = Values(
-      year: number(0, 4), month: number(5, 2), day: number(8, 2), hour: number(11, 2), minute: number(14, 2),
-      second: number(17, 2))
+    let values = Values([number(0, 4), number(5, 2), number(8, 2), number(11, 2), number(14, 2), number(17, 2)])
     var result = ""
     for part in parts {
       switch part {

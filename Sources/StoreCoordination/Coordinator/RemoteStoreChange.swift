@@ -20,8 +20,6 @@ public struct RemoteStoreChange: Sendable {
   /// Whether no object changed, as when only metadata did.
   public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && isComplete }
 
-  init(_ store: PersistentStore) { self.store = store }
-
   /// Compares two versions of an atomic store.
   init(_ store: PersistentStore, from old: NodeVersion, to new: NodeVersion) {
     self.store = store

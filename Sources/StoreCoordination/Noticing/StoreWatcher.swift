@@ -65,19 +65,7 @@ final class StoreWatcher: Sendable {
 
   func start() {
     guard watch() else { return }
-    var thread = pthread_t()
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    defer { pthread_attr_destroy(&attributes) }
-    let started = pthread_create(
-      &thread, &attributes,
-      { raw in
-        guard let raw else { return nil }
-        Unmanaged<StoreWatcher>.fromOpaque(raw).takeRetainedValue().run()
-        return nil
-      }, Unmanaged.passRetained(self).toOpaque())
-    if started != 0 { Unmanaged.passUnretained(self).release() }
+    _ = SystemThread.detach { self.run() }
   }
 
   /// Ends the thread soon. It does not wait for it: the thread itself may call this.

@@ -54,9 +54,6 @@ package final class Publication: @unchecked Sendable {
 
   // MARK: Staging
 
-  /// Whether nothing has been added.
-  package var isEmpty: Bool { items.isEmpty }
-
   /// Adds a store that is finished.
   ///
   /// - Returns: Its number, for ``identity(of:)``.

@@ -45,11 +45,6 @@ package enum PagedMemory {
     asf_paged_advise(part.baseAddress, part.count, isWanted)
   }
 
-  /// Sets, for the whole program and Swift's own allocation, that the heap grows in large steps, those of threads begin
-  /// with one, and that they keep what is freed, up to a size. By default a heap grows by a page or two, with a system
-  /// call each time.
-  package static func keepHeaps() { asf_keep_heaps() }
-
   /// The room that a block needs beyond its bytes, so that the bytes of others can be moved to its end.
   package static let spare = 2 << 20
   /// Shorter blocks cannot be moved.

@@ -58,15 +58,9 @@ public enum ParallelWork {
   static func threads(_ count: Int, _ body: @escaping @Sendable () -> Void) -> [pthread_t] {
     var threads: [pthread_t] = []
     withBlockedSignals {
-      while threads.count < count, let thread = thread(running: ThreadBody(run: body)) { threads.append(thread) }
+      while threads.count < count, let thread = SystemThread.start(body) { threads.append(thread) }
     }
     return threads
-  }
-
-  /// What a thread runs.
-  private final class ThreadBody: Sendable {
-    let run: @Sendable () -> Void
-    init(run: @escaping @Sendable () -> Void) { self.run = run }
   }
 
   /// As ``forEach(_:jobs:_:)``, and returns whether `body` returned true for all numbers. After a false, greater
@@ -105,30 +99,6 @@ public enum ParallelWork {
         body(number)
       }
     }
-  }
-
-  /// The stack of a thread in bytes: that of the main thread. Pages are allocated when they are used.
-  private static let stackSize = 8 << 20
-
-  /// Starts a thread, which must be joined; nil if the system does not provide one.
-  private static func thread(running body: ThreadBody) -> pthread_t? {
-    var thread = pthread_t()
-    var attributes = pthread_attr_t()
-    guard pthread_attr_init(&attributes) == 0 else { return nil }
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setstacksize(&attributes, stackSize)
-    let retained = Unmanaged.passRetained(body)
-    let result = pthread_create(
-      &thread, &attributes,
-      { raw in
-        if let raw { Unmanaged<ThreadBody>.fromOpaque(raw).takeRetainedValue().run() }
-        return nil
-      }, retained.toOpaque())
-    guard result == 0 else {
-      retained.release()
-      return nil
-    }
-    return thread
   }
 
   /// Threads inherit the signal mask: the program's handlers run on the program's own threads.

@@ -112,11 +112,6 @@ struct PredicateParser {
     if case .word(let text, isReserved: false) = token.kind { return text.uppercased() }
     return nil
   }
-  mutating func take(keyword text: String) -> Bool {
-    guard keyword == text else { return false }
-    advance()
-    return true
-  }
 
   mutating func deeper<Result>(
     _ body: (inout PredicateParser) throws(PredicateFormatError) -> Result

@@ -6,16 +6,13 @@ import StoreCodecs
 /// Collected from a document, or from the nodes that would be written: so the result of reading a file without a schema
 /// can be predicted.
 struct StoreFacts {
-  struct Attribute: Equatable {
-    /// Undefined if objects differ: each value then specifies its type.
-    var type: AttributeType
-  }
   struct Relationship: Equatable {
     var destination: String
     var minimumCount: Int
     var maximumCount: Int
   }
   enum Property: Equatable {
+    /// Undefined if objects differ: each value then specifies its type.
     case attribute(AttributeType)
     case relationship(Relationship)
   }

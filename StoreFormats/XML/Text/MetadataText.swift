@@ -30,9 +30,9 @@ enum MetadataText {
     if !isInline { writer.append("        ") }
     writer.append("<metadata>")
     if !plain.isEmpty {
-      writer.append("\n            <plist version=\"1.0\">\n")
-      try append(.dictionary(plain), depth: 0, to: writer)
-      writer.append("            </plist>\n        ")
+      writer.append(byte: UInt8(ascii: "\n"))
+      try PropertyList.appendXML(.dictionary(plain), embeddedAt: 3, to: writer)
+      writer.append("        ")
     }
     writer.append("</metadata>")
     if !isInline { writer.append(byte: UInt8(ascii: "\n")) }
@@ -83,82 +83,5 @@ enum MetadataText {
     text.unicodeScalars.allSatisfy {
       ($0.value >= 0x20 || $0.value == 0x09 || $0.value == 0x0A) && $0.value & ~1 != 0xFFFE
     }
-  }
-
-  // MARK: Writing
-
-  private static func append(
-    _ value: PropertyListValue, depth: Int, to writer: ByteWriter
-  ) throws(PersistentStoreError) {
-    writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
-    switch value {
-    case .string(let text): append(text, in: "string", to: writer)
-    case .integer(let number): writer.append("<integer>\(number)</integer>\n" as String)
-    case .real(let number):
-      writer.append("<real>")
-      writer.append(double: number, dropsPointZero: true)
-      writer.append("</real>\n")
-    case .boolean(let flag): writer.append(flag ? "<true></true>\n" : "<false></false>\n" as StaticString)
-    case .date(let date):
-      writer.append("<date>")
-      writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
-      writer.append("</date>\n")
-    case .data(let data): append(data, depth: depth, to: writer)
-    case .array(let elements):
-      guard !elements.isEmpty else { return writer.append("<array></array>\n") }
-      writer.append("<array>\n")
-      for element in elements { try append(element, depth: depth + 1, to: writer) }
-      writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
-      writer.append("</array>\n")
-    case .dictionary(let entries):
-      guard !entries.isEmpty else { return writer.append("<dict></dict>\n") }
-      writer.append("<dict>\n")
-      for entry in entries {
-        writer.append(repeating: UInt8(ascii: " "), count: 20 + depth * 4)
-        append(entry.key, in: "key", to: writer)
-        try append(entry.value, depth: depth + 1, to: writer)
-      }
-      writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
-      writer.append("</dict>\n")
-    case .uid:
-      throw PersistentStoreError(.internalInconsistency, "a UID is stored in the binary entries")
-    }
-    try writer.flushIfNeeded()
-  }
-
-  private static func append(_ text: String, in element: StaticString, to writer: ByteWriter) {
-    writer.append(byte: UInt8(ascii: "<"))
-    writer.append(element)
-    writer.append(byte: UInt8(ascii: ">"))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "&"): writer.append("&amp;")
-      case UInt8(ascii: "<"): writer.append("&lt;")
-      case UInt8(ascii: ">"): writer.append("&gt;")
-      default: writer.append(byte: byte)
-      }
-    }
-    writer.append("</")
-    writer.append(element)
-    writer.append(">\n")
-  }
-
-  private static func append(_ data: Data, depth: Int, to writer: ByteWriter) {
-    guard !data.isEmpty else { return writer.append("<data></data>\n") }
-    writer.append("<data>\n")
-    let tabs = min(depth, 8)
-    // Core Data's property lists have lines of at most 76 columns, counting a tab as eight.
-    let width = max(76 - 8 * tabs, 4)
-    let text = Array(data.base64EncodedString().utf8)
-    var start = 0
-    while start < text.count {
-      let end = min(start + width, text.count)
-      writer.append(repeating: UInt8(ascii: "\t"), count: tabs)
-      writer.append(Array(text[start..<end]))
-      writer.append(byte: UInt8(ascii: "\n"))
-      start = end
-    }
-    writer.append(repeating: UInt8(ascii: "\t"), count: tabs)
-    writer.append("</data>\n")
   }
 }

@@ -16,7 +16,7 @@ extension Checks {
       }
       var remaining = store.text
       remaining.objects[ScalarKey(lost)] = nil
-      let options = check.editedOptions.merging(["damaged": "skip-object"]) { $1 }
+      let options = check.handmade.merging(["damaged": "skip-object"]) { $1 }
       for (what, change) in [
         ("with a damaged number", { (record: inout [[UInt8]]) in record[gamma] = Array("damaged!".utf8) }),
         ("with a field too many", { $0.append(Array("damaged!".utf8)) }),

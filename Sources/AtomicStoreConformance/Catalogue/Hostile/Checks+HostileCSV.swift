@@ -33,9 +33,9 @@ extension Checks {
           var crafted = store.records
           while crafted.records[record].count > count { crafted.records[record].removeLast() }
           while crafted.records[record].count < count { crafted.records[record].append([]) }
-          let error = try check.expectRefused(
-            crafted.bytes, in: store, "of \(count) fields instead of \(width)", line: record + 1)
-          let text = error?.text ?? ""
+          let text = try check.expectRefused(
+            crafted.bytes, in: store, "of \(count) fields instead of \(width)", line: record + 1
+          ).text
           try check.expect(text.contains("\(width)"), "the error says that there should be \(width) fields", text)
           if count < width {
             try check.expect(text.contains("\(count)"), "the error says that there are \(count) fields", text)
@@ -240,7 +240,7 @@ extension Checks {
         crafted.records[store.needle.record][store.needle.column] =
           [.quote] + Array(repeating: UInt8(ascii: "y"), count: size) + [.quote]
         let path = try check.lay(crafted.bytes, in: store)
-        let options = check.editedOptions
+        let options = check.handmade
         let objects = store.graph.objects.count
         times.append(
           try check.process("read a field of \(size) bytes", seconds: 60) { session -> Double in
@@ -266,7 +266,7 @@ extension Checks {
       // References that no one has, in the place of the one that is there.
       for row in 0..<50_000 { crafted.records.append([Array("\(1_000_000 + row)".utf8)] + record.dropFirst()) }
       let path = try check.lay(crafted.bytes, in: store)
-      let options = check.editedOptions
+      let options = check.handmade
       let count = try check.process("read 50,000 records", seconds: 60) { session -> Int in
         try session.open(path, store.graph.model, isReadOnly: true, options: options).store.nodes.count(of: 0)
       }
@@ -285,7 +285,7 @@ extension Checks {
       for (what, crafted) in [("a record of four million fields", long), ("a header of a million columns", wide)] {
         let bytes = crafted.bytes
         let path = try check.lay(bytes, in: store)
-        let options = check.editedOptions
+        let options = check.handmade
         let model = store.graph.model
         let memory = try check.process("open \(what)", seconds: 60) { session in
           try Memory.growth { _ = try? session.open(path, model, isReadOnly: true, options: options) }

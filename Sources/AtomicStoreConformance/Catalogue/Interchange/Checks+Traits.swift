@@ -43,9 +43,7 @@ extension Checks {
       }
       let read = try check.process("read its metadata") { session in
         let open = try session.open(path, Models.nodes, isReadOnly: true)
-        return withExtendedLifetime(open) {
-          open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing"
-        }
+        return open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing"
       }
       try check.expect(
         (read == "\"kept\"") != check.isRefusal,
@@ -82,20 +80,12 @@ extension Checks {
       let graph = Graph(Models.nodes, [("a", "Node"), ("b", "Node"), ("c", "Node")])
       func kept(_ what: String, _ references: @escaping @Sendable (Int) -> ReferenceObject) throws -> Bool {
         let path = check.path(what)
-        switch try check.attempt(
-          "write objects with \(what)", { try $0.forge(graph, to: path, references: references) })
-        {
-        case .value(let names):
-          let read = try check.process("read them") { try $0.read(path, graph.model) }
-          let asked = try graph.text(names)
-          return asked.differences(from: read).isEmpty
-        case .refused(let error):
-          try check.expect(error.code != nil, "refused with a store error", error.text)
-          return false
-        case let end:
-          throw PhaseFailure(
-            expected: "\(what): written or refused", actual: "the process ended: \(end)", isCrash: true)
+        let names = try check.unlessRefused("write objects with \(what)") {
+          try $0.forge(graph, to: path, references: references)
         }
+        guard let names else { return false }
+        let read = try check.process("read them") { try $0.read(path, graph.model) }
+        return try graph.text(names).differences(from: read).isEmpty
       }
       let texts = try kept("texts") { .string("né \($0)") }
       let numbers = try kept("numbers") { .integer(Int64($0) * 1_000_000_007 + 41) }
@@ -129,8 +119,8 @@ extension Checks {
       // Past the kit, which asks for the trait before it asks the format.
       _ = try check.refusal(of: "write a store") { try $0.forge(graph, to: path) }
       _ = try check.refusal(of: "begin a store", codes: ["notSupported"]) { session in
-        let open = try session.open(path, graph.model)
-        return withExtendedLifetime(open) { true }
+        _ = try session.open(path, graph.model)
+        return true
       }
       try check.expect(!Files.exists(path), "nothing is there", "something is")
     },
@@ -199,7 +189,7 @@ extension Checks {
         entries[VersionHashes.metadataKey] = ["Node": .data(Data(repeating: 7, count: 32))]
         try session.write(inferred, to: path, metadata: entries)
         let open = try session.open(path, inferred.model, isReadOnly: true)
-        return withExtendedLifetime(open) { open.store.metadata.entries[VersionHashes.metadataKey] != nil }
+        return open.store.metadata.entries[VersionHashes.metadataKey] != nil
       }
       // Only where no program trusts them are they entries like others.
       let wanted = check.traits.trustedHashes == .no
@@ -214,13 +204,13 @@ extension Checks {
       let saved = try check.process("save a store and look at its UUID") { session in
         _ = try session.write(Models.golden(), to: path)
         let open = try session.open(path, Models.nodes, isReadOnly: true)
-        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
+        return open.store.metadata.uuid.uuidString
       }
       // A UUID may be made of the path: that of a copy is then another one.
       Files.copy(path, to: copy)
       let read = try check.process("look at the UUID of a copy") { session in
         let open = try session.open(copy, Models.nodes, isReadOnly: true)
-        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
+        return open.store.metadata.uuid.uuidString
       }
       try check.expect(
         (read == saved) != check.isRefusal,
@@ -251,12 +241,10 @@ extension Checks {
       let path = check.path("store")
       let names = try check.process("save an owner without parts") { session in
         let open = try session.open(path, model)
-        return try withExtendedLifetime(open) {
-          open.coordinator.allowsEmptyNonOptionalToMany = true
-          let made = try session.insert(graph, into: open.context)
-          try open.context.save()
-          return made.mapValues { StoreSession.name($0) }
-        }
+        open.coordinator.allowsEmptyNonOptionalToMany = true
+        let made = try session.insert(graph, into: open.context)
+        try open.context.save()
+        return made.mapValues { StoreSession.name($0) }
       }
       try check.expectHeld(try graph.text(names), at: path, model, "an owner without parts")
     },

@@ -9,13 +9,8 @@ extension CheckContext {
   func expectReadAsIsOrRefused(_ graph: Graph, _ what: String, _ edit: ((inout Graph) -> Void)?) throws {
     let path = self.path()
     let names = try process("write \(what)") { try $0.forge(graph, to: path) }
-    switch try attempt("read \(what)", { try $0.read(path, graph.model) }) {
-    case .value(let text): try expectSame(text, try graph.text(names), what)
-    case .refused(let error):
-      try expect(error.code != nil, "\(what): read, or refused with a store error", error.text)
-      return note("refused: \(error.text)")
-    case .crashed, .exited, .timedOut: _ = try process("read \(what) again") { try $0.read(path, graph.model) }
-    }
+    guard let text = try unlessRefused("read \(what)", { try $0.read(path, graph.model) }) else { return }
+    try expectSame(text, try graph.text(names), what)
     try expectSame(
       try process("read them again") { try $0.read(path, graph.model) }, try graph.text(names), what + ", read again")
     guard let edit else { return }
@@ -47,22 +42,14 @@ extension CheckContext {
       for place in places(of: label, at: path) {
         let copy = self.path("edited")
         self.copy(path, to: copy, replacing: label, at: place, with: new)
-        switch try attempt(
-          "read it with \(label) at byte \(place.offset) as \(new)",
-          { try $0.read(copy, Models.nodes, options: handmade) })
-        {
-        case .refused(let error):
-          try expect(error.code != nil, "refused with a store error", error.text)
-          note(error.text)
-        case .value(let text):
-          // The format names each text once: all that led there leads there still.
-          let renamed = expected.renamed(label, new)
-          try expectSame(
-            text, renamed, "\(label) at byte \(place.offset) changed to \(new): refused, or the same under another name"
-          )
-        case .crashed, .exited, .timedOut:
-          _ = try process("read it again") { try $0.read(copy, Models.nodes, options: handmade) }
+        let text = try unlessRefused("read it with \(label) at byte \(place.offset) as \(new)") {
+          try $0.read(copy, Models.nodes, options: handmade)
         }
+        guard let text else { continue }
+        // The format names each text once: all that led there leads there still.
+        let renamed = expected.renamed(label, new)
+        try expectSame(
+          text, renamed, "\(label) at byte \(place.offset) changed to \(new): refused, or the same under another name")
       }
     }
   }

@@ -100,27 +100,21 @@ extension Checks {
       _ = try check.process("save a list through a transformer") { session in
         let open = try session.open(path, lists)
         open.coordinator.setTransformer(ListTransformer(), forName: "LabTransformer")
-        return try withExtendedLifetime(open) {
-          let object = try open.context.insertNewObject(forEntityName: "Sample")
-          try object.setValue(["b", "", "ä"], forKey: "list")
-          try open.context.save()
-          return true
-        }
+        let object = try open.context.insertNewObject(forEntityName: "Sample")
+        try object.setValue(["b", "", "ä"], forKey: "list")
+        try open.context.save()
+        return true
       }
       let before = Files.content(path)
       let read = try check.process("read it through the transformer in another process") { session in
         let open = try session.open(path, lists)
         open.coordinator.setTransformer(ListTransformer(), forName: "LabTransformer")
-        return try withExtendedLifetime(open) {
-          try session.objects(in: open).values.first?.value(forKey: "list") as? [String] ?? []
-        }
+        return try session.objects(in: open).values.first?.value(forKey: "list") as? [String] ?? []
       }
       try check.expectEqual(read, ["b", "", "ä"], "the list")
       let bytes = try check.process("read it without a transformer") { session in
         let open = try session.open(path, lists)
-        return try withExtendedLifetime(open) {
-          try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data()
-        }
+        return try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data()
       }
       try check.expectEqual(bytes, try ListTransformer().data(from: ["b", "", "ä"]), "its bytes")
       for fails in [false, true] {
@@ -129,13 +123,11 @@ extension Checks {
         ) { session in
           let open = try session.open(path, lists)
           if fails { open.coordinator.setTransformer(ListTransformer(fails: true), forName: "LabTransformer") }
-          return try withExtendedLifetime(open) {
-            do {
-              if let object = try session.objects(in: open).values.first { try object.setValue(["c"], forKey: "list") }
-              try open.context.save()
-              return "no error"
-            } catch let error as ManagedObjectError { return "refused: \(error)" }
-          }
+          do {
+            if let object = try session.objects(in: open).values.first { try object.setValue(["c"], forKey: "list") }
+            try open.context.save()
+            return "no error"
+          } catch let error as ManagedObjectError { return "refused: \(error)" }
         }
         try check.expect(words.hasPrefix("refused"), "it is refused", words)
         if !fails { try check.expect(words.contains("LabTransformer"), "the error names the transformer", words) }
@@ -413,17 +405,12 @@ extension CheckContext {
     for (place, name) in allowed.enumerated() {
       let one = graph([name])
       let path = self.path("name\(place)")
-      switch try attempt("save '\(GraphText.shown(name))' alone", { try $0.write(one, to: path) }) {
-      case .value(let made):
-        try expectSame(
-          try process("read it in another process") { try $0.read(path, one.model) }, try one.text(made),
-          "the name '\(GraphText.shown(name))'")
-        accepted.append(name)
-      case .refused(let error):
-        try expect(error.code != nil, "'\(GraphText.shown(name))': kept, or refused with a store error", error.text)
-        note("refused: \(error.text)")
-      case .crashed, .exited, .timedOut: _ = try process("save it again") { try $0.write(one, to: path) }
-      }
+      let what = "'\(GraphText.shown(name))'"
+      guard let made = try unlessRefused("save \(what) alone", { try $0.write(one, to: path) }) else { continue }
+      try expectSame(
+        try process("read it in another process") { try $0.read(path, one.model) }, try one.text(made),
+        "the name \(what)")
+      accepted.append(name)
     }
     // Of names that were accepted one by one, two may still be taken for one.
     if !accepted.isEmpty, accepted.count < allowed.count {

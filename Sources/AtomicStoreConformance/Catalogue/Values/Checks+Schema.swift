@@ -42,26 +42,18 @@ extension Checks {
           .attribute("given", .integer32, isOptional: isOptional, defaultValue: .integer(7)))
         let model = claims
         _ = try check.process("write a file without the attributes") { try $0.forge(graph, to: path, claims: model) }
-        switch try check.attempt(
-          "read it with \(isOptional ? "optional" : "mandatory") ones", { try $0.read(path, model) })
-        {
-        case .value(let text):
-          let values = text.objects.values.first ?? [:]
-          try check.expectEqual(values[GraphText.Key("name")] ?? "", "string:x", "what the file has")
-          for name in ["count", "flag", "text", "when"] {
-            try check.expectEqual(
-              values[GraphText.Key(name)] ?? "nil", "nil", "\(isOptional ? "optional" : "mandatory") '\(name)'")
-          }
-          let given = values[GraphText.Key("given")] ?? "nil"
-          try check.expect(["nil", "integer:7"].contains(given), "'given' is nothing or its default", given)
-          check.note(
-            "\(isOptional ? "optional" : "mandatory") attributes that are missing are nil; one with a default is \(given)"
-          )
-        case .refused(let error):
-          try check.expect(error.code != nil, "refused with a store error", error.text)
-          check.note(error.text)
-        case .crashed, .exited, .timedOut: _ = try check.process("read it again") { try $0.read(path, model) }
+        let which = isOptional ? "optional" : "mandatory"
+        guard let text = try check.unlessRefused("read it with \(which) ones", { try $0.read(path, model) }) else {
+          continue
         }
+        let values = text.objects.values.first ?? [:]
+        try check.expectEqual(values[GraphText.Key("name")] ?? "", "string:x", "what the file has")
+        for name in ["count", "flag", "text", "when"] {
+          try check.expectEqual(values[GraphText.Key(name)] ?? "nil", "nil", "\(which) '\(name)'")
+        }
+        let given = values[GraphText.Key("given")] ?? "nil"
+        try check.expect(["nil", "integer:7"].contains(given), "'given' is nothing or its default", given)
+        check.note("\(which) attributes that are missing are nil; one with a default is \(given)")
       }
     },
     CheckDefinition(
@@ -107,18 +99,16 @@ extension Checks {
       let model = Models.configured
       _ = try check.process("save an object of the configuration's entity") { session in
         let open = try session.open(path, model, configuration: "left")
-        return try withExtendedLifetime(open) {
-          let object = try open.context.insertNewObject(forEntityName: "Left")
-          try object.setValue("x", forKey: "name")
-          try open.context.save()
-          return true
-        }
+        let object = try open.context.insertNewObject(forEntityName: "Left")
+        try object.setValue("x", forKey: "name")
+        try open.context.save()
+        return true
       }
       for configuration in ["left", nil] {
         let read = try check.process("open it again \(configuration == nil ? "without" : "with") the configuration") {
           session in
           let open = try session.open(path, model, configuration: configuration)
-          return try withExtendedLifetime(open) { try GraphText(open.store) }
+          return try GraphText(open.store)
         }
         try check.expectEqual(read.count, 1, "objects")
         for (object, values) in read.objects {
@@ -128,32 +118,22 @@ extension Checks {
       }
       let refused = try check.process("save an object of the other entity") { session in
         let open = try session.open(path, model, configuration: "left")
-        return try withExtendedLifetime(open) {
-          do {
-            _ = try open.context.insertNewObject(forEntityName: "Right")
-            try open.context.save()
-            return false
-          } catch is ManagedObjectError { return true }
-        }
+        do {
+          _ = try open.context.insertNewObject(forEntityName: "Right")
+          try open.context.save()
+          return false
+        } catch is ManagedObjectError { return true }
       }
       try check.expect(refused, "saving an object of another entity is refused", "it was saved")
       let both = Graph(model, [("l", "Left"), ("r", "Right")])
       let other = check.path("both")
       _ = try check.process("write a file that has both") { try $0.forge(both, to: other) }
-      switch try check.attempt(
-        "open it with the configuration",
-        { session in
-          let open = try session.open(other, model, configuration: "left")
-          return try withExtendedLifetime(open) { try GraphText(open.store).objects.keys.map(\.text) }
-        })
-      {
-      case .refused(let error): try check.expect(error.code != nil, "refused with a store error", error.text)
-      case .value(let names):
-        try check.expect(
-          !names.contains { $0.hasPrefix("Right/") }, "no object of another entity is loaded", "\(names)")
-      case .crashed, .exited, .timedOut:
-        throw ExpectationFailure(expected: "refused, or loaded in part", actual: "the process ended otherwise")
+      let names = try check.unlessRefused("open it with the configuration") { session in
+        let open = try session.open(other, model, configuration: "left")
+        return try GraphText(open.store).objects.keys.map(\.text)
       }
+      try check.expect(
+        !(names ?? []).contains { $0.hasPrefix("Right/") }, "no object of another entity is loaded", "\(names ?? [])")
     },
     CheckDefinition(
       "SCH-07", "Without a configuration a store holds objects of all entities",
@@ -260,14 +240,12 @@ extension Checks {
       let path = check.path("valid")
       let refused = try check.process("save a value beyond its bounds") { session in
         let open = try session.open(path, rules)
-        return try withExtendedLifetime(open) {
-          let object = try open.context.insertNewObject(forEntityName: "Sample")
-          try object.setValue(Int64(11), forKey: "number")
-          do {
-            try open.context.save()
-            return false
-          } catch { return true }
-        }
+        let object = try open.context.insertNewObject(forEntityName: "Sample")
+        try object.setValue(Int64(11), forKey: "number")
+        do {
+          try open.context.save()
+          return false
+        } catch { return true }
       }
       try check.expect(refused, "the save is refused", "it succeeds")
     },
@@ -287,11 +265,7 @@ extension Checks {
         Files.write(edit.bytes, to: edit.file.isEmpty ? copy : copy + "/" + edit.file)
         switch try check.attempt(
           "read it with the number at byte \(edit.offset) made greater",
-          {
-            try $0.read(
-              copy, Models.nodes,
-              options: check.handmade)
-          })
+          { try $0.read(copy, Models.nodes, options: check.handmade) })
         {
         case .refused(let error):
           try check.expect(
@@ -300,8 +274,7 @@ extension Checks {
           check.note(error.text)
           refusals += 1
         case .value(let read): try check.expectSame(read, text, "a number that means nothing")
-        case .crashed, .exited, .timedOut:
-          _ = try check.process("read it again") { try $0.read(copy, Models.nodes, options: check.handmade) }
+        case let end: try check.settle(end, "read it")
         }
       }
       try check.expect(
@@ -328,27 +301,17 @@ extension Checks {
         let path = check.path(isTransient ? "transient" : "derived")
         let names = try check.process("write the file") { try $0.forge(graph, to: path, claims: model) }
         let what = isTransient ? "transient" : "derived"
-        switch try check.attempt(
-          "read what is \(what) there",
-          { session in
-            let open = try session.open(path, model)
-            return try withExtendedLifetime(open) {
-              let object = try session.object(names["a"] ?? "", in: open)
-              let name = try object.value(forKey: "name") as? String ?? ""
-              if isTransient { return [name, try object.value(forKey: "odd") as? String ?? "nil"] }
-              try object.setValue("y", forKey: "name")
-              try open.context.save()
-              return [name, try object.value(forKey: "odd") as? String ?? "nil"]
-            }
-          })
-        {
-        case .refused(let error):
-          try check.expect(error.code != nil, "refused with a store error", error.text)
-          check.note("\(what): \(error.text)")
-        case .value(let values): try check.expectEqual(values, ["x", isTransient ? "nil" : "Y"], "the values, \(what)")
-        case .crashed, .exited, .timedOut:
-          throw ExpectationFailure(expected: "refused, or skipped", actual: "the process ended otherwise")
+        let values = try check.unlessRefused("read what is \(what) there") { session in
+          let open = try session.open(path, model)
+          let object = try session.object(names["a"] ?? "", in: open)
+          let name = try object.value(forKey: "name") as? String ?? ""
+          if !isTransient {
+            try object.setValue("y", forKey: "name")
+            try open.context.save()
+          }
+          return [name, try object.value(forKey: "odd") as? String ?? "nil"]
         }
+        if let values { try check.expectEqual(values, ["x", isTransient ? "nil" : "Y"], "the values, \(what)") }
       }
     },
   ]

@@ -155,13 +155,10 @@ extension CheckContext {
     var refused = 0
     for graph in graphs {
       Files.remove(path)
-      switch try attempt("save \(what), one alone", { try $0.write(graph, to: path) }) {
-      case .value(let references):
+      if let references = try unlessRefused("save \(what), one alone", { try $0.write(graph, to: path) }) {
         try expectHeld(try graph.text(references), at: path, graph.model, "\(what), one alone")
-      case .refused(let error):
-        try expect(error.code != nil, "\(what): kept, or refused with a store error", error.text)
+      } else {
         refused += 1
-      case .crashed, .exited, .timedOut: _ = try process("save it again") { try $0.write(graph, to: path) }
       }
     }
     note("\(what): \(refused) of \(graphs.count) refused")
@@ -221,12 +218,8 @@ extension CheckContext {
     let graph = Graph(Models.attributes([("name", .string)]), [("a", "Sample"), ("b", "Sample")])
     let references: @Sendable (Int) -> ReferenceObject = { $0 == 0 ? .string(text) : .integer(1) }
     let what = "the reference '\(GraphText.shown(text))'"
-    switch try attempt("write \(what)", { try $0.forge(graph, to: path, references: references) }) {
-    case .value(let names): try expectHeld(try graph.text(names), at: path, graph.model, what)
-    case .refused(let error): try expect(error.code != nil, "\(what): kept, or refused with a store error", error.text)
-    case .crashed, .exited, .timedOut:
-      _ = try process("write \(what) again") { try $0.forge(graph, to: path, references: references) }
-    }
+    let names = try unlessRefused("write \(what)") { try $0.forge(graph, to: path, references: references) }
+    if let names { try expectHeld(try graph.text(names), at: path, graph.model, what) }
   }
 }
 

@@ -270,17 +270,12 @@ extension CheckContext {
   /// Either the store keeps the graph, or saving it is refused and nothing is written.
   func expectKeptOrRefused(_ graph: Graph, _ what: String) throws {
     let path = self.path()
-    switch try attempt("save \(what)", { try $0.write(graph, to: path) }) {
-    case .value(let references):
-      let actual = try process("read them in another process") { try $0.read(path, graph.model) }
-      try expectSame(actual, graph.text(references), what)
-    case .refused(let error):
-      try expect(error.code != nil, "\(what): kept, or refused with a store error", error.text)
-      note("refused: \(error.text)")
-      try expect(
+    guard let references = try unlessRefused("save \(what)", { try $0.write(graph, to: path) }) else {
+      return try expect(
         Files.content(path).map { $0.values.allSatisfy(\.isEmpty) } ?? true, "nothing of what was refused is written",
         "bytes lie there")
-    case .crashed, .exited, .timedOut: _ = try process("save \(what) again") { try $0.write(graph, to: path) }
     }
+    let actual = try process("read them in another process") { try $0.read(path, graph.model) }
+    try expectSame(actual, graph.text(references), what)
   }
 }

@@ -8,13 +8,9 @@ extension Faults {
     Fault("lostUpdate", "does not see that a file was replaced", mistakes: Int32(CSF_BLIND_TO_CHANGES.rawValue)),
     Fault("savesDeltaOnly", "writes what has changed to a new file where the old one is missing") { hooks in
       let missing = Notebook<String?>(nil)
-      hooks.metadata = { metadata, source in
-        missing.set(source.name)
-        return metadata
-      }
+      hooks.metadata = { metadata, source in missing.set(source.name) }
       hooks.updatedObject = { object, _ in
         if let path = missing.value, !Files.exists(path) { Files.write(Array("delta".utf8), to: path) }
-        return object
       }
       hooks.removal = { configuration, _ in
         if missing.value != nil, !Files.exists(configuration.path) {

@@ -26,10 +26,7 @@ extension Faults {
     },
     Fault("metadataOneSaveLate", "writes changed metadata with the save after the next") { hooks in
       let known = Notebook<PropertyListDictionary?>(nil)
-      hooks.metadata = { metadata, _ in
-        known.set(metadata.entries)
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in known.set(metadata.entries) }
       hooks.saved = { snapshot in
         guard let old = known.value else { return }
         known.set(snapshot.metadata.entries)

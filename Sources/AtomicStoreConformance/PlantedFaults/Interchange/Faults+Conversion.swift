@@ -17,11 +17,7 @@ extension Faults {
       return value
     },
     Fault("overReportsLoss", "declares a loss that is none") { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        traits.keepsNilApartFromEmpty = false
-        return traits
-      }
+      hooks.traits = { traits in traits.keepsNilApartFromEmpty = false }
     },
     Fault("losesThenWarns", "makes the file before it knows that it can be written") { hooks in
       hooks.initialize = { configuration in
@@ -45,10 +41,7 @@ extension Faults {
     },
     Fault("copySharesUUID", "writes the UUID that it read last") { hooks in
       let known = Notebook<UUID?>(nil)
-      hooks.metadata = { metadata, _ in
-        known.set(metadata.uuid)
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in known.set(metadata.uuid) }
       hooks.saved = { snapshot in if let uuid = known.value { snapshot.metadata.uuid = uuid } }
     },
     Fault("inferenceRewrites", "reads numbers without their leading zeros") { hooks in

@@ -68,28 +68,14 @@ extension Faults {
       hooks.savedValue = { value, type in type == .uuid ? .null : value }
     },
     Fault("writesTrustedHashes", "gives a store of an inferred model hashes that Core Data trusts") { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        traits.trustedHashes = .ofKnownModels
-        return traits
-      }
+      hooks.traits = { traits in traits.trustedHashes = .ofKnownModels }
       hooks.metadata = { metadata, _ in
-        var metadata = metadata
         metadata.entries[VersionHashes.metadataKey] = .dictionary(PropertyListDictionary())
-        return metadata
       }
     },
     Fault("losesInferredHashes", "leaves out version hashes that no program trusts") { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        traits.trustedHashes = .no
-        return traits
-      }
-      hooks.metadata = { metadata, _ in
-        var metadata = metadata
-        metadata.entries[VersionHashes.metadataKey] = nil
-        return metadata
-      }
+      hooks.traits = { traits in traits.trustedHashes = .no }
+      hooks.metadata = { metadata, _ in metadata.entries[VersionHashes.metadataKey] = nil }
     },
     Fault("refusesEmptyRequired", "refuses a required to-many that is empty") { hooks in
       hooks.saved = { snapshot throws(PersistentStoreError) in
@@ -113,11 +99,7 @@ extension Faults {
   /// A fault of a store that says it writes new stores and does not change any.
   private static func again(_ name: String, _ text: String, _ set: (inout FaultHooks) -> Void) -> Fault {
     Fault(name, text) { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        traits.writes = .newOnly
-        return traits
-      }
+      hooks.traits = { traits in traits.writes = .newOnly }
       set(&hooks)
     }
   }
@@ -127,11 +109,7 @@ extension Faults {
     _ name: String, _ text: String, _ load: @escaping @Sendable () throws(PersistentStoreError) -> Void
   ) -> Fault {
     Fault(name, text) { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        traits.leavesOutProperties = true
-        return traits
-      }
+      hooks.traits = { traits in traits.leavesOutProperties = true }
       hooks.load = { _, nodes throws(PersistentStoreError) in
         guard nodes.wholeModel != nil else { return false }
         try load()
@@ -144,10 +122,8 @@ extension Faults {
   private static func promising(_ name: String, _ text: String, _ set: (inout FaultHooks) -> Void) -> Fault {
     Fault(name, text) { hooks in
       hooks.traits = { traits in
-        var traits = traits
         traits.unsupportedTypes = ["UUID"]
         traits.keptValue = { value, _ in value }
-        return traits
       }
       set(&hooks)
     }
@@ -155,11 +131,7 @@ extension Faults {
 
   static func lie(_ name: String, _ text: String, _ change: @escaping @Sendable (inout StoreTraits) -> Void) -> Fault {
     Fault(name, text) { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        change(&traits)
-        return traits
-      }
+      hooks.traits = { traits in change(&traits) }
     }
   }
 }

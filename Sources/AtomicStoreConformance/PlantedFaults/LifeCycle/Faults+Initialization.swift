@@ -134,9 +134,7 @@ extension Faults {
     Fault("mixesTwoVersions", "keeps the metadata of a path for the process's life") { hooks in
       let known = Notebook<[String: StoreMetadata]>([:])
       hooks.metadata = { metadata, source in
-        if let old = known.value[source.name] { return old }
-        known.change { $0[source.name] = metadata }
-        return metadata
+        if let old = known.value[source.name] { metadata = old } else { known.change { $0[source.name] = metadata } }
       }
     },
     Fault("percentEncodesPath", "writes beside, under a name with percent escapes") { hooks in
@@ -152,18 +150,11 @@ extension Faults {
       }
     },
     Fault("takesAnyOption", "takes options that it does not have") { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        traits.readOptions.append(StoreOption(name: "no-such-option", help: "none"))
-        return traits
-      }
+      hooks.traits = { traits in traits.readOptions.append(StoreOption(name: "no-such-option", help: "none")) }
     },
     Fault("leaksDescriptorOnError", "leaves the file open where it cannot be loaded") { hooks in
       hooks.loadFailed = { _ in _ = open("/", O_RDONLY | O_CLOEXEC) }
-      hooks.metadata = { metadata, _ in
-        _ = open("/", O_RDONLY | O_CLOEXEC)
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in _ = open("/", O_RDONLY | O_CLOEXEC) }
     },
     Fault("cleansUpForCoordinatorsOnly", "cleans up where a coordinator removes it, and at no other time") { hooks in
       hooks.initialize = { configuration in

@@ -32,18 +32,13 @@ extension Faults {
         return nil
       }
       hooks.newObject = { object, _ in
-        guard isSecond.value, case .integer(let number) = object.reference else { return object }
-        var object = object
+        guard isSecond.value, case .integer(let number) = object.reference else { return }
         object.reference = .integer(number + 1000)
-        return object
       }
     },
     Fault("sharedCache", "sets a value on the next object too") { hooks in
       let changed = Notebook<[ManagedObjectSnapshot]>([])
-      hooks.updatedObject = { object, _ in
-        changed.change { $0.append(object) }
-        return object
-      }
+      hooks.updatedObject = { object, _ in changed.change { $0.append(object) } }
       hooks.saved = { snapshot throws(PersistentStoreError) in
         for object in changed.value {
           for node in snapshot.nodes.handles(of: object.entity).prefix(2) {
@@ -59,11 +54,10 @@ extension Faults {
       let changed = Notebook<Set<String>>([])
       hooks.updatedObject = { object, _ in
         let name = "\(object.entity)/\(object.reference.map(\.description) ?? "")"
-        guard !changed.value.contains(name) else {
-          return ManagedObjectSnapshot(entity: object.entity, reference: object.reference)
+        if changed.value.contains(name) {
+          object = ManagedObjectSnapshot(entity: object.entity, reference: object.reference)
         }
         changed.change { $0.insert(name) }
-        return object
       }
     },
     Fault("forgetsToRegister", "leaves out what remains after the last whole batch of 256") { hooks in
@@ -125,11 +119,7 @@ extension Faults {
     Fault("partialLoad", "keeps something of a load that failed for the next one") { hooks in
       let failed = Notebook(false)
       hooks.loadFailed = { _ in failed.set(true) }
-      hooks.metadata = { metadata, _ in
-        var metadata = metadata
-        if failed.value { metadata.lastReference += 1 }
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in if failed.value { metadata.lastReference += 1 } }
       hooks.load = { _, nodes throws(PersistentStoreError) in
         if failed.value {
           for entity in nodes.model.entities.prefix(1) {

@@ -11,28 +11,17 @@ extension Faults {
         isLoaded.set(true)
         return false
       }
-      hooks.metadata = { metadata, _ in
-        var metadata = metadata
-        if !isLoaded.value { metadata.uuid = UUID() }
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in if !isLoaded.value { metadata.uuid = UUID() } }
     },
     Fault("constantUUID", "gives every store the same UUID") { hooks in
       hooks.saved = { $0.metadata.uuid = UUID(uuid: (1, 2, 3, 4, 5, 6, 0x47, 8, 0x89, 10, 11, 12, 13, 14, 15, 16)) }
     },
     Fault("newUUIDEachOpen", "makes a UUID each time it is asked") { hooks in
-      hooks.metadata = { metadata, _ in
-        var metadata = metadata
-        metadata.uuid = UUID()
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in metadata.uuid = UUID() }
     },
     Fault("uuidChangesAtFirstSave", "makes another UUID for the first save of a new store") { hooks in
       let wasRead = Notebook(false)
-      hooks.metadata = { metadata, _ in
-        wasRead.set(true)
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in wasRead.set(true) }
       hooks.saved = { if !wasRead.value { $0.metadata.uuid = UUID() } }
     },
     Fault("dropsCustomMetadata", "writes type and UUID, and no other metadata") { hooks in
@@ -40,10 +29,7 @@ extension Faults {
     },
     Fault("staticWriteDropsData", "writes the objects without their texts where metadata was set") { hooks in
       let read = Notebook<PropertyListDictionary?>(nil)
-      hooks.metadata = { metadata, _ in
-        read.set(metadata.entries)
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in read.set(metadata.entries) }
       hooks.saved = { snapshot throws(PersistentStoreError) in
         guard let old = read.value, old != snapshot.metadata.entries else { return }
         try eachNode(of: &snapshot.nodes) { nodes, node, entity throws(PersistentStoreError) in
@@ -61,14 +47,8 @@ extension Faults {
     Fault("metadataLostWithoutChanges", "writes the metadata that was read where no object changed") { hooks in
       let read = Notebook<PropertyListDictionary?>(nil)
       let hasChanges = Notebook(false)
-      hooks.metadata = { metadata, _ in
-        read.set(metadata.entries)
-        return metadata
-      }
-      hooks.newObject = { object, _ in
-        hasChanges.set(true)
-        return object
-      }
+      hooks.metadata = { metadata, _ in read.set(metadata.entries) }
+      hooks.newObject = { object, _ in hasChanges.set(true) }
       hooks.updatedObject = hooks.newObject
       hooks.saved = { snapshot in if !hasChanges.value, let old = read.value { snapshot.metadata.entries = old } }
     },

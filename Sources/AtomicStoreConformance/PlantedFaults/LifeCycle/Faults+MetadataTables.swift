@@ -35,10 +35,7 @@ extension Faults {
     },
     Fault("removedMetadataKept", "keeps entries of metadata that were removed") { hooks in
       let known = Notebook(PropertyListDictionary())
-      hooks.metadata = { metadata, _ in
-        known.set(metadata.entries)
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in known.set(metadata.entries) }
       hooks.saved = { snapshot in
         for entry in known.value where snapshot.metadata.entries[entry.key] == nil {
           snapshot.metadata.entries[entry.key] = entry.value
@@ -87,7 +84,6 @@ extension Faults {
       hooks.metadata = { metadata, _ in
         setenv("TZ", "Etc/GMT+1", 1)
         tzset()
-        return metadata
       }
     },
     Fault("takesStandardInput", "opens another file as standard input") { hooks in

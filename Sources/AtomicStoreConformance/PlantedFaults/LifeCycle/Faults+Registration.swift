@@ -5,25 +5,13 @@ import Glibc
 extension Faults {
   static let registration: [Fault] = [
     Fault("claimsEveryExtension", "takes new files for its own that have another extension") { hooks in
-      hooks.traits = { traits in
-        var traits = traits
-        traits.fileExtensions.append("nobodys-extension")
-        return traits
-      }
+      hooks.traits = { traits in traits.fileExtensions.append("nobodys-extension") }
     },
     Fault("typeNameMismatch", "reports another type where there is metadata of the application") { hooks in
-      hooks.metadata = { metadata, _ in
-        var metadata = metadata
-        if metadata.entries["Origin"] != nil { metadata.storeType += "Store" }
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in if metadata.entries["Origin"] != nil { metadata.storeType += "Store" } }
     },
     Fault("metadataTypeMissing", "reports no type where there is metadata of the application") { hooks in
-      hooks.metadata = { metadata, _ in
-        var metadata = metadata
-        if metadata.entries["Origin"] != nil { metadata.storeType = "" }
-        return metadata
-      }
+      hooks.metadata = { metadata, _ in if metadata.entries["Origin"] != nil { metadata.storeType = "" } }
     },
     Fault("typeNameChanges", "is called otherwise once, when it was asked often enough") { hooks in
       // Asked before the process is copied as well, and a lock that was held then is of no use to the copy.

@@ -64,12 +64,10 @@ extension Faults {
     },
     Fault("changedTextsTrimmed", "trims texts that are set on objects that are there already") {
       $0.updatedObject = { object, model in
-        var object = object
         for (slot, value) in object.values {
           guard case .string(let text) = value, text.hasSuffix(" ") else { continue }
           object.values[slot] = .string(String(text.dropLast()))
         }
-        return object
       }
     },
     Fault("equalValueWrittenOnce", "leaves out a value that the object before has too") {

@@ -19,14 +19,12 @@ extension Faults {
     },
     Fault("newNodeEmpty", "makes nodes without values, and waits for an update") {
       $0.newObject = { object, model in
-        var object = object
         var links = SlotValues()
         let slots = model.entity(at: object.entity).slots
         for (slot, value) in object.values where slots[slot].isRelationship || slots[slot].name != "weight" {
           links[slot] = value
         }
         object.values = links
-        return object
       }
     },
     Fault("doubleRegistration", "registers a new node a second time, under another reference") {
@@ -45,24 +43,20 @@ extension Faults {
     },
     Fault("updateIgnoresNil", "takes nothing for “unchanged”, where a value was") {
       $0.updatedObject = { object, model in
-        var object = object
         var kept = SlotValues()
         for (slot, value) in object.values where !value.isNull || model.isRelationship(slot: slot, of: object.entity) {
           kept[slot] = value
         }
         object.values = kept
-        return object
       }
     },
     Fault("updateSkipsRelationships", "updates attributes alone") {
       $0.updatedObject = { object, model in
-        var object = object
         var kept = SlotValues()
         for (slot, value) in object.values where !model.isRelationship(slot: slot, of: object.entity) {
           kept[slot] = value
         }
         object.values = kept
-        return object
       }
     },
     calls("updatesEverything", "the kit updates all nodes, changed or not") { calls in

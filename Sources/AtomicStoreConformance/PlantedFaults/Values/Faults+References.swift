@@ -120,9 +120,7 @@ extension Faults {
     },
     Fault("idIgnoresStoreUUID", "gives every store the same identity") {
       $0.metadata = { (metadata, _) throws(PersistentStoreError) in
-        var metadata = metadata
         metadata.uuid = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
-        return metadata
       }
     },
   ]

@@ -5,14 +5,12 @@ extension Faults {
   static let relationships: [Fault] = [
     Fault("toOneNilKept", "leaves a relationship as it was when it is set to nothing") {
       $0.updatedObject = { object, model in
-        var object = object
         var kept = SlotValues()
         for (slot, value) in object.values where !(value.isNull && model.isRelationship(slot: slot, of: object.entity))
         {
           kept[slot] = value
         }
         object.values = kept
-        return object
       }
     },
     slots("inverseNotWritten", "writes one end of one-to-one relationships alone") { _, slot, value in
