@@ -5,7 +5,7 @@ package struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
   /// The property that differs; nil if the entity itself does.
   var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`.
-  var change: String
+  package var change: String
   /// Creates a difference of an entity, or of one of its properties.
   init(entityName: String, propertyName: String? = nil, change: String) {
     self.entityName = entityName
