@@ -44,7 +44,7 @@ import Testing
       ("", 1), ("x", 1), ("integer:1.5", 1), ("integer:18446744073709551616", 1), ("uid:-1", 1), ("float:1", 1),
       ("[", 2), ("[]x", 3), ("[1]", 2), ("[\"x\"]", 2), ("[\"uid:1\",]", 10), ("{\"a\"}", 5),
       ("{\"a\":[],\"a\":[]}", 2), ("{\"a\":[] \"b\":[]}", 9), ("[\"string:\\x\"]", 11), ("[\"string:\\ud800\"]", 11),
-      ("[\"string:\\u+123\"]", 12), ("[\"string:", 3), ("[\"string:\\", 11),
+      ("[\"string:\\u+123\"]", 11), ("[\"string:", 3), ("[\"string:\\", 11),
     ])
   func refused(_ text: String, _ byte: Int) {
     let error = #expect(throws: PersistentStoreError.self) {

@@ -127,7 +127,6 @@ extension GuideTests {
     "AtomicStoreSPI/Predicates/FetchPredicate", "AtomicStoreSPI/Predicates/SortKey",
     "AtomicStoreSPI/Store/StoreRegistry", "AtomicStoreSPI/Nodes/NodeTable",
     "StoreCoordination/Coordinator/PersistentStoreCoordinator",
-    "StoreCoordination/Comparing/GraphComparison",
     "AtomicStoreKit/Graph/ManagedObjectContext", "AtomicStoreKit/Graph/ManagedObject",
     "AtomicStoreKit/Fetching/FetchRequest", "AtomicStoreKit/Errors/ManagedObjectError",
     "AtomicStoreKit/Graph/MergePolicy", "ModelFiles/ModelFile", "StoreMaintenance/Merging/StoreMerge",
@@ -153,8 +152,7 @@ extension GuideTests {
       #expect(!example.isEmpty, "\(file) has no example")
       program += """
         func example\(number)(
-          model: ManagedObjectModel, coordinator: PersistentStoreCoordinator, context: ManagedObjectContext, nodes: NodeTable,
-          old: StoreSnapshot, new: StoreSnapshot
+          model: ManagedObjectModel, coordinator: PersistentStoreCoordinator, context: ManagedObjectContext, nodes: NodeTable
         ) throws {
         \(example)
         }

@@ -15,14 +15,6 @@ package struct ConformanceRecord: Sendable, Equatable {
     var title: String
     /// What came of it.
     var outcome: ConformanceResult.Outcome
-
-    /// Creates an entry.
-    init(id: String, profile: ConformanceCheck.Profile, title: String, outcome: ConformanceResult.Outcome) {
-      self.id = id
-      self.profile = profile
-      self.title = title
-      self.outcome = outcome
-    }
   }
 
   /// A JSON file that is not a report.

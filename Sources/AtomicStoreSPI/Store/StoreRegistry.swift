@@ -3,8 +3,7 @@ import Synchronization
 /// The store types that a coordinator can open, by name.
 ///
 /// ```swift
-/// var registry = StoreRegistry.builtIn
-/// try registry.register(InMemoryStore.self)
+/// let registry = StoreRegistry.builtIn
 /// print(registry.storeTypes)
 /// ```
 ///

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "472cb19b5783a3582272aa0b2a530e074ed4c2a28e1508b04843f8ba0290afd8"
+#define ASP_INTERFACE "a63ceac976be156d81dab99d72eeee3e51e3e353e7e5c6009ebda2d981d0a395"

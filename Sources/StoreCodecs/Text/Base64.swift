@@ -65,8 +65,6 @@ public enum Base64 {
   public struct DecodingError: Error, Equatable {
     /// The offset of the first byte that is wrong; the number of bytes if the text ends too early.
     public let offset: Int
-    /// Creates an error for a byte offset.
-    init(offset: Int) { self.offset = offset }
   }
 
   /// Reads base64 into `output`, which is emptied first. Spaces, tabs and line breaks are ignored.

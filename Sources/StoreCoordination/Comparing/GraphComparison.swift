@@ -1,10 +1,6 @@
 /// Compares two graphs: objects by entity and reference, values to the bit and the Unicode scalar, relationships by
 /// their destinations, in order if a model on either side says that they are ordered, and the metadata.
 ///
-/// ```swift
-/// for difference in GraphComparison.differences(old, new) { print(difference) }
-/// ```
-///
 /// It compares column by column, and values where columns differ. It shares no code with formats or the converter,
 /// whose results it checks.
 package enum GraphComparison {

@@ -19,18 +19,20 @@ extension StoreOpening {
     let onlyStored = Self.names(stored, without: known)
     guard !onlyStored.isEmpty else { return error }
     let onlyKnown = Self.names(known, without: stored)
-    guard !onlyKnown.isEmpty else {
-      var result = error
+    let names = "only in the store: \(Self.list(onlyStored))"
+    var result = error
+    if onlyKnown.isEmpty {
+      result.message = "the model does not have all entities of the store; \(names): " + error.message
+    } else if onlyStored.count < stored.count {
       result.message =
-        "the model does not have all entities of the store; only in the store: \(Self.list(onlyStored)): "
-        + error.message
-      return result
+        "this is not the store's model; \(names); only in the model: \(Self.list(onlyKnown)): " + error.message
+    } else {
+      // They have no entity in common: what reads the rest would read nothing.
+      return PersistentStoreError(
+        error.code, "this is not the store's model; \(names); only in the model: \(Self.list(onlyKnown))",
+        at: StoreLocation(file: error.location.file ?? path), underlying: error.underlying)
     }
-    // Whatever reads the rest would read nothing.
-    return PersistentStoreError(
-      error.code,
-      "this is not the store's model; only in the store: \(Self.list(onlyStored)); only in the model: "
-        + Self.list(onlyKnown), at: StoreLocation(file: error.location.file ?? path), underlying: error.underlying)
+    return result
   }
 
   /// Names in XML stores are in upper case where nothing else is known.

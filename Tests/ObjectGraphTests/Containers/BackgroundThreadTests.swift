@@ -18,7 +18,7 @@ import Testing
     let passed = await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<count {
         group.addTask {
-          await BackgroundContext(coordinator).perform { _ in gate.wait(timeout: .now() + 20) == .success }
+          await BackgroundContext(coordinator).perform { _ in gate.wait(timeout: .now() + 600) == .success }
         }
       }
       return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
