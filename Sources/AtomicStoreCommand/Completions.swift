@@ -24,7 +24,7 @@ enum Completions {
   }
   /// The names of options that formats are read with.
   static let readOptions = CompletionKind.custom { _, _, _ in
-    optionNames { $0.readOptions } + Formats.common.map { $0.name + "=" }
+    optionNames { $0.readOptions } + OptionsOfEveryFormat.all.map { $0.name + "=" }
   }
   /// The names of options that formats are written with.
   static let writeOptions = CompletionKind.custom { _, _, _ in optionNames { $0.writeOptions } }

@@ -56,7 +56,7 @@ struct Formats: ParsableCommand {
         }
       }
       text += "Every format:\n"
-      for option in Self.common {
+      for option in OptionsOfEveryFormat.all {
         let values = option.values.map { " (" + $0.joined(separator: ", ") + ")" } ?? ""
         text += "  --read-option \(option.name)=…: \(option.help)\(values)\n"
       }
@@ -64,10 +64,6 @@ struct Formats: ParsableCommand {
       try Diagnostics.put(text)
     }
   }
-
-  /// The kit's own options, which every format has.
-  static let common =
-    StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 
   private static func kept(_ traits: StoreTraits) -> [String] {
     [
@@ -100,7 +96,8 @@ struct Formats: ParsableCommand {
       ("keepsMetadata", .boolean(traits.keepsMetadata)), ("keepsIdentity", .boolean(traits.keepsIdentity)),
       ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
       ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
-      ("readOptions", options(traits.readOptions + Self.common)), ("writeOptions", options(traits.writeOptions)),
+      ("readOptions", options(traits.readOptions + OptionsOfEveryFormat.all)),
+      ("writeOptions", options(traits.writeOptions)),
     ])
   }
 }

@@ -88,7 +88,7 @@ struct HelpTopic: Sendable {
         text += "\(type.storeType), to \(title):\n\n" + lines(options) + "\n"
       }
     }
-    return text + "All types, to read:\n\n" + lines(Formats.common)
+    return text + "All types, to read:\n\n" + lines(OptionsOfEveryFormat.all)
   }
 
   private static func lines(_ options: [StoreOption]) -> String {

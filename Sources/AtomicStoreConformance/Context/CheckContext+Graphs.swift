@@ -74,9 +74,11 @@ extension CheckContext {
     let other = self.path("refused")
     _ = try refusal(of: "save \(what)", codes: ["unsupportedByFormat", "invalidValue", "limitExceeded"]) { session in
       let open = try session.open(other, graph.model)
-      _ = try session.insert(graph, into: open.context)
-      try open.context.save()
-      return true
+      return try withExtendedLifetime(open) {
+        _ = try session.insert(graph, into: open.context)
+        try open.context.save()
+        return true
+      }
     }
     try expectUntouched(path, before, "after the refusal")
     try expect(

@@ -17,8 +17,10 @@ extension CheckContext {
       let title = asked.isEmpty ? "no property" : asked.joined(separator: ", ")
       let part = try process("read \(title)") { session in
         let open = try session.openPart(path, asked)
-        let names = open.store.model.entities.flatMap { $0.slots.map(\.name) }
-        return PartOfStore(names: names, text: try GraphText(open.store))
+        return try withExtendedLifetime(open) {
+          let names = open.store.model.entities.flatMap { $0.slots.map(\.name) }
+          return PartOfStore(names: names, text: try GraphText(open.store))
+        }
       }
       guard traits.leavesOutProperties else {
         try expectEqual(

@@ -44,9 +44,11 @@ extension CheckContext {
   func verdict(_ saving: SaveCase) throws -> SaveVerdict {
     let end = try attempt("look what is there") { session -> Seen in
       let open = try session.open(saving.path, saving.new.model, isReadOnly: true)
-      var state = ""
-      if case .string(let text)? = open.store.metadata.entries[SaveCase.key] { state = text }
-      return Seen(text: try GraphText(open.store), state: state)
+      return try withExtendedLifetime(open) {
+        var state = ""
+        if case .string(let text)? = open.store.metadata.entries[SaveCase.key] { state = text }
+        return Seen(text: try GraphText(open.store), state: state)
+      }
     }
     switch end {
     case .value(let seen):

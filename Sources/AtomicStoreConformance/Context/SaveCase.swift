@@ -42,24 +42,28 @@ struct SaveCase: Sendable {
   func save(_ session: StoreSession) throws -> Bool {
     if let action { return try action(session) }
     let open = try session.open(path, new.model)
-    _ = try session.change(open, from: old, to: new, names: names)
-    if keepsMetadata {
-      var entries = open.store.metadata.entries
-      entries[Self.key] = .string("new")
-      try open.store.setMetadata(entries)
+    return try withExtendedLifetime(open) {
+      _ = try session.change(open, from: old, to: new, names: names)
+      if keepsMetadata {
+        var entries = open.store.metadata.entries
+        entries[Self.key] = .string("new")
+        try open.store.setMetadata(entries)
+      }
+      try open.context.save()
+      return true
     }
-    try open.context.save()
-    return true
   }
 
   /// Opens what is there and saves another change.
   func saveAgain(_ session: StoreSession) throws -> Bool {
     let open = try session.open(path, new.model)
-    guard let name = names.sorted(by: { $0.key < $1.key }).first?.value else { return false }
-    let object = try session.object(name, in: open)
-    try object.setValue("saved again", forKey: "name")
-    try open.context.save()
-    return true
+    return try withExtendedLifetime(open) {
+      guard let name = names.sorted(by: { $0.key < $1.key }).first?.value else { return false }
+      let object = try session.object(name, in: open)
+      try object.setValue("saved again", forKey: "name")
+      try open.context.save()
+      return true
+    }
   }
 }
 

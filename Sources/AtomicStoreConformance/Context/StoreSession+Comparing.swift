@@ -15,7 +15,7 @@ extension StoreSession {
     references: (Int) -> ReferenceObject = StoreSession.counting
   ) throws -> [GraphText.Difference] {
     let open = try open(path, model, isReadOnly: true)
-    return try mismatches(open.store, graph, references: references)
+    return try withExtendedLifetime(open) { try mismatches(open.store, graph, references: references) }
   }
 
   /// The same for a store that is open.

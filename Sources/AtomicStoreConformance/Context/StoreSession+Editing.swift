@@ -82,9 +82,11 @@ extension StoreSession {
   /// Opens a store, makes its graph another one, and saves.
   func edit(_ path: String, from old: Graph, to new: Graph, names: [String: String]) throws -> [String: String] {
     let open = try open(path, new.model)
-    let made = try change(open, from: old, to: new, names: names)
-    try open.context.save()
-    return made.mapValues { Self.name($0) }
+    return try withExtendedLifetime(open) {
+      let made = try change(open, from: old, to: new, names: names)
+      try open.context.save()
+      return made.mapValues { Self.name($0) }
+    }
   }
 }
 

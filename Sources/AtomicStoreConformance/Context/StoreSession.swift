@@ -25,7 +25,6 @@ struct StoreSession {
     PersistentStoreCoordinator(managedObjectModel: try model.map { try Models.frozen($0) }, registry: try registry())
   }
 
-  /// Opens a store for the rest of this process.
   func open(
     _ path: String, _ model: ModelDescription?, isReadOnly: Bool = false, options: StoreOptions = [:],
     configuration: String? = nil
@@ -34,9 +33,8 @@ struct StoreSession {
     let store = try coordinator.addPersistentStore(
       type: subject.type.storeType, configurationName: configuration, at: path, options: options, isReadOnly: isReadOnly
     )
-    let open = Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
-    OpenStores.keep(open)
-    return open
+    if store.isInProcess { InProcessStores.keep(coordinator) }
+    return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
   }
 
   /// Puts a graph into a context: its objects by label.
@@ -54,24 +52,29 @@ struct StoreSession {
     _ graph: Graph, to path: String, metadata: PropertyListDictionary? = nil, options: StoreOptions = [:]
   ) throws -> [String: String] {
     let open = try open(path, graph.model, options: options)
-    let made = try insert(graph, into: open.context)
-    if let metadata { try open.store.setMetadata(metadata) }
-    try open.context.save()
-    return made.mapValues { Self.name($0) }
+    return try withExtendedLifetime(open) {
+      let made = try insert(graph, into: open.context)
+      if let metadata { try open.store.setMetadata(metadata) }
+      try open.context.save()
+      return made.mapValues { Self.name($0) }
+    }
   }
 
   /// All that a store holds.
   func read(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
-    try GraphText(open(path, model, isReadOnly: true, options: options).store)
+    let open = try open(path, model, isReadOnly: true, options: options)
+    return try withExtendedLifetime(open) { try GraphText(open.store) }
   }
 
   /// As `read`; a loss that the format reports is an error: a store with losses cannot be saved or converted without
   /// permission.
   func readWithoutLoss(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
-    let store = try open(path, model, isReadOnly: true, options: options).store
-    if let loss = store.loadNotes.first(where: \.isLoss) {
-      throw PersistentStoreError(.modelMismatch, "read with a loss: \(loss)", at: StoreLocation(file: path))
+    let open = try open(path, model, isReadOnly: true, options: options)
+    return try withExtendedLifetime(open) {
+      if let loss = open.store.loadNotes.first(where: \.isLoss) {
+        throw PersistentStoreError(.modelMismatch, "read with a loss: \(loss)", at: StoreLocation(file: path))
+      }
+      return try GraphText(open.store)
     }
-    return try GraphText(store)
   }
 }

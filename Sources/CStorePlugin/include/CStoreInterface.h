@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "a63ceac976be156d81dab99d72eeee3e51e3e353e7e5c6009ebda2d981d0a395"
+#define ASP_INTERFACE "63f4e32340b675f8993ddfd8d5678e50645808e876394a0fd2a8367fddadcd88"

@@ -34,7 +34,10 @@ extension PropertyList {
 
   /// Appends `<plist version="1.0">` … `</plist>` for a document with levels of four spaces, as Core Data's XML stores.
   ///
-  /// - Parameter depth: The level of `<plist>`.
+  /// - Parameters:
+  ///   - value: What is written.
+  ///   - depth: The level of `<plist>`.
+  ///   - writer: Where it is appended.
   /// - Throws: as ``encodeXML(_:)`` does.
   public static func appendXML(
     _ value: PropertyListValue, embeddedAt depth: Int, to writer: ByteWriter

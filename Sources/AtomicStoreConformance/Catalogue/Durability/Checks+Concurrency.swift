@@ -31,16 +31,18 @@ extension Checks {
             try session.setNumber(path, graph, object: 0, to: 77)
           }
           let open = try session.open(path, graph.model)
-          let all = try session.all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }
-          _ = try all.map { try $0.value(forKey: "number") }
-          Files.write([], to: signal)
-          var code: Int32 = 0
-          guard csf_wait(other, 10_000, &code) == 1, code == 0 else {
-            throw ExpectationFailure(expected: "the other process saves", actual: "it does not")
+          return try withExtendedLifetime(open) {
+            let all = try session.all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }
+            _ = try all.map { try $0.value(forKey: "number") }
+            Files.write([], to: signal)
+            var code: Int32 = 0
+            guard csf_wait(other, 10_000, &code) == 1, code == 0 else {
+              throw ExpectationFailure(expected: "the other process saves", actual: "it does not")
+            }
+            try all[object].setValue(88, forKey: "number")
+            try open.context.save()
+            return true
           }
-          try all[object].setValue(88, forKey: "number")
-          try open.context.save()
-          return true
         }
         let numbers = try check.numbers(path, graph)
         switch end {
@@ -103,13 +105,15 @@ extension Checks {
       let end = try check.attempt("open it twice, change one object in both, save both") { session in
         let one = try session.open(path, graph.model)
         let two = try session.open(path, graph.model)
-        for (open, number) in [(one, 77), (two, 88)] {
-          try session.all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }.first?.setValue(
-            number, forKey: "number")
+        return try withExtendedLifetime((one, two)) {
+          for (open, number) in [(one, 77), (two, 88)] {
+            try session.all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }.first?.setValue(
+              number, forKey: "number")
+          }
+          try one.context.save()
+          try two.context.save()
+          return true
         }
-        try one.context.save()
-        try two.context.save()
-        return true
       }
       guard case .refused = end else {
         throw ExpectationFailure(expected: "the second save is refused as a conflict", actual: "\(end)")
@@ -214,14 +218,16 @@ extension Checks {
       }
       let made = try check.process("fill and save eight stores by turns") { session in
         let stores = try graphs.indices.map { try session.open(check.path("store\($0)"), Models.nodes) }
-        let objects = try zip(stores, graphs).map { try session.insert($1, into: $0.context) }
-        for round in 0..<2 {
-          for (store, inserted) in zip(stores, objects) {
-            if round == 1 { try inserted["node 0"]?.setValue(true, forKey: "flag") }
-            try store.context.save()
+        return try withExtendedLifetime(stores) {
+          let objects = try zip(stores, graphs).map { try session.insert($1, into: $0.context) }
+          for round in 0..<2 {
+            for (store, inserted) in zip(stores, objects) {
+              if round == 1 { try inserted["node 0"]?.setValue(true, forKey: "flag") }
+              try store.context.save()
+            }
           }
+          return objects.map { $0.mapValues { StoreSession.name($0) } }
         }
-        return objects.map { $0.mapValues { StoreSession.name($0) } }
       }
       for (number, references) in made.enumerated() {
         let read = try check.process("read store \(number)") { try $0.read(check.path("store\(number)"), Models.nodes) }
@@ -237,9 +243,11 @@ extension Checks {
     ) { check in
       let (path, graph, text) = try check.golden()
       _ = try check.attempt("be killed with the store open") { session in
-        _ = try session.open(path, graph.model)
-        kill(getpid(), SIGKILL)
-        return true
+        let open = try session.open(path, graph.model)
+        return withExtendedLifetime(open) {
+          kill(getpid(), SIGKILL)
+          return true
+        }
       }
       for call in [1, 3] {
         let plan = try FaultPlan(CSF_KILL, at: call)
@@ -253,9 +261,11 @@ extension Checks {
       try check.expectEqual(read.count, text.count, "objects")
       let open = try check.process("look at the descriptors of an open store") { session in
         let before = Set(StoreSession.descriptors())
-        _ = try session.open(path, graph.model)
-        return StoreSession.descriptors().filter {
-          !before.contains($0) && fcntl(Int32($0) ?? -1, F_GETFD) & FD_CLOEXEC == 0
+        let open = try session.open(path, graph.model)
+        return withExtendedLifetime(open) {
+          StoreSession.descriptors().filter {
+            !before.contains($0) && fcntl(Int32($0) ?? -1, F_GETFD) & FD_CLOEXEC == 0
+          }
         }
       }
       try check.expectEqual(open, [], "descriptors that a program would inherit")
@@ -303,21 +313,25 @@ extension StoreSession {
   /// Opens a store, lets something happen to its files, then changes an object and saves.
   func changeFirst(_ path: String, _ graph: Graph, after happening: () -> Void) throws -> Bool {
     let open = try open(path, graph.model)
-    let first = try all(open, "Node").first
-    happening()
-    try first?.setValue("changed", forKey: "name")
-    try open.context.save()
-    return true
+    return try withExtendedLifetime(open) {
+      let first = try all(open, "Node").first
+      happening()
+      try first?.setValue("changed", forKey: "name")
+      try open.context.save()
+      return true
+    }
   }
 
   /// Opens a store, gives one of its nodes, in the order of their names, the name and number of a round, and saves it.
   @discardableResult func setState(_ path: String, _ graph: Graph, object: Int, round: Int) throws -> Bool {
     let open = try open(path, graph.model)
-    let node = try all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }[object]
-    try node.setValue(StoredValue.integer(Int64(1_000 + round)), forKey: "number")
-    try node.setValue(StoredValue.string("round \(round)"), forKey: "name")
-    try open.context.save()
-    return true
+    return try withExtendedLifetime(open) {
+      let node = try all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }[object]
+      try node.setValue(StoredValue.integer(Int64(1_000 + round)), forKey: "number")
+      try node.setValue(StoredValue.string("round \(round)"), forKey: "name")
+      try open.context.save()
+      return true
+    }
   }
 }
 
@@ -325,12 +339,14 @@ extension CheckContext {
   func numbers(_ path: String, _ graph: Graph) throws -> [Int64] {
     try process("read the numbers") { session in
       let open = try session.open(path, graph.model, isReadOnly: true)
-      let nodes = open.store.nodes
-      guard let entity = nodes.model.entity(named: "Node"),
-        let slot = entity.slots.first(where: { $0.name == "number" })
-      else { return [] }
-      return nodes.handles(of: entity.index).compactMap { node in
-        if case .integer(let number) = nodes.value(slot: slot.index, of: node) { number } else { nil }
+      return withExtendedLifetime(open) {
+        let nodes = open.store.nodes
+        guard let entity = nodes.model.entity(named: "Node"),
+          let slot = entity.slots.first(where: { $0.name == "number" })
+        else { return [] }
+        return nodes.handles(of: entity.index).compactMap { node in
+          if case .integer(let number) = nodes.value(slot: slot.index, of: node) { number } else { nil }
+        }
       }
     }
   }

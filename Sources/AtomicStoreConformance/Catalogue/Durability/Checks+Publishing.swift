@@ -76,14 +76,16 @@ extension CheckContext {
       "save again in the same process after \(label)", faults: try FaultPlan(CSF_FAIL_LOOK, at: number, error: EIO)
     ) { session in
       let open = try session.open(saving.path, saving.new.model)
-      _ = try session.change(open, from: saving.old, to: saving.new, names: saving.names)
-      if saving.keepsMetadata {
-        var entries = open.store.metadata.entries
-        entries[SaveCase.key] = .string("new")
-        try open.store.setMetadata(entries)
+      return try withExtendedLifetime(open) {
+        _ = try session.change(open, from: saving.old, to: saving.new, names: saving.names)
+        if saving.keepsMetadata {
+          var entries = open.store.metadata.entries
+          entries[SaveCase.key] = .string("new")
+          try open.store.setMetadata(entries)
+        }
+        do { try open.context.save() } catch { try open.context.save() }
+        return true
       }
-      do { try open.context.save() } catch { try open.context.save() }
-      return true
     }
     guard case .value = again else {
       throw ExpectationFailure(expected: "\(label): the next save of the same process works", actual: "\(again)")

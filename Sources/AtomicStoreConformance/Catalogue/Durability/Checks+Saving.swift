@@ -263,9 +263,11 @@ extension Checks {
       let before = Files.content(golden.path)
       _ = try check.process("open and save without a change") { session in
         let open = try session.open(golden.path, golden.graph.model)
-        try open.context.save()
-        try open.coordinator.save(open.store)
-        return true
+        return try withExtendedLifetime(open) {
+          try open.context.save()
+          try open.coordinator.save(open.store)
+          return true
+        }
       }
       try check.expectUntouched(golden.path, before, "after a save without a change")
       for round in 1...2 {
@@ -397,11 +399,13 @@ extension Checks {
         let end = try check.attempt("open, move the folder\(replaced ? ", make another" : ""), change, save") {
           session in
           let open = try session.open(saving.path, saving.new.model)
-          rename(home, moved)
-          if replaced { Files.makeFolder(home) }
-          _ = try session.change(open, from: saving.old, to: saving.new, names: saving.names)
-          try open.context.save()
-          return true
+          return try withExtendedLifetime(open) {
+            rename(home, moved)
+            if replaced { Files.makeFolder(home) }
+            _ = try session.change(open, from: saving.old, to: saving.new, names: saving.names)
+            try open.context.save()
+            return true
+          }
         }
         let there = Files.names(in: home)
         try check.expect(

@@ -122,7 +122,7 @@ extension CheckContext {
       seen.memory = try Memory.growth {
         do {
           let open = try session.open(path, nil, isReadOnly: true)
-          seen.objects = open.store.nodes.count
+          seen.objects = withExtendedLifetime(open) { open.store.nodes.count }
         } catch let error as PersistentStoreError {
           seen.code = error.code.description
           seen.text = "\(error)"

@@ -33,10 +33,12 @@ extension CheckContext {
     try expectCarried(model, at: path, what)
     _ = try process("open it without a model, add an object and save") { session in
       let open = try session.open(path, nil)
-      let object = try open.context.insertNewObject(forEntityName: entity)
-      if object.entity.slot(named: "name") != nil { try object.setValue("second", forKey: "name") }
-      try open.context.save()
-      return true
+      return try withExtendedLifetime(open) {
+        let object = try open.context.insertNewObject(forEntityName: entity)
+        if object.entity.slot(named: "name") != nil { try object.setValue("second", forKey: "name") }
+        try open.context.save()
+        return true
+      }
     }
     try expectCarried(model, at: path, "\(what), after a save")
     if traits.keepsMetadata {
@@ -48,11 +50,13 @@ extension CheckContext {
   private func expectCarried(_ model: ModelDescription, at path: String, _ what: String) throws {
     let found = try process("read the model in another process") { session -> [GraphText.Difference]? in
       let open = try session.open(path, nil, isReadOnly: true)
-      guard let carried = open.store.metadata.model, !carried.isInferred else { return nil }
-      return ModelComparison.differences(model, carried).prefix(GraphText.mostShown + 1).map {
-        .init(
-          expected: "\($0.path) = \(GraphText.shown($0.old ?? "missing"))",
-          actual: "\($0.path) = \(GraphText.shown($0.new ?? "missing"))")
+      return withExtendedLifetime(open) {
+        guard let carried = open.store.metadata.model, !carried.isInferred else { return nil }
+        return ModelComparison.differences(model, carried).prefix(GraphText.mostShown + 1).map {
+          .init(
+            expected: "\($0.path) = \(GraphText.shown($0.old ?? "missing"))",
+            actual: "\($0.path) = \(GraphText.shown($0.new ?? "missing"))")
+        }
       }
     }
     guard let found else { throw NotApplicable(reason: "the store infers its model, and carries none") }

@@ -124,17 +124,19 @@ extension Checks {
       let golden = try check.golden()
       let seen = try check.process("save \(saves) times", seconds: 100) { session -> [Int] in
         let open = try session.open(golden.path, golden.graph.model)
-        guard let object = try session.all(open, "Node").first else { return [] }
-        var seen: [Int] = []
-        for number in 1...saves {
-          try object.setValue(StoredValue.integer(Int64(number)), forKey: "number")
-          try open.context.save()
-          if number <= 20, try session.read(golden.path, golden.graph.model).count != golden.text.objects.count {
-            return [-number]
+        return try withExtendedLifetime(open) {
+          guard let object = try session.all(open, "Node").first else { return [] }
+          var seen: [Int] = []
+          for number in 1...saves {
+            try object.setValue(StoredValue.integer(Int64(number)), forKey: "number")
+            try open.context.save()
+            if number <= 20, try session.read(golden.path, golden.graph.model).count != golden.text.objects.count {
+              return [-number]
+            }
+            if number == 10 || number == saves { seen.append(StoreSession.descriptors().count) }
           }
-          if number == 10 || number == saves { seen.append(StoreSession.descriptors().count) }
+          return seen
         }
-        return seen
       }
       try check.expect(
         seen.first ?? 0 >= 0, "every object is there after each save",

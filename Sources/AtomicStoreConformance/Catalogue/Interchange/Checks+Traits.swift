@@ -43,7 +43,9 @@ extension Checks {
       }
       let read = try check.process("read its metadata") { session in
         let open = try session.open(path, Models.nodes, isReadOnly: true)
-        return open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing"
+        return withExtendedLifetime(open) {
+          open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing"
+        }
       }
       try check.expect(
         (read == "\"kept\"") != check.isRefusal,
@@ -119,8 +121,8 @@ extension Checks {
       // Past the kit, which asks for the trait before it asks the format.
       _ = try check.refusal(of: "write a store") { try $0.forge(graph, to: path) }
       _ = try check.refusal(of: "begin a store", codes: ["notSupported"]) { session in
-        _ = try session.open(path, graph.model)
-        return true
+        let open = try session.open(path, graph.model)
+        return withExtendedLifetime(open) { true }
       }
       try check.expect(!Files.exists(path), "nothing is there", "something is")
     },
@@ -189,7 +191,7 @@ extension Checks {
         entries[VersionHashes.metadataKey] = ["Node": .data(Data(repeating: 7, count: 32))]
         try session.write(inferred, to: path, metadata: entries)
         let open = try session.open(path, inferred.model, isReadOnly: true)
-        return open.store.metadata.entries[VersionHashes.metadataKey] != nil
+        return withExtendedLifetime(open) { open.store.metadata.entries[VersionHashes.metadataKey] != nil }
       }
       // Only where no program trusts them are they entries like others.
       let wanted = check.traits.trustedHashes == .no
@@ -204,13 +206,13 @@ extension Checks {
       let saved = try check.process("save a store and look at its UUID") { session in
         _ = try session.write(Models.golden(), to: path)
         let open = try session.open(path, Models.nodes, isReadOnly: true)
-        return open.store.metadata.uuid.uuidString
+        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
       }
       // A UUID may be made of the path: that of a copy is then another one.
       Files.copy(path, to: copy)
       let read = try check.process("look at the UUID of a copy") { session in
         let open = try session.open(copy, Models.nodes, isReadOnly: true)
-        return open.store.metadata.uuid.uuidString
+        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
       }
       try check.expect(
         (read == saved) != check.isRefusal,
@@ -241,10 +243,12 @@ extension Checks {
       let path = check.path("store")
       let names = try check.process("save an owner without parts") { session in
         let open = try session.open(path, model)
-        open.coordinator.allowsEmptyNonOptionalToMany = true
-        let made = try session.insert(graph, into: open.context)
-        try open.context.save()
-        return made.mapValues { StoreSession.name($0) }
+        return try withExtendedLifetime(open) {
+          open.coordinator.allowsEmptyNonOptionalToMany = true
+          let made = try session.insert(graph, into: open.context)
+          try open.context.save()
+          return made.mapValues { StoreSession.name($0) }
+        }
       }
       try check.expectHeld(try graph.text(names), at: path, model, "an owner without parts")
     },

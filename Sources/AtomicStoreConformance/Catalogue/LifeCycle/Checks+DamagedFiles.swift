@@ -29,7 +29,7 @@ extension Checks {
           "open it while opening fails with \(String(cString: strerror(error)))", faults: plan
         ) { session in
           let open = try session.open(path, graph.model)
-          return try GraphText(open.store).count
+          return try withExtendedLifetime(open) { try GraphText(open.store).count }
         }
         guard case .refused(let refusal) = end else {
           throw ExpectationFailure(expected: "the store is refused", actual: "\(end)")
@@ -51,7 +51,7 @@ extension Checks {
         let plan = try FaultPlan(CSF_FAIL_READ, at: number, error: EIO)
         let end = try check.attempt("open it while read \(number) fails", faults: plan) { session in
           let open = try session.open(path, graph.model, isReadOnly: true)
-          return try GraphText(open.store).count
+          return try withExtendedLifetime(open) { try GraphText(open.store).count }
         }
         guard plan.wasReached else { break }
         guard case .refused(let refusal) = end else {
@@ -162,7 +162,7 @@ extension Checks {
         let before = Files.stamps(path)
         let error = try check.refusal(of: "a store where \(what) is") { session in
           let open = try session.open(path, Models.nodes)
-          return "\(open.store.nodes.count) objects"
+          return withExtendedLifetime(open) { "\(open.store.nodes.count) objects" }
         }
         try check.expect(
           ["foreignFormat", "unrecognizedFormat", "notSupported", "unsupportedVersion"].contains(error.code ?? ""),
@@ -241,9 +241,11 @@ extension Checks {
             }
           }
           let open = try session.open(path, nil, isReadOnly: true)
-          let names = try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
-          let which = open.store.metadata.entries["Which"] == .string("second")
-          return ([which] + names.map { $0 == "second" }).map { $0 ? "second" : "first" }
+          return try withExtendedLifetime(open) {
+            let names = try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
+            let which = open.store.metadata.entries["Which"] == .string("second")
+            return ([which] + names.map { $0 == "second" }).map { $0 ? "second" : "first" }
+          }
         }
         switch end {
         case .value(let seen):

@@ -27,12 +27,14 @@ extension Checks {
         _ = try check.process("save another one") { try $0.forge(otherGraph, to: second) }
         let differences = try check.unlessRefused("open it; it is \(what); read its values") { session in
           let open = try session.open(path, graph.model, isReadOnly: true)
-          switch what {
-          case "exchanged": Files.put(Files.content(second) ?? [:], at: path)
-          case "cut": Files.put((Files.content(path) ?? [:]).mapValues { Array($0.prefix(100)) }, at: path)
-          default: Files.remove(path)
+          return try withExtendedLifetime(open) {
+            switch what {
+            case "exchanged": Files.put(Files.content(second) ?? [:], at: path)
+            case "cut": Files.put((Files.content(path) ?? [:]).mapValues { Array($0.prefix(100)) }, at: path)
+            default: Files.remove(path)
+            }
+            return Array(text.differences(from: try GraphText(open.store)).prefix(GraphText.mostShown))
           }
-          return Array(text.differences(from: try GraphText(open.store)).prefix(GraphText.mostShown))
         }
         if let differences { try check.expectNone(differences, "the values, the file \(what)") }
       }
@@ -72,8 +74,10 @@ extension Checks {
       let model = all[0].graph.model
       let differences = try check.process("open both, and read one, the other, and the first again") { session in
         let open = try all.map { try session.open($0.path, model, isReadOnly: true) }
-        return try [0, 1, 0].flatMap { place in
-          all[place].text.differences(from: try GraphText(open[place].store)).prefix(GraphText.mostShown)
+        return try withExtendedLifetime(open) {
+          try [0, 1, 0].flatMap { place in
+            all[place].text.differences(from: try GraphText(open[place].store)).prefix(GraphText.mostShown)
+          }
         }
       }
       try check.expectNone(differences, "the values of two stores that are open at once")

@@ -30,7 +30,9 @@ extension Checks {
       Files.write([], to: path)
       let seen = try check.process("open a file of zero bytes") { session in
         let open = try session.open(path, Models.nodes)
-        return ["\(open.store.nodes.count)", open.store.type, open.store.metadata.uuid.uuidString]
+        return withExtendedLifetime(open) {
+          ["\(open.store.nodes.count)", open.store.type, open.store.metadata.uuid.uuidString]
+        }
       }
       try check.expectEqual(seen[0], "0", "objects")
       try check.expectEqual(seen[1], check.subject.type.storeType, "the type in the metadata")
@@ -48,17 +50,21 @@ extension Checks {
       let graph = Models.golden()
       let made = try check.process("open a file of zero bytes, and save objects and metadata") { session in
         let open = try session.open(path, graph.model)
-        let uuid = open.store.identifier.uuidString
-        if check.traits.keepsMetadata { try open.store.setMetadata(entries(["Origin": .string("zero bytes")])) }
-        let made = try session.insert(graph, into: open.context)
-        try open.context.save()
-        return Made(uuid: uuid, references: made.mapValues { StoreSession.name($0) })
+        return try withExtendedLifetime(open) {
+          let uuid = open.store.identifier.uuidString
+          if check.traits.keepsMetadata { try open.store.setMetadata(entries(["Origin": .string("zero bytes")])) }
+          let made = try session.insert(graph, into: open.context)
+          try open.context.save()
+          return Made(uuid: uuid, references: made.mapValues { StoreSession.name($0) })
+        }
       }
       let read = try check.process("read it in another process") { session in
         let open = try session.open(path, graph.model, isReadOnly: true)
-        return Seen(
-          uuid: open.store.identifier.uuidString, origin: open.store.metadata.entries["Origin"].map { "\($0)" },
-          text: try GraphText(open.store))
+        return try withExtendedLifetime(open) {
+          Seen(
+            uuid: open.store.identifier.uuidString, origin: open.store.metadata.entries["Origin"].map { "\($0)" },
+            text: try GraphText(open.store))
+        }
       }
       try check.expectSame(read.text, graph.text(made.references), "the graph")
       if check.traits.keepsMetadata {
@@ -260,9 +266,11 @@ extension Checks {
         guard chdir(check.folder + "/here") == 0 else { throw Skipped(reason: "the current folder cannot be changed") }
         let open = try session.open(String(path.dropFirst("\(check.folder)/here/".count)), graph.model)
         guard chdir(check.folder + "/there") == 0 else { throw Skipped(reason: "the current folder cannot be changed") }
-        let made = try session.insert(graph, into: open.context)
-        try open.context.save()
-        return made.mapValues { StoreSession.name($0) }
+        return try withExtendedLifetime(open) {
+          let made = try session.insert(graph, into: open.context)
+          try open.context.save()
+          return made.mapValues { StoreSession.name($0) }
+        }
       }
       try check.expectEqual(Files.names(in: check.folder + "/there"), [], "what is in the other folder")
       let read = try check.process("read it where it was begun") { try $0.read(path, graph.model) }
@@ -348,9 +356,11 @@ extension StoreSession {
   /// Opens a store, gives its first node another name, and saves it.
   @discardableResult func changeName(_ path: String, _ graph: Graph, to name: String) throws -> Bool {
     let open = try open(path, graph.model)
-    try all(open, "Node").first?.setValue(name, forKey: "name")
-    try open.context.save()
-    return true
+    return try withExtendedLifetime(open) {
+      try all(open, "Node").first?.setValue(name, forKey: "name")
+      try open.context.save()
+      return true
+    }
   }
 }
 
@@ -362,7 +372,9 @@ extension CheckContext {
   func names(_ path: String, _ graph: Graph) throws -> [String] {
     try process("read the names") { session in
       let open = try session.open(path, graph.model, isReadOnly: true)
-      return try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
+      return try withExtendedLifetime(open) {
+        try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
+      }
     }
   }
 

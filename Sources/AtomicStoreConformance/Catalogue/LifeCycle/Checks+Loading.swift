@@ -32,8 +32,10 @@ extension Checks {
       _ = try check.process("save them") { try $0.write(graph, to: path) }
       let seen = try check.process("fetch them in another process") { session in
         let open = try session.open(path, graph.model, isReadOnly: true)
-        return try session.all(open, "Person").map {
-          ["\(try $0.value(forKey: "name") ?? "")", $0.objectID.entityName, $0.entity.name]
+        return try withExtendedLifetime(open) {
+          try session.all(open, "Person").map {
+            ["\(try $0.value(forKey: "name") ?? "")", $0.objectID.entityName, $0.entity.name]
+          }
         }
       }
       try check.expectEqual(seen.count, 6, "objects")
@@ -51,27 +53,31 @@ extension Checks {
       let graph = Models.golden()
       let uris = try check.process("save objects, and one more; look each up") { session in
         let open = try session.open(path, graph.model)
-        let made = try session.insert(graph, into: open.context)
-        try open.context.save()
-        let last = try open.context.insertNewObject(forEntityName: "Node")
-        try last.setValue("last", forKey: "name")
-        try open.context.save()
-        var uris: [String: String] = [:]
-        for object in Array(made.values) + [last] {
-          guard open.store.node(for: object.objectID) != nil else {
-            throw ExpectationFailure(expected: "\(object.objectID) is a node of the store", actual: "there is none")
+        return try withExtendedLifetime(open) {
+          let made = try session.insert(graph, into: open.context)
+          try open.context.save()
+          let last = try open.context.insertNewObject(forEntityName: "Node")
+          try last.setValue("last", forKey: "name")
+          try open.context.save()
+          var uris: [String: String] = [:]
+          for object in Array(made.values) + [last] {
+            guard open.store.node(for: object.objectID) != nil else {
+              throw ExpectationFailure(expected: "\(object.objectID) is a node of the store", actual: "there is none")
+            }
+            uris[object.objectID.uriRepresentation] = "\(try object.value(forKey: "name") ?? "")"
           }
-          uris[object.objectID.uriRepresentation] = "\(try object.value(forKey: "name") ?? "")"
+          return uris
         }
-        return uris
       }
       try check.expectEqual(uris.count, 9, "URIs")
       let names = try check.process("look up the URIs in another process") { session in
         let open = try session.open(path, graph.model, isReadOnly: true)
-        return try uris.keys.reduce(into: [String: String]()) { names, uri in
-          guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri), open.store.node(for: id) != nil
-          else { return }
-          names[uri] = "\(try open.context.existingObject(with: id).value(forKey: "name") ?? "")"
+        return try withExtendedLifetime(open) {
+          try uris.keys.reduce(into: [String: String]()) { names, uri in
+            guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri), open.store.node(for: id) != nil
+            else { return }
+            names[uri] = "\(try open.context.existingObject(with: id).value(forKey: "name") ?? "")"
+          }
         }
       }
       try check.expectEqual(names, uris, "names by URI")
@@ -87,14 +93,16 @@ extension Checks {
       for value in ["one", nil, "two"] as [String?] {
         let name = try check.process("set one name to \(value ?? "nil") and save, in one process") { session in
           let open = try session.open(path, graph.model)
-          guard let object = try session.all(open, "Node").first else {
-            throw ExpectationFailure(expected: "an object", actual: "none")
+          return try withExtendedLifetime(open) {
+            guard let object = try session.all(open, "Node").first else {
+              throw ExpectationFailure(expected: "an object", actual: "none")
+            }
+            try object.setValue("before", forKey: "name")
+            try open.context.save()
+            try object.setValue(value, forKey: "name")
+            try open.context.save()
+            return StoreSession.name(object)
           }
-          try object.setValue("before", forKey: "name")
-          try open.context.save()
-          try object.setValue(value, forKey: "name")
-          try open.context.save()
-          return StoreSession.name(object)
         }
         var wanted = text
         wanted.objects[GraphText.Key(name)]?[GraphText.Key("name")] = value.flatMap { GraphText.value(.string($0)) }
@@ -115,13 +123,15 @@ extension Checks {
       let references = try check.process("save a thousand objects") { try $0.write(graph, to: path) }
       let uris = try check.process("look each up in another process") { session in
         let open = try session.open(path, graph.model, isReadOnly: true)
-        let nodes = open.store.nodes
-        let entity = nodes.model.entity(named: "Sample")?.index ?? 0
-        let names = Set(nodes.handles(of: entity).map { "Sample/\(nodes.reference(of: $0))" })
-        let found = nodes.handles(of: entity).filter {
-          nodes.handle(for: nodes.reference(of: $0), entity: entity) == $0
-        }.count
-        return [references.values.filter { names.contains($0) }.count, found]
+        return withExtendedLifetime(open) {
+          let nodes = open.store.nodes
+          let entity = nodes.model.entity(named: "Sample")?.index ?? 0
+          let names = Set(nodes.handles(of: entity).map { "Sample/\(nodes.reference(of: $0))" })
+          let found = nodes.handles(of: entity).filter {
+            nodes.handle(for: nodes.reference(of: $0), entity: entity) == $0
+          }.count
+          return [references.values.filter { names.contains($0) }.count, found]
+        }
       }
       try check.expectEqual(uris, [1000, 1000], "objects that are there, and found by their references")
     },
@@ -188,15 +198,17 @@ extension Checks {
       let counts = try check.process("open it twice, save in one, then in the other") { session in
         let one = try session.open(path, graph.model)
         let two = try session.open(path, graph.model)
-        _ = try two.context.insertNewObject(forEntityName: "Node")
-        try two.context.save()
-        _ = try one.context.insertNewObject(forEntityName: "Node")
-        do { try one.context.save() } catch let error as ManagedObjectError
-          where error.underlying is PersistentStoreError
-        {
-          return [two.store.nodes.count, try session.all(two, "Node").count + 1]
+        return try withExtendedLifetime((one, two)) {
+          _ = try two.context.insertNewObject(forEntityName: "Node")
+          try two.context.save()
+          _ = try one.context.insertNewObject(forEntityName: "Node")
+          do { try one.context.save() } catch let error as ManagedObjectError
+            where error.underlying is PersistentStoreError
+          {
+            return [two.store.nodes.count, try session.all(two, "Node").count + 1]
+          }
+          return [one.store.nodes.count, try session.all(one, "Node").count]
         }
-        return [one.store.nodes.count, try session.all(one, "Node").count]
       }
       try check.expectEqual(counts, counts[0] == 9 ? [9, 10] : [10, 10], "objects")
       let text = try check.process("read it in another process") { try $0.read(path, graph.model) }
@@ -219,20 +231,22 @@ extension Checks {
       _ = try check.process("save two managers") { try $0.write(made, to: path) }
       let seen = try check.process("read and set each property by its name") { session in
         let open = try session.open(path, made.model)
-        var lines: [String] = []
-        for object in try session.all(open, "Manager") {
-          for slot in object.entity.slots {
-            let value = try object.value(forKey: slot.name)
-            if slot.attribute != nil { lines.append("\(slot.name)=\(value.map { "\($0)" } ?? "nil")") }
-            try object.setValue(slot.attribute == nil ? nil : value, forKey: slot.name)
+        return try withExtendedLifetime(open) {
+          var lines: [String] = []
+          for object in try session.all(open, "Manager") {
+            for slot in object.entity.slots {
+              let value = try object.value(forKey: slot.name)
+              if slot.attribute != nil { lines.append("\(slot.name)=\(value.map { "\($0)" } ?? "nil")") }
+              try object.setValue(slot.attribute == nil ? nil : value, forKey: slot.name)
+            }
+            do throws(ManagedObjectError) {
+              _ = try object.value(forKey: "unknown")
+              lines.append("read a name that there is not")
+            } catch { if error.code != .undefinedKey { lines.append("\(error)") } }
           }
-          do throws(ManagedObjectError) {
-            _ = try object.value(forKey: "unknown")
-            lines.append("read a name that there is not")
-          } catch { if error.code != .undefinedKey { lines.append("\(error)") } }
+          try open.context.save()
+          return lines.sorted()
         }
-        try open.context.save()
-        return lines.sorted()
       }
       try check.expectEqual(
         seen, ["age=40", "age=40", "name=n0", "name=n1", "salary=1.5", "salary=1.5", "title=t", "title=t"],

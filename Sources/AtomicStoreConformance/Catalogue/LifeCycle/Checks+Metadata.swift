@@ -36,7 +36,9 @@ extension Checks {
       try check.expectEqual(steps, ["metadata \(check.subject.type.storeType) \(uuid)", "load"], "the steps")
       let fresh = try check.process("begin a new store") { session in
         let open = try session.open(check.path("new"), graph.model)
-        return [open.store.metadata.storeType, open.store.metadata.uuid.uuidString, open.store.identifier.uuidString]
+        return withExtendedLifetime(open) {
+          [open.store.metadata.storeType, open.store.metadata.uuid.uuidString, open.store.identifier.uuidString]
+        }
       }
       try check.expectEqual(fresh[0], check.subject.type.storeType, "the new store’s type")
       try check.expect(fresh[1] == fresh[2] && fresh[1] != noUUID, "the new store has a UUID", "\(fresh)")
@@ -69,10 +71,12 @@ extension Checks {
       for round in 1...3 {
         seen += try check.process("open it, change an object, save: \(round)") { session in
           let open = try session.open(path, graph.model)
-          let before = open.store.identifier.uuidString
-          try session.all(open, "Node").first?.setValue("round \(round)", forKey: "name")
-          try open.context.save()
-          return [before, open.store.metadata.uuid.uuidString]
+          return try withExtendedLifetime(open) {
+            let before = open.store.identifier.uuidString
+            try session.all(open, "Node").first?.setValue("round \(round)", forKey: "name")
+            try open.context.save()
+            return [before, open.store.metadata.uuid.uuidString]
+          }
         }
         seen.append(try check.process("ask for the metadata alone") { try $0.metadata(path).uuid.uuidString })
       }
@@ -87,10 +91,12 @@ extension Checks {
       let path = check.path()
       let told = try check.process("begin a store, note its UUID, save") { session in
         let open = try session.open(path, Models.nodes)
-        let before = open.store.identifier.uuidString
-        _ = try session.insert(Models.golden(), into: open.context)
-        try open.context.save()
-        return [before, open.store.metadata.uuid.uuidString]
+        return try withExtendedLifetime(open) {
+          let before = open.store.identifier.uuidString
+          _ = try session.insert(Models.golden(), into: open.context)
+          try open.context.save()
+          return [before, open.store.metadata.uuid.uuidString]
+        }
       }
       let written = try check.process("ask for the metadata alone") { try $0.metadata(path).uuid.uuidString }
       try check.expectEqual(told, [written, written], "the UUID before and after the save")
@@ -150,12 +156,14 @@ extension Checks {
       let both = try check.process("read it alone, save other metadata, read it alone") { session in
         _ = try session.metadata(path)
         let open = try session.open(path, graph.model)
-        try open.store.setMetadata(entries(["Which": .string("second")]))
-        try open.context.save()
-        if open.store.hasUnsavedMetadata { try open.coordinator.save(open.store) }
-        return [
-          shown(open.store.metadata.entries)["Which"] ?? "", shown(try session.metadata(path).entries)["Which"] ?? "",
-        ]
+        return try withExtendedLifetime(open) {
+          try open.store.setMetadata(entries(["Which": .string("second")]))
+          try open.context.save()
+          if open.store.hasUnsavedMetadata { try open.coordinator.save(open.store) }
+          return [
+            shown(open.store.metadata.entries)["Which"] ?? "", shown(try session.metadata(path).entries)["Which"] ?? "",
+          ]
+        }
       }
       try check.expectEqual(both, ["string second", "string second"], "the entry of the open store, and read alone")
     },
@@ -204,9 +212,11 @@ extension Checks {
       let (path, graph, text) = try check.golden()
       _ = try check.process("set metadata and save, without changing an object") { session in
         let open = try session.open(path, graph.model)
-        try open.store.setMetadata(entries(["Which": .string("set")]))
-        try open.coordinator.save(open.store)
-        return true
+        return try withExtendedLifetime(open) {
+          try open.store.setMetadata(entries(["Which": .string("set")]))
+          try open.coordinator.save(open.store)
+          return true
+        }
       }
       let read = try check.process("read it in another process") { session in
         shown(try session.metadata(path).entries)["Which"] ?? "missing"
@@ -293,7 +303,9 @@ extension Checks {
         guard plan.wasReached else { break }
         let seen = try check.process("read it after that") { session in
           let open = try session.open(path, graph.model, isReadOnly: true)
-          return Seen(uuid: "", origin: shown(open.store.metadata.entries)["Which"], text: try GraphText(open.store))
+          return try withExtendedLifetime(open) {
+            Seen(uuid: "", origin: shown(open.store.metadata.entries)["Which"], text: try GraphText(open.store))
+          }
         }
         try check.expectSame(seen.text, text, "killed before call \(number): the graph")
         try check.expect(

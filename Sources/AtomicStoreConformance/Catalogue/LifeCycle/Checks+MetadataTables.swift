@@ -182,9 +182,11 @@ extension CheckContext {
     ]
     _ = try process("save a store without objects, and with metadata") { session in
       let open = try session.open(path, graph.model)
-      try open.store.setMetadata(all[0])
-      try open.coordinator.save(open.store)
-      return true
+      return try withExtendedLifetime(open) {
+        try open.store.setMetadata(all[0])
+        try open.coordinator.save(open.store)
+        return true
+      }
     }
     try expectEntries(all[0], at: path, "metadata without objects")
     for (position, entries) in all.enumerated().dropFirst() {
@@ -196,12 +198,14 @@ extension CheckContext {
           return true
         }
         let open = try session.open(path, graph.model)
-        try open.store.setMetadata(entries)
-        // With an object: without one, metadata may be saved alone.
-        if position > 1 { _ = try open.context.insertNewObject(forEntityName: "Node") }
-        try open.context.save()
-        if open.store.hasUnsavedMetadata { try open.coordinator.save(open.store) }
-        return true
+        return try withExtendedLifetime(open) {
+          try open.store.setMetadata(entries)
+          // With an object: without one, metadata may be saved alone.
+          if position > 1 { _ = try open.context.insertNewObject(forEntityName: "Node") }
+          try open.context.save()
+          if open.store.hasUnsavedMetadata { try open.coordinator.save(open.store) }
+          return true
+        }
       }
       try expectEntries(entries, at: path, "metadata that was set \(isAlone ? "alone" : "on the open store")")
     }

@@ -41,17 +41,19 @@ extension Checks {
       let path = check.path()
       let told = try check.process("begin a store, save it, and ask each time") { session in
         let open = try session.open(path, Models.nodes)
-        var told = [open.store.type, open.store.metadata.storeType]
-        if check.traits.keepsMetadata { try open.store.setMetadata(entries(["Origin": .string("here")])) }
-        _ = try session.insert(Models.golden(), into: open.context)
-        try open.context.save()
-        told += [open.store.type, open.store.metadata.storeType]
-        return told
+        return try withExtendedLifetime(open) {
+          var told = [open.store.type, open.store.metadata.storeType]
+          if check.traits.keepsMetadata { try open.store.setMetadata(entries(["Origin": .string("here")])) }
+          _ = try session.insert(Models.golden(), into: open.context)
+          try open.context.save()
+          told += [open.store.type, open.store.metadata.storeType]
+          return told
+        }
       }
       try check.expectEqual(told, Array(repeating: type, count: 4), "the type before and after the save")
       let again = try check.process("open it in another process, and ask") { session in
         let open = try session.open(path, Models.nodes)
-        return [open.store.type, open.store.metadata.storeType]
+        return withExtendedLifetime(open) { [open.store.type, open.store.metadata.storeType] }
       }
       try check.expectEqual(again, [type, type], "the type in another process")
     },

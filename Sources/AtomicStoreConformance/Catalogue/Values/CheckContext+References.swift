@@ -46,19 +46,23 @@ extension CheckContext {
     }
     let uris = try process("ask for their URIs") { session in
       let open = try session.open(path, Models.nodes)
-      return references.map {
-        open.store.objectID(for: ObjectReference(entityName: "Node", reference: $0)).uriRepresentation
+      return withExtendedLifetime(open) {
+        references.map {
+          open.store.objectID(for: ObjectReference(entityName: "Node", reference: $0)).uriRepresentation
+        }
       }
     }
     let found = try process("resolve them in another process") { session in
       let open = try session.open(path, Models.nodes)
-      return uris.map { uri in
-        guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { return "the URI is none" }
-        guard let object = try? open.context.existingObject(with: id) else { return "there is no such object" }
-        guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else {
-          return "it has another ID"
+      return withExtendedLifetime(open) {
+        uris.map { uri in
+          guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { return "the URI is none" }
+          guard let object = try? open.context.existingObject(with: id) else { return "there is no such object" }
+          guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else {
+            return "it has another ID"
+          }
+          return (try? object.value(forKey: "name") as? String) ?? "it has no name"
         }
-        return (try? object.value(forKey: "name") as? String) ?? "it has no name"
       }
     }
     for (place, reference) in references.enumerated() {

@@ -108,14 +108,16 @@ extension Checks {
       let transient = model
       _ = try check.process("save an object with a transient value, change that and save again") { session in
         let open = try session.open(path, transient)
-        let object = try open.context.insertNewObject(forEntityName: "Sample")
-        try object.setValue("kept", forKey: "name")
-        try object.setValue(Models.transientMarker, forKey: "passing")
-        try open.context.save()
-        try object.setValue("kept still", forKey: "name")
-        try object.setValue(Models.transientMarker + "2", forKey: "passing")
-        try open.context.save()
-        return true
+        return try withExtendedLifetime(open) {
+          let object = try open.context.insertNewObject(forEntityName: "Sample")
+          try object.setValue("kept", forKey: "name")
+          try object.setValue(Models.transientMarker, forKey: "passing")
+          try open.context.save()
+          try object.setValue("kept still", forKey: "name")
+          try object.setValue(Models.transientMarker + "2", forKey: "passing")
+          try open.context.save()
+          return true
+        }
       }
       try check.expect(
         check.places(of: Models.transientMarker, at: path).isEmpty, "the file does not hold the transient value",
@@ -168,19 +170,21 @@ extension Checks {
       let names = try check.process("save \(graph.objects.count) objects") { try $0.write(graph, to: path) }
       _ = try check.process("make one, ask for its ID and delete it; change another and delete it; save") { session in
         let open = try session.open(path, graph.model)
-        let ghost = try open.context.insertNewObject(forEntityName: "Node")
-        try ghost.setValue("ghost", forKey: "name")
-        let other = try open.context.insertNewObject(forEntityName: "Node")
-        try open.context.obtainPermanentIDs(for: [other])
-        open.context.delete(ghost)
-        open.context.delete(other)
-        let all = try session.objects(in: open)
-        if let object = names["node 7"].flatMap({ all[GraphText.Key($0)] }) {
-          try object.setValue("changed", forKey: "name")
-          open.context.delete(object)
+        return try withExtendedLifetime(open) {
+          let ghost = try open.context.insertNewObject(forEntityName: "Node")
+          try ghost.setValue("ghost", forKey: "name")
+          let other = try open.context.insertNewObject(forEntityName: "Node")
+          try open.context.obtainPermanentIDs(for: [other])
+          open.context.delete(ghost)
+          open.context.delete(other)
+          let all = try session.objects(in: open)
+          if let object = names["node 7"].flatMap({ all[GraphText.Key($0)] }) {
+            try object.setValue("changed", forKey: "name")
+            open.context.delete(object)
+          }
+          try open.context.save()
+          return true
         }
-        try open.context.save()
-        return true
       }
       var rest = graph
       rest.remove("node 7")
@@ -204,14 +208,16 @@ extension Checks {
         let session = session.spied
         Spy.attaches = true
         let open = try session.open(path, graph.model)
-        let made = try session.insert(graph, into: open.context)
-        try open.context.save()
-        let before = Spy.living.count
-        for label in ["0", "2", "3"] { if let object = made[label] { open.context.delete(object) } }
-        try open.context.save()
-        // The version before the save belongs to those who still hold one of its objects.
-        open.context.reset()
-        return [before, Spy.living.count]
+        return try withExtendedLifetime(open) {
+          let made = try session.insert(graph, into: open.context)
+          try open.context.save()
+          let before = Spy.living.count
+          for label in ["0", "2", "3"] { if let object = made[label] { open.context.delete(object) } }
+          try open.context.save()
+          // The version before the save belongs to those who still hold one of its objects.
+          open.context.reset()
+          return [before, Spy.living.count]
+        }
       }
       try check.expectEqual(living, [5, 2], "what hangs on nodes, before and after")
     },
@@ -226,17 +232,19 @@ extension Checks {
       _ = try check.process("save three objects in one store and two in another") { session in
         let open = try session.open(paths[0], Models.nodes)
         let second = try open.coordinator.addPersistentStore(type: session.subject.type.storeType, at: paths[1])
-        var made: [ManagedObject] = []
-        for place in 0..<5 {
-          let object = try open.context.insertNewObject(forEntityName: "Node")
-          try object.setValue("\(place < 3 ? "one" : "two")", forKey: "name")
-          try open.context.assign(object, to: place < 3 ? open.store : second)
-          made.append(object)
+        return try withExtendedLifetime(open) {
+          var made: [ManagedObject] = []
+          for place in 0..<5 {
+            let object = try open.context.insertNewObject(forEntityName: "Node")
+            try object.setValue("\(place < 3 ? "one" : "two")", forKey: "name")
+            try open.context.assign(object, to: place < 3 ? open.store : second)
+            made.append(object)
+          }
+          try open.context.save()
+          for object in made { try object.setValue(Int64(5), forKey: "number") }
+          try open.context.save()
+          return true
         }
-        try open.context.save()
-        for object in made { try object.setValue(Int64(5), forKey: "number") }
-        try open.context.save()
-        return true
       }
       for (place, name) in ["one", "two"].enumerated() {
         let text = try check.process("read store \(name) in another process") {
@@ -271,21 +279,23 @@ extension Checks {
           let then = isRollback ? "roll back and save another" : "the same again"
           let end = try check.attempt("save changes with call \(at) failing, then \(then)") { session in
             let open = try session.open(path, start.model)
-            let made = try session.change(open, from: start, to: next, names: names)
-            let plan = try FaultPlan(CSF_FAIL, at: at, error: ENOSPC)
-            csf_arm(plan.state)
-            var failed = false
-            do { try open.context.save() } catch { failed = true }
-            csf_disarm()
-            guard failed else { return [String: String]() }
-            guard isRollback else {
+            return try withExtendedLifetime(open) {
+              let made = try session.change(open, from: start, to: next, names: names)
+              let plan = try FaultPlan(CSF_FAIL, at: at, error: ENOSPC)
+              csf_arm(plan.state)
+              var failed = false
+              do { try open.context.save() } catch { failed = true }
+              csf_disarm()
+              guard failed else { return [String: String]() }
+              guard isRollback else {
+                try open.context.save()
+                return made.mapValues { StoreSession.name($0) }
+              }
+              open.context.rollback()
+              let made2 = try session.change(open, from: start, to: mild, names: names)
               try open.context.save()
-              return made.mapValues { StoreSession.name($0) }
+              return made2.mapValues { StoreSession.name($0) }
             }
-            open.context.rollback()
-            let made2 = try session.change(open, from: start, to: mild, names: names)
-            try open.context.save()
-            return made2.mapValues { StoreSession.name($0) }
           }
           let made = try check.settle(end, "the second save")
           if made.isEmpty {
@@ -349,11 +359,13 @@ extension CheckContext {
       session in
       let session = session.spied
       let open = try session.open(path, graph.model)
-      Spy.forget()
-      let made = try session.change(open, from: graph, to: next, names: names)
-      try open.context.save()
-      return Seen(
-        calls: Spy.calls, new: ["new 1", "new 2", "new 3"].compactMap { made[$0].map { StoreSession.name($0) } })
+      return try withExtendedLifetime(open) {
+        Spy.forget()
+        let made = try session.change(open, from: graph, to: next, names: names)
+        try open.context.save()
+        return Seen(
+          calls: Spy.calls, new: ["new 1", "new 2", "new 3"].compactMap { made[$0].map { StoreSession.name($0) } })
+      }
     }
     return (seen.calls, seen.new)
   }

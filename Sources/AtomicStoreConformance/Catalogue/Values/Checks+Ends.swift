@@ -225,14 +225,16 @@ extension StoreSession {
   /// What the first object's list names, in its sequence.
   func sequence(_ path: String, _ model: ModelDescription?) throws -> [String] {
     let open = try open(path, model, isReadOnly: true)
-    let nodes = open.store.nodes
-    for entity in nodes.model.entities {
-      for node in nodes.handles(of: entity.index) {
-        guard case .toMany(let list)? = nodes.value(forKey: "list", of: node), !list.isEmpty else { continue }
-        return list.map { GraphText.name($0.entityName, $0.reference) }
+    return try withExtendedLifetime(open) {
+      let nodes = open.store.nodes
+      for entity in nodes.model.entities {
+        for node in nodes.handles(of: entity.index) {
+          guard case .toMany(let list)? = nodes.value(forKey: "list", of: node), !list.isEmpty else { continue }
+          return list.map { GraphText.name($0.entityName, $0.reference) }
+        }
       }
+      throw ExpectationFailure(expected: "an object has a list", actual: "none has")
     }
-    throw ExpectationFailure(expected: "an object has a list", actual: "none has")
   }
 
   /// Converts a store to another of the same type.
@@ -264,8 +266,10 @@ extension CheckContext {
     let kept = try process("read with dangling=keep-as-text") { session in
       let options = handmade.merging(["dangling": "keep-as-text"]) { $1 }
       let open = try session.open(path, model, isReadOnly: true, options: options)
-      return open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) }
-        ?? "nothing"
+      return withExtendedLifetime(open) {
+        open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) }
+          ?? "nothing"
+      }
     }
     try expect(
       kept.contains(".home") && kept.contains("House/"), "the metadata name the relationship and what it led to", kept)

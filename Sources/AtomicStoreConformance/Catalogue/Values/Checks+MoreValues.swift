@@ -100,21 +100,27 @@ extension Checks {
       _ = try check.process("save a list through a transformer") { session in
         let open = try session.open(path, lists)
         open.coordinator.setTransformer(ListTransformer(), forName: "LabTransformer")
-        let object = try open.context.insertNewObject(forEntityName: "Sample")
-        try object.setValue(["b", "", "ä"], forKey: "list")
-        try open.context.save()
-        return true
+        return try withExtendedLifetime(open) {
+          let object = try open.context.insertNewObject(forEntityName: "Sample")
+          try object.setValue(["b", "", "ä"], forKey: "list")
+          try open.context.save()
+          return true
+        }
       }
       let before = Files.content(path)
       let read = try check.process("read it through the transformer in another process") { session in
         let open = try session.open(path, lists)
         open.coordinator.setTransformer(ListTransformer(), forName: "LabTransformer")
-        return try session.objects(in: open).values.first?.value(forKey: "list") as? [String] ?? []
+        return try withExtendedLifetime(open) {
+          try session.objects(in: open).values.first?.value(forKey: "list") as? [String] ?? []
+        }
       }
       try check.expectEqual(read, ["b", "", "ä"], "the list")
       let bytes = try check.process("read it without a transformer") { session in
         let open = try session.open(path, lists)
-        return try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data()
+        return try withExtendedLifetime(open) {
+          try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data()
+        }
       }
       try check.expectEqual(bytes, try ListTransformer().data(from: ["b", "", "ä"]), "its bytes")
       for fails in [false, true] {
@@ -123,11 +129,13 @@ extension Checks {
         ) { session in
           let open = try session.open(path, lists)
           if fails { open.coordinator.setTransformer(ListTransformer(fails: true), forName: "LabTransformer") }
-          do {
-            if let object = try session.objects(in: open).values.first { try object.setValue(["c"], forKey: "list") }
-            try open.context.save()
-            return "no error"
-          } catch let error as ManagedObjectError { return "refused: \(error)" }
+          return try withExtendedLifetime(open) {
+            do {
+              if let object = try session.objects(in: open).values.first { try object.setValue(["c"], forKey: "list") }
+              try open.context.save()
+              return "no error"
+            } catch let error as ManagedObjectError { return "refused: \(error)" }
+          }
         }
         try check.expect(words.hasPrefix("refused"), "it is refused", words)
         if !fails { try check.expect(words.contains("LabTransformer"), "the error names the transformer", words) }

@@ -15,10 +15,12 @@ extension Checks {
       let count = 10_000
       let saved = try check.process("save \(count) objects", seconds: 40) { session in
         let open = try session.open(path, Models.nodes)
-        var made: [ManagedObject] = []
-        for _ in 0..<count { made.append(try open.context.insertNewObject(forEntityName: "Node")) }
-        try open.context.save()
-        return Set(made.map { GraphText.Key(StoreSession.name($0)) }).count
+        return try withExtendedLifetime(open) {
+          var made: [ManagedObject] = []
+          for _ in 0..<count { made.append(try open.context.insertNewObject(forEntityName: "Node")) }
+          try open.context.save()
+          return Set(made.map { GraphText.Key(StoreSession.name($0)) }).count
+        }
       }
       try check.expectEqual(saved, count, "different references after the save")
       let read = try check.process("read them in another process") { try $0.read(path, Models.nodes).count }
@@ -40,18 +42,20 @@ extension Checks {
       try check.expectEqual(references.count, 30, "different references in the hierarchy")
       let found = try check.process("look each up by its ID in another process") { session in
         let open = try session.open(path, Models.people)
-        var found: [String: String] = [:]
-        for (label, name) in names {
-          let object = try session.object(name, in: open)
-          guard let reference = object.objectID.reference else { continue }
-          let asRoot = ManagedObjectID(
-            storeIdentifier: open.store.identifier, entityName: "Person", reference: reference)
-          let same = try open.context.existingObject(with: asRoot)
-          found[label] =
-            (try object.value(forKey: "name") as? String ?? "")
-            + (same === object ? "" : " (another by the root's ID)")
+        return try withExtendedLifetime(open) {
+          var found: [String: String] = [:]
+          for (label, name) in names {
+            let object = try session.object(name, in: open)
+            guard let reference = object.objectID.reference else { continue }
+            let asRoot = ManagedObjectID(
+              storeIdentifier: open.store.identifier, entityName: "Person", reference: reference)
+            let same = try open.context.existingObject(with: asRoot)
+            found[label] =
+              (try object.value(forKey: "name") as? String ?? "")
+              + (same === object ? "" : " (another by the root's ID)")
+          }
+          return found
         }
-        return found
       }
       for place in 0..<30 {
         try check.expectEqual(found["\(place)"] ?? "", "name \(place)", "the object of ID \(names["\(place)"] ?? "")")
@@ -66,15 +70,17 @@ extension Checks {
       let path = check.path()
       let seen = try check.process("save three times") { session in
         let open = try session.open(path, Models.nodes)
-        let made = try session.insert(Models.golden(), into: open.context)
-        var seen: [[String]] = []
-        for number in 0..<3 {
-          for object in made.values { try object.setValue(Int64(number), forKey: "number") }
-          try open.context.save()
-          seen.append(made.keys.sorted().map { made[$0].map { StoreSession.name($0) } ?? "" })
-          seen.append(try session.read(path, Models.nodes).objects.keys.map(\.text).sorted())
+        return try withExtendedLifetime(open) {
+          let made = try session.insert(Models.golden(), into: open.context)
+          var seen: [[String]] = []
+          for number in 0..<3 {
+            for object in made.values { try object.setValue(Int64(number), forKey: "number") }
+            try open.context.save()
+            seen.append(made.keys.sorted().map { made[$0].map { StoreSession.name($0) } ?? "" })
+            seen.append(try session.read(path, Models.nodes).objects.keys.map(\.text).sorted())
+          }
+          return seen
         }
-        return seen
       }
       for names in seen { try check.expectEqual(names.sorted(), seen[0].sorted(), "what the objects are called") }
       var graph = Models.golden()
@@ -101,28 +107,32 @@ extension Checks {
       let left = rest
       let uris = try check.process("save ten, delete two, save") { session in
         let open = try session.open(path, Models.nodes)
-        let made = try session.insert(whole, into: open.context)
-        try open.context.save()
-        for label in ["1", "4"] { if let object = made[label] { open.context.delete(object) } }
-        try open.context.save()
-        return made.mapValues { $0.objectID.uriRepresentation }.filter { left[$0.key] != nil }
+        return try withExtendedLifetime(open) {
+          let made = try session.insert(whole, into: open.context)
+          try open.context.save()
+          for label in ["1", "4"] { if let object = made[label] { open.context.delete(object) } }
+          try open.context.save()
+          return made.mapValues { $0.objectID.uriRepresentation }.filter { left[$0.key] != nil }
+        }
       }
       for round in 0..<2 {
         let found = try check.process("look them up in another process, change one and save") { session in
           let open = try session.open(path, Models.nodes)
-          var found: [String: String] = [:]
-          for (label, uri) in uris {
-            guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { continue }
-            found[label] =
-              try (try? open.context.existingObject(with: id))?.value(forKey: "name") as? String ?? "nothing"
+          return try withExtendedLifetime(open) {
+            var found: [String: String] = [:]
+            for (label, uri) in uris {
+              guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { continue }
+              found[label] =
+                try (try? open.context.existingObject(with: id))?.value(forKey: "name") as? String ?? "nothing"
+            }
+            if let node = open.store.nodes.handles(of: 0).first {
+              let object = try open.context.existingObject(
+                with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
+              try object.setValue(Int64(round), forKey: "number")
+              try open.context.save()
+            }
+            return found
           }
-          if let node = open.store.nodes.handles(of: 0).first {
-            let object = try open.context.existingObject(
-              with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
-            try object.setValue(Int64(round), forKey: "number")
-            try open.context.save()
-          }
-          return found
         }
         for (label, uri) in uris {
           try check.expectEqual(found[label] ?? "nothing", "name \(label)", "the object of \(uri)")
@@ -208,20 +218,22 @@ extension Checks {
       }
       let seen = try check.process("save \(count) objects that lead to each other") { session in
         let open = try session.open(path, Models.nodes)
-        var made: [ManagedObject] = []
-        for _ in 0..<count { made.append(try open.context.insertNewObject(forEntityName: "Node")) }
-        for (place, object) in made.enumerated() {
-          try object.setValue(made[(place + 1) % count], forKey: "next")
-          try object.setValue(made[place / 2], forKey: "parent")
+        return try withExtendedLifetime(open) {
+          var made: [ManagedObject] = []
+          for _ in 0..<count { made.append(try open.context.insertNewObject(forEntityName: "Node")) }
+          for (place, object) in made.enumerated() {
+            try object.setValue(made[(place + 1) % count], forKey: "next")
+            try object.setValue(made[place / 2], forKey: "parent")
+          }
+          let temporary = made.map {
+            $0.objectID.uriRepresentation.split(separator: "/").last.map { String($0.dropFirst()) } ?? ""
+          }
+          try open.context.save()
+          if made.contains(where: { $0.objectID.isTemporaryID }) {
+            throw ExpectationFailure(expected: "no object has a temporary ID after the save", actual: "one has")
+          }
+          return Seen(temporary: temporary, names: made.map { StoreSession.name($0) })
         }
-        let temporary = made.map {
-          $0.objectID.uriRepresentation.split(separator: "/").last.map { String($0.dropFirst()) } ?? ""
-        }
-        try open.context.save()
-        if made.contains(where: { $0.objectID.isTemporaryID }) {
-          throw ExpectationFailure(expected: "no object has a temporary ID after the save", actual: "one has")
-        }
-        return Seen(temporary: temporary, names: made.map { StoreSession.name($0) })
       }
       for name in seen.temporary where !name.isEmpty {
         try check.expect(
@@ -287,16 +299,18 @@ extension Checks {
         return try check.process("ask for 300 references in a store of \(count) objects", seconds: 40) { session in
           try session.forge(graph, to: path)
           let open = try session.open(path, Models.nodes)
-          var best = Double.infinity
-          for _ in 0..<3 {
-            let spent = try Stopwatch.seconds {
-              for _ in 0..<100 {
-                _ = try open.coordinator.newReference(for: ManagedObjectSnapshot(entity: 0), in: open.store)
+          return try withExtendedLifetime(open) {
+            var best = Double.infinity
+            for _ in 0..<3 {
+              let spent = try Stopwatch.seconds {
+                for _ in 0..<100 {
+                  _ = try open.coordinator.newReference(for: ManagedObjectSnapshot(entity: 0), in: open.store)
+                }
               }
+              best = min(best, spent)
             }
-            best = min(best, spent)
+            return best
           }
-          return best
         }
       }
       let small = try time(500)
@@ -341,13 +355,15 @@ extension Checks {
       let found = try check.process("open both and look up the object of the same reference in each") { session in
         let open = try session.open(paths[0], Models.nodes)
         let second = try open.coordinator.addPersistentStore(type: session.subject.type.storeType, at: paths[1])
-        let link = ObjectReference(entityName: "Node", reference: .integer(1))
-        let one = try open.context.existingObject(with: open.store.objectID(for: link))
-        let two = try open.context.existingObject(with: second.objectID(for: link))
-        if one === two || one.objectID == two.objectID {
-          throw ExpectationFailure(expected: "two objects with two IDs", actual: "\(one.objectID) is both")
+        return try withExtendedLifetime(open) {
+          let link = ObjectReference(entityName: "Node", reference: .integer(1))
+          let one = try open.context.existingObject(with: open.store.objectID(for: link))
+          let two = try open.context.existingObject(with: second.objectID(for: link))
+          if one === two || one.objectID == two.objectID {
+            throw ExpectationFailure(expected: "two objects with two IDs", actual: "\(one.objectID) is both")
+          }
+          return [try one.value(forKey: "name") as? String ?? "", try two.value(forKey: "name") as? String ?? ""]
         }
-        return [try one.value(forKey: "name") as? String ?? "", try two.value(forKey: "name") as? String ?? ""]
       }
       try check.expectEqual(found, paths, "the two objects")
     },

@@ -126,23 +126,25 @@ extension Checks {
         _ = try check.process("script \(script): \(edits.map { $0.joined(separator: " ") }.joined(separator: ", "))") {
           session in
           let open = try session.open(path, Models.people)
-          let all = try session.objects(in: open)
-          func object(_ label: String) throws -> ManagedObject {
-            guard let name = names[label], let found = all[GraphText.Key(name)] else {
-              throw ExpectationFailure(expected: "\(label) is in the store", actual: "it is not")
+          return try withExtendedLifetime(open) {
+            let all = try session.objects(in: open)
+            func object(_ label: String) throws -> ManagedObject {
+              guard let name = names[label], let found = all[GraphText.Key(name)] else {
+                throw ExpectationFailure(expected: "\(label) is in the store", actual: "it is not")
+              }
+              return found
             }
-            return found
-          }
-          let team = try object("t")
-          for edit in done {
-            switch edit[0] {
-            case "insert": try team.add(try object(edit[1]), to: "queued", at: Int(edit[2]))
-            case "move": try team.move(try object(edit[1]), in: "queued", to: Int(edit[2]) ?? 0)
-            default: try team.remove(try object(edit[1]), from: "queued")
+            let team = try object("t")
+            for edit in done {
+              switch edit[0] {
+              case "insert": try team.add(try object(edit[1]), to: "queued", at: Int(edit[2]))
+              case "move": try team.move(try object(edit[1]), in: "queued", to: Int(edit[2]) ?? 0)
+              default: try team.remove(try object(edit[1]), from: "queued")
+              }
             }
+            try open.context.save()
+            return true
           }
-          try open.context.save()
-          return true
         }
         let actual = try check.process("read in another process") { try $0.read(path, Models.people) }
         try check.expectSame(actual, try graph.text(names), "the order after script \(script)")
@@ -201,18 +203,20 @@ extension Checks {
         session in
         try session.onSmallStack {
           let open = try session.open(path, Models.nodes)
-          let steps = session.steps(open.store)
-          let node = try session.object("Node/1", in: open)
-          try node.setValue("first", forKey: "name")
-          try open.context.save()
-          return steps
+          return try withExtendedLifetime(open) {
+            let steps = session.steps(open.store)
+            let node = try session.object("Node/1", in: open)
+            try node.setValue("first", forKey: "name")
+            try open.context.save()
+            return steps
+          }
         }
       }
       try check.expectEqual(steps, [count, count, count], "objects, steps forward and steps back")
       let again = try check.process("follow it in another process", seconds: 40) { session in
         try session.onSmallStack {
           let open = try session.open(path, Models.nodes, isReadOnly: true)
-          return session.steps(open.store)
+          return withExtendedLifetime(open) { session.steps(open.store) }
         }
       }
       try check.expectEqual(again, [count, count, count], "objects, steps forward and steps back, after the save")
@@ -274,18 +278,20 @@ extension Checks {
       let names = try check.process("save \(graph.objects.count) objects") { try $0.write(first, to: path) }
       _ = try check.process("delete an owner and what hangs on it, and a thing that is watched") { session in
         let open = try session.open(path, Models.rules)
-        let all = try session.objects(in: open)
-        for label in ["a", "w"] {
-          if let object = names[label].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) }
-        }
-        try open.context.save()
-        if let object = names["b"].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) }
-        do {
+        return try withExtendedLifetime(open) {
+          let all = try session.objects(in: open)
+          for label in ["a", "w"] {
+            if let object = names[label].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) }
+          }
           try open.context.save()
-          throw ExpectationFailure(
-            expected: "a deletion that the rule Deny forbids is refused", actual: "it was saved")
-        } catch is ManagedObjectError {}
-        return true
+          if let object = names["b"].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) }
+          do {
+            try open.context.save()
+            throw ExpectationFailure(
+              expected: "a deletion that the rule Deny forbids is refused", actual: "it was saved")
+          } catch is ManagedObjectError {}
+          return true
+        }
       }
       for label in ["a", "c", "w"] { graph.remove(label) }
       let actual = try check.process("read in another process") { try $0.read(path, Models.rules) }

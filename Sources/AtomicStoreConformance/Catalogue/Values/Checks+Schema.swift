@@ -99,16 +99,18 @@ extension Checks {
       let model = Models.configured
       _ = try check.process("save an object of the configuration's entity") { session in
         let open = try session.open(path, model, configuration: "left")
-        let object = try open.context.insertNewObject(forEntityName: "Left")
-        try object.setValue("x", forKey: "name")
-        try open.context.save()
-        return true
+        return try withExtendedLifetime(open) {
+          let object = try open.context.insertNewObject(forEntityName: "Left")
+          try object.setValue("x", forKey: "name")
+          try open.context.save()
+          return true
+        }
       }
       for configuration in ["left", nil] {
         let read = try check.process("open it again \(configuration == nil ? "without" : "with") the configuration") {
           session in
           let open = try session.open(path, model, configuration: configuration)
-          return try GraphText(open.store)
+          return try withExtendedLifetime(open) { try GraphText(open.store) }
         }
         try check.expectEqual(read.count, 1, "objects")
         for (object, values) in read.objects {
@@ -118,11 +120,13 @@ extension Checks {
       }
       let refused = try check.process("save an object of the other entity") { session in
         let open = try session.open(path, model, configuration: "left")
-        do {
-          _ = try open.context.insertNewObject(forEntityName: "Right")
-          try open.context.save()
-          return false
-        } catch is ManagedObjectError { return true }
+        return try withExtendedLifetime(open) {
+          do {
+            _ = try open.context.insertNewObject(forEntityName: "Right")
+            try open.context.save()
+            return false
+          } catch is ManagedObjectError { return true }
+        }
       }
       try check.expect(refused, "saving an object of another entity is refused", "it was saved")
       let both = Graph(model, [("l", "Left"), ("r", "Right")])
@@ -130,7 +134,7 @@ extension Checks {
       _ = try check.process("write a file that has both") { try $0.forge(both, to: other) }
       let names = try check.unlessRefused("open it with the configuration") { session in
         let open = try session.open(other, model, configuration: "left")
-        return try GraphText(open.store).objects.keys.map(\.text)
+        return try withExtendedLifetime(open) { try GraphText(open.store).objects.keys.map(\.text) }
       }
       try check.expect(
         !(names ?? []).contains { $0.hasPrefix("Right/") }, "no object of another entity is loaded", "\(names ?? [])")
@@ -240,12 +244,14 @@ extension Checks {
       let path = check.path("valid")
       let refused = try check.process("save a value beyond its bounds") { session in
         let open = try session.open(path, rules)
-        let object = try open.context.insertNewObject(forEntityName: "Sample")
-        try object.setValue(Int64(11), forKey: "number")
-        do {
-          try open.context.save()
-          return false
-        } catch { return true }
+        return try withExtendedLifetime(open) {
+          let object = try open.context.insertNewObject(forEntityName: "Sample")
+          try object.setValue(Int64(11), forKey: "number")
+          do {
+            try open.context.save()
+            return false
+          } catch { return true }
+        }
       }
       try check.expect(refused, "the save is refused", "it succeeds")
     },
@@ -303,13 +309,15 @@ extension Checks {
         let what = isTransient ? "transient" : "derived"
         let values = try check.unlessRefused("read what is \(what) there") { session in
           let open = try session.open(path, model)
-          let object = try session.object(names["a"] ?? "", in: open)
-          let name = try object.value(forKey: "name") as? String ?? ""
-          if !isTransient {
-            try object.setValue("y", forKey: "name")
-            try open.context.save()
+          return try withExtendedLifetime(open) {
+            let object = try session.object(names["a"] ?? "", in: open)
+            let name = try object.value(forKey: "name") as? String ?? ""
+            if !isTransient {
+              try object.setValue("y", forKey: "name")
+              try open.context.save()
+            }
+            return [name, try object.value(forKey: "odd") as? String ?? "nil"]
           }
-          return [name, try object.value(forKey: "odd") as? String ?? "nil"]
         }
         if let values { try check.expectEqual(values, ["x", isTransient ? "nil" : "Y"], "the values, \(what)") }
       }
