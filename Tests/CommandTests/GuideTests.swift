@@ -152,7 +152,8 @@ extension GuideTests {
       #expect(!example.isEmpty, "\(file) has no example")
       program += """
         func example\(number)(
-          model: ManagedObjectModel, coordinator: PersistentStoreCoordinator, context: ManagedObjectContext, nodes: NodeTable
+          model: ManagedObjectModel, coordinator: PersistentStoreCoordinator, context: ManagedObjectContext,
+          nodes: NodeTable, old: StoreSnapshot, new: StoreSnapshot
         ) throws {
         \(example)
         }

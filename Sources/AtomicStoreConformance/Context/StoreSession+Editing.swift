@@ -4,6 +4,24 @@ import FoundationEssentials
 import Glibc
 
 extension StoreSession {
+  /// Puts a graph into a context: its objects by label.
+  func insert(_ graph: Graph, into context: ManagedObjectContext) throws -> [String: ManagedObject] {
+    try change(context, [:], from: Graph(graph.model), to: graph, names: [:])
+  }
+
+  /// Makes a store that holds a graph; gives back what each object is called there.
+  @discardableResult func write(
+    _ graph: Graph, to path: String, metadata: PropertyListDictionary? = nil, options: StoreOptions = [:]
+  ) throws -> [String: String] {
+    let open = try open(path, graph.model, options: options)
+    return try withExtendedLifetime(open) {
+      let made = try insert(graph, into: open.context)
+      if let metadata { try open.store.setMetadata(metadata) }
+      try open.context.save()
+      return made.mapValues { Self.name($0) }
+    }
+  }
+
   /// An object by what the store calls it.
   func object(_ name: String, in open: Open) throws -> ManagedObject {
     for entity in open.store.model.entities where name.hasPrefix(entity.name + "/") {

@@ -37,27 +37,9 @@ struct StoreSession {
     return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
   }
 
-  /// Puts a graph into a context: its objects by label.
-  func insert(_ graph: Graph, into context: ManagedObjectContext) throws -> [String: ManagedObject] {
-    try change(context, [:], from: Graph(graph.model), to: graph, names: [:])
-  }
-
   static func name(_ object: ManagedObject) -> String {
     let id = object.objectID
     return id.reference.map { GraphText.name(id.entityName, $0) } ?? "\(id.entityName)/?"
-  }
-
-  /// Makes a store that holds a graph; gives back what each object is called there.
-  @discardableResult func write(
-    _ graph: Graph, to path: String, metadata: PropertyListDictionary? = nil, options: StoreOptions = [:]
-  ) throws -> [String: String] {
-    let open = try open(path, graph.model, options: options)
-    return try withExtendedLifetime(open) {
-      let made = try insert(graph, into: open.context)
-      if let metadata { try open.store.setMetadata(metadata) }
-      try open.context.save()
-      return made.mapValues { Self.name($0) }
-    }
   }
 
   /// All that a store holds.
