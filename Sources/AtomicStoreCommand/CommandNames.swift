@@ -56,7 +56,7 @@ enum CommandNames {
     if isRoot, let other = synonyms[word.lowercased()] { return unknown + "; did you mean '\(other)'?" }
     let near = Suggestion.text(for: word, among: commands.flatMap(names) + (isRoot ? HelpTopic.names : []))
     let list = commands.map { $0._commandName }.joined(separator: ", ")
-    return unknown + (near.isEmpty ? "; there are \(list)" : near)
+    return unknown + (near.isEmpty ? "; choose one of \(list)" : near)
   }
 
   private static func names(of command: any ParsableCommand.Type) -> [String] {

@@ -71,7 +71,7 @@ struct ModelChoice {
     guard let stored else {
       if finder.found.count == 1 { return try use(finder.found[0]) }
       throw CommandFailure(
-        "\(path): the store has no version hashes to choose a model by; there are \(finder.found.count): "
+        "\(path): the store has no version hashes to choose a model by; \(finder.found.count) were found: "
           + finder.found.prefix(20).map(\.path).joined(separator: ", "), exitCode: finder.found.isEmpty ? 66 : 64)
     }
     if let found = try chosen(finder, stored) { return found }

@@ -139,10 +139,6 @@ extension ManagedObjectModel {
   /// - Throws: A usage error: exit code 64.
   func entity(asked name: String) throws -> Entity {
     if let found = entity(named: name) { return found }
-    let names = entities.map(\.name)
-    let near = Suggestion.text(for: name, among: names)
-    throw CommandFailure(
-      "there is no entity '\(name)'" + (near.isEmpty ? "; there are \(names.joined(separator: ", "))" : near),
-      exitCode: 64)
+    throw CommandFailure(Suggestion.unknown("entity", name, among: entities.map(\.name)), exitCode: 64)
   }
 }

@@ -76,7 +76,7 @@ package struct CommandFailure: Error {
     }
     guard !names.isEmpty else { return "" }
     let start = path.hasSuffix("/") ? path : path + "/"
-    return "; in this directory there are " + names.prefix(10).map { start + $0 }.joined(separator: ", ")
+    return "; this directory contains " + names.prefix(10).map { start + $0 }.joined(separator: ", ")
       + (names.count > 10 ? " and \(names.count - 10) more" : "")
   }
 

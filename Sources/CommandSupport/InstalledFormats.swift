@@ -54,11 +54,7 @@ package enum InstalledFormats {
     else { return }
     do throws(PersistentStoreError) { _ = try registry.storeType(named: name) } catch {
       guard registry.absence(storeType: name) == nil else { throw error }
-      let names = types
-      throw PersistentStoreError(
-        error.code,
-        "there is no store type '\(name)'; there are \(names.joined(separator: ", "))"
-          + Suggestion.text(for: name, among: names))
+      throw PersistentStoreError(error.code, Suggestion.unknown("store type", name, among: types))
     }
   }
 

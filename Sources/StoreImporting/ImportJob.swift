@@ -113,8 +113,8 @@ struct ImportJob {
     let names = model.entities.filter { !$0.isAbstract }.map(\.name)
     return PersistentStoreError(
       .invalidOption,
-      (wanted.map { "there is no entity '\($0)' with objects\(Suggestion.text(for: $0, among: names)); there are " }
-        ?? "the file is named after no entity of the model: say ENTITY=\(source.name), with one of ")
+      wanted.map { Suggestion.unknown("entity", $0, among: names) }
+        ?? "the file is named after no entity of the model: say ENTITY=\(source.name), with one of "
         + names.joined(separator: ", "), at: StoreLocation(file: source.name))
   }
 
@@ -154,7 +154,7 @@ struct ImportJob {
     for name in named where !imported.contains(ScalarString(name)) {
       throw PersistentStoreError(
         .invalidOption,
-        "no table is of the entity '\(name)'; there are "
+        "no table is of the entity '\(name)'; the tables are of "
           + plans.map(\.entity.name).joined(separator: ", "))
     }
     for join in importer.joinTables {

@@ -51,7 +51,7 @@ extension ImportPass {
     guard let from = columns.firstIndex(of: join.column), let to = columns.firstIndex(of: join.destinationColumn) else {
       let missing = columns.contains(join.column) ? join.destinationColumn : join.column
       throw PersistentStoreError(
-        .invalidOption, "there is no column '\(missing)'; there are " + columns.joined(separator: ", "))
+        .invalidOption, Suggestion.unknown("column", missing, among: columns))
     }
     diagnosis?.setHeader(reader.headerRange, join: index)
     let left = skipping?.joins[index].numbers ?? []

@@ -45,7 +45,7 @@ struct ModelInference {
     if let unused = unusedTypes.min() {
       throw PersistentStoreError(
         .invalidOption,
-        "no attribute is called '\(unused)', which was given a type; there are "
+        "no attribute is called '\(unused)', which was given a type; the attributes are "
           + properties.joined().map(\.name).joined(separator: ", "))
     }
     var inverses: [(entity: Int, RelationshipDescription)] = []
@@ -203,7 +203,7 @@ struct ModelInference {
       let column = headers[table].firstIndex { ScalarString($0) == ScalarString(named.column) }
       guard column != nil || headers[table].isEmpty else {
         throw PersistentStoreError(
-          .invalidOption, "there is no column '\(named.column)'; there are " + headers[table].joined(separator: ", "),
+          .invalidOption, Suggestion.unknown("column", named.column, among: headers[table]),
           at: StoreLocation(file: sources[table].name))
       }
       let wanted = named.destinationEntityName ?? named.relationshipName

@@ -98,9 +98,7 @@ struct TablePlan {
   private func index(ofColumn column: String) throws(PersistentStoreError) -> Int {
     if let found = columnNames.firstIndex(where: { ScalarString($0) == ScalarString(column) }) { return found }
     throw PersistentStoreError(
-      .invalidOption,
-      "there is no column '\(column)'\(Suggestion.text(for: column, among: columnNames)); there are "
-        + columnNames.joined(separator: ", "), at: place)
+      .invalidOption, Suggestion.unknown("column", column, among: columnNames), at: place)
   }
 
   private func findNamedRelationships(

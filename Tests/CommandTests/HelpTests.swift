@@ -60,7 +60,7 @@ import Testing
       (["convrt", "a", "b"], "unknown command 'convrt'; did you mean 'convert'?"),
       (["metadata", "gte", "x"], "metadata: unknown command 'gte'; did you mean 'get'?"),
       (["help", "predicats"], "unknown command 'predicats'; did you mean 'predicate'?"),
-      (["xyzzy"], "unknown command 'xyzzy'; there are inspect, fetch"),
+      (["xyzzy"], "unknown command 'xyzzy'; choose one of inspect, fetch"),
       (["convert", Command.company, "x.foo", "--to", "CVS"], "did you mean 'CSV'?"),
       (["inspect", Command.company, "--from", "xmll"], "did you mean 'XML'?"),
       (["fetch", Command.company, "--entity", "Emploee"], "did you mean 'Employee'?"),

@@ -112,7 +112,7 @@ import Testing
   /// Files, types and models.
   static let files = [
     Mistake("inspect libb.xml", 66, "libb.xml: the file does not exist; did you mean 'lib.xml'?"),
-    Mistake("inspect .", 65, "in this directory there are ./Company.xml"),
+    Mistake("inspect .", 65, "this directory contains ./Company.xml"),
     Mistake("fetch Library.xcdatamodeld --entity Book", 65, "--model"),
     Mistake("inspect lib.xml --rows skip", 64, "write --read-option rows=skip"),
     Mistake("inspect lib.xml rows=skip", 64, "write --read-option rows=skip"),

@@ -50,14 +50,14 @@ import Testing
         group.addTask {
           try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
-              continuation.resume(with: Result { for _ in 0..<15 { try Self.increment(path, layout) } })
+              continuation.resume(with: Result { for _ in 0..<40 { try Self.increment(path, layout) } })
             }
           }
         }
       }
       try await group.waitForAll()
     }
-    #expect(try Self.number(path, layout) == 60)
+    #expect(try Self.number(path, layout) == 160)
     #expect(folder.names == ["counter"])
   }
 

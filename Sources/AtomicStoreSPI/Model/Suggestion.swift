@@ -13,6 +13,14 @@ package enum Suggestion {
     return best.map { "; did you mean '\($0.name)'?" } ?? ""
   }
 
+  /// What is reported about a name that nothing has: with the name that it probably means, or else with all that there
+  /// are. `unknown entity 'Persn'; did you mean 'Person'?`
+  package static func unknown(_ kind: String, _ name: String, among names: [String]) -> String {
+    let near = text(for: name, among: names)
+    let choice = near.isEmpty && !names.isEmpty ? "; choose one of \(names.joined(separator: ", "))" : near
+    return "unknown \(kind) '\(name)'" + choice
+  }
+
   /// The edit distance of two words; swapping neighbors counts as one edit.
   private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
     guard a.count <= 64, b.count <= 64 else { return .max }

@@ -111,10 +111,11 @@ public struct StoreRegistry: Sendable {
         .unsupportedByFormat, "a store of type '\(name)' is a database: it is neither loaded nor written as a whole")
     }
     if let absence = absence(storeType: name) { throw PersistentStoreError(.unknownStoreType, absence) }
-    let near = Suggestion.text(for: name, among: names)
-    let list = names.isEmpty ? "; none is registered" : "; there are \(names.joined(separator: ", "))"
     throw PersistentStoreError(
-      .unknownStoreType, "there is no store type '\(name)'" + list + near)
+      .unknownStoreType,
+      names.isEmpty
+        ? "unknown store type '\(name)'; none is registered"
+        : Suggestion.unknown("store type", name, among: names))
   }
 
   /// Refuses to create a store inside the directory of another store, which would then be invalid. More types are

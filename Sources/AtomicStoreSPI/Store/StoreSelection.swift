@@ -27,10 +27,7 @@ extension StoreSnapshot {
     let model = nodes.model
     guard let entity = model.entity(named: name), !entity.isAbstract else {
       let names = model.entities.filter { !$0.isAbstract }.map(\.name)
-      let near = Suggestion.text(for: name, among: names)
-      throw PersistentStoreError(
-        .invalidOption,
-        "there is no entity '\(name)'" + (near.isEmpty ? "; choose one of \(names.joined(separator: ", "))" : near))
+      throw PersistentStoreError(.invalidOption, Suggestion.unknown("entity", name, among: names))
     }
     var notes: [StoreSelection.Note] = []
     for other in model.entities where other.index != entity.index {

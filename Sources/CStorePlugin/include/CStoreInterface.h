@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "63f4e32340b675f8993ddfd8d5678e50645808e876394a0fd2a8367fddadcd88"
+#define ASP_INTERFACE "e6b83581016296e685ee80618fa2cc9905c370693a833b0c95903e45120c761b"

@@ -361,7 +361,7 @@ public struct StoreConverter: Sendable {
       ? registry.allTraits.filter { !$0.traits.isInProcess }.map(\.storeType) : named.map { $0.storeType }.sorted()
     let subject = fileExtension.isEmpty ? "a name without an extension" : "the extension '\(fileExtension)'"
     throw PersistentStoreError(
-      .unknownStoreType, "\(subject) does not identify the store type; there are \(candidates.joined(separator: ", "))",
+      .unknownStoreType, "\(subject) identifies no store type; choose one of \(candidates.joined(separator: ", "))",
       at: StoreLocation(file: target), remedy: .init(.storeType))
   }
 

@@ -33,7 +33,12 @@ package enum PagedMemory {
     return memory
   }
 
-  /// Ends the program because there is no memory, where an error cannot be thrown: see ``required(_:to:)``.
+  /// Ends the program because there is no memory, where an error cannot be thrown.
+  ///
+  /// Data cannot choose the size: a load asks for its memory by what can fail (`tryToGrow`, `tryToReserveCells`,
+  /// `tryToReallocateHeap`, ``resized(_:to:)``), and throws. What comes here copies or edits values that are in memory
+  /// already, and needs at most half as much again: see ``required(_:to:)`` for the list. Swift's arrays would end the
+  /// program at the same places.
   package static func endProgram(_ bytes: Int) -> Never { preconditionFailure("not enough memory for \(bytes) bytes") }
 
   /// Releases a block.
