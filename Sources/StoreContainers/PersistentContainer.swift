@@ -11,7 +11,7 @@ import Synchronization
 /// ```swift
 /// let container = try PersistentContainer(name: "Contacts", modelDirectories: [directory])
 /// container.persistentStoreDescriptions = [PersistentStoreDescription(path: "contacts.xml")]
-/// try container.loadPersistentStores()
+/// try await container.loadPersistentStores()
 ///
 /// let context = container.viewContext                                   // on the main actor
 /// let count = try await container.performBackgroundTask { context in    // beside it

@@ -2,6 +2,10 @@
 ///
 /// Equality is numeric: `1.50` equals `1.5`, and not-a-number equals itself. Stores also preserve the spelling:
 /// ``isIdentical(to:)`` compares it.
+///
+/// ```swift
+/// if let price = DecimalNumber("9.50") { print(price, price.doubleValue) }  // 9.50 9.5
+/// ```
 public struct DecimalNumber: Sendable {
   /// The digits. Zero for not-a-number.
   public let mantissa: UInt128
@@ -124,6 +128,12 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
     self.init(mantissa: digits <= 18 ? UInt128(small) : large, exponent: exponent, isNegative: negative)
   }
 
+  /// Reads a number as it is written in a file: digits with a period, perhaps a sign and an exponent. Returns nil for
+  /// other text.
+  ///
+  /// ```swift
+  /// print(DecimalNumber("1.10") == DecimalNumber("1.1"), DecimalNumber("1,1") == nil)  // true true
+  /// ```
   public init?(_ description: String) {
     var text = description
     let value = text.withUTF8 { DecimalNumber(utf8: Span(_unsafeElements: $0)) }

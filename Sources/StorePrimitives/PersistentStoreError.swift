@@ -11,10 +11,22 @@
 /// Match on ``code``; show ``description``, which starts with the location.
 public struct PersistentStoreError: Error, Sendable {
   /// The kind of failure, to match on.
+  ///
+  /// ```swift
+  /// if error.code == .changedOnDisk { print("another program has saved the store") }
+  /// ```
   public var code: Code
   /// One sentence that names the object, property or file concerned.
+  ///
+  /// ```swift
+  /// print(error.message, "at", error.location)
+  /// ```
   public var message: String
   /// The location, as far as it is known.
+  ///
+  /// ```swift
+  /// if let line = error.location.line { print("line \(line)") }
+  /// ```
   public var location: StoreLocation
   /// The underlying error, if any.
   public var underlying: (any Error)?
@@ -22,6 +34,10 @@ public struct PersistentStoreError: Error, Sendable {
   public var remedy: Remedy?
 
   /// Creates an error.
+  ///
+  /// ```swift
+  /// throw PersistentStoreError(.malformed, "the header is cut", at: StoreLocation(file: "people.tabbed", line: 1))
+  /// ```
   public init(
     _ code: Code, _ message: String, at location: StoreLocation = StoreLocation(), underlying: (any Error)? = nil,
     remedy: Remedy? = nil
@@ -72,8 +88,18 @@ extension PersistentStoreError {
     public var description: String { kind.rawValue }
 
     /// The bytes do not match the format's grammar.
+    ///
+    /// ```swift
+    /// throw PersistentStoreError(.malformed, "a closing quote is missing", at: StoreLocation(line: 3, column: 9))
+    /// ```
     public static let malformed = Code(kind: .malformed)
     /// A size, depth or count exceeds the limit.
+    ///
+    /// ```swift
+    /// if count > 1_000_000 {
+    ///   throw PersistentStoreError(.limitExceeded, "the table has more than 1,000,000 rows", at: StoreLocation(line: 1))
+    /// }
+    /// ```
     public static let limitExceeded = Code(kind: .limitExceeded)
     /// Written by a newer version of the format than this one reads.
     public static let unsupportedVersion = Code(kind: .unsupportedVersion)
@@ -106,6 +132,10 @@ extension PersistentStoreError {
     /// Two objects of one hierarchy have the same reference object.
     public static let duplicateReference = Code(kind: .duplicateReference)
     /// A value that its attribute cannot hold.
+    ///
+    /// ```swift
+    /// throw PersistentStoreError(.invalidValue, "'x' is not a number", at: StoreLocation(entity: "Person", property: "age"))
+    /// ```
     public static let invalidValue = Code(kind: .invalidValue)
     /// A value or property that the format cannot store, as it declares.
     public static let unsupportedByFormat = Code(kind: .unsupportedByFormat)
@@ -170,6 +200,10 @@ extension PersistentStoreError: CustomStringConvertible {
 }
 
 /// A location in a store, as far as it is known.
+///
+/// ```swift
+/// print(StoreLocation(file: "people.xml", line: 12, entity: "Person", property: "name"))  // people.xml:12 (Person.name)
+/// ```
 public struct StoreLocation: Sendable, Hashable, CustomStringConvertible {
   /// The file's path, or its name within a store that is a directory.
   public var file: String?
@@ -187,6 +221,10 @@ public struct StoreLocation: Sendable, Hashable, CustomStringConvertible {
   public var property: String?
 
   /// Creates a location from the known parts.
+  ///
+  /// ```swift
+  /// let place = StoreLocation(file: "people.binary", offset: 96, entity: "Person", reference: "7")
+  /// ```
   public init(
     file: String? = nil, line: Int? = nil, column: Int? = nil, offset: Int? = nil, entity: String? = nil,
     reference: String? = nil, property: String? = nil

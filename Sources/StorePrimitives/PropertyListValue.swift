@@ -4,6 +4,10 @@ public import FoundationEssentials
 ///
 /// Two values are equal if they are the same to the bit and to the Unicode scalar: `é` as one scalar and as two are
 /// different, -0.0 and 0.0 are different, a not-a-number equals itself.
+///
+/// ```swift
+/// let value: PropertyListValue = ["name": "Ada", "years": [1815, 1852]]
+/// ```
 public enum PropertyListValue: Sendable {
   /// Text.
   case string(String)
@@ -76,6 +80,11 @@ extension PropertyListValue: ExpressibleByStringLiteral, ExpressibleByIntegerLit
 /// The dictionary of a property list: keys are sorted by their UTF-8 bytes and compared by Unicode scalars.
 ///
 /// Swift's own `Dictionary` treats `é` as one scalar and as two as the same key, but a file may contain both.
+///
+/// ```swift
+/// let settings: PropertyListDictionary = ["author": "Ada", "revision": 7]
+/// print(settings.keys)
+/// ```
 public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollection {
   public struct Element: Sendable, Equatable {
     /// The key.
@@ -126,6 +135,12 @@ public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollectio
 
   /// The value for a key; setting nil removes it. Lookup is logarithmic; adding a key that is not the last moves those
   /// after it.
+  ///
+  /// ```swift
+  /// var entries = PropertyListDictionary()
+  /// entries["revision"] = 7
+  /// print(entries["revision"] ?? "none")
+  /// ```
   public subscript(key: String) -> PropertyListValue? {
     get {
       let (position, found) = search(key)

@@ -26,6 +26,10 @@ extension AbsentStoreTypes {
 extension StoreRegistry {
   /// The formats that come with the kit; those that need libsqlite3 or libpq with the package's traits `SQLite` and
   /// `PostgreSQL`, which are on by default.
+  ///
+  /// ```swift
+  /// print(StoreRegistry.builtIn.storeTypes)
+  /// ```
   public static var builtIn: StoreRegistry {
     var registry = StoreRegistry()
     var formats: [any AtomicStore.Type] = [XMLStore.self, BinaryPropertyListStore.self, CSVStore.self]

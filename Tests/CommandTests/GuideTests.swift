@@ -45,7 +45,7 @@ import Testing
   }
 
   /// Compiles against the modules that were built with these tests.
-  private static let compiler = """
+  static let compiler = """
     set -e
     binaries="$(dirname "$0")"
     flags="-swift-version 6 -I $binaries/Modules -Xcc -I/usr/include/libxml2"
@@ -116,54 +116,5 @@ import Testing
     let examples = try DocumentationTests.examples(at: Self.guide("FormatInFifteenMinutes"))
     #expect(examples.count >= 10)
     try Self.run(examples, in: folder.path)
-  }
-}
-
-extension GuideTests {
-  /// The files whose types have an example that compiles with the parameters of the function around it.
-  private static let documented = [
-    "StorePrimitives/PersistentStoreError", "AtomicStoreSPI/Model/ManagedObjectModel",
-    "AtomicStoreSPI/Model/PropertyDescription+Shorthand",
-    "AtomicStoreSPI/Predicates/FetchPredicate", "AtomicStoreSPI/Predicates/SortKey",
-    "AtomicStoreSPI/Store/StoreRegistry", "AtomicStoreSPI/Nodes/NodeTable",
-    "StoreCoordination/Coordinator/PersistentStoreCoordinator",
-    "AtomicStoreKit/Graph/ManagedObjectContext", "AtomicStoreKit/Graph/ManagedObject",
-    "AtomicStoreKit/Fetching/FetchRequest", "AtomicStoreKit/Errors/ManagedObjectError",
-    "AtomicStoreKit/Graph/MergePolicy", "ModelFiles/ModelFile", "StoreMaintenance/Merging/StoreMerge",
-  ]
-
-  /// The first example in a file's documentation comments.
-  private static func example(in file: String) throws -> String {
-    let text = try String(contentsOfFile: "\(Command.root)/Sources/\(file).swift", encoding: .utf8)
-    let lines = text.components(separatedBy: "\n").drop { $0 != "/// ```swift" }.dropFirst().prefix { $0 != "/// ```" }
-    return lines.map { String($0.dropFirst(4)) }.joined(separator: "\n")
-  }
-
-  @Test(
-    "the examples in the documentation of the most used types compile",
-    .enabled(if: canCompile, "swiftc, clang or python3 is not on this machine"))
-  func documentationExamples() throws {
-    let folder = try Folder()
-    var program = [
-      "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "StoreCoordination", "StoreMaintenance", "ModelFiles",
-    ].map { "import \($0)\n" }.joined()
-    for (number, file) in Self.documented.enumerated() {
-      let example = try Self.example(in: file)
-      #expect(!example.isEmpty, "\(file) has no example")
-      program += """
-        func example\(number)(
-          model: ManagedObjectModel, coordinator: PersistentStoreCoordinator, context: ManagedObjectContext,
-          nodes: NodeTable, old: StoreSnapshot, new: StoreSnapshot
-        ) throws {
-        \(example)
-        }
-
-        """
-    }
-    try program.write(toFile: folder("examples.swift"), atomically: false, encoding: .utf8)
-    let result = try Command.shell(
-      Self.compiler + "swiftc $flags -suppress-warnings -typecheck -parse-as-library examples.swift", Command.root,
-      in: folder.path)
-    #expect(result.code == 0, "\(result.output)\(result.errors)")
   }
 }

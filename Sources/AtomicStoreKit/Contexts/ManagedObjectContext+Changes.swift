@@ -9,6 +9,11 @@ extension ManagedObjectContext {
   /// Inserts a new object of the entity with that name, as an instance of the class registered for it, or else of
   /// `ManagedObject`.
   ///
+  /// ```swift
+  /// let person = try context.insertNewObject(forEntityName: "Person")
+  /// person["name"] = "Ada"
+  /// ```
+  ///
   /// - Throws: `.undefinedKey` for a name that the model does not have; `.invalidValue` for an abstract entity;
   ///   `.storeAssignment` if no open store accepts the entity, or if several could and a later ``assign(_:to:)`` cannot
   ///   choose between them.
@@ -67,6 +72,11 @@ extension ManagedObjectContext {
 
   /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or
   /// immediately if ``propagatesDeletesAtEndOfEvent`` is false. A new object is removed from the context.
+  ///
+  /// ```swift
+  /// for person in try context.fetch(FetchRequest(entityName: "Person")) { context.delete(person) }
+  /// try context.save()
+  /// ```
   public func delete(_ object: ManagedObject) {
     checkThread()
     guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable
@@ -204,6 +214,11 @@ extension ManagedObjectContext {
   ///
   /// Contexts are not tied to a run loop. A fetch, a save and an undo call this method; a program with an event loop
   /// calls it at the end of each event.
+  ///
+  /// ```swift
+  /// try object.setValue(nil, forKey: "department")
+  /// context.processPendingChanges()
+  /// ```
   public func processPendingChanges() {
     checkThread()
     guard !isProcessing else { return }

@@ -11,6 +11,14 @@ extension ManagedObjectContext {
   /// for each store: references and nodes for new objects, updates, removals, and the file, staged beside the old one.
   /// Then all files are moved into place. Nodes and objects change only after all of them are.
   ///
+  /// ```swift
+  /// do {
+  ///   try context.save()
+  /// } catch where error.code == .managedObjectMerge {
+  ///   context.rollback()
+  /// }
+  /// ```
+  ///
   /// - Throws: ``ManagedObjectError``. All changes are then still pending, and the save can be repeated.
   public func save() throws(ManagedObjectError) {
     checkThread()

@@ -15,6 +15,10 @@ public import AtomicStoreSPI
 /// All failures of a validation are in one flat list, ``detailedErrors``: each with object, property, value and rule.
 public struct ManagedObjectError: Error, Sendable {
   /// The kind of failure, for a program.
+  ///
+  /// ```swift
+  /// if failure.code == .managedObjectValidation { print(failure) }
+  /// ```
   public var code: Code
   /// One sentence that names the object, property or store concerned.
   public var message: String

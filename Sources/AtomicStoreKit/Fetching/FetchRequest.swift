@@ -73,6 +73,11 @@ public struct FetchRequest<Result: ManagedObject> {
   public var stepLimit = StepBudget.standardLimit
 
   /// Creates a request. By default it fetches all objects of the entity and its sub-entities, in the stores' order.
+  ///
+  /// ```swift
+  /// let request = FetchRequest(
+  ///   entityName: "Employee", predicate: try FetchPredicate(format: "salary > %@", 5000), sortKeys: [SortKey("name")])
+  /// ```
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
     filter: ((Result) throws -> Bool)? = nil

@@ -9,6 +9,10 @@ extension ManagedObjectContext {
   /// Without sort keys, the order is: by store, by entity, by reference; then unsaved objects, in the order of
   /// insertion. The same request always returns the same order.
   ///
+  /// ```swift
+  /// for person in try context.fetch(FetchRequest(entityName: "Person")) { print(person["name"] ?? "") }
+  /// ```
+  ///
   /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; the errors of the
   ///   filter.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {

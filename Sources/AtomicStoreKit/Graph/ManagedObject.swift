@@ -154,16 +154,12 @@ open class ManagedObject {
     }
     edits = nil
     overlay = nil
-    if let held {
-      for case let related? in held { list += related.objects }
-      self.held = nil
-    }
+    for case let related? in held ?? [] { list += related.objects }
+    held = nil
     guard let extras, !extras.fetched.isEmpty else { return }
     for found in extras.fetched.values { list += found }
     extras.fetched = [:]
   }
-
-  // MARK: What it is
 
   /// The object's concrete entity.
   public final var entity: Entity { model.entity(at: plan.index) }
@@ -172,6 +168,10 @@ open class ManagedObject {
   public final var managedObjectContext: ManagedObjectContext? { context }
 
   /// The object's ID: temporary until it is saved or given a permanent ID.
+  ///
+  /// ```swift
+  /// print(object.objectID.isTemporaryID ? "not saved" : object.objectID.uriRepresentation)
+  /// ```
   public final var objectID: ManagedObjectID {
     if let reference, let cache, !flags.contains(.inserted) || flags.contains(.permanent) {
       return ManagedObjectID(storeIdentifier: cache.identifier, entityName: plan.name, reference: reference)

@@ -102,6 +102,10 @@ public final class ManagedObjectContext {
   var options = ContextOptions()
 
   /// Creates a context for a coordinator's stores. It uses the classes registered with the coordinator so far.
+  ///
+  /// ```swift
+  /// let context = ManagedObjectContext(coordinator)
+  /// ```
   public convenience init(_ coordinator: PersistentStoreCoordinator) {
     self.init(coordinator, classes: coordinator.registrations.classes)
   }
@@ -158,6 +162,10 @@ public final class ManagedObjectContext {
   /// The objects that the next save removes from their stores.
   public var deletedObjects: Set<ManagedObject> { Set(deleted) }
   /// Whether a save would do anything, or deletions have yet to be propagated along relationships.
+  ///
+  /// ```swift
+  /// if context.hasChanges { try context.save() }
+  /// ```
   public var hasChanges: Bool { !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty }
 
   /// Returns the registered object with that ID, or nil. Never accesses a store.
@@ -228,6 +236,10 @@ public final class ManagedObjectContext {
   }
 
   /// Returns the object with that ID, with its values fetched.
+  ///
+  /// ```swift
+  /// let same = try context.existingObject(with: object.objectID)
+  /// ```
   ///
   /// - Throws: An error with the reason, if the object does not exist.
   public func existingObject(with id: ManagedObjectID) throws(ManagedObjectError) -> ManagedObject {

@@ -30,6 +30,11 @@ extension ManagedObject {
 
   /// Sets the value of a property; for a relationship, the other end is updated immediately.
   ///
+  /// ```swift
+  /// try object.setValue("Ada", forKey: "name")
+  /// try object.setValue(nil, forKey: "manager")
+  /// ```
+  ///
   /// - Throws: `.undefinedKey`; `.invalidValue` if the property cannot hold the value (there are no approximate
   ///   conversions); `.managedObjectExternalRelationship` for an object of another store.
   public final func setValue(_ value: Any?, forKey key: String) throws(ManagedObjectError) {
@@ -39,6 +44,11 @@ extension ManagedObject {
   /// As ``value(forKey:)`` and ``setValue(_:forKey:)``, for code that cannot throw: an unavailable object reads as nil,
   /// and the error is stored in ``accessError`` and ``ManagedObjectContext/accessErrors``. A refused assignment makes
   /// the next save fail, so that it cannot go unnoticed.
+  ///
+  /// ```swift
+  /// object["name"] = "Ada"
+  /// print(object["name"] ?? "no name")
+  /// ```
   public final subscript(key: String) -> Any? {
     get {
       do throws(ManagedObjectError) { return try value(forKey: key) } catch {

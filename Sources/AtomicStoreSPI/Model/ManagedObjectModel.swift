@@ -12,6 +12,11 @@ package import Synchronization
 /// another model from it. So a model in use cannot be mutated.
 public final class ManagedObjectModel: Sendable {
   /// The description that the model was created from.
+  ///
+  /// ```swift
+  /// var description = model.description
+  /// description.versionIdentifiers = ["2"]
+  /// ```
   public let description: ModelDescription
   /// The warnings of the check, such as relationships without an inverse.
   public let warnings: [ModelProblem]
@@ -26,6 +31,14 @@ public final class ManagedObjectModel: Sendable {
   let computed = Mutex<(any Sendable)?>(nil)
 
   /// Checks a description and compiles it.
+  ///
+  /// ```swift
+  /// do {
+  ///   _ = try ManagedObjectModel(ModelDescription(entities: [EntityDescription(name: "")]))
+  /// } catch {
+  ///   for problem in error.problems { print(problem) }
+  /// }
+  /// ```
   ///
   /// - Throws: ``InvalidModelError`` with every problem in one list.
   public convenience init(_ description: ModelDescription) throws(InvalidModelError) {
@@ -49,6 +62,10 @@ public final class ManagedObjectModel: Sendable {
   }
 
   /// All entities, in the order of their names' UTF-8 bytes. An entity's position here is its ``Entity/index``.
+  ///
+  /// ```swift
+  /// for entity in model.entities where !entity.isAbstract { print(entity.name) }
+  /// ```
   public var entities: [Entity] { records.indices.map { Entity(model: self, index: $0) } }
 
   /// The entities by name. If two names are canonically equivalent but have different scalars, only one of them is a
@@ -61,9 +78,18 @@ public final class ManagedObjectModel: Sendable {
   public var entityCount: Int { records.count }
 
   /// Returns the entity with that number, which must be in 0 ..< ``entityCount``.
+  ///
+  /// ```swift
+  /// let first = model.entity(at: 0)
+  /// ```
   public func entity(at index: Int) -> Entity { Entity(model: self, index: index) }
 
   /// Returns the entity with exactly that name (compared by scalars), or nil.
+  ///
+  /// ```swift
+  /// guard let person = model.entity(named: "Person") else { return }
+  /// print(person.properties.count)
+  /// ```
   public func entity(named name: String) -> Entity? {
     indexByName[ScalarString(name)].map { Entity(model: self, index: $0) }
   }
@@ -100,10 +126,20 @@ public final class ManagedObjectModel: Sendable {
 }
 
 /// An entity of a model: a lightweight handle.
+///
+/// ```swift
+/// if let manager = model.entity(named: "Manager"), let employee = model.entity(named: "Employee") {
+///   print(manager.isKindOf(entity: employee))
+/// }
+/// ```
 public struct Entity: Sendable, Hashable, CustomStringConvertible {
   /// The model that the entity belongs to.
   public let model: ManagedObjectModel
   /// The entity's number in its model, 0 ..< ``ManagedObjectModel/entityCount``.
+  ///
+  /// ```swift
+  /// for entity in model.entities { print(entity.name, nodes.count(of: entity.index)) }
+  /// ```
   public let index: Int
 
   public static func == (one: Entity, other: Entity) -> Bool { one.index == other.index && one.model === other.model }
@@ -115,9 +151,17 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
   private var record: EntityRecord { model.records[index] }
 
   /// The entity's name, unique in its model.
+  ///
+  /// ```swift
+  /// print(model.entities.map(\.name))
+  /// ```
   public var name: String { record.description.name }
   /// Whether the entity itself has no objects, only its sub-entities do. A store never contains a node of an abstract
   /// entity.
+  ///
+  /// ```swift
+  /// let concrete = model.entities.filter { !$0.isAbstract }
+  /// ```
   public var isAbstract: Bool { record.description.isAbstract }
   /// The name of the class of the entity's objects, as the model specifies it; nil for the generic class.
   public var managedObjectClassName: String? { record.description.managedObjectClassName }
@@ -128,6 +172,10 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
   /// The direct sub-entities, in entity order.
   public var subentities: [Entity] { record.subentities.map { Entity(model: model, index: $0) } }
   /// The root entity of this entity's hierarchy. References are unique within the hierarchy.
+  ///
+  /// ```swift
+  /// print(entity.root.name)
+  /// ```
   public var root: Entity { Entity(model: model, index: record.root) }
   /// This entity and all its sub-entities, direct and indirect, in entity order.
   public var hierarchy: [Entity] { model.hierarchy(of: index).map { Entity(model: model, index: $0) } }
@@ -137,10 +185,18 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
 
   /// The stored properties, those of the super-entity first, each at its slot number. Composites are represented by
   /// their parts.
+  ///
+  /// ```swift
+  /// for slot in entity.slots where slot.isRelationship { print(slot.index, slot.name) }
+  /// ```
   public var slots: [Slot] { record.slots }
   /// Returns the slot of a stored property, own or inherited: its index in ``slots``. Names are compared scalar for
   /// scalar; a part of a
   /// composite is named `property.part`.
+  ///
+  /// ```swift
+  /// if let name = entity.slot(named: "name") { print(nodes.value(slot: name, of: node)) }
+  /// ```
   ///
   /// - Returns: nil for a name that the entity does not have, and for transient and fetched properties, which are not
   ///   stored.

@@ -13,6 +13,10 @@
 extension PropertyDescription {
   /// An attribute. Only name and type are required; the other parameters are the properties of ``AttributeDescription``
   /// of the same names.
+  ///
+  /// ```swift
+  /// let salary = PropertyDescription.attribute("salary", .decimal, isOptional: false, defaultValue: .integer(0))
+  /// ```
   public static func attribute(
     _ name: String, _ type: AttributeType, isOptional: Bool = true, isTransient: Bool = false,
     defaultValue: StoredValue? = nil, minimum: StoredValue? = nil, maximum: StoredValue? = nil,
@@ -32,6 +36,10 @@ extension PropertyDescription {
   }
 
   /// A relationship to at most one object.
+  ///
+  /// ```swift
+  /// let department = PropertyDescription.toOne("department", "Department", inverse: "employees")
+  /// ```
   ///
   /// - Parameters:
   ///   - name: The relationship's name, unique among the entity's own and inherited properties.
@@ -57,6 +65,10 @@ extension PropertyDescription {
   }
 
   /// A relationship to several objects.
+  ///
+  /// ```swift
+  /// let employees = PropertyDescription.toMany("employees", "Employee", inverse: "department", deleteRule: .cascade)
+  /// ```
   ///
   /// - Parameters:
   ///   - name: The relationship's name, unique among the entity's own and inherited properties.

@@ -1,4 +1,8 @@
 /// The storage of one property's values. It is the same in an entity and all its sub-entities, which share it.
+///
+/// ```swift
+/// for slot in entity.slots where !slot.isOptional { print("\(slot.name) must have a value") }
+/// ```
 public struct Slot: Sendable, Equatable {
   /// What a slot holds.
   public enum Kind: Sendable, Hashable {
@@ -45,8 +49,16 @@ public struct Slot: Sendable, Equatable {
   }
 
   /// The property's name; for a part of a composite `property.part`.
+  ///
+  /// ```swift
+  /// print(entity.slots.map(\.name).joined(separator: ","))
+  /// ```
   public var name: String { content.name }
   /// The slot's index in ``Entity/slots``. It is the same in an entity and in all its sub-entities.
+  ///
+  /// ```swift
+  /// for slot in entity.slots { print(slot.name, nodes.value(slot: slot.index, of: node)) }
+  /// ```
   public var index: Int { content.index }
   /// What the slot holds.
   public var kind: Kind { content.kind }
@@ -78,6 +90,10 @@ public struct Slot: Sendable, Equatable {
   /// Whether the slot holds a to-one or to-many relationship.
   public var isRelationship: Bool { if case .attribute = kind { false } else { true } }
   /// Whether the slot holds a to-many relationship.
+  ///
+  /// ```swift
+  /// let toManys = entity.slots.filter(\.isToMany)
+  /// ```
   public var isToMany: Bool { if case .toMany = kind { true } else { false } }
   /// Whether the slot holds an ordered to-many relationship. See also ``keepsSequence``.
   public var isOrdered: Bool { if case .toMany(ordered: true) = kind { true } else { false } }

@@ -335,5 +335,10 @@ extension EntityReader {
 
 extension NodeTable {
   /// Typed access to one entity's rows.
+  ///
+  /// ```swift
+  /// let reader = nodes.reader(of: entity.index)
+  /// for row in 0..<reader.count { print(reader.reference(row: row), reader.value(slot: slot.index, row: row)) }
+  /// ```
   public func reader(of entity: Int) -> EntityReader { EntityReader(entities[entity], entity: entity, owner: self) }
 }

@@ -1,5 +1,9 @@
 /// The position of a node in its ``NodeTable``: the number of a concrete entity and a row. It is valid while the table
 /// lives, until the table is put in canonical order; reference objects are permanent.
+///
+/// ```swift
+/// for node in nodes.handles(of: entity.index) { print(nodes.reference(of: node)) }
+/// ```
 @frozen
 public struct NodeHandle: Hashable, Sendable, BitwiseCopyable {
   @usableFromInline let bits: UInt64
@@ -12,6 +16,10 @@ public struct NodeHandle: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// The number of the node's concrete entity.
+  ///
+  /// ```swift
+  /// print(model.entity(at: node.entity).name)
+  /// ```
   @inlinable public var entity: Int { Int(truncatingIfNeeded: bits >> 32) }
   /// The row of the node in the table of its entity.
   @inlinable public var row: Int { Int(truncatingIfNeeded: bits & 0xFFFF_FFFF) }

@@ -15,6 +15,10 @@ import FoundationEssentials
 /// edits use the methods here.
 public struct NodeTable: Sendable {
   /// The model whose entities and slots the tables follow.
+  ///
+  /// ```swift
+  /// let people = nodes.model.entity(named: "Person").map { nodes.count(of: $0.index) } ?? 0
+  /// ```
   public let model: ManagedObjectModel
   var entities: [EntityTable] { didSet { endsAgree = false } }
   /// Whether the two ends of each inverse relationship are known to agree: a load compared them, and nothing changed
@@ -38,12 +42,24 @@ public struct NodeTable: Sendable {
   }
 
   /// The number of nodes.
+  ///
+  /// ```swift
+  /// print("\(nodes.count) objects")
+  /// ```
   public var count: Int { entities.reduce(0) { $0 + $1.count - $1.deletedCount } }
 
   /// The number of nodes of exactly that entity, without its sub-entities.
+  ///
+  /// ```swift
+  /// print(nodes.count(of: entity.index), entity.name)
+  /// ```
   public func count(of entity: Int) -> Int { entities[entity].count - entities[entity].deletedCount }
 
   /// Returns the nodes of exactly that entity, by row.
+  ///
+  /// ```swift
+  /// for node in nodes.handles(of: entity.index) { print(nodes.value(slot: slot.index, of: node)) }
+  /// ```
   public func handles(of entity: Int) -> [NodeHandle] {
     let table = entities[entity]
     return (0..<table.count).lazy.filter { !table.isDeleted($0) }.map { NodeHandle(entity: entity, row: $0) }
@@ -61,6 +77,10 @@ public struct NodeTable: Sendable {
   }
 
   /// Returns the reference of a node's object.
+  ///
+  /// ```swift
+  /// let numbers = nodes.handles(of: entity.index).map { nodes.reference(of: $0) }
+  /// ```
   public func reference(of node: NodeHandle) -> ReferenceObject { entities[node.entity].reference(node.row) }
 
   /// Returns the reference to a node's object in the form that relationships use: concrete entity and reference.
@@ -69,6 +89,10 @@ public struct NodeTable: Sendable {
   }
 
   /// Returns the value of a slot. A deferred value that was not read yet is null here: see ``isDeferred(slot:of:)``.
+  ///
+  /// ```swift
+  /// if case .toOne(let department) = nodes.value(slot: slot.index, of: node) { print(department) }
+  /// ```
   public func value(slot: Int, of node: NodeHandle) -> StoredValue {
     let row = node.row
     precondition(row >= 0 && row < entities[node.entity].count, "row out of range")

@@ -105,6 +105,10 @@ public indirect enum FetchPredicate: Hashable, Sendable {
 }
 
 /// A value in a predicate, or how to compute it: the counterpart of `NSExpression`.
+///
+/// ```swift
+/// let total = try FetchExpression(format: "price * %@", 2)
+/// ```
 public indirect enum FetchExpression: Hashable, Sendable {
   /// A constant.
   case constant(StoredValue)

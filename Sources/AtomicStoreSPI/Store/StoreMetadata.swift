@@ -4,19 +4,40 @@ public import FoundationEssentials
 ///
 /// A format writes and reads type and UUID; the kit assigns and checks them. All ``entries`` belong to the user (or to
 /// Apple's software, in a file from there) and are kept.
+///
+/// ```swift
+/// var metadata = StoreMetadata(storeType: "XML")
+/// metadata.entries["author"] = "Ada"
+/// ```
 public struct StoreMetadata: Sendable, Equatable {
   /// The registered name of the store's type.
   public var storeType: String
   /// The identity of the store. It never changes, and no two open stores have the same.
+  ///
+  /// ```swift
+  /// print(store.metadata.uuid == store.identifier)  // true
+  /// ```
   public var uuid: UUID
   /// Further entries, without type and UUID.
+  ///
+  /// ```swift
+  /// for entry in snapshot.metadata.entries { print(entry.key, entry.value) }
+  /// ```
   public var entries: PropertyListDictionary
   /// The greatest integer reference ever assigned, so that none is assigned twice; 0 for none.
   public var lastReference: Int64
   /// The model that the file carries; nil if it carries none.
+  ///
+  /// ```swift
+  /// if let carried = store.metadata.model { print(carried.entities.map(\.name)) }
+  /// ```
   public var model: ModelDescription?
 
   /// Creates metadata. By default it is that of a new store: a new UUID, no entries, no references assigned.
+  ///
+  /// ```swift
+  /// let metadata = StoreMetadata(storeType: "XML", entries: ["author": "Ada"], lastReference: 12)
+  /// ```
   public init(
     storeType: String, uuid: UUID = UUID(), entries: PropertyListDictionary = PropertyListDictionary(),
     lastReference: Int64 = 0, model: ModelDescription? = nil
@@ -36,6 +57,10 @@ public struct StoreMetadata: Sendable, Equatable {
 public typealias StoreOptions = [String: String]
 
 /// The argument of a format's `init`.
+///
+/// ```swift
+/// print(configuration.options["encoding"] ?? "utf-8", configuration.limits.objects)
+/// ```
 public struct StoreConfiguration: Sendable {
   /// The path of the file or directory, with symbolic links resolved.
   public var path: String
@@ -67,13 +92,30 @@ public struct StoreConfiguration: Sendable {
 }
 
 /// What a save writes: the complete new content of the store.
+///
+/// ```swift
+/// let snapshot = StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "XML"))
+/// print(snapshot.nodes.count, snapshot.metadata.uuid)
+/// ```
 public struct StoreSnapshot: Sendable {
   /// In canonical order: see `canonical()`.
+  ///
+  /// ```swift
+  /// let before = old.nodes.count, after = new.nodes.count
+  /// ```
   public var nodes: NodeTable
   /// The metadata to write, the model included.
+  ///
+  /// ```swift
+  /// print(snapshot.metadata.storeType)
+  /// ```
   public var metadata: StoreMetadata
 
   /// Creates a snapshot of nodes that are in canonical order.
+  ///
+  /// ```swift
+  /// let empty = StoreSnapshot(nodes: NodeTable(model: model), metadata: StoreMetadata(storeType: "XML"))
+  /// ```
   public init(nodes: NodeTable, metadata: StoreMetadata) {
     self.nodes = nodes
     self.metadata = metadata

@@ -1,6 +1,10 @@
 /// What a format can store, and what it cannot. The format refuses what does not fit, in ``AtomicStore/save(_:to:)``:
 /// what it has staged is discarded then, and nothing is written. The converter predicts losses before that, the
 /// documentation lists them, and the conformance checks verify both.
+///
+/// ```swift
+/// let traits = StoreTraits(summary: "Lines of cells", fileExtensions: ["tabbed"], references: .integersOnly)
+/// ```
 public struct StoreTraits: Sendable {
   /// Which reference objects survive a save.
   public enum References: String, Sendable {

@@ -1,4 +1,8 @@
 /// The type of an attribute, by Core Data's names.
+///
+/// ```swift
+/// if slot.attributeType == .decimal { print("\(slot.name) is a decimal number") }
+/// ```
 public enum AttributeType: Hashable, Sendable {
   /// The model specifies no type: each value has its own. Core Data allows it for transient attributes; the kit also
   /// stores any scalar value of such an attribute.

@@ -4,6 +4,12 @@ public import FoundationEssentials
 /// never saved, a unique name.
 ///
 /// Once it is permanent, it never changes: saves, Save As and conversions preserve it.
+///
+/// ```swift
+/// if let id = ManagedObjectID(uriRepresentation: object.objectID.uriRepresentation) {
+///   print(try context.existingObject(with: id))
+/// }
+/// ```
 public struct ManagedObjectID: Sendable, CustomStringConvertible {
   package enum Form: Hashable, Sendable {
     case permanent(store: UUID, ReferenceObject)

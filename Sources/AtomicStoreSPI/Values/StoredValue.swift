@@ -5,6 +5,14 @@ public import FoundationEssentials
 /// Equality compares values of one type: numbers numerically (`1.10` equals `1.1`, -0.0 equals 0.0, and not-a-number
 /// equals itself), strings by Unicode scalars (`é` as one scalar does not equal `é` as two). To compare *data*, which a
 /// store must preserve to the bit, use ``isIdentical(to:)``.
+///
+/// ```swift
+/// switch nodes.value(slot: slot.index, of: node) {
+/// case .null: print("no value")
+/// case .string(let text): print(text)
+/// case let value: print(value.kindDescription)
+/// }
+/// ```
 public enum StoredValue: Sendable {
   /// No value.
   case null
@@ -36,13 +44,26 @@ public enum StoredValue: Sendable {
 }
 
 /// A reference to an object in a relationship: the name of its concrete entity and its reference object.
+///
+/// ```swift
+/// let ada = ObjectReference(entityName: "Person", reference: .integer(1))
+/// print(ada)  // Person/1
+/// ```
 public struct ObjectReference: Hashable, Sendable, CustomStringConvertible {
   /// The name of the object's concrete entity.
   public var entityName: String
   /// The object's reference in its store.
+  ///
+  /// ```swift
+  /// if case .integer(let number) = reference.reference { print(number) }
+  /// ```
   public var reference: ReferenceObject
 
   /// Creates a reference to an object. The object need not exist.
+  ///
+  /// ```swift
+  /// let book = ObjectReference(entityName: "Book", reference: .string("978-3"))
+  /// ```
   public init(entityName: String, reference: ReferenceObject) {
     self.entityName = entityName
     self.reference = reference
@@ -54,6 +75,11 @@ public struct ObjectReference: Hashable, Sendable, CustomStringConvertible {
 /// The identity of an object in a store: permanent, and unique in the hierarchy of the object's entity.
 ///
 /// Strings are compared by their Unicode scalars.
+///
+/// ```swift
+/// let references: [ReferenceObject] = [.integer(7), .string("7")]
+/// print(references[0] == references[1])  // false
+/// ```
 public enum ReferenceObject: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// An integer. By default, the kit assigns integers, starting at 1.
   case integer(Int64)
@@ -153,6 +179,10 @@ extension StoredValue {
   }
 
   /// Whether this is ``null``. An empty to-many is not.
+  ///
+  /// ```swift
+  /// let missing = nodes.handles(of: entity.index).filter { nodes.value(slot: slot.index, of: $0).isNull }
+  /// ```
   public var isNull: Bool { if case .null = self { true } else { false } }
 
   /// The type of the value for messages, such as "a string", "an integer".

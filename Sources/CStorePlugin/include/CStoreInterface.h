@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "e6b83581016296e685ee80618fa2cc9905c370693a833b0c95903e45120c761b"
+#define ASP_INTERFACE "bd577e71f9b14e477de69cbe265079cb476780a1969d4b2f6c13cc53bfbdbca1"

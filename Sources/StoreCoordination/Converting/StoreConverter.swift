@@ -6,6 +6,10 @@ import Synchronization
 ///
 /// The result is staged, read back as another reader would read it, and compared with the source object by object; only
 /// then is it moved to its final path. The source is opened read-only.
+///
+/// ```swift
+/// let report = try StoreConverter(registry: .builtIn).convert(from: "people.xml", to: "people.sqlite")
+/// ```
 public struct StoreConverter: Sendable {
   /// The formats that can be read and written.
   public var registry: StoreRegistry
@@ -47,8 +51,7 @@ public struct StoreConverter: Sendable {
   /// Called now and then with the current stage.
   public var progress: (@Sendable (Stage) -> Void)?
 
-  /// Creates a converter that detects types by content and file extension, refuses losses, and does not replace
-  /// existing files.
+  /// Creates a converter that detects types by content and extension, refuses losses, and replaces nothing.
   public init(registry: StoreRegistry) { self.registry = registry }
 
   /// Converts the store at `source` to one at `target`.
@@ -116,8 +119,7 @@ public struct StoreConverter: Sendable {
   ///   - notes: What was left out before, for the report.
   ///   - sources: The open stores that the graph was made of. The result grants no more than each of them does, does
   ///     not take the place of one, and what their formats could not load is a loss.
-  ///   - files: Other files that values come from. The result grants no more than each of them does, and does not take
-  ///     the place of one.
+  ///   - files: Other files that values come from, for which the same holds.
   ///   - store: The open store that the graph was made of, where it is to take that one's place: then `target` is its
   ///     path, ``targetType`` its type, and ``writeOptions`` are empty. The store keeps the form that it was read in,
   ///     and what another process put there meanwhile is not replaced.
@@ -385,9 +387,7 @@ public struct StoreConverter: Sendable {
     if let own = metadata.model, !own.isInferred, own.isIdentical(to: written.model.description) {
       metadata.model = written.model.description
     } else if let own = metadata.model {
-      do {
-        readModel = try ManagedObjectModel(own)
-      } catch {
+      do { readModel = try ManagedObjectModel(own) } catch {
         throw PersistentStoreError(
           .internalInconsistency, "the result's own model is not valid", at: StoreLocation(file: target),
           underlying: error)

@@ -48,6 +48,10 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   private let ownsStores: Bool
 
   /// Creates a coordinator without stores.
+  ///
+  /// ```swift
+  /// let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+  /// ```
   public init(managedObjectModel: ManagedObjectModel? = nil, registry: StoreRegistry) {
     self.managedObjectModel = managedObjectModel
     self.registry = registry
@@ -138,6 +142,10 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   // MARK: Adding and removing
 
   /// Opens the store at a path, or creates a new one if there is nothing or an empty file.
+  ///
+  /// ```swift
+  /// let store = try coordinator.addPersistentStore(type: "CSV", at: "people.csvstore", isReadOnly: true)
+  /// ```
   ///
   /// - Parameters:
   ///   - type: A registered name; nil detects the type from the content, or for a new store from the file's extension.

@@ -6,6 +6,11 @@ import Synchronization
 ///
 /// A handle that can be used on any thread: its state is protected by a lock, and the format is called by one thread at
 /// a time.
+///
+/// ```swift
+/// let store = try coordinator.addPersistentStore(at: "people.xml")
+/// print(store.type, store.nodes.count, store.loadNotes)
+/// ```
 public final class PersistentStore: Sendable {
   /// The registered name of its type.
   public let type: String
@@ -65,6 +70,11 @@ public final class PersistentStore: Sendable {
 
   /// All nodes as they were loaded or last saved. A value: later saves do not change it. Empty for an incremental
   /// store, which is not loaded.
+  ///
+  /// ```swift
+  /// let nodes = store.nodes
+  /// print(nodes.count)
+  /// ```
   public var nodes: NodeTable { version.nodes }
 
   /// The nodes that objects read. Each save replaces it.
@@ -127,6 +137,10 @@ public final class PersistentStore: Sendable {
   }
 
   /// The metadata that the next save writes.
+  ///
+  /// ```swift
+  /// print(store.metadata.entries.keys)
+  /// ```
   public var metadata: StoreMetadata { state.withLock { $0.metadata } }
 
   /// What the load derived from the other end of a relationship, changed or removed, by the options `inverses` and

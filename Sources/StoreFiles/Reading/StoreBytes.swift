@@ -74,6 +74,10 @@ public final class StoreBytes: @unchecked Sendable {
 
   /// Calls a closure with the bytes, which must not be used after it returns. Prefer ``span``. Parts that are to be
   /// read later have no value before: see `isRead(_:)`.
+  ///
+  /// ```swift
+  /// let sum = try source.bytes().withUnsafeBytes { bytes in bytes.reduce(0) { $0 + Int($1) } }
+  /// ```
   public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -1,6 +1,11 @@
 import Glibc
 
 /// What is at the path of a store, determined by the kit before any format is used.
+///
+/// ```swift
+/// let place = try StorePath.inspect("people.xml")
+/// if case .nothing = place.kind { print("\(place.path) does not exist") }
+/// ```
 public struct StorePath: Sendable {
   /// What is at a path.
   public enum Kind: Sendable, Hashable {
@@ -61,6 +66,13 @@ public struct StorePath: Sendable {
   package var fileExtension: String { FilePathText.fileExtension(path) }
 
   /// Inspects a path, following symbolic links.
+  ///
+  /// ```swift
+  /// switch try StorePath.inspect("people.csvstore").kind {
+  /// case .folder: print("a directory")
+  /// default: print("not a directory")
+  /// }
+  /// ```
   ///
   /// - Throws: `.unsupportedFileKind` for devices, pipes and sockets, `.cannotCreate` for a cycle of links,
   ///   `.permissionDenied` if the system denies access.

@@ -2,6 +2,11 @@ import Glibc
 import Synchronization
 
 /// The input of a format: a file, a directory of files, or bytes in memory.
+///
+/// ```swift
+/// let source = StoreSource(bytes: Array("TABBED".utf8), name: "people.tabbed")
+/// print(try source.bytes().count)  // 6
+/// ```
 public final class StoreSource: Sendable {
   enum Content: Sendable {
     case file(path: String)

@@ -7,7 +7,7 @@ import StoreCoordination
 ///
 /// ```swift
 /// let patch = try StorePatch(from: old, to: new)
-/// try Data(patch.json).write(to: file)
+/// try Data(patch.json(store.model)).write(to: file)
 /// let result = try patch.apply(to: StoreSnapshot(nodes: store.nodes, metadata: store.metadata))
 /// ```
 ///

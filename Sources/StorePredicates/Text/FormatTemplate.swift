@@ -106,6 +106,10 @@ extension FetchPredicate {
   /// lists and ranges of these, nil, an expression or a whole predicate), `%K` a key path as a string, `%d`, `%f` and
   /// similar format specifiers take numbers, `%s` a string. Within quotes they are ordinary characters.
   ///
+  /// ```swift
+  /// let wellPaid = try FetchPredicate(format: "department.name == %@ AND salary > %@", "Sales", 5000)
+  /// ```
+  ///
   /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, the tree of operators and
   ///   path steps to 300, chains of `AND` and `OR` to 10,000, the length to a million characters.
   public init(format: String, _ arguments: Any?...) throws(PredicateFormatError) {

@@ -8,7 +8,7 @@ import StoreCoordination
 ///
 /// ```swift
 /// let svg = try ModelDiagram(model).svg()
-/// let changes = try ModelDiagram(from: old, to: new).svg()
+/// let changes = try ModelDiagram(from: model, to: other).svg()
 /// ```
 public struct ModelDiagram: Sendable {
   /// What happened to an entity, a property or a line between two models.

@@ -1,5 +1,18 @@
-/// Values that a format writes to the memory of a column itself.
+/// What is set besides values that are given as a whole.
 extension NodeTableBuilder {
+  /// Attaches a value of the format to the current node.
+  public func attach(_ payload: any Sendable) {
+    guard state.pointee.row >= 0 else { return }
+    payloads[state.pointee.entity][state.pointee.row] = payload
+  }
+
+  /// Defers an attribute of the current node: its value is requested on first read, see
+  /// `AtomicStore.value(slot:of:in:)`.
+  public func `defer`(slot: Int) {
+    guard state.pointee.row >= 0 else { return }
+    deferred[state.pointee.entity].insert(EntityTable.deferredKey(slot: slot, row: state.pointee.row))
+  }
+
   /// Sets binary data or a transformable's bytes, which `body` writes to the memory of the column instead of passing
   /// them.
   ///

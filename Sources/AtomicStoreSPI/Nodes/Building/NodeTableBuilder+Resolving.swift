@@ -2,6 +2,10 @@
 extension NodeTableBuilder {
   /// Resolves all references and returns the table. The builder is empty afterwards and cannot be used again.
   ///
+  /// ```swift
+  /// let loaded = try builder.finish()
+  /// ```
+  ///
   /// - Throws: `.duplicateReference`, or `.danglingReference` with the row and property.
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)

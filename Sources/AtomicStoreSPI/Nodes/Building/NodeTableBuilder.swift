@@ -9,6 +9,13 @@ public import FoundationEssentials
 /// whole: ``appendRows(entity:references:)``.
 ///
 /// Use a builder only on the thread of the load.
+///
+/// ```swift
+/// let builder = NodeTableBuilder(model: model)
+/// try builder.beginNode(entity: entity.index, reference: 1)
+/// try builder.set(.string("Ada"), slot: slot.index)
+/// let table = try builder.finish()
+/// ```
 public final class NodeTableBuilder {
   /// The model whose entities and slots are filled.
   public let model: ManagedObjectModel
@@ -114,6 +121,10 @@ public final class NodeTableBuilder {
   package var wholeModel: ManagedObjectModel?
 
   /// Creates a builder of an empty table. The kit does so before a load; create one yourself to test a format.
+  ///
+  /// ```swift
+  /// let builder = NodeTableBuilder(model: model, file: "people.tabbed")
+  /// ```
   ///
   /// - Parameters:
   ///   - model: The model whose entities and slots are filled.
@@ -496,21 +507,6 @@ public final class NodeTableBuilder {
     let before = header.pointee.heapCapacity
     guard header.pointee.appendHandle(state.pointee.row, bits) else { throw .columnFull(location(slot)) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
-  }
-
-  // MARK: More of a node
-
-  /// Attaches a value of the format to the current node.
-  public func attach(_ payload: any Sendable) {
-    guard state.pointee.row >= 0 else { return }
-    payloads[state.pointee.entity][state.pointee.row] = payload
-  }
-
-  /// Defers an attribute of the current node: its value is requested on first read, see
-  /// `AtomicStore.value(slot:of:in:)`.
-  public func `defer`(slot: Int) {
-    guard state.pointee.row >= 0 else { return }
-    deferred[state.pointee.entity].insert(EntityTable.deferredKey(slot: slot, row: state.pointee.row))
   }
 
   // MARK: Helpers
