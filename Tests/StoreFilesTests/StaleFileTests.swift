@@ -45,8 +45,10 @@ import Testing
         let named = target.contains("/") ? target : "./" + target
         #expect(HiddenName.shown(path) == named && HiddenName.shown(path + "/a/b") == named + "/a/b", "\(path)")
         #expect(SystemCall.error(EIO, "read", path).location.file == named)
+        for journal in ["-wal", "-shm", "-journal"] { #expect(HiddenName.shown(path + journal) == named) }
       }
       #expect(HiddenName.shown(target) == target && HiddenName.shown(target + ".tmp") == target + ".tmp")
+      #expect(HiddenName.shown(target + "-wal") == target + "-wal")
     }
   }
 

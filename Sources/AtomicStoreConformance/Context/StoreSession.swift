@@ -21,6 +21,14 @@ struct StoreSession {
     return registry
   }
 
+  /// A model, where a store of the type cannot be opened without one: without it the model that the store carries is
+  /// used.
+  func needed(_ model: ModelDescription, by type: String? = nil) -> ModelDescription? {
+    let all = [subject.type] + subject.others
+    let format = all.first { $0.storeType == type } ?? subject.type
+    return format.traits.isSelfDescribing ? nil : model
+  }
+
   func coordinator(_ model: ModelDescription?) throws -> PersistentStoreCoordinator {
     PersistentStoreCoordinator(managedObjectModel: try model.map { try Models.frozen($0) }, registry: try registry())
   }

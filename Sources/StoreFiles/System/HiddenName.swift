@@ -46,9 +46,10 @@ enum HiddenName {
   static func shown(_ path: String) -> String {
     guard path.utf8.count < 4096, path.contains(marker) else { return path }
     return path.split(separator: "/", omittingEmptySubsequences: false).map { part in
-      let name = String(part)
-      guard name.utf8.count < 252, isTemporary(name), let range = lastMarker(in: name)
-      else { return name }
+      // What SQLite has beside a database that is staged.
+      let journal = ["-wal", "-shm", "-journal"].first { part.hasSuffix($0) } ?? ""
+      let name = String(part.dropLast(journal.count))
+      guard name.utf8.count < 252, isTemporary(name), let range = lastMarker(in: name) else { return String(part) }
       return String(name[..<range].dropFirst())
     }.joined(separator: "/")
   }

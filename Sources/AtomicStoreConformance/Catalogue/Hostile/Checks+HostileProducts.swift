@@ -81,8 +81,9 @@ extension Checks {
         _ = try check.process("save \(count) entities", seconds: 60) { try $0.write(graph, to: path) }
         times.append(
           try check.process("open \(count) entities", seconds: 60) { session in
-            try (0..<3).map { _ in try Stopwatch.seconds { _ = try session.open(path, nil, isReadOnly: true) } }.min()
-              ?? 0
+            try (0..<3).map { _ in
+              try Stopwatch.seconds { _ = try session.open(path, session.needed(model), isReadOnly: true) }
+            }.min() ?? 0
           })
       }
       check.note(times.map { "\(Int($0 * 1000)) ms" }.joined(separator: ", "))
@@ -121,7 +122,7 @@ extension CheckContext {
       var seen = Seen(memory: 0)
       seen.memory = try Memory.growth {
         do {
-          let open = try session.open(path, nil, isReadOnly: true)
+          let open = try session.open(path, session.needed(graph.model), isReadOnly: true)
           seen.objects = withExtendedLifetime(open) { open.store.nodes.count }
         } catch let error as PersistentStoreError {
           seen.code = error.code.description

@@ -28,8 +28,8 @@ extension Checks {
         for partner in check.partners {
           let there = check.folder + "/there\(place)" + partner.suffix
           let back = check.path("back\(place)\(partner.name)")
-          let out = try check.convert(source, subjectName: check.name, there, partner.name)
-          let home = try check.convert(there, subjectName: partner.name, back, check.name)
+          let out = try check.convert(source, subjectName: check.name, there, partner.name, of: graph.model)
+          let home = try check.convert(there, subjectName: partner.name, back, check.name, of: graph.model)
           check.note(
             "graph \(place) to \(partner.name) and back: \((out.losses + home.losses).isEmpty ? "no losses" : (out.losses + home.losses).joined(separator: "; "))"
           )
@@ -39,12 +39,12 @@ extension Checks {
             try check.process("read what came back") { try $0.read(back, graph.model) }, text,
             "through \(partner.name) and back")
           if check.traits.keepsMetadata {
-            let one = try check.process("look at the metadata before") { try $0.identity(source) }
-            let other = try check.process("look at the metadata after") { try $0.identity(back) }
+            let one = try check.process("look at the metadata before") { try $0.identity(source, of: graph.model) }
+            let other = try check.process("look at the metadata after") { try $0.identity(back, of: graph.model) }
             try check.expectEqual(other, one, "UUID and metadata, through \(partner.name) and back")
           }
           let again = check.folder + "/again\(place)" + partner.suffix
-          _ = try check.convert(back, subjectName: check.name, again, partner.name)
+          _ = try check.convert(back, subjectName: check.name, again, partner.name, of: graph.model)
           try check.expectEqual(
             Files.digest(again), Files.digest(there), "the \(partner.name) store made of what came back")
         }
@@ -63,7 +63,9 @@ extension Checks {
       let losing = try check.losingSource()
       let target = check.path("converted")
       let report = try check.process("convert to a format without special numbers, and allow it") { session in
-        try session.withoutSpecialNumbers.convert(losing.path, check.name, target, check.name) { $0.allowsLoss = true }
+        try session.withoutSpecialNumbers.convert(
+          losing.path, check.name, target, check.name, of: losing.graph.model
+        ) { $0.allowsLoss = true }
       }
       let before = try check.process("read the source") { try $0.read(losing.path, losing.graph.model) }
       let after = try check.process("read the result") { try $0.read(target, losing.graph.model) }
@@ -93,7 +95,8 @@ extension Checks {
       Files.makeFolder(home)
       let target = home + "/converted" + check.suffix
       let end = try check.attempt("convert to a format without special numbers") { session in
-        try session.withoutSpecialNumbers.convert(losing.path, check.name, target, check.name)
+        try session.withoutSpecialNumbers.convert(
+          losing.path, check.name, target, check.name, of: losing.graph.model)
       }
       guard case .refused(let error) = end else {
         throw ExpectationFailure(expected: "the conversion is refused", actual: "\(end)")
@@ -129,13 +132,15 @@ extension Checks {
       demand: metadataIsKept
     ) { check in
       let golden = try check.golden("source")
-      let before = try check.process("look at the metadata before") { try $0.identity(golden.path) }
+      let before = try check.process("look at the metadata before") {
+        try $0.identity(golden.path, of: golden.graph.model)
+      }
       for (place, partner) in ([(check.name, check.suffix)] + check.partners.map { ($0.name, $0.suffix) }).enumerated()
       {
         for isNew in [false, true] {
           let target = check.folder + "/copy\(place)\(isNew)" + partner.1
           let report = try check.process("convert to \(partner.0)\(isNew ? ", with a new UUID" : "")") { session in
-            try session.convert(golden.path, check.name, target, partner.0) {
+            try session.convert(golden.path, check.name, target, partner.0, of: golden.graph.model) {
               $0.makesNewIdentifier = isNew
               $0.allowsLoss = true
             }
@@ -143,7 +148,7 @@ extension Checks {
           guard report.losses.isEmpty else { continue }
           let (after, text) = try check.process("read the copy") { session in
             ValuePair(
-              try session.identity(target),
+              try session.identity(target, of: golden.graph.model),
               try session.read(
                 target,
                 golden.graph.model, as: partner.0))
@@ -165,7 +170,8 @@ extension Checks {
       let source: (path: String, name: String)
       if let partner = check.partners.first {
         source = (check.folder + "/source" + partner.suffix, partner.name)
-        _ = try check.convert(golden.path, subjectName: check.name, source.path, source.name)
+        _ = try check.convert(
+          golden.path, subjectName: check.name, source.path, source.name, of: golden.graph.model)
       } else {
         source = (golden.path, check.name)
       }
@@ -173,7 +179,8 @@ extension Checks {
       for place in 1...2 {
         Files.makeFolder(check.folder + "/\(place)")
         let target = check.folder + "/\(place)/result" + check.suffix
-        _ = try check.convert(source.path, subjectName: source.name, target, check.name)
+        _ = try check.convert(
+          source.path, subjectName: source.name, target, check.name, of: golden.graph.model)
         digests.append(Files.digest(target))
       }
       setenv(conversionSource, source.path, 1)
@@ -226,7 +233,9 @@ extension Checks {
       throw Skipped(reason: "no source is named")
     }
     let target = check.folder + "/result" + check.suffix
-    _ = try check.process("convert") { try $0.convert(source, nil, target, check.name) }
+    _ = try check.process("convert") {
+      try $0.convert(source, nil, target, check.name, of: Models.golden().model)
+    }
     check.note(Files.digest(target))
     check.record.expected()
   }

@@ -4,85 +4,6 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// What a conversion told, as it crosses from one process to another.
-struct ConversionReport: Codable, Sendable {
-  /// `kind|subject|count`.
-  var losses: [String]
-  var selections: [String]
-  var objects: Int
-}
-
-/// Two values that cross from one process to another.
-struct ValuePair<One: Codable & Sendable, Other: Codable & Sendable>: Codable, Sendable {
-  var one: One
-  var other: Other
-  init(_ one: One, _ other: Other) {
-    self.one = one
-    self.other = other
-  }
-  var parts: (One, Other) { (one, other) }
-}
-
-extension StoreSession {
-  func wideRegistry() throws -> StoreRegistry {
-    var registry = try registry()
-    for other in subject.others { try registry.register(other) }
-    return registry
-  }
-
-  func convert(
-    _ source: String, _ sourceType: String?, _ target: String, _ targetType: String,
-    _ set: (inout StoreConverter) -> Void = { _ in }
-  ) throws -> ConversionReport {
-    var converter = StoreConverter(registry: try wideRegistry())
-    converter.sourceType = sourceType
-    converter.targetType = targetType
-    set(&converter)
-    let report: StoreConverter.Report
-    do { report = try converter.convert(from: source, to: target) } catch let error as StoreConverter.LossError {
-      throw PersistentStoreError(.unsupportedByFormat, "\(error)")
-    }
-    return ConversionReport(
-      losses: report.losses.map { "\($0.kind.rawValue)|\($0.subject)|\($0.count)" },
-      selections: report.selections.map(\.description),
-      objects: report.counts.reduce(0) { $0 + $1.count })
-  }
-
-  /// UUID and metadata, of any type.
-  func identity(_ path: String) throws -> String {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: nil, registry: try wideRegistry())
-    let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
-    return withExtendedLifetime(coordinator) {
-      "\(store.metadata.uuid) "
-        + store.metadata.entries.map { "\(GraphComparison.quoted($0.key)): \(GraphComparison.fullText($0.value))" }
-        .joined(separator: ", ")
-    }
-  }
-
-  func read(_ path: String, _ model: ModelDescription?, as type: String) throws -> GraphText {
-    let coordinator = PersistentStoreCoordinator(
-      managedObjectModel: try model.map { try Models.frozen($0) }, registry: try wideRegistry())
-    let store = try coordinator.addPersistentStore(type: type, at: path, isReadOnly: true)
-    return try withExtendedLifetime(coordinator) { try GraphText(store) }
-  }
-
-  /// The same format, and it has no special numbers: it says so, and writes nothing in their place.
-  var withoutSpecialNumbers: StoreSession {
-    let before = FaultHooks.current
-    return watched { hooks in
-      hooks.traits = { traits in
-        before.traits?(&traits)
-        traits.keepsSpecialFloats = false
-      }
-      hooks.savedValue = { value, type in
-        let value = before.savedValue?(value, type) ?? value
-        if case .double(let number) = value, !number.isFinite || (number == 0 && number.sign == .minus) { return .null }
-        return value
-      }
-    }
-  }
-}
-
 extension CheckContext {
   struct Partner: Sendable {
     var name: String
@@ -100,10 +21,11 @@ extension CheckContext {
     }
   }
 
-  func convert(_ source: String, subjectName: String, _ target: String, _ targetName: String) throws -> ConversionReport
-  {
+  func convert(
+    _ source: String, subjectName: String, _ target: String, _ targetName: String, of model: ModelDescription
+  ) throws -> ConversionReport {
     try process("convert \(subjectName) to \(targetName)") { session in
-      try session.convert(source, subjectName, target, targetName) { $0.allowsLoss = true }
+      try session.convert(source, subjectName, target, targetName, of: model) { $0.allowsLoss = true }
     }
   }
 
@@ -153,7 +75,7 @@ extension CheckContext {
     func refused(_ what: String, _ path: String, replacing: Bool, keeps before: [String: [UInt8]]?) throws {
       _ = try refusal(of: "convert to \(what)\(replacing ? ", replacing it" : "")", codes: ["alreadyExists"]) {
         session in
-        try session.convert(golden.path, name, path, name) { $0.replacesTarget = replacing }
+        try session.convert(golden.path, name, path, name, of: golden.graph.model) { $0.replacesTarget = replacing }
       }
       try expectUntouched(path, before, "what is at the target (\(what))")
       try expectEqual(Files.stamps(golden.path), source, "the source's files")
@@ -166,7 +88,7 @@ extension CheckContext {
     Files.write(Array("no store".utf8), to: target)
     try refused("another file", target, replacing: false, keeps: ["": Array("no store".utf8)])
     _ = try process("convert, with permission to replace") {
-      try $0.convert(golden.path, name, target, name) { $0.replacesTarget = true }
+      try $0.convert(golden.path, name, target, name, of: golden.graph.model) { $0.replacesTarget = true }
     }
     try expectSame(
       try process("read the result") { try $0.read(target, golden.graph.model) }, golden.text,
@@ -193,7 +115,7 @@ extension CheckContext {
           of: "convert to the source itself, by name \(place)\(replacing ? ", with permission to replace" : "")",
           codes: ["alreadyExists"]
         ) { session in
-          try session.convert(golden.path, name, path, name) { $0.replacesTarget = replacing }
+          try session.convert(golden.path, name, path, name, of: golden.graph.model) { $0.replacesTarget = replacing }
         }
         try expect(Files.content(path) == now, "nothing changes", "it does")
         try expectUntouched(golden.path, whole, "the source")
@@ -222,7 +144,7 @@ extension CheckContext {
       newText: try new.text(names), oldFiles: files,
       keepsMetadata: false)
     saving.action = { session in
-      _ = try session.convert(source, typeName, target, typeName) { $0.replacesTarget = true }
+      _ = try session.convert(source, typeName, target, typeName, of: made.model) { $0.replacesTarget = true }
       return true
     }
     let before = Files.stamps(source)
@@ -278,7 +200,9 @@ extension CheckContext {
       read == wanted, "each value's text is the file's: \(wanted.joined(separator: " // "))",
       read.joined(separator: " // "))
     let target = folder + "/converted.csvstore"
-    _ = try process("convert it") { try $0.convert(path, name, target, name) { $0.allowsLoss = true } }
+    _ = try process("convert it") {
+      try $0.convert(path, name, target, name, of: ModelDescription(entities: [])) { $0.allowsLoss = true }
+    }
     let after = try texts(target)
     try expect(
       after == wanted, "each value's text after a conversion: \(wanted.joined(separator: " // "))",
@@ -311,7 +235,9 @@ extension CheckContext {
       let target = folder + "/part-\(partner.name)" + partner.suffix
       let report = try process("write a part to \(partner.name), cut") { session in
         let wanted = try subset(.nullify)
-        return try session.convert(golden.path, name, target, partner.name) { $0.subset = wanted }
+        return try session.convert(golden.path, name, target, partner.name, of: golden.graph.model) {
+          $0.subset = wanted
+        }
       }
       try expectSame(
         try process("read the part") { try $0.read(target, part.model, as: partner.name) }, try part.text(names),
@@ -325,7 +251,7 @@ extension CheckContext {
       let all = folder + "/all-\(partner.name)" + partner.suffix
       _ = try process("write a part to \(partner.name), with all that it leads to") { session in
         let wanted = try subset(.closure)
-        return try session.convert(golden.path, name, all, partner.name) { $0.subset = wanted }
+        return try session.convert(golden.path, name, all, partner.name, of: golden.graph.model) { $0.subset = wanted }
       }
       try expectSame(
         try process("read it") { try $0.read(all, golden.graph.model, as: partner.name) }, golden.text,
@@ -334,7 +260,7 @@ extension CheckContext {
       _ = try refusal(of: "write a part to \(partner.name) that leads outside", codes: ["danglingReference"]) {
         session in
         let wanted = try subset(.fail)
-        return try session.convert(golden.path, name, none, partner.name) { $0.subset = wanted }
+        return try session.convert(golden.path, name, none, partner.name, of: golden.graph.model) { $0.subset = wanted }
       }
       try expect(!Files.exists(none), "nothing is made", "\(none) is there")
     }

@@ -83,7 +83,7 @@ extension Checks {
       try check.expectNone(differences, "the values of two stores that are open at once")
       guard check.traits.writes != .none, check.traits.references == .all else { return }
       let copy = check.path("copy")
-      _ = try check.convert(all[0].path, subjectName: check.name, copy, check.name)
+      _ = try check.convert(all[0].path, subjectName: check.name, copy, check.name, of: model)
       try check.expectSame(try check.process("read the copy") { try $0.read(copy, model) }, all[0].text, "the copy")
     },
   ]
