@@ -93,6 +93,8 @@ let package = Package(
     // Needs ICU's headers, and loads the library when a pattern first needs it.
     .target(name: "CICU"),
     .target(name: "CStoreFiles"),
+    // Starts programs with streams, and nothing else of this process.
+    .target(name: "CProcesses"),
     // Base64 with vector instructions.
     .target(name: "CBase64"),
     // Finds and checks text with vector instructions.
@@ -239,11 +241,12 @@ let package = Package(
     // The harness that proves a format. No test framework inside. Incremental stores are compared with a property list,
     // the one format that it knows. Its C part forks, sets limits, and shares between
     // processes what is done to the system calls of a save.
-    .target(name: "CConformance"),
+    .target(name: "CConformance", dependencies: ["CProcesses"]),
     .target(
       name: "AtomicStoreConformance",
       dependencies: [
         "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "BinaryPropertyListStoreFormat", "CConformance",
+        "CProcesses",
       ],
       swiftSettings: strict),
     // Formats of other designs, written as an outsider would, that can be told to make mistakes: what the harness is
@@ -436,7 +439,8 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
+        "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CProcesses",
+        "CStoreFaults",
         "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat",
         "ArrowStoreFormat", "ModelFiles", "StoreMutation", "TestSupport",
