@@ -171,6 +171,11 @@ let package = Package(
     .target(
       name: "StoreJSON", dependencies: ["AtomicStoreSPI", "StoreCodecs", "StorePrimitives"], swiftSettings: strict),
 
+    // Store types that are programs in any language, which are asked over their standard streams.
+    .target(
+      name: "StorePrograms",
+      dependencies: ["AtomicStoreSPI", "StoreFiles", "StoreCodecs", "StoreJSON", "CProcesses"], swiftSettings: strict),
+
     // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
     // Stores without objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text,
     // checks, evaluation of whatever is a PredicateSubject. And the object graph, which re-exports both: programs
@@ -267,7 +272,9 @@ let package = Package(
     // the stack.
     .target(
       name: "CommandSupport",
-      dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
+      dependencies: [
+        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser,
+      ],
       swiftSettings: strict),
 
     // The command, as a library for programs with their own formats.
@@ -392,6 +399,10 @@ let package = Package(
     .testTarget(
       name: "StoreCoordinationTests",
       dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreProgramsTests",
+      dependencies: ["StorePrograms", "AtomicStoreSPI", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "StoreImportingTests",
