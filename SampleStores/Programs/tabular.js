@@ -119,32 +119,45 @@ function parse(line, number) {
 
 /** Refuses names that occur twice in an object, and numbers that are not integers as JavaScript has them. */
 function refuseDoubtful(text) {
-  const tokens = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
+  const number = /[-+.\w]+/y;
   const open = [];
-  let name = null;
   let isName = false;
-  for (const [token] of text.matchAll(tokens)) {
-    const start = token[0];
-    if (start === "{") {
-      open.push(new Set());
-      isName = true;
-    } else if (start === "[") {
-      open.push(null);
-      isName = false;
-    } else if (start === "}" || start === "]") {
+  for (let at = 0; at < text.length; at += 1) {
+    const sign = text[at];
+    if (sign === "{" || sign === "[") {
+      isName = sign === "{";
+      open.push(isName ? new Set() : null);
+    } else if (sign === "}" || sign === "]") {
       open.pop();
       isName = false;
-    } else if (start === ",") {
+    } else if (sign === ",") {
       isName = open.length > 0 && open[open.length - 1] !== null;
-    } else if (start === '"' && isName) {
-      name = token.includes("\\") ? JSON.parse(token) : token.slice(1, -1);
-      if (open[open.length - 1].has(name)) throw new SyntaxError(`the name ${token} occurs twice in an object`);
-      open[open.length - 1].add(name);
-      isName = false;
-    } else if ((start === "-" || (start >= "0" && start <= "9")) && String(Number(token)) !== token) {
-      throw new SyntaxError(`${token.slice(0, 20)} is not an integer`);
+    } else if (sign === '"') {
+      const end = endOfString(text, at);
+      if (isName) {
+        const name = JSON.parse(text.slice(at, end + 1));
+        if (open[open.length - 1].has(name)) throw new SyntaxError(`the name '${name}' occurs twice in an object`);
+        open[open.length - 1].add(name);
+        isName = false;
+      }
+      at = end;
+    } else if (sign === "-" || (sign >= "0" && sign <= "9")) {
+      number.lastIndex = at;
+      const digits = number.exec(text)[0];
+      if (!Number.isInteger(Number(digits)) || String(Number(digits)) !== digits) throw new SyntaxError(`${digits.slice(0, 20)} is not an integer`);
+      at += digits.length - 1;
     }
   }
+}
+
+/** The index of the quotation mark that ends a string. */
+function endOfString(text, start) {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let escapes = end;
+    while (text[escapes - 1] === "\\") escapes -= 1;
+    if ((end - escapes) % 2 === 0) return end;
+  }
+  throw new SyntaxError("a string is not ended");
 }
 
 function first(lines) {

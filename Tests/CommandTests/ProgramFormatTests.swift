@@ -98,6 +98,37 @@ import Testing
     #expect(result.code == 65 && error["line"] as? Int == 4 && error["code"] as? String == "malformed", "\(error)")
   }
 
+  /// What a program does when it is asked to save, the exit code, and what the error says.
+  static let saves = [
+    (#"printf '{"write":10}\nhalf'; exit 1"#, 65, "ended with exit code 1, after 4 of 10 bytes"),
+    (#"printf '{"write":4}\nhalf'; kill -9 $$"#, 65, "was ended by signal 9 (Killed), when it was asked to save a store"),
+    (#"printf '{"write":4,"member":"a"}\nhalf'"#, 65, "wrote bytes of a 'member' of a file"),
+    (#"echo '{"saved":false}'"#, 65, "wrote neither bytes nor 'saved'"),
+    (#"echo '{"error":{"code":"unsupportedByFormat","message":"no dates"}}'"#, 65, "no dates"),
+    ("sleep 600", 69, "did nothing for 500 ms"),
+  ]
+
+  @Test("a program that fails to save is named, and no file is left", arguments: saves)
+  func failedSave(_ body: String, _ code: Int, _ expected: String) throws {
+    let folder = try Folder()
+    try Self.write(
+      """
+      #!/bin/sh
+      while read -r request; do
+        case "$request" in
+        *'"do":"describe"'*) echo '{"atomicstore":1,"type":"Peer","traits":{"extensions":["peer"]},"signatures":[{"text":"PEER"}]}' ;;
+        *'"do":"save"'*) \(body) ;;
+        esac
+      done
+
+      """, to: folder("peer"))
+    let result = try Command.run(
+      arguments: ["convert", Command.company, "c.peer", "--plugin", "./peer"], in: folder.path,
+      environment: ["ATOMICSTORE_PROGRAM_SECONDS": code == 69 ? "0.5" : "60"])
+    #expect(result.code == Int32(code) && result.errors.contains(expected), "\(result.code): \(result.errors)")
+    #expect(folder.names == ["peer"], "\(folder.names)")
+  }
+
   @Test("options of packages are refused for programs")
   func options() throws {
     for arguments in [["--kind", "folder"], ["--kit", "/"]] {
