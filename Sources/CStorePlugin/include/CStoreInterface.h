@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "e6b83581016296e685ee80618fa2cc9905c370693a833b0c95903e45120c761b"
+#define ASP_INTERFACE "036fdeecfba7642102a947842b00d1eff006fc5d5e3210bcbd9ded9322ccbd5b"
