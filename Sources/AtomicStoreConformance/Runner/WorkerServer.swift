@@ -60,7 +60,7 @@ enum WorkerServer {
   private static func handle(_ line: String, _ subject: ConformanceSubject) -> String {
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     guard fields.count == 10, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
-      let definition = (Checks.all + Checks.parts + [Checks.conversionPart] + subject.ownChecks).first(where: {
+      let definition = (Checks.all + Checks.allParts + subject.ownChecks).first(where: {
         $0.id == fields[1]
       })
     else { return "BAD" }
