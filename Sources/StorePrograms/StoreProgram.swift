@@ -17,6 +17,8 @@ package struct StoreProgram: Sendable {
   /// The store type.
   package let type: any AtomicStore.Type
   private let program: LoadedProgram
+  /// The process that described the format serves the first store, if that is opened while this value lives.
+  private let processes: ProgramProcesses
 
   /// Starts a program and asks it to describe its format. A program that was loaded before is not asked again.
   ///
@@ -36,9 +38,10 @@ package struct StoreProgram: Sendable {
       defer { free(text) }
       return String(cString: text)
     }
-    let number = try ProgramTable.number(of: resolved ?? path, shown: path, limits)
+    let (number, described) = try ProgramTable.number(of: resolved ?? path, shown: path, limits)
     type = ProgramTypes.all[number]
     program = ProgramTable.program(number)
+    processes = described ?? program.processes
   }
 
   /// Keeps processes of the program until this process exits, not only while a store is open: for commands, which open
@@ -76,13 +79,19 @@ final class LoadedProgram: Sendable {
     /// The same, to be kept.
     var kept: ProgramProcesses?
   }
-  private let shared = Mutex(Shared())
+  private let shared: Mutex<Shared>
 
-  /// - Parameter make: Makes processes, none of which is started.
-  init(_ path: String, _ description: ProgramDescription, _ make: @escaping @Sendable () -> ProgramProcesses) {
+  /// - Parameters:
+  ///   - processes: Those that described the format.
+  ///   - make: Makes others, none of which is started.
+  init(
+    _ path: String, _ description: ProgramDescription, _ processes: ProgramProcesses,
+    _ make: @escaping @Sendable () -> ProgramProcesses
+  ) {
     self.path = path
     self.description = description
     self.make = make
+    shared = Mutex(Shared(processes: processes))
   }
 
   func keepProcesses() {
@@ -124,10 +133,10 @@ enum ProgramTable {
 
   static func number(
     of resolved: String, shown path: String, _ limits: ProgramLimits
-  ) throws(PersistentStoreError) -> Int {
+  ) throws(PersistentStoreError) -> (number: Int, processes: ProgramProcesses?) {
     // A program is asked once, also where two threads need it.
     try loading.withLock { numbers throws(PersistentStoreError) in
-      if let known = numbers[resolved] { return known }
+      if let known = numbers[resolved] { return (known, nil) }
       let number = numbers.count
       guard number < ProgramTypes.all.count else {
         throw PersistentStoreError(
@@ -137,13 +146,14 @@ enum ProgramTable {
       let folder = FileManager.default.currentDirectoryPath
       let program = path.hasPrefix("/") ? path : folder + "/" + path
       let make: @Sendable () -> ProgramProcesses = { ProgramProcesses(of: program, as: path, limits: limits) }
-      let description = try make().request("to describe its format") { connection throws(PersistentStoreError) in
+      let processes = make()
+      let description = try processes.request("to describe its format") { connection throws(PersistentStoreError) in
         connection.send(Request.line("describe", []))
         return try ProgramDescription(try ProgramMessage(from: connection))
       }
-      programs.withLock { $0.append(LoadedProgram(path, description, make)) }
+      programs.withLock { $0.append(LoadedProgram(path, description, processes, make)) }
       numbers[resolved] = number
-      return number
+      return (number, processes)
     }
   }
 }

@@ -20,7 +20,7 @@ import Testing
     ("half", #"printf '{"metadata":'; exit 1"#, "ended with exit code 1"),
     ("long", #"printf '{"metadata":"%05000d"}\n' 1"#, "wrote a message of more than 4000 bytes"),
     ("flood", "exec yes | tr -d '\\n'", "wrote a message of more than 4000 bytes"),
-    ("noisy", "exec yes >&2", "wrote more than 2000 bytes to standard error"),
+    ("noisy", "yes >&2", "wrote more than 2000 bytes to standard error"),
     ("more", "printf '%s\\n%s\\n' '\(uuid)' more", "wrote more after its answer: more"),
     ("member", #"echo '{"metadata":{"uuid":"x","lost":1}}'"#, "with the member 'lost', which has no meaning there"),
     ("wrong", #"echo '{"objects":0}'"#, "with the member 'objects', which has no meaning there"),
@@ -79,6 +79,24 @@ import Testing
     try #require(errors.count == 3 && Set(errors.map(\.message)).count == 1, "one process: \(errors)")
     #expect(errors[0].code == .malformed && errors[0].description.hasPrefix("damaged:7:2 (E/5): "), "\(errors[0])")
     #expect(type.failure("damaged")?.message != errors[0].message, "another process after all stores were closed")
+  }
+
+  @Test("a command keeps the process that described the format for all stores")
+  func kept() throws {
+    let peer = try Peer([("damaged", #"printf '{"error":{"code":"malformed","message":"%s"}}\n' $$"#)])
+    let type: any AtomicStore.Type
+    do {
+      let program = try StoreProgram(loading: peer.path)
+      program.keepProcesses()
+      type = program.type
+    }
+    let messages = (0..<3).map { _ in type.failure("damaged")?.message ?? "" }
+    #expect(Set(messages).count == 1 && messages[0] != "", "\(messages)")
+    let process = try #require(pid_t(messages[0]))
+    #expect(kill(process, 0) == 0)
+    // As when this process exits.
+    ProgramTable.program(try ProgramTable.number(of: peer.path, shown: peer.path, ProgramLimits([:])).number).endKept()
+    #expect(kill(process, 0) == -1)
   }
 
   @Test("a program has its three streams open, and nothing else of this process")
