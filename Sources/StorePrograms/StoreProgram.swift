@@ -127,9 +127,10 @@ enum ProgramTable {
   static func program(_ number: Int) -> LoadedProgram { programs.withLock { $0[number] } }
 
   /// Ends the processes that are kept when this process exits.
-  static let endsAtExit: Bool = atexit {
-    for program in ProgramTable.programs.withLockIfAvailable({ $0 }) ?? [] { program.endKept() }
-  } == 0
+  static let endsAtExit: Bool =
+    atexit {
+      for program in ProgramTable.programs.withLockIfAvailable({ $0 }) ?? [] { program.endKept() }
+    } == 0
 
   static func number(
     of resolved: String, shown path: String, _ limits: ProgramLimits

@@ -101,7 +101,10 @@ import Testing
   /// What a program does when it is asked to save, the exit code, and what the error says.
   static let saves = [
     (#"printf '{"write":10}\nhalf'; exit 1"#, 65, "ended with exit code 1, after 4 of 10 bytes"),
-    (#"printf '{"write":4}\nhalf'; kill -9 $$"#, 65, "was ended by signal 9 (Killed), when it was asked to save a store"),
+    (
+      #"printf '{"write":4}\nhalf'; kill -9 $$"#, 65,
+      "was ended by signal 9 (Killed), when it was asked to save a store"
+    ),
     (#"printf '{"write":4,"member":"a"}\nhalf'"#, 65, "wrote bytes of a 'member' of a file"),
     (#"echo '{"saved":false}'"#, 65, "wrote neither bytes nor 'saved'"),
     (#"echo '{"error":{"code":"unsupportedByFormat","message":"no dates"}}'"#, 65, "no dates"),
