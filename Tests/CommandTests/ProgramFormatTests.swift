@@ -98,6 +98,57 @@ import Testing
     #expect(result.code == 65 && error["line"] as? Int == 4 && error["code"] as? String == "malformed", "\(error)")
   }
 
+  /// A format whose stores are directories, in the words of the sample.
+  static let pieces = """
+    #!/usr/bin/env python3
+    from tabular import StoreError, Tabular, parse, serve, text
+
+    class Pieces(Tabular):
+        store_type = "Pieces"
+        traits = {"summary": "A file for each entity", "extensions": ["pieces"], "layout": "folder"}
+        signatures = [{"member": "index", "text": '{"store":"Pieces"'}]
+
+        def header(self, source, header=None):
+            return super().header(source, parse(next(source.lines("index"), b""), 1))
+
+        def load(self, source, entities):
+            count = 0
+            for member in source.members:
+                if member["name"] != "index":
+                    for line in source.lines(member["name"]):
+                        count += 1
+                        yield parse(line, count)
+            if count != self.header(source)[1]:
+                raise StoreError("malformed", "objects are missing", member="index", line=1)
+
+        def save(self, metadata, objects, count, target):
+            header = {"store": self.store_type, "version": 1, "objects": count, **metadata}
+            target.write(text(header) + b"\\n", "index")
+            for item in objects:
+                target.write(text(item) + b"\\n", item["entity"])
+
+    serve(Pieces)
+    """
+
+  @Test("a store of a program may be a directory", .enabled(if: has("python3"), "python3 is not on this machine"))
+  func directory() throws {
+    let folder = try Folder()
+    try FileManager.default.copyItem(atPath: Command.samples + "/Programs/tabular.py", toPath: folder("tabular.py"))
+    try Self.write(Self.pieces, to: folder("pieces.py"))
+    func run(_ arguments: String...) throws -> Command.Result {
+      try Command.run(arguments: arguments + ["--plugin", "./pieces.py"], in: folder.path)
+    }
+    #expect(try run("convert", Command.company, "c.pieces").code == 0)
+    #expect(try run("diff", Command.company, "c.pieces").code == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("c.pieces")).contains("index"))
+    let checked = try run("conform", "--smoke", "--type", "Pieces")
+    #expect(checked.code == 0, "\(checked.output)")
+    // An error in a member has its path.
+    try FileManager.default.removeItem(atPath: folder("c.pieces/Department"))
+    let error = try run("inspect", "c.pieces", "--json").error()
+    #expect(error["file"] as? String == "c.pieces/index" && error["line"] as? Int == 1, "\(error)")
+  }
+
   /// What a program does when it is asked to save, the exit code, and what the error says.
   static let saves = [
     (#"printf '{"write":10}\nhalf'; exit 1"#, 65, "ended with exit code 1, after 4 of 10 bytes"),

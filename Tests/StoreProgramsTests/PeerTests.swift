@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -144,6 +145,39 @@ import Testing
       try peer.load { $0.silence = description.isEmpty ? 200 : 60_000 }
     }
     #expect(error.message.contains(expected) || description.isEmpty, "\(error)")
+  }
+
+  @Test("content is recognized by signatures, and by the program if it wants to be asked; its failure is reported")
+  func recognition() throws {
+    let description = #"""
+      {"atomicstore":1,"type":"Peer","traits":{},"recognizes":true,"signatures":[{"text":"EE","at":1},\#
+      {"base64":"AP8="},{"member":"index","text":"PEER"},{"member":"mark"}]}
+      """#
+    let answers = ["yes", "no", "unsure"].map { ($0, #"echo '{"recognized":"\#($0)"}'"#) }
+    let known = ("old", #"echo '{"recognized":"known","what":"an old one"}'"#)
+    let peer = try Peer(answers + [known, ("fails", "exit 1")], description: description)
+    let type = try peer.load()
+    let failures = Mutex<[String]>([])
+    StoreProgram.setFailureHandler { path, error in failures.withLock { $0.append(error.message) } }
+    func recognize(_ name: String, _ prefix: String) -> Recognition {
+      type.recognize(StoreProbe(name: name, prefix: Array(prefix.utf8), size: prefix.utf8.count))
+    }
+    func recognize(_ members: [ScalarString: [UInt8]]) -> Recognition {
+      type.recognize(
+        StoreProbe(
+          name: "no", prefix: [], size: 0, isFolder: true, memberNames: members.keys.map(\.string).sorted(),
+          prefixes: members))
+    }
+    #expect(recognize("no", "PEER") == .yes && recognize("no", "EEPE\n") == .no)
+    #expect(type.recognize(StoreProbe(name: "no", prefix: [0, 0xFF, 1], size: 3)) == .yes)
+    #expect(recognize("yes", "x\n") == .yes && recognize("unsure", "x\n") == .unsure)
+    #expect(recognize("old", "x\n") == .known("an old one"))
+    #expect(recognize([ScalarString("index"): Array("PEER".utf8)]) == .yes)
+    #expect(recognize([ScalarString("mark"): []]) == .yes)
+    #expect(recognize([ScalarString("index"): Array("PEAR".utf8)]) == .no)
+    #expect(failures.withLock { $0 }.isEmpty)
+    #expect(recognize("fails", "x\n") == .no)
+    #expect(failures.withLock { $0 }.first?.contains("when it was asked to recognize content") == true)
   }
 
   @Test("a program that cannot be started says why")
