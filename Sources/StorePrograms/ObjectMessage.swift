@@ -69,27 +69,25 @@ enum ObjectMessage {
     return reference
   }
 
-  /// Appends the lines of some rows of an entity, without values that are null.
+  /// Appends the line of an object, without values that are null.
   static func append(
-    _ rows: Range<Int>, of entity: Entity, _ reader: EntityReader, _ nodes: NodeTable, to writer: ByteWriter
+    _ row: Int, of entity: Entity, _ reader: EntityReader, _ nodes: NodeTable, to writer: ByteWriter
   ) {
-    for row in rows {
-      writer.append("{\"entity\":")
-      JSONValue.quote(entity.name, to: writer)
-      writer.append(",\"reference\":")
-      ProgramValues.append(reader.reference(row: row), to: writer)
-      writer.append(",\"values\":{")
-      var isFirst = true
-      for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
-        if slot.isToMany, reader.toMany(slot: slot.index, row: row).isEmpty { continue }
-        if !isFirst { writer.append(byte: UInt8(ascii: ",")) }
-        isFirst = false
-        JSONValue.quote(slot.name, to: writer)
-        writer.append(byte: UInt8(ascii: ":"))
-        append(slot, reader, row, nodes, to: writer)
-      }
-      writer.append("}}\n")
+    writer.append("{\"entity\":")
+    JSONValue.quote(entity.name, to: writer)
+    writer.append(",\"reference\":")
+    ProgramValues.append(reader.reference(row: row), to: writer)
+    writer.append(",\"values\":{")
+    var isFirst = true
+    for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
+      if slot.isToMany, reader.toMany(slot: slot.index, row: row).isEmpty { continue }
+      if !isFirst { writer.append(byte: UInt8(ascii: ",")) }
+      isFirst = false
+      JSONValue.quote(slot.name, to: writer)
+      writer.append(byte: UInt8(ascii: ":"))
+      append(slot, reader, row, nodes, to: writer)
     }
+    writer.append("}}\n")
   }
 
   private static func append(

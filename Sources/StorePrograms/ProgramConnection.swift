@@ -129,6 +129,9 @@ final class ProgramConnection: @unchecked Sendable {
     if written == pending.count {
       pending.removeAll(keepingCapacity: true)
       written = 0
+    } else if written >= Self.piece {
+      pending.removeFirst(written)
+      written = 0
     }
     pending.append(contentsOf: bytes)
   }

@@ -5,7 +5,9 @@ package struct ProgramLimits: Sendable {
   /// How long a program may neither write nor read anything while an answer is awaited, in milliseconds.
   package var silence = 60_000
   /// The size of one message, in bytes, without the line feed.
-  package var message = 64 << 20
+  package var message = 256 << 20
+  /// The size of an object that is sent: what a program makes of it must fit in a message, too.
+  package var sentMessage: Int { message / 2 }
   /// How much a program may write to standard error for one request, in bytes.
   package var noise = 1 << 20
   /// How much of standard error an error shows, in bytes.

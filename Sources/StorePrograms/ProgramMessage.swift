@@ -11,13 +11,13 @@ struct ProgramMessage {
 
   init(_ line: [UInt8], _ connection: ProgramConnection) throws(PersistentStoreError) {
     self.connection = connection
-    let text = TerminalText.escaped(String(decoding: line.prefix(80), as: UTF8.self))
+    func text() -> String { TerminalText.escaped(String(decoding: line.prefix(80), as: UTF8.self)) }
     do throws(PersistentStoreError) {
       value = try JSONReader.read(line, name: "", depth: Self.depth)
     } catch {
-      throw connection.failure("wrote '\(text)', which is not a message: \(error.message)")
+      throw connection.failure("wrote '\(text())', which is not a message: \(error.message)")
     }
-    guard case .object = value else { throw connection.failure("wrote '\(text)', which is not an object") }
+    guard case .object = value else { throw connection.failure("wrote '\(text())', which is not an object") }
   }
 
   /// Reads the next message.

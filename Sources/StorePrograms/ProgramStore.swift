@@ -56,9 +56,10 @@ struct ProgramStore<High: ProgramDigit, Low: ProgramDigit>: AtomicStore {
   }
 
   mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
-    let (layout, options) = (layout, options)
-    try shared.request("to save a store") { connection throws(PersistentStoreError) in
-      try ProgramWriting(files, layout).save(snapshot, options, connection)
+    let (processes, options) = (shared, options)
+    let writing = ProgramWriting(files, layout, limit: processes.limits.sentMessage)
+    try processes.request("to save a store") { connection throws(PersistentStoreError) in
+      try writing.save(snapshot, options, connection)
     }
   }
 }

@@ -12,11 +12,14 @@ final class ProgramWriting {
 
   /// How much is sent before answers are read.
   private static let greatestBacklog = 1 << 19
-  private static let rowsAtOnce = 256
+  private static let leastSent = 1 << 16
+  /// The size of a message that is sent.
+  private let limit: Int
 
-  init(_ files: StagedFiles, _ layout: StoreLayout) {
+  init(_ files: StagedFiles, _ layout: StoreLayout, limit: Int) {
     self.files = files
     self.layout = layout
+    self.limit = limit
   }
 
   func save(
@@ -27,15 +30,20 @@ final class ProgramWriting {
     let count = nodes.model.entities.reduce(0) { $0 + nodes.count(of: $1.index) }
     let writer = ByteWriter()
     try Self.begin(metadata, nodes, count, options, writer)
-    connection.send(writer.takeBytes())
+    guard writer.byteCount <= limit else { throw tooLong("metadata and model", StoreLocation()) }
+    var sent = 0
     for entity in nodes.model.entities {
       let reader = nodes.reader(of: entity.index)
-      var row = 0
-      while row < reader.count {
-        let end = min(row + Self.rowsAtOnce, reader.count)
-        ObjectMessage.append(row..<end, of: entity, reader, nodes, to: writer)
+      for row in 0..<reader.count {
+        let start = writer.byteCount
+        ObjectMessage.append(row, of: entity, reader, nodes, to: writer)
+        guard writer.byteCount - start <= limit else {
+          throw tooLong(
+            "the object", StoreLocation(entity: entity.name, reference: reader.reference(row: row).description))
+        }
+        guard writer.byteCount - sent >= Self.leastSent else { continue }
+        sent = writer.byteCount
         connection.send(writer.takeBytes())
-        row = end
         while connection.backlog > Self.greatestBacklog {
           guard let line = try connection.messageIfAny() else { continue }
           if try isDone(try ProgramMessage(line, connection), connection) {
@@ -44,8 +52,14 @@ final class ProgramWriting {
         }
       }
     }
-    connection.send(Request.bytes(.object([("end", .integer(count))])))
+    connection.send(writer.takeBytes() + Request.bytes(.object([("end", .integer(count))])))
     while try !isDone(try ProgramMessage(from: connection), connection) {}
+  }
+
+  /// A program must be able to answer with what it was sent.
+  private func tooLong(_ what: String, _ place: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "\(what) would be a message of more than \(limit) bytes to the program of the store type", at: place)
   }
 
   private static func begin(
