@@ -93,6 +93,8 @@ let package = Package(
     // Needs ICU's headers, and loads the library when a pattern first needs it.
     .target(name: "CICU"),
     .target(name: "CStoreFiles"),
+    // Starts programs with streams, and nothing else of this process.
+    .target(name: "CProcesses"),
     // Base64 with vector instructions.
     .target(name: "CBase64"),
     // Finds and checks text with vector instructions.
@@ -169,6 +171,11 @@ let package = Package(
     .target(
       name: "StoreJSON", dependencies: ["AtomicStoreSPI", "StoreCodecs", "StorePrimitives"], swiftSettings: strict),
 
+    // Store types that are programs in any language, which are asked over their standard streams.
+    .target(
+      name: "StorePrograms",
+      dependencies: ["AtomicStoreSPI", "StoreFiles", "StoreCodecs", "StoreJSON", "CProcesses"], swiftSettings: strict),
+
     // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
     // Stores without objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text,
     // checks, evaluation of whatever is a PredicateSubject. And the object graph, which re-exports both: programs
@@ -239,11 +246,12 @@ let package = Package(
     // The harness that proves a format. No test framework inside. Incremental stores are compared with a property list,
     // the one format that it knows. Its C part forks, sets limits, and shares between
     // processes what is done to the system calls of a save.
-    .target(name: "CConformance"),
+    .target(name: "CConformance", dependencies: ["CProcesses"]),
     .target(
       name: "AtomicStoreConformance",
       dependencies: [
         "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "BinaryPropertyListStoreFormat", "CConformance",
+        "CProcesses",
       ],
       swiftSettings: strict),
     // Formats of other designs, written as an outsider would, that can be told to make mistakes: what the harness is
@@ -264,7 +272,9 @@ let package = Package(
     // the stack.
     .target(
       name: "CommandSupport",
-      dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
+      dependencies: [
+        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser,
+      ],
       swiftSettings: strict),
 
     // The command, as a library for programs with their own formats.
@@ -391,6 +401,10 @@ let package = Package(
       dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
+      name: "StoreProgramsTests",
+      dependencies: ["StorePrograms", "AtomicStoreSPI", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
       name: "StoreImportingTests",
       dependencies: [
         "StoreImporting", "StoreMaintenance", "StoreCoordination", "StoreJSON", "AtomicStoreSPI",
@@ -436,7 +450,8 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
+        "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CProcesses",
+        "CStoreFaults",
         "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat", "CoreDataBinaryStoreFormat",
         "ArrowStoreFormat", "ModelFiles", "StoreMutation", "TestSupport",

@@ -20,15 +20,23 @@ struct NewFormat: ParsableCommand {
     var hasOwnRecords: Bool { self == .binary }
   }
 
+  enum Language: String, ExpressibleByArgument, CaseIterable {
+    case swift, python, javascript
+  }
+
   static let configuration = CommandConfiguration(
     commandName: "new-format",
-    abstract: "Write a package with a new store format, as a starting point for your own.",
+    abstract: "Write a package or a program with a new store format, as a starting point for your own.",
     discussion: """
         atomicstore new-format Tabular && cd Tabular && swift test
+        atomicstore new-format Tabular --language python && atomicstore conform --type Tabular --plugin Tabular/tabular.py
 
       The package builds and passes the conformance checks. It has tests, a plug-in, a command and a README that lists the
       traits. It is a copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that this command
       was built from, or the one that --kit specifies.
+
+      In Python or JavaScript a format is a program of one file, which needs nothing but the language's standard library and does
+      not depend on a version of the kit.
       """)
   @Argument(help: "The format's name: letters and digits, beginning with a capital letter.") var name: String
   @Option(
@@ -36,6 +44,7 @@ struct NewFormat: ParsableCommand {
       "The content of its stores: lines of text in a file, binary records in a file, or a directory with a file for each entity."
   )
   var kind: Kind = .text
+  @Option(help: "The language of the format: of a package, or of a program.") var language: Language = .swift
   @Option(help: "The kit's location: a directory, or the address of its repository.") var kit: String?
   @Option(help: "The directory to write; by default one with the format's name, in the current directory.") var output:
     String?
@@ -59,6 +68,7 @@ struct NewFormat: ParsableCommand {
       guard try StorePath.kind(of: folder) == .nothing else {
         throw CommandFailure("\(folder) exists; nothing is written into it", exitCode: 73)
       }
+      if language != .swift { return try writeProgram(to: folder) }
       let (checkout, dependency, place) = try findKit()
       let files = try sampleFiles(in: checkout).map { file in
         let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
@@ -82,6 +92,31 @@ struct NewFormat: ParsableCommand {
         try Diagnostics.put(
           "\(folder): \(written.count) files, with the kit at \(place)\n  cd \(folder) && swift test\n")
       }
+    }
+  }
+
+  /// Writes a format that is a program.
+  private func writeProgram(to folder: String) throws {
+    guard kind == .text, kit == nil else {
+      throw CommandFailure(
+        "--\(kit == nil ? "kind" : "kit") goes with --language swift: a program is one file, and does not need the kit's",
+        exitCode: 64)
+    }
+    let template = language == .python ? ProgramTemplate.python : ProgramTemplate.javaScript
+    let text = template.text.replacingBytes("Tabular", with: name).replacingBytes("tabular", with: name.lowercased())
+    let file = "\(name.lowercased()).\(template.fileExtension)"
+    let unit = Publication()
+    try unit.makeDirectory(PathParts.directory(of: folder))
+    try unit.addTree(at: folder, policy: .createNew) { (tree) throws(PersistentStoreError) in
+      try tree.file(at: file, isExecutable: true).write(Array(text.utf8))
+    }
+    try unit.commit()
+    if common.json {
+      try Diagnostics.put(
+        JSONValue.object([("folder", .string(folder)), ("files", .array([.string("\(folder)/\(file)")]))]).text + "\n")
+    } else {
+      try Diagnostics.put(
+        "\(folder)/\(file)\n  atomicstore conform --type \(name) --plugin \(folder)/\(file)\n")
     }
   }
 

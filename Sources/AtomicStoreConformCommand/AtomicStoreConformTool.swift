@@ -21,6 +21,7 @@ package enum AtomicStoreConformTool {
   package static func main(formats: [any AtomicStore.Type] = []) {
     for format in formats { InstalledFormats.add(format, from: "compiled in") }
     InstalledFormats.reportsRefusals.store(!ConformanceRun.isWorker, ordering: .relaxed)
+    InstalledFormats.keepsPrograms.store(false, ordering: .relaxed)
     // A process that checks run in is ended by the one that started it.
     Interrupt.watch(listens: !ConformanceRun.isWorker) { ConformanceRun.abandonAll() }
     Conform.runAsProgram { Conform.completed(help: $0) }

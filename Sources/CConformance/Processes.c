@@ -1,18 +1,17 @@
 #define _GNU_SOURCE
 #include "CConformance.h"
+#include "CProcesses.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,8 +30,6 @@ pid_t csf_fork(void) {
   return child;
 }
 
-int csf_socketpair(int *pair) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); }
-
 int csf_output(int *pair) { return pipe2(pair, O_NONBLOCK | O_CLOEXEC); }
 
 void csf_take_output(int end) { dup2(end, 1); }
@@ -47,66 +44,10 @@ int csf_waiting(int end) {
   return ioctl(end, FIONREAD, &count) == 0 ? count : 0;
 }
 
-/* Closes what the program has open from a descriptor on: not all of it is closed at exec. Foundation's own socket, for one, which says that a process has
-   ended once all who have it have closed it: a worker, which lives as long as the program, would have the program wait for it, and so for itself. */
-static void close_from(posix_spawn_file_actions_t *actions, int first) {
-#ifdef __GLIBC__
-#if __GLIBC_PREREQ(2, 34)
-  posix_spawn_file_actions_addclosefrom_np(actions, first);
-  return;
-#endif
-#endif
-  for (int descriptor = first; descriptor < 1024; descriptor++) posix_spawn_file_actions_addclose(actions, descriptor);
-}
-
-pid_t csf_spawn(const char *path, char *const *arguments, char *const *environment, int control) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  if (!getenv("ATOMICSTORE_CONFORMANCE_TALK")) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, control, 3);
-  close_from(&actions, 4);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t child = -1;
-  int result = posix_spawn(&child, path, &actions, &attributes, arguments, environment);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (result != 0) {
-    errno = result;
-    return -1;
-  }
-  return child;
-}
-
 static int64_t now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
-int csf_wait(pid_t child, int milliseconds, int *code) {
-  int64_t end = now() + milliseconds;
-  long pause = 50000;
-  while (1) {
-    int status = 0;
-    pid_t result = waitpid(child, &status, WNOHANG);
-    if (result == child) {
-      *code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-      return WIFSIGNALED(status) ? 2 : 1;
-    }
-    if (result < 0 && errno != EINTR) {
-      *code = 0;
-      return 1;
-    }
-    if (now() >= end) return 0;
-    struct timespec time = {0, pause};
-    nanosleep(&time, NULL);
-    if (pause < 2000000) pause *= 2;
-  }
 }
 
 /* The processor time of a process and of those that it waited for, in milliseconds. */
@@ -136,7 +77,7 @@ int csf_wait_for_work(pid_t child, int milliseconds, int *code, int64_t *used) {
   int64_t window = 0;
   *used = 0;
   while (1) {
-    int end = csf_wait(child, 50, code);
+    int end = cpr_wait(child, 50, code);
     if (end != 0) return end;
     *used = processor_time(child);
     if (*used >= milliseconds) return 0;

@@ -6,8 +6,9 @@ import Glibc
 /// The options of all subcommands.
 package struct CommonOptions: ParsableArguments {
   @Flag(help: "Print JSON instead of text, also for errors.") package var json = false
-  @Option(name: .customLong("plugin"), help: "A plug-in with store formats. May be repeated.") package var plugins:
-    [String] = []
+  @Option(
+    name: .customLong("plugin"), help: "A plug-in with store formats: a library or a program. May be repeated.")
+  package var plugins: [String] = []
   @Flag(
     name: .customLong("no-plugins"),
     help: "Do not look for plug-ins in ATOMICSTORE_PLUGIN_PATH and the user's directory.")

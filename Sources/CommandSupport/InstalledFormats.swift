@@ -1,5 +1,6 @@
 package import AtomicStoreSPI
 import BuiltInStoreFormats
+import StorePrograms
 package import Synchronization
 
 /// The store types that the command supports: the kit's, those compiled in, and those of plug-ins.
@@ -16,6 +17,8 @@ package enum InstalledFormats {
   private static let state = Mutex(State())
   /// Whether plug-ins that were refused are reported. The processes of a conformance run would do so hundreds of times.
   package static let reportsRefusals = Atomic(true)
+  /// Whether formats that are programs are kept running between stores. Conformance checks look at what a store leaves.
+  package static let keepsPrograms = Atomic(true)
 
   /// The kit's types. What cannot be read of a store that is opened, by whatever command, is said.
   private static var tellingRegistry: StoreRegistry {
@@ -92,11 +95,29 @@ package enum InstalledFormats {
       guard state.searches == nil else { return }
       state.searches = searches
       if searches { state.registry.findLater { loadInstalled() } }
+      StoreProgram.setFailureHandler { path, error in
+        refuse(path, error.message)
+        Diagnostics.say("atomicstore: \(error.message)")
+      }
     }
     for path in paths where !state.withLock({ $0.asked.contains(path) }) {
-      for type in try StorePlugin(loading: path).types { try register(type, from: path) }
+      for type in try formats(in: path) {
+        do throws(PersistentStoreError) { try register(type, from: path) } catch {
+          throw error.located(StoreLocation(file: path))
+        }
+      }
       state.withLock { $0.asked.append(path) }
     }
+  }
+
+  /// Loads what a plug-in is: a shared library, or a program.
+  private static func formats(in path: String) throws(PersistentStoreError) -> [any AtomicStore.Type] {
+    if StoreProgram.isProgram(path) {
+      let program = try StoreProgram(loading: path)
+      if keepsPrograms.load(ordering: .relaxed) { program.keepProcesses() }
+      return [program.type]
+    }
+    return try StorePlugin(loading: path).types
   }
 
   /// Loads the installed plug-ins, unless that is done or not wanted: for a list of all types.
@@ -114,7 +135,7 @@ package enum InstalledFormats {
     var taken = registry
     for path in search.files {
       do throws(PersistentStoreError) {
-        for type in try StorePlugin(loading: path).types {
+        for type in try formats(in: path) {
           // One library may be installed under two names.
           if types.contains(where: { ObjectIdentifier($0) == ObjectIdentifier(type) }) { continue }
           try taken.register(type)

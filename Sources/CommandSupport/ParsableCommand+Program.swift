@@ -77,6 +77,27 @@ extension ParsableCommand {
     }
   }
 
+  /// As ``guarded(_:_:)``, for a list of the formats: plug-ins that cannot be used are errors, which are reported after
+  /// the body has run with the others.
+  package func guardedWithoutUnusablePlugins(_ common: CommonOptions, _ body: () throws -> Void) throws {
+    Diagnostics.use(common.color)
+    try guarded(json: common.json) {
+      try common.useJobs()
+      let searches = !common.ignoresInstalledPlugins
+      try InstalledFormats.load([], searches: searches)
+      let failures = common.plugins.compactMap { path -> (any Error)? in
+        do {
+          try InstalledFormats.load([path], searches: searches)
+          return nil
+        } catch { return error }
+      }
+      // A type that is not there may be one of theirs.
+      do { try body() } catch  where !failures.isEmpty {}
+      for failure in failures.dropFirst() { Diagnostics.error(CommandFailure(failure, json: common.json)) }
+      if let failure = failures.first { throw failure }
+    }
+  }
+
   package func guarded(json: Bool, _ body: () throws -> Void) throws {
     if json { Diagnostics.holdNotes() }
     do {

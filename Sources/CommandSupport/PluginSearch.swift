@@ -44,10 +44,16 @@ package struct PluginSearch {
     }
     // A hidden file may be one that is being copied.
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter {
-      $0.hasSuffix(".so") && !$0.hasPrefix(".")
+      !$0.hasPrefix(".") && ($0.hasSuffix(".so") || Self.isExecutable(path + "/" + $0))
     }.sorted()
     guard !names.isEmpty, isSafe(path, user) else { return }
     for name in names where isSafe(path + "/" + name, user) { files.append(path + "/" + name) }
+  }
+
+  /// Whether a file is a program.
+  private static func isExecutable(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
   }
 
   /// Whether only the user and root can have written a directory or file, or replaced it: the path as it is given, and

@@ -5,13 +5,16 @@ package struct JSONReader {
   private let bytes: [UInt8]
   private var position = 0
   /// Deeper values are refused: reading them is recursive.
-  private static let maximumDepth = 512
+  private let maximumDepth: Int
 
   /// Reads a text that holds one value.
   ///
+  /// - Parameter depth: How deep values may be nested.
   /// - Throws: `.malformed` with line and column for text that is not JSON, and for an object with two equal keys.
-  package static func read(_ bytes: [UInt8], name: String) throws(PersistentStoreError) -> JSONValue {
-    var reader = JSONReader(bytes: bytes)
+  package static func read(
+    _ bytes: [UInt8], name: String, depth: Int = 512
+  ) throws(PersistentStoreError) -> JSONValue {
+    var reader = JSONReader(bytes: bytes, depth: depth)
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }
     do throws(PersistentStoreError) {
       let value = try reader.readValue(depth: 0)
@@ -25,7 +28,10 @@ package struct JSONReader {
     }
   }
 
-  private init(bytes: [UInt8]) { self.bytes = bytes }
+  private init(bytes: [UInt8], depth: Int) {
+    self.bytes = bytes
+    maximumDepth = depth
+  }
 
   private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
@@ -61,7 +67,7 @@ package struct JSONReader {
   }
 
   private mutating func readValue(depth: Int) throws(PersistentStoreError) -> JSONValue {
-    guard depth < Self.maximumDepth else { throw failure("values are nested more than \(Self.maximumDepth) deep") }
+    guard depth < maximumDepth else { throw failure("values are nested more than \(maximumDepth) deep") }
     skipSpace()
     switch next {
     case nil: throw failure("a value is missing")

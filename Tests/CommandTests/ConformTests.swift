@@ -119,4 +119,10 @@ import Testing
     #expect(try Command.run("conform", "--schema").json() is [String: Any])
     #expect(try Command.run("conform", "explain", "val-26").output.contains("HBP-07"))
   }
+
+  @Test("checks that go on in a new process come to their end", arguments: ["CNV-07", "SAV-16"])
+  func elsewhere(_ id: String) throws {
+    let result = try Command.run("conform", "--type", "CSV", "--only", id)
+    #expect(result.code == 0 && result.output.contains("\(id)  pass"), "\(result.output)")
+  }
 }

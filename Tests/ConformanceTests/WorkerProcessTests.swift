@@ -1,4 +1,4 @@
-import CConformance
+import CProcesses
 import Glibc
 import Testing
 
@@ -10,17 +10,17 @@ import Testing
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
     defer { close(ends[0]) }
     var control: [Int32] = [0, 0]
-    try #require(csf_socketpair(&control) == 0)
+    try #require(cpr_socketpair(&control) == 0)
     defer { for end in control { close(end) } }
     var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("60"), nil]
     var environment: [UnsafeMutablePointer<CChar>?] = [nil]
     defer { for text in arguments { free(text) } }
-    let worker = csf_spawn("/bin/sleep", &arguments, &environment, control[1])
+    let worker = cpr_spawn("/bin/sleep", &arguments, &environment, [-1, -1, -1, control[1]], 4)
     try #require(worker > 0)
     defer {
       kill(worker, SIGKILL)
       var code: Int32 = 0
-      _ = csf_wait(worker, 10_000, &code)
+      _ = cpr_wait(worker, 10_000, &code)
     }
     close(ends[1])
     // The other end is closed everywhere, though the worker lives.

@@ -2,6 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import BinaryPropertyListStoreFormat
 import CConformance
+import CProcesses
 import FoundationEssentials
 import Glibc
 import StoreCoordination
@@ -28,7 +29,7 @@ extension StoreSession {
     if end == 1, code == 0 { return nil }
     if end != 1, end != 2 {
       kill(process, SIGKILL)
-      _ = csf_wait(process, 1000, &code)
+      _ = cpr_wait(process, 1000, &code)
     }
     switch end {
     case 1:

@@ -7,6 +7,13 @@ import Glibc
 struct StoreSession {
   let subject: TestedStore
   let folder: String
+  /// A store that is neither read nor written: what a format keeps as long as a store is open, such as a process,
+  /// serves all stores of the session.
+  let held = HeldStore()
+
+  final class HeldStore {
+    var store: (any AtomicStore)?
+  }
 
   /// A store that is open, with what holds it.
   struct Open {

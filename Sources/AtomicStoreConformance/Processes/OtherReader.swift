@@ -1,4 +1,4 @@
-import CConformance
+import CProcesses
 import FoundationEssentials
 import Glibc
 
@@ -15,20 +15,18 @@ enum OtherReader {
     }
     let answer = folder + "/answer.json"
     Files.remove(answer)
-    let null = open("/dev/null", O_RDWR | O_CLOEXEC)
-    defer { close(null) }
     var arguments = ([program, "-I", "-c", script, answer] + paths).map { strdup($0) }
     arguments.append(nil)
     var variables = ProcessInfo.processInfo.environment.map { strdup("\($0.key)=\($0.value)") }
     variables.append(nil)
     defer { for text in arguments + variables { free(text) } }
-    let process = csf_spawn(program, arguments, variables, null)
+    let process = cpr_spawn(program, arguments, variables, [-1, -1, -1], 3)
     guard process > 0 else { throw Skipped(reason: "\(program) cannot be started") }
     var code: Int32 = 0
-    let end = csf_wait(process, 20_000, &code)
+    let end = cpr_wait(process, 20_000, &code)
     if end == 0 {
       kill(-process, SIGKILL)
-      _ = csf_wait(process, 1000, &code)
+      _ = cpr_wait(process, 1000, &code)
       throw Skipped(reason: "\(program) does not end")
     }
     guard end == 1, code == 0, let bytes = Files.read(answer),

@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import CConformance
+import CProcesses
 import FoundationEssentials
 import Glibc
 
@@ -98,7 +99,7 @@ enum Phase {
     switch end {
     case 0, 3, 4:
       kill(child, SIGKILL)
-      _ = csf_wait(child, 1000, &code)
+      _ = cpr_wait(child, 1000, &code)
       if end == 4 { throw Skipped(reason: slowMachine(milliseconds, used: used)) }
       return .timedOut
     case 2: return .crashed(signal: code)

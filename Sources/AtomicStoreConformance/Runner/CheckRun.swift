@@ -124,7 +124,7 @@ struct CheckRun {
 
   /// Runs a part of the check in a new process; returns what it noted.
   private func runElsewhere(_ id: String) throws -> [String] {
-    guard let part = Checks.parts.first(where: { $0.id == id }) else {
+    guard let part = Checks.allParts.first(where: { $0.id == id }) else {
       throw Skipped(reason: "there is no part '\(id)' of a check")
     }
     let pool = WorkerPool(.again, WorkerServer.name(of: subject.type))

@@ -1,5 +1,5 @@
 import AtomicStoreSPI
-import CConformance
+import CProcesses
 import FoundationEssentials
 import Glibc
 import Synchronization
@@ -63,7 +63,7 @@ final class WorkerPool: Sendable {
         close(worker.control)
         kill(worker.process, SIGTERM)
         var code: Int32 = 0
-        _ = csf_wait(worker.process, 1000, &code)
+        _ = cpr_wait(worker.process, 1000, &code)
         state.running.remove(worker.process)
       }
       state.idle = []
@@ -207,7 +207,7 @@ final class WorkerPool: Sendable {
     }
     guard !WorkerServer.wasAsked || WorkerServer.runsCheck.load(ordering: .relaxed) else { return nil }
     var pair: [Int32] = [0, 0]
-    guard csf_socketpair(&pair) == 0 else { return nil }
+    guard cpr_socketpair(&pair) == 0 else { return nil }
     defer { close(pair[1]) }
     var environment = ProcessInfo.processInfo.environment
     environment[WorkerServer.variable] = name
@@ -223,7 +223,7 @@ final class WorkerPool: Sendable {
     let length = readlink(launch.path, &path, path.count - 1)
     let program =
       length > 0 ? String(decoding: path[0..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : launch.path
-    let process = csf_spawn(program, arguments, variables, pair[1])
+    let process = cpr_spawn(program, arguments, variables, WorkerServer.descriptors(control: pair[1]), 4)
     guard process > 0 else {
       close(pair[0])
       return nil
@@ -244,7 +244,7 @@ final class WorkerPool: Sendable {
     kill(-worker.process, SIGKILL)
     kill(worker.process, SIGKILL)
     var code: Int32 = 0
-    _ = csf_wait(worker.process, 2000, &code)
+    _ = cpr_wait(worker.process, 2000, &code)
     state.withLock { state in
       Self.waitForTheEnd(state)
       state.running.remove(worker.process)

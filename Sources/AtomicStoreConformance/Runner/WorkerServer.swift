@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import CConformance
+import CProcesses
 import FoundationEssentials
 import Glibc
 import Synchronization
@@ -9,6 +10,11 @@ import Synchronization
 enum WorkerServer {
   static let variable = "ATOMICSTORE_CONFORMANCE_WORKER"
   private static let control: Int32 = 3
+
+  /// What a worker has open: the control stream, and standard error if someone looks at it.
+  static func descriptors(control: Int32) -> [Int32] {
+    [-1, -1, getenv("ATOMICSTORE_CONFORMANCE_TALK") == nil ? -1 : 2, control]
+  }
 
   /// What the environment asks this process to serve: a type by its name in the program.
   static func name(of type: any AtomicStore.Type) -> String { String(reflecting: type) }
@@ -54,7 +60,7 @@ enum WorkerServer {
   private static func handle(_ line: String, _ subject: ConformanceSubject) -> String {
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     guard fields.count == 10, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
-      let definition = (Checks.all + Checks.parts + [Checks.conversionPart] + subject.ownChecks).first(where: {
+      let definition = (Checks.all + Checks.allParts + subject.ownChecks).first(where: {
         $0.id == fields[1]
       })
     else { return "BAD" }
@@ -82,7 +88,7 @@ enum WorkerServer {
     if end == 0 || end > 2 {
       kill(-child, SIGKILL)
       kill(child, SIGKILL)
-      _ = csf_wait(child, 2000, &code)
+      _ = cpr_wait(child, 2000, &code)
       return end == 4 ? "SLOW \(used)" : "TIMEOUT"
     }
     // What it left running goes with it.

@@ -126,15 +126,17 @@ package struct StorePlugin: Sendable {
     }
     guard !sink.all.isEmpty else { throw refused(path, "it registers no format") }
     for type in sink.all {
-      let name = type.storeType
-      // Names are options, and are printed.
-      let hasControls = name.unicodeScalars.contains { $0.properties.generalCategory == .control }
-      guard !name.isEmpty, name.utf8.count <= 255, !hasControls
-      else {
+      guard isTypeName(type.storeType) else {
         throw refused(
           path, "the store type of \(String(reflecting: type)) is empty, has control characters or more than 255 bytes")
       }
     }
     return sink.all
+  }
+
+  /// Whether a plug-in may name a store type like that: names are options, and are printed.
+  package static func isTypeName(_ name: String) -> Bool {
+    let hasControls = name.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    return !name.isEmpty && name.utf8.count <= 255 && !hasControls
   }
 }

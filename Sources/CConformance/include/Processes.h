@@ -17,18 +17,11 @@ int csf_waiting(int end);
 
 /// A copy of this process, as fork(2) gives; it ends when this process does.
 pid_t csf_fork(void);
-/// Starts a program in its own process group, with one end of a stream at descriptor 3 and empty standard input.
-/// -1 with errno on failure.
-pid_t csf_spawn(const char *_Nonnull path, char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
-                int control);
-/// Waits for a child until a deadline in milliseconds. 0: still running; 1: it exited, with the code; 2: a signal ended it.
-int csf_wait(pid_t child, int milliseconds, int *_Nonnull code);
 /// Waits for a child until it, and what it started and waited for, has used so many milliseconds of processor time; or, as a last
 /// resort, until ten times as long and two seconds have passed. 0: it used them; 1: it exited, with the code; 2: a signal ended it;
 /// 3: the time passed, and in the last third of it the child did next to nothing, so it waits for something that does not come;
 /// 4: three times that passed while it was at work, so the machine is too slow. `used` is the processor time in milliseconds.
 int csf_wait_for_work(pid_t child, int milliseconds, int *_Nonnull code, int64_t *_Nonnull used);
-int csf_socketpair(int *_Nonnull pair);
 /// 0 for success, as setxattr(2).
 int csf_set_attribute(const char *_Nonnull path, const char *_Nonnull name, const char *_Nonnull value);
 int csf_set_attribute_bytes(const char *_Nonnull path, const char *_Nonnull name, const void *_Nonnull value, int64_t count);

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "bd577e71f9b14e477de69cbe265079cb476780a1969d4b2f6c13cc53bfbdbca1"
+#define ASP_INTERFACE "0f92e33c140566d02f551ea4f96a8f0e9f49c02f6c38b76cc5e81d5e6389ec00"

@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import CConformance
+import CProcesses
 import FoundationEssentials
 import Glibc
 
@@ -36,7 +37,7 @@ extension Checks {
             _ = try all.map { try $0.value(forKey: "number") }
             Files.write([], to: signal)
             var code: Int32 = 0
-            guard csf_wait(other, 10_000, &code) == 1, code == 0 else {
+            guard cpr_wait(other, 10_000, &code) == 1, code == 0 else {
               throw ExpectationFailure(expected: "the other process saves", actual: "it does not")
             }
             try all[object].setValue(88, forKey: "number")
@@ -305,7 +306,7 @@ extension Checks {
   }
   private static func isRunning(_ process: pid_t) -> Bool {
     var code: Int32 = 0
-    return csf_wait(process, 0, &code) == 0
+    return cpr_wait(process, 0, &code) == 0
   }
 }
 

@@ -1,0 +1,29 @@
+import FoundationEssentials
+
+/// What a program may take of the kit: time, memory, and what it writes beside the protocol.
+package struct ProgramLimits: Sendable {
+  /// How long a program may neither write nor read anything while an answer is awaited, in milliseconds.
+  package var silence = 60_000
+  /// The size of one message, in bytes, without the line feed.
+  package var message = 256 << 20
+  /// The size of an object that is sent: what a program makes of it must fit in a message, too.
+  package var sentMessage: Int { message / 2 }
+  /// How much a program may write to standard error for one request, in bytes.
+  package var noise = 1 << 20
+  /// How much of standard error an error shows, in bytes.
+  package var shownNoise = 600
+  /// The most bytes that are sent for one `read`.
+  package var read = 4 << 20
+  /// How many processes of a program wait for the next request while a store is open.
+  package var idle = 2
+
+  /// The environment variable that sets ``silence``, in seconds.
+  package static let silenceVariable = "ATOMICSTORE_PROGRAM_SECONDS"
+
+  /// - Parameter environment: May set the time limit.
+  package init(_ environment: [String: String] = ProcessInfo.processInfo.environment) {
+    guard let text = environment[Self.silenceVariable], let seconds = Double(text), seconds > 0, seconds <= 86_400
+    else { return }
+    silence = max(1, Int(seconds * 1000))
+  }
+}

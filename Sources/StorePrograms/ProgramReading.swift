@@ -1,0 +1,161 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+import StoreJSON
+
+/// A request that reads a store: the program asks for bytes, and the kit reads them.
+struct ProgramReading {
+  private let source: StoreSource
+  private let limits: StoreLimits
+  private let programLimits: ProgramLimits
+  private let file: StoreFileReader?
+  /// The member of a directory that was read last.
+  private let lastMember = LastMember()
+
+  private final class LastMember {
+    var name = ""
+    var bytes: StoreBytes?
+  }
+
+  init(_ source: StoreSource, _ limits: StoreLimits, _ programLimits: ProgramLimits) {
+    self.init(source, limits, programLimits, nil)
+  }
+  private init(_ source: StoreSource, _ limits: StoreLimits, _ programLimits: ProgramLimits, _ file: StoreFileReader?) {
+    self.source = source
+    self.limits = limits
+    self.programLimits = programLimits
+    self.file = file
+  }
+
+  /// Sends a request while the file is open.
+  func request<Answer>(
+    _ processes: ProgramProcesses, _ what: String,
+    _ body: (ProgramConnection, ProgramReading) throws(PersistentStoreError) -> Answer
+  ) throws(PersistentStoreError) -> Answer {
+    func answer(_ reading: ProgramReading) throws(PersistentStoreError) -> Answer {
+      do throws(PersistentStoreError) {
+        return try processes.request(what) { connection throws(PersistentStoreError) in try body(connection, reading) }
+      } catch { throw error.located(StoreLocation(file: source.name)) }
+    }
+    if source.isFolder { return try answer(self) }
+    return try source.withReader { file throws(PersistentStoreError) in
+      try answer(ProgramReading(source, limits, programLimits, file))
+    }
+  }
+
+  // MARK: Bytes
+
+  /// Sends the bytes that a message asks for.
+  private func serve(_ message: ProgramMessage, _ connection: ProgramConnection) throws(PersistentStoreError) {
+    try message.requireOnly(["read", "at", "member"])
+    let count = min(try message.count("read"), programLimits.read)
+    let offset = try message.count("at")
+    let member = try message.optionalString("member")
+    guard source.isFolder == (member != nil) else {
+      throw message.failure(
+        "asked for bytes of \(member == nil ? "a directory without a 'member'" : "a 'member' of a file")")
+    }
+    let bytes = try read(count, at: offset, of: member)
+    connection.send(Request.bytes(.object([("bytes", .integer(bytes.count))])))
+    connection.send(bytes)
+  }
+
+  private func read(_ count: Int, at offset: Int, of member: String?) throws(PersistentStoreError) -> [UInt8] {
+    if let file {
+      var bytes = [UInt8](repeating: 0, count: max(0, min(count, file.size - min(offset, file.size))))
+      let got = try bytes.withUnsafeMutableBufferPointer { buffer throws(PersistentStoreError) in
+        try file.read(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+      }
+      bytes.removeLast(bytes.count - got)
+      return bytes
+    }
+    let name = member ?? ""
+    if lastMember.bytes == nil || ScalarString(lastMember.name) != ScalarString(name) {
+      lastMember.bytes = try source.bytes(ofMember: name)
+      lastMember.name = name
+    }
+    return lastMember.bytes?.withUnsafeBytes { Array($0.dropFirst(offset).prefix(count)) } ?? []
+  }
+
+  // MARK: Answers
+
+  /// Reads the answer to a request for metadata.
+  func metadata(_ connection: ProgramConnection, storeType: String) throws(PersistentStoreError) -> StoreMetadata {
+    while true {
+      let message = try ProgramMessage(from: connection)
+      if message.value["read"] != nil {
+        try serve(message, connection)
+        continue
+      }
+      connection.isAnswered = true
+      try message.throwError(in: source)
+      try message.requireOnly(["metadata"])
+      let answer = try message.object("metadata")
+      try answer.requireOnly(["uuid", "last", "entries", "model"])
+      guard let text = try answer.optionalString("uuid"), let uuid = UUID(uuidString: text) else {
+        throw PersistentStoreError(.malformed, "the UUID of the store is not one", at: StoreLocation(file: source.name))
+      }
+      var metadata = StoreMetadata(storeType: storeType, uuid: uuid)
+      guard let last = ProgramValues.integer(answer.value["last"] ?? .integer(0)) else {
+        throw PersistentStoreError(
+          .malformed, "the last reference of the store is not an integer", at: StoreLocation(file: source.name))
+      }
+      metadata.lastReference = last
+      if let entries = try propertyList(answer.value["entries"]) {
+        guard case .dictionary(let dictionary) = entries else {
+          throw PersistentStoreError(
+            .malformed, "the metadata of the store is not a dictionary", at: StoreLocation(file: source.name))
+        }
+        metadata.entries = dictionary
+      }
+      metadata.model = try propertyList(answer.value["model"]).map { list throws(PersistentStoreError) in
+        try ModelDescription(propertyList: list)
+      }
+      return metadata
+    }
+  }
+
+  private func propertyList(_ value: JSONValue?) throws(PersistentStoreError) -> PropertyListValue? {
+    guard let value else { return nil }
+    if case .null = value { return nil }
+    return try PropertyListValue(typedText: value.line, limits: limits, at: StoreLocation(file: source.name))
+  }
+
+  /// How many objects are read after one that is refused: a process that comes to its end is used again.
+  private static let mostAfterRefusal = 1_000
+
+  /// Reads the objects that answer a request to load.
+  func objects(_ connection: ProgramConnection, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    var (count, refused): (Int, PersistentStoreError?) = (0, nil)
+    var rest = Self.mostAfterRefusal
+    while true {
+      let message = try ProgramMessage(from: connection)
+      let isObject = message.value["entity"] != nil
+      if let refused {
+        connection.isAnswered = !isObject && message.value["read"] == nil
+        rest -= 1
+        if connection.isAnswered || !isObject || rest < 0 { throw refused }
+        continue
+      }
+      if isObject {
+        do throws(PersistentStoreError) { try ObjectMessage.load(message.value, source, into: nodes) } catch {
+          refused = error
+        }
+        count += 1
+        continue
+      }
+      if message.value["read"] != nil {
+        try serve(message, connection)
+        continue
+      }
+      connection.isAnswered = true
+      try message.throwError(in: source)
+      try message.requireOnly(["objects"])
+      let announced = try message.count("objects")
+      guard announced == count else {
+        throw message.failure("wrote \(count) objects, and says that they are \(announced)")
+      }
+      return
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+import StoreJSON
+
+/// A request that writes a store: the kit sends the objects, and stages the bytes that the program answers with.
+final class ProgramWriting {
+  private let files: StagedFiles
+  private let layout: StoreLayout
+  private var file: StagedFile?
+  private var members: [ScalarString: StagedFile] = [:]
+
+  /// How much is sent before answers are read.
+  private static let greatestBacklog = 1 << 19
+  private static let leastSent = 1 << 16
+  /// The size of a message that is sent.
+  private let limit: Int
+
+  init(_ files: StagedFiles, _ layout: StoreLayout, limit: Int) {
+    self.files = files
+    self.layout = layout
+    self.limit = limit
+  }
+
+  func save(
+    _ snapshot: StoreSnapshot, _ options: StoreOptions, _ connection: ProgramConnection
+  ) throws(PersistentStoreError) {
+    let (nodes, metadata) = (snapshot.nodes, snapshot.metadata)
+    if layout == .file { file = try files.file() }
+    let count = nodes.model.entities.reduce(0) { $0 + nodes.count(of: $1.index) }
+    let writer = ByteWriter()
+    try Self.begin(metadata, nodes, count, options, writer)
+    guard writer.byteCount <= limit else { throw tooLong("metadata and model", StoreLocation()) }
+    var sent = 0
+    for entity in nodes.model.entities {
+      let reader = nodes.reader(of: entity.index)
+      for row in 0..<reader.count {
+        let start = writer.byteCount
+        ObjectMessage.append(row, of: entity, reader, nodes, to: writer)
+        guard writer.byteCount - start <= limit else {
+          throw tooLong(
+            "the object", StoreLocation(entity: entity.name, reference: reader.reference(row: row).description))
+        }
+        guard writer.byteCount - sent >= Self.leastSent else { continue }
+        sent = writer.byteCount
+        connection.send(writer.takeBytes())
+        while connection.backlog > Self.greatestBacklog {
+          guard let line = try connection.messageIfAny() else { continue }
+          if try isDone(try ProgramMessage(line, connection), connection) {
+            throw connection.failure("says that it is done before it was sent all objects")
+          }
+        }
+      }
+    }
+    connection.send(writer.takeBytes() + Request.bytes(.object([("end", .integer(count))])))
+    while try !isDone(try ProgramMessage(from: connection), connection) {}
+  }
+
+  /// A program must be able to answer with what it was sent.
+  private func tooLong(_ what: String, _ place: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "\(what) would be a message of more than \(limit) bytes to the program of the store type", at: place)
+  }
+
+  private static func begin(
+    _ metadata: StoreMetadata, _ nodes: NodeTable, _ count: Int, _ options: StoreOptions, _ writer: ByteWriter
+  ) throws(PersistentStoreError) {
+    writer.append(Array(Request.line("save", Request.options(options)).dropLast(2)))
+    writer.append(",\"entities\":")
+    Request.entities(nodes.model).write(to: writer, indent: nil)
+    writer.append(",\"objects\":")
+    writer.append(integer: Int64(count))
+    writer.append(",\"metadata\":{\"uuid\":\"")
+    writer.append(metadata.uuid.uuidString)
+    writer.append("\",\"last\":")
+    ProgramValues.append(metadata.lastReference, to: writer)
+    writer.append(",\"entries\":")
+    writer.append(try PropertyListValue.dictionary(metadata.entries).typedText)
+    if let model = metadata.model {
+      writer.append(",\"model\":")
+      writer.append(try model.propertyList.typedText)
+    }
+    writer.append("}}\n")
+  }
+
+  /// Does what a message says.
+  ///
+  /// - Returns: Whether it is the last one.
+  private func isDone(
+    _ message: ProgramMessage, _ connection: ProgramConnection
+  ) throws(PersistentStoreError) -> Bool {
+    try message.throwError(in: nil)
+    if message.value["write"] != nil {
+      try message.requireOnly(["write", "member"])
+      let file = try target(try message.optionalString("member"), message)
+      try connection.bytes(try message.count("write")) { bytes throws(PersistentStoreError) in try file.write(bytes) }
+      return false
+    }
+    try message.requireOnly(["saved"])
+    guard try message.optionalBoolean("saved") == true else { throw message.failure("wrote neither bytes nor 'saved'") }
+    return true
+  }
+
+  private func target(_ member: String?, _ message: ProgramMessage) throws(PersistentStoreError) -> StagedFile {
+    switch (file, member) {
+    case (let file?, nil): return file
+    case (nil, let member?):
+      if let known = members[ScalarString(member)] { return known }
+      let new = try files.member(member)
+      members[ScalarString(member)] = new
+      return new
+    default:
+      throw message.failure(
+        "wrote bytes of \(member == nil ? "a directory without a 'member'" : "a 'member' of a file")")
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import Testing
+
+/// Store types that are programs, as `new-format` writes them.
+@Suite("Formats as programs") struct ProgramFormatTests {
+  /// The languages whose interpreters are on this machine.
+  static let languages = [("python", "python3", "py"), ("javascript", "node", "js")]
+  static func has(_ program: String) -> Bool {
+    (try? Command.run(arguments: ["-c", "command -v \(program)"], program: "/bin/sh").code) == 0
+  }
+
+  @Test(
+    "new-format writes the sample under another name, which passes the quick checks",
+    arguments: languages)
+  func written(_ language: String, _ interpreter: String, _ suffix: String) throws {
+    let folder = try Folder()
+    let sample = try String(contentsOfFile: "\(Command.samples)/Programs/tabular.\(suffix)", encoding: .utf8)
+    for name in ["Tabular", "Other"] {
+      let made = try Command.run("new-format", name, "--language", language, in: folder.path)
+      #expect(made.code == 0, "\(made.errors)")
+      let path = folder("\(name)/\(name.lowercased()).\(suffix)")
+      let text = sample.replacing("Tabular", with: name).replacing("tabular", with: name.lowercased())
+      #expect(try String(contentsOfFile: path, encoding: .utf8) == text, "run Scripts/program-templates")
+      #expect(FileManager.default.isExecutableFile(atPath: path))
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder(name)).count == 1)
+    }
+    guard Self.has(interpreter) else { return }
+    let plugin = "Other/other.\(suffix)"
+    let checked = try Command.run(
+      "conform", "--smoke", "--type", "Other", "--plugin", plugin, in: folder.path)
+    #expect(checked.code == 0, "\(checked.output)")
+    for arguments in [
+      ["convert", Command.company, "c.other"], ["diff", Command.company, "c.other"],
+      ["convert", "c.other", "c.xml"],
+    ] {
+      let result = try Command.run(arguments: arguments + ["--plugin", plugin], in: folder.path)
+      #expect(result.code == 0, "\(arguments): \(result.output) \(result.errors)")
+    }
+  }
+
+  @Test(
+    "the tests of this machine include all languages",
+    .enabled(if: languages.allSatisfy { has($0.1) }, "python3 or node is missing"))
+  func interpreters() {}
+
+  @Test("a program that fails is named with the reason, and the other types are listed")
+  func bad() throws {
+    let folder = try Folder()
+    try Self.write("#!/bin/sh\nkill -9 $$\n", to: folder("bad"))
+    let result = try Command.run("formats", "--plugin", "./bad", in: folder.path)
+    #expect(result.code == 65)
+    #expect(result.errors.contains("the program ./bad was ended by signal 9 (Killed), when it was asked to describe"))
+    #expect(result.output.contains("XML: ") && result.output.contains("CSV: "))
+    let used = try Command.run("inspect", Command.company, "--plugin", "./bad", in: folder.path)
+    #expect(used.code == 65 && used.errors.contains("./bad"))
+    // In the directory of plug-ins it takes nothing along either.
+    try FileManager.default.createDirectory(
+      atPath: folder("data/atomicstore/plugins"), withIntermediateDirectories: true)
+    try FileManager.default.moveItem(atPath: folder("bad"), toPath: folder("data/atomicstore/plugins/bad"))
+    let environment = ["XDG_DATA_HOME": folder("data")]
+    let listed = try Command.run(arguments: ["formats"], environment: environment)
+    #expect(listed.code == 0 && listed.output.contains("bad: the program "), "\(listed.output.suffix(500))")
+    let unknown = try Command.run(
+      arguments: ["inspect", Command.root + "/README.md"], environment: environment)
+    #expect(unknown.code == 65 && unknown.errors.contains("was ended by signal 9"), "\(unknown.errors)")
+  }
+
+  @Test(
+    "an executable in the directory of plug-ins is a program, unless others may write to it",
+    .enabled(if: has("python3"), "python3 is not on this machine"))
+  func installed() throws {
+    let folder = try Folder()
+    let plugins = folder("data/atomicstore/plugins")
+    try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: true)
+    let program = plugins + "/tabular.py"
+    try FileManager.default.copyItem(atPath: Command.samples + "/Programs/tabular.py", toPath: program)
+    try Data("Not a plug-in.\n".utf8).write(to: URL(filePath: plugins + "/README"))
+    for (mode, code) in [(0o755, 0), (0o775, 64)] {
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: program)
+      let result = try Command.run(
+        arguments: ["convert", Command.company, folder("c\(mode).tabular")],
+        environment: ["XDG_DATA_HOME": folder("data")])
+      #expect(result.code == Int32(code), "\(result.errors)")
+      if code != 0 { #expect(result.errors.contains("tabular.py: other users may write to it")) }
+    }
+  }
+
+  @Test("damage is an error with the line", .enabled(if: has("python3"), "python3 is not on this machine"))
+  func damage() throws {
+    let folder = try Folder()
+    let plugin = Command.samples + "/Programs/tabular.py"
+    _ = try Command.run("convert", Command.company, "c.tabular", "--plugin", plugin, in: folder.path)
+    var lines = try String(contentsOfFile: folder("c.tabular"), encoding: .utf8).components(separatedBy: "\n")
+    lines[3] = "{"
+    try lines.joined(separator: "\n").write(toFile: folder("c.tabular"), atomically: false, encoding: .utf8)
+    let result = try Command.run("inspect", "c.tabular", "--json", "--plugin", plugin, in: folder.path)
+    let error = try result.error()
+    #expect(result.code == 65 && error["line"] as? Int == 4 && error["code"] as? String == "malformed", "\(error)")
+  }
+
+  /// A format whose stores are directories, in the words of the sample.
+  static let pieces = """
+    #!/usr/bin/env python3
+    from tabular import StoreError, Tabular, parse, serve, text
+
+    class Pieces(Tabular):
+        store_type = "Pieces"
+        traits = {"summary": "A file for each entity", "extensions": ["pieces"], "layout": "folder"}
+        signatures = [{"member": "index", "text": '{"store":"Pieces"'}]
+
+        def header(self, source, header=None):
+            return super().header(source, parse(next(source.lines("index"), b""), 1))
+
+        def load(self, source, entities):
+            count = 0
+            for member in source.members:
+                if member["name"] != "index":
+                    for line in source.lines(member["name"]):
+                        count += 1
+                        yield parse(line, count)
+            if count != self.header(source)[1]:
+                raise StoreError("malformed", "objects are missing", member="index", line=1)
+
+        def save(self, metadata, objects, count, target):
+            header = {"store": self.store_type, "version": 1, "objects": count, **metadata}
+            target.write(text(header) + b"\\n", "index")
+            for item in objects:
+                target.write(text(item) + b"\\n", item["entity"])
+
+    serve(Pieces)
+    """
+
+  @Test("a store of a program may be a directory", .enabled(if: has("python3"), "python3 is not on this machine"))
+  func directory() throws {
+    let folder = try Folder()
+    try FileManager.default.copyItem(atPath: Command.samples + "/Programs/tabular.py", toPath: folder("tabular.py"))
+    try Self.write(Self.pieces, to: folder("pieces.py"))
+    func run(_ arguments: String...) throws -> Command.Result {
+      try Command.run(arguments: arguments + ["--plugin", "./pieces.py"], in: folder.path)
+    }
+    #expect(try run("convert", Command.company, "c.pieces").code == 0)
+    #expect(try run("diff", Command.company, "c.pieces").code == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("c.pieces")).contains("index"))
+    let checked = try run("conform", "--smoke", "--type", "Pieces")
+    #expect(checked.code == 0, "\(checked.output)")
+    // An error in a member has its path.
+    try FileManager.default.removeItem(atPath: folder("c.pieces/Department"))
+    let error = try run("inspect", "c.pieces", "--json").error()
+    #expect(error["file"] as? String == "c.pieces/index" && error["line"] as? Int == 1, "\(error)")
+  }
+
+  /// What a program does when it is asked to save, the exit code, and what the error says.
+  static let saves = [
+    (#"printf '{"write":10}\nhalf'; exit 1"#, 65, "ended with exit code 1, after 4 of 10 bytes"),
+    (
+      #"printf '{"write":4}\nhalf'; kill -9 $$"#, 65,
+      "was ended by signal 9 (Killed), when it was asked to save a store"
+    ),
+    (#"printf '{"write":4,"member":"a"}\nhalf'"#, 65, "wrote bytes of a 'member' of a file"),
+    (#"echo '{"saved":false}'"#, 65, "wrote neither bytes nor 'saved'"),
+    (#"echo '{"error":{"code":"unsupportedByFormat","message":"no dates"}}'"#, 65, "no dates"),
+    ("sleep 600", 69, "did nothing for 500 ms"),
+  ]
+
+  @Test("a program that fails to save is named, and no file is left", arguments: saves)
+  func failedSave(_ body: String, _ code: Int, _ expected: String) throws {
+    let folder = try Folder()
+    try Self.write(
+      """
+      #!/bin/sh
+      while read -r request; do
+        case "$request" in
+        *'"do":"describe"'*) echo '{"atomicstore":1,"type":"Peer","traits":{"extensions":["peer"]},"signatures":[{"text":"PEER"}]}' ;;
+        *'"do":"save"'*) \(body) ;;
+        esac
+      done
+
+      """, to: folder("peer"))
+    let result = try Command.run(
+      arguments: ["convert", Command.company, "c.peer", "--plugin", "./peer"], in: folder.path,
+      environment: ["ATOMICSTORE_PROGRAM_SECONDS": code == 69 ? "0.5" : "60"])
+    #expect(result.code == Int32(code) && result.errors.contains(expected), "\(result.code): \(result.errors)")
+    #expect(folder.names == ["peer"], "\(folder.names)")
+  }
+
+  @Test("options of packages are refused for programs")
+  func options() throws {
+    for arguments in [["--kind", "folder"], ["--kit", "/"]] {
+      let result = try Command.run(arguments: ["new-format", "Other", "--language", "python"] + arguments)
+      #expect(result.code == 64 && result.errors.contains("goes with --language swift"), "\(result.errors)")
+    }
+  }
+
+  private static func write(_ script: String, to path: String) throws {
+    try Data(script.utf8).write(to: URL(filePath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+  }
+}
