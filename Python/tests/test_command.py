@@ -98,3 +98,20 @@ def test_a_name_that_begins_like_an_option_is_a_path(company, tmp_path, monkeypa
     (tmp_path / "-json").write_bytes(company.read_bytes())
     monkeypatch.chdir(tmp_path)
     assert len(atomicstore.open("-json")["Employee"]) == 6
+
+
+def test_the_command_of_the_wheel_is_found(tmp_path, monkeypatch):
+    command = tmp_path / "bin" / "atomicstore"
+    command.parent.mkdir()
+    command.write_text("")
+    command.chmod(0o755)
+    site = tmp_path / "lib" / "site-packages"
+    information = site / "atomicstore-9.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: atomicstore\nVersion: 9\n")
+    (information / "RECORD").write_text("atomicstore/__init__.py,,\n../../bin/atomicstore,,\n")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.delenv("ATOMICSTORE_COMMAND", raising=False)
+    assert _command.Command().path == str(command)
+    command.chmod(0o644)
+    assert _command.Command("other").path == "other" and _command._installed() is None

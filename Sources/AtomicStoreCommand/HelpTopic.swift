@@ -21,14 +21,15 @@ struct HelpTopic: Sendable {
   ]
   static let names = all.map(\.name)
 
-  /// Prints a page and ends the program, if this program was started as `… help TOPIC`.
+  /// Prints a page and ends the program, if this program was started as `… help TOPIC` or `… help --web`.
   static func showIfAsked() {
     let words = CommandLine.arguments.dropFirst()
-    guard words.count == 2, words.first == "help", let topic = all.first(where: { $0.name == words.last }) else {
-      return
-    }
+    guard words.count == 2, words.first == "help" else { return }
+    let topic = all.first { $0.name == words.last }
+    guard topic != nil || words.last == "--web" else { return }
     do {
-      try Diagnostics.put(HelpText.laidOut(topic.text(), width: Diagnostics.helpWidth) + "\n")
+      let text = try topic?.text() ?? KitFiles.documentation()
+      try Diagnostics.put(HelpText.laidOut(text, width: Diagnostics.helpWidth) + "\n")
     } catch let failure as CommandFailure {
       Diagnostics.error(failure)
       Glibc.exit(failure.exitCode)
@@ -42,7 +43,7 @@ struct HelpTopic: Sendable {
       .joined(separator: "\n")
       + "\n\nEach command has a page too: 'atomicstore help COMMAND'. The documentation has guides: 'Ten tasks with the "
       + "command', 'Reading files that you do not trust', 'An application from an empty folder', 'A format in fifteen "
-      + "minutes'."
+      + "minutes'; 'atomicstore help --web' says where it is."
   }
 
   private static var types: [any AtomicStore.Type] {

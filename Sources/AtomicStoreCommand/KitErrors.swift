@@ -42,7 +42,7 @@ extension ManagedObjectError: CommandError {
       if remedy.description.isEmpty { text += "; " + remedy.flags }
     }
     return CommandFailure(
-      text + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""), exitCode: exitCode,
+      Arguments.asGiven(text) + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""), exitCode: exitCode,
       details: .object(fields))
   }
 

@@ -32,8 +32,9 @@ struct NewFormat: ParsableCommand {
         atomicstore new-format Tabular --language python && atomicstore conform --type Tabular --plugin Tabular/tabular.py
 
       The package builds and passes the conformance checks. It has tests, a plug-in, a command and a README that lists the
-      traits. It is a copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that this command
-      was built from, or the one that --kit specifies.
+      traits. It is a copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that --kit
+      specifies: by default the checkout that this command was built in, or the released kit if the command was installed
+      from a package.
 
       In Python or JavaScript a format is a program of one file, which needs nothing but the language's standard library and does
       not depend on a version of the kit.
@@ -69,8 +70,8 @@ struct NewFormat: ParsableCommand {
         throw CommandFailure("\(folder) exists; nothing is written into it", exitCode: 73)
       }
       if language != .swift { return try writeProgram(to: folder) }
-      let (checkout, dependency, place) = try findKit()
-      let files = try sampleFiles(in: checkout).map { file in
+      let (source, dependency, place) = try findKit()
+      let files = try sampleFiles(in: source).map { file in
         let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
           .replacingBytes(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
         let mode = try SystemCall.status(file.source, followLinks: true)?.st_mode ?? 0
@@ -89,8 +90,12 @@ struct NewFormat: ParsableCommand {
             ("folder", .string(folder)), ("kit", .string(place)), ("files", .array(written.map { .string($0) })),
           ]).text + "\n")
       } else {
-        try Diagnostics.put(
-          "\(folder): \(written.count) files, with the kit at \(place)\n  cd \(folder) && swift test\n")
+        try Diagnostics.put("\(folder): \(written.count) files, with the kit at \(place)\n")
+        if dependency.contains(KitFiles.address) {
+          try Diagnostics.put(
+            "  first: in Package.swift, replace \(KitFiles.address) by the kit's address or directory (or use --kit)\n")
+        }
+        try Diagnostics.put("  cd \(folder) && swift test\n")
       }
     }
   }
@@ -147,9 +152,9 @@ struct NewFormat: ParsableCommand {
 
   /// The source files of the package: those of the sample, overridden by those of the kind, in the order of their
   /// paths.
-  private func sampleFiles(in checkout: String) throws -> [(path: String, source: String)] {
+  private func sampleFiles(in source: String) throws -> [(path: String, source: String)] {
     var found: [String: String] = [:]
-    let samples = checkout + "/SampleStores/"
+    let samples = source + "/SampleStores/"
     for (sample, isBase) in [("JSONLines", true), (kind.folder.map { "Kinds/" + $0 }, false)] {
       guard let sample else { continue }
       for path in try Self.files(in: samples + sample) where path != "Package.resolved" {
@@ -164,30 +169,26 @@ struct NewFormat: ParsableCommand {
     return found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// The location of the kit's files, the package's dependency on the kit, and its description for the user.
-  private func findKit() throws -> (checkout: String, dependency: String, place: String) {
+  /// The location of the sample's files, the package's dependency on the kit, and its description for the user.
+  private func findKit() throws -> (files: String, dependency: String, place: String) {
     if let kit, !kit.contains("://") {
       let path = URL(fileURLWithPath: kit).standardizedFileURL.path
-      guard Self.isKit(path) else { throw CommandFailure("\(kit): the kit does not exist there", exitCode: 66) }
+      guard KitFiles.isCheckout(path) else {
+        throw CommandFailure("\(kit): the kit does not exist there", exitCode: 66)
+      }
       return (path, Self.package(at: path), path)
     }
-    // The command is in the build directory of the checkout that it was built from.
-    var folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-    while folder.path != "/" {
-      if Self.isKit(folder.path) {
-        guard let kit else { return (folder.path, Self.package(at: folder.path), folder.path) }
-        return (folder.path, ".package(url: \"\(kit)\", branch: \"main\")", kit)
-      }
-      folder.deleteLastPathComponent()
+    guard let found = KitFiles.found else {
+      throw CommandFailure(
+        "the files of the sample are not beside this program: specify a checkout of the kit with --kit DIRECTORY",
+        exitCode: 66)
     }
-    throw CommandFailure(
-      "this command is not in a checkout of the kit: specify one with --kit DIRECTORY", exitCode: 66)
+    // The sample of a package fits the version that the package was made of.
+    let version = found.prefix == nil ? "branch: \"main\"" : "from: \"\(StorePlugin.kitVersion)\""
+    if found.prefix == nil, kit == nil { return (found.directory, Self.package(at: found.directory), found.directory) }
+    let address = kit ?? KitFiles.address
+    return (found.directory, ".package(url: \"\(address)\", \(version))", "\(address), \(version)")
   }
 
   private static func package(at path: String) -> String { ".package(name: \"atomic-store-kit\", path: \"\(path)\")" }
-
-  private static func isKit(_ folder: String) -> Bool {
-    guard let text = try? String(contentsOfFile: folder + "/Package.swift", encoding: .utf8) else { return false }
-    return text.contains("name: \"atomic-store-kit\",\n")
-  }
 }

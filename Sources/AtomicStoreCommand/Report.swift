@@ -35,9 +35,20 @@ struct Report: ParsableCommand {
       var report = read
       report.maximumRowCount = rows
       for model in source.models { try file.refuseToReplace(model: model) }
+      try checkName()
       if file.output != nil || !common.json { try file.write(madeOf: [store]) { try report.write(to: $0) } }
       try tell(report)
     }
+  }
+
+  /// - Throws: A usage error for a file whose extension is not that of a page.
+  private func checkName() throws {
+    guard let path = file.path, !path.isEmpty else { return }
+    try FileOutput.check(path, besides: FileOutput.places([store]), replaces: file.force)
+    let given = PathParts.fileExtension(of: path)
+    guard !["", "html", "htm"].contains(given.lowercased()) else { return }
+    throw CommandFailure(
+      "\(path): the extension '\(given)' does not identify a format of reports; use .html", exitCode: 64)
   }
 
   private func tell(_ report: StoreReport) throws {

@@ -84,7 +84,8 @@ struct SubcommandProgram {
         text +=
           "\nA program with its own formats needs a program for '\(subcommand)' that has them too: see AtomicStore\(subcommand.capitalized)Tool"
       } else {
-        text += "\nIn a checkout of the kit, 'swift build --product \(name)' builds it"
+        text +=
+          "\nThe Debian package \(name) and the tarball contain it; in a checkout of the kit, 'swift build --product \(name)' builds it"
       }
       return CommandFailure(text, exitCode: Self.missing, json: Arguments.askForJSON)
     }

@@ -67,6 +67,23 @@ package enum Arguments {
     try checkOutputs(words)
   }
 
+  /// A text in which paths below the current directory are relative to it, unless the command line contains that
+  /// directory: a store knows its absolute path only.
+  package static func asGiven(_ text: String) -> String {
+    let folder = FileManager.default.currentDirectoryPath
+    guard folder != "/", !CommandLine.arguments.dropFirst().contains(where: { $0.contains(folder) }) else {
+      return text
+    }
+    let parts = text.split(separator: folder + "/", omittingEmptySubsequences: false)
+    var shown = parts.first.map { String($0) } ?? ""
+    for part in parts.dropFirst() {
+      // Elsewhere, these are the last directories of another path.
+      let beginsPath = shown.last.map { " '\"(:\n".contains($0) } ?? true
+      shown += (beginsPath ? "" : folder + "/") + part
+    }
+    return shown
+  }
+
   /// The options that name a file or directory to be written.
   private static let outputs = ["-o", "--output", "--report", "--reject", "--write-model", "--badge", "--into"]
 

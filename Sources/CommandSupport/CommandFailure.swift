@@ -40,6 +40,8 @@ package struct CommandFailure: Error {
         error.remedy = nil
       }
       if error.code == .unrecognizedFormat { error.message += error.location.file.map(Self.whatIs) ?? "" }
+      error.message = Arguments.asGiven(error.message)
+      error.location.file = error.location.file.map(Arguments.asGiven)
       message = error.description
       isUnknownType = error.code == .unknownStoreType || error.code == .unrecognizedFormat
       exitCode = Self.exitCode(error.code)

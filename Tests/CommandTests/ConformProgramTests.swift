@@ -4,7 +4,7 @@ import Testing
 @testable import AtomicStoreCommand
 
 /// The command alone in a directory, with stand-ins for the program that `atomicstore conform` runs.
-private final class Installation {
+final class Installation {
   let folder: Folder
   var command: String { folder("usr/bin/atomicstore") }
 

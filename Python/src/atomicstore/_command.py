@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -20,10 +21,11 @@ _Answer = TypeVar("_Answer")
 
 
 class Command:
-    """Runs the command. It is ``$ATOMICSTORE_COMMAND``, or ``atomicstore`` of the search path."""
+    """Runs the command. It is ``$ATOMICSTORE_COMMAND``, or the one that was installed with this package, or
+    ``atomicstore`` of the search path."""
 
     def __init__(self, path: Optional[str] = None) -> None:
-        found = path or os.environ.get("ATOMICSTORE_COMMAND") or shutil.which("atomicstore")
+        found = path or os.environ.get("ATOMICSTORE_COMMAND") or _installed() or shutil.which("atomicstore")
         if found is None:
             raise CommandNotFoundError(
                 "stores are read by the command 'atomicstore', which is not in PATH; ATOMICSTORE_COMMAND can name it"
@@ -112,6 +114,16 @@ class Command:
                 if note not in self._shown:
                     self._shown.add(note)
                     print(note, file=sys.stderr)
+
+
+def _installed() -> Optional[str]:
+    """The command of the wheel that this package was installed from: the wheel of the sources has none."""
+    try:
+        files = importlib.metadata.files("atomicstore") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    found = (os.path.realpath(file.locate()) for file in files if file.parts[-2:] == ("bin", "atomicstore"))
+    return next((path for path in found if os.access(path, os.X_OK)), None)
 
 
 def _argument(store: str) -> str:

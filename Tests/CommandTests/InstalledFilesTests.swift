@@ -1,0 +1,64 @@
+import AtomicStoreSPI
+import Foundation
+import TestSupport
+import Testing
+
+@testable import AtomicStoreCommand
+
+@Suite("The files that a package installs beside the command") struct InstalledFilesTests {
+  /// The command in `usr/bin`, with the samples from which `new-format` makes packages.
+  private static func installation() throws -> Installation {
+    let installation = try Installation()
+    let samples = installation.folder("usr/share/atomicstore/SampleStores")
+    try FileManager.default.createDirectory(atPath: samples, withIntermediateDirectories: true)
+    for name in ["JSONLines", "Kinds"] {
+      try FileManager.default.copyItem(atPath: Command.samples + "/" + name, toPath: samples + "/" + name)
+    }
+    return installation
+  }
+
+  @Test("new-format makes a package of them that depends on the released kit, and says so")
+  func newFormat() throws {
+    let installation = try Self.installation()
+    let made = try Command.run(
+      arguments: ["new-format", "Tabular", "--kind", "binary"], in: installation.folder.path,
+      program: installation.command)
+    let dependency = "\(KitFiles.address), from: \"\(StorePlugin.kitVersion)\""
+    #expect(made.code == 0 && made.output.contains("with the kit at " + dependency), "\(made.output)\(made.errors)")
+    #expect(made.output.contains("replace \(KitFiles.address) by"))
+    let package = try String(contentsOfFile: installation.folder("Tabular/Package.swift"), encoding: .utf8)
+    #expect(package.contains(".package(url: \"\(KitFiles.address)\", from: \"\(StorePlugin.kitVersion)\")"))
+    let reader = installation.folder("Tabular/Sources/TabularStore/RecordReader.swift")
+    #expect(FileManager.default.fileExists(atPath: reader))
+    let other = try Command.run(
+      arguments: ["new-format", "Other", "--kit", "https://example.org/atomic-store-kit"],
+      in: installation.folder.path, program: installation.command)
+    #expect(other.code == 0 && !other.output.contains("replace"), "\(other.errors)")
+    let text = try String(contentsOfFile: installation.folder("Other/Package.swift"), encoding: .utf8)
+    #expect(text.contains("url: \"https://example.org/atomic-store-kit\", from: \"\(StorePlugin.kitVersion)\""))
+  }
+
+  @Test("without them, new-format says which option names a checkout")
+  func withoutFiles() throws {
+    let installation = try Installation()
+    let result = try installation.run("new-format", "Tabular")
+    #expect(result.code == 66 && result.errors.contains("--kit DIRECTORY"))
+    #expect(try installation.run("help", "--web").code == 66)
+  }
+
+  @Test("help --web names the site of the package, or the package that has it, or the script that builds it")
+  func documentation() throws {
+    let installation = try Self.installation()
+    #expect(try installation.run("help", "--web").output.contains("atomicstore-doc"))
+    let documents = installation.folder("usr/share/doc/atomicstore")
+    for name in ["html", "guides"] {
+      try FileManager.default.createDirectory(atPath: documents + "/" + name, withIntermediateDirectories: true)
+    }
+    try Data().write(to: URL(filePath: documents + "/html/index.html"))
+    let result = try installation.run("help", "--web")
+    #expect(result.code == 0 && result.output.contains("/usr/share/doc/atomicstore/html\n"), "\(result.errors)")
+    #expect(result.output.contains("/usr/share/doc/atomicstore/guides"))
+    let checkout = try Command.run("help", "--web")
+    #expect(checkout.code == 0 && checkout.output.contains(Command.root + "/Sources/"), "\(checkout.output)")
+  }
+}
