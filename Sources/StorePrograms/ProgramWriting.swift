@@ -59,7 +59,8 @@ final class ProgramWriting {
   /// A program must be able to answer with what it was sent.
   private func tooLong(_ what: String, _ place: StoreLocation) -> PersistentStoreError {
     PersistentStoreError(
-      .limitExceeded, "\(what) would be a message of more than \(limit) bytes to the program of the store type", at: place)
+      .limitExceeded, "\(what) would be a message of more than \(limit) bytes to the program of the store type",
+      at: place)
   }
 
   private static func begin(
