@@ -7,7 +7,7 @@ import Testing
 @testable import StorePrograms
 
 @Suite("Saves by programs") struct SavingTests {
-  /// Saves objects with a text, in a directory of its own.
+  /// Saves objects with a text, in a separate directory.
   private func save(
     _ peer: Peer, texts: [String], _ change: (inout ProgramLimits) -> Void = { _ in }
   ) throws(PersistentStoreError) {
