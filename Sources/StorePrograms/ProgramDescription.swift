@@ -35,8 +35,8 @@ struct ProgramDescription: Sendable {
     try message.throwError(in: nil)
     try message.requireOnly(["atomicstore", "type", "traits", "signatures", "recognizes"])
     let version = try message.count("atomicstore")
-    guard version == StoreProgram.protocolVersion else {
-      throw message.failure("speaks version \(version) of the protocol, and this is \(StoreProgram.protocolVersion)")
+    guard version == ProgramMessage.protocolVersion else {
+      throw message.failure("speaks version \(version) of the protocol, and this is \(ProgramMessage.protocolVersion)")
     }
     guard let name = try message.optionalString("type"), StorePlugin.isTypeName(name) else {
       throw message.failure("described a store type without a name, or with control characters or more than 255 bytes")

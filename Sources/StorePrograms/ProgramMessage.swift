@@ -3,6 +3,8 @@ import StoreJSON
 
 /// A message of a program: an object of one line. What is wrong with it is the program's fault.
 struct ProgramMessage {
+  /// The version of the protocol.
+  static let protocolVersion = 1
   /// How deep a message may be nested: metadata as deep as is supported, in a message.
   static let depth = StoreLimits.greatestDepth + 4
 

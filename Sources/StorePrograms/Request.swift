@@ -6,7 +6,7 @@ import StoreJSON
 enum Request {
   /// A line that begins a request.
   static func line(_ verb: String, _ members: [(String, JSONValue)]) -> [UInt8] {
-    let all = [("atomicstore", JSONValue.integer(StoreProgram.protocolVersion)), ("do", .string(verb))] + members
+    let all = [("atomicstore", JSONValue.integer(ProgramMessage.protocolVersion)), ("do", .string(verb))] + members
     return bytes(.object(all))
   }
 

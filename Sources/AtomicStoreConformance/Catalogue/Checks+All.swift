@@ -10,6 +10,9 @@ extension Checks {
     + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
     + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred + incremental
 
+  /// What checks do in new processes.
+  static let allParts = parts + [conversionPart]
+
   /// What incremental stores are held to.
   static let incremental: [CheckDefinition] =
     incrementalOpening + incrementalValues + incrementalRequests + incrementalGroups + incrementalRelationships

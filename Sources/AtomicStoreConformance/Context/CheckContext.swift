@@ -139,13 +139,7 @@ struct CheckContext: Sendable {
       file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds).milliseconds,
       faults: plan?.state, memory: memory, seconds: cpuSeconds,
       output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
-    ) {
-      if subject.fault == nil, subject.incremental == nil {
-        session.held.store = try? subject.type.init(StoreConfiguration(path: folder + "/held"))
-      }
-      defer { session.held.store = nil }
-      return try body(session)
-    }
+    ) { try body(session) }
   }
 
   /// The value of an end that is one.

@@ -13,6 +13,8 @@ struct StoreSession {
 
   final class HeldStore {
     var store: (any AtomicStore)?
+    /// False for checks that look at what is left when a store is closed.
+    var isWanted = true
   }
 
   /// A store that is open, with what holds it.
@@ -37,7 +39,11 @@ struct StoreSession {
   }
 
   func coordinator(_ model: ModelDescription?) throws -> PersistentStoreCoordinator {
-    PersistentStoreCoordinator(managedObjectModel: try model.map { try Models.frozen($0) }, registry: try registry())
+    if held.isWanted, held.store == nil, subject.fault == nil, subject.incremental == nil {
+      held.store = try? subject.type.init(StoreConfiguration(path: folder + "/held"))
+    }
+    return PersistentStoreCoordinator(
+      managedObjectModel: try model.map { try Models.frozen($0) }, registry: try registry())
   }
 
   func open(

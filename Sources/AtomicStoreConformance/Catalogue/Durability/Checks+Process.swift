@@ -87,7 +87,7 @@ extension StoreSession {
   /// Does what can be done to a store, and compares the state of the process before and after each.
   fileprivate func disturbances(_ path: String, _ graph: Graph, fresh: String, damaged: String) throws -> [String] {
     var found: [String] = []
-    held.store = nil
+    held.isWanted = false
     // Flags belong to what was opened, which is shared with the process that this one was forked from.
     let input = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
     dup2(input, 0)

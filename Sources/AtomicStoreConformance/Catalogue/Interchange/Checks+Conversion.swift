@@ -227,9 +227,6 @@ extension Checks {
 
   static let conversionSource = "ATOMICSTORE_CONFORMANCE_SOURCE"
 
-  /// What checks do in new processes.
-  static let allParts = parts + [conversionPart]
-
   /// What CNV-07 does in a new process.
   static let conversionPart = CheckDefinition("CNV-07 convert", "", from: "", by: "") { check in
     guard let source = getenv(conversionSource).map({ String(cString: $0) }) else {
