@@ -85,7 +85,7 @@ struct Replacement: Sendable {
     // A signal must not remove it while it is being restored.
     if let keeper { StagedItems.keep(keeper) }
     switch replaced {
-    case .nothing: try takeBack(cause)
+    case .nothing: try undoAfter(cause)
     case .exchanged: try exchangeBack(known: old, cause)
     case .file(let keeper): try renameBack(keeper, cause)
     case .members(let keeper, let old, let new): try moveBack(keeper, old, new, cause)
@@ -100,7 +100,7 @@ struct Replacement: Sendable {
     return there == staged
   }
 
-  private func takeBack(_ cause: PersistentStoreError) throws(PersistentStoreError) {
+  private func undoAfter(_ cause: PersistentStoreError) throws(PersistentStoreError) {
     // Move it first, then inspect it: the target could be replaced between an inspection and a removal.
     guard
       Retried.renameExclusively(targetPath, stagedPath) == 0

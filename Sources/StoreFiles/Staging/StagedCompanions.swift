@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Files that belong to a store of one file and are beside it in a hidden directory. They are staged as a directory of
-/// their own, and published just before the store gets its name.
+/// Files that belong to a store of one file and are beside it in a hidden directory. They are staged as a
+/// separate directory, and published just before the store gets its name.
 ///
 /// The directory contains a file with the UUID of its store, so that later saves know what they would replace.
 final class StagedCompanions: Sendable {

@@ -45,7 +45,7 @@ extension StagedStore {
     case .replaceAny: break
     }
     if old != nil { try check?(targetPath) }
-    let isCarrying = try takeBystanders()
+    let isCarrying = try takeUnrelatedFiles()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     let staged = try FileIdentity.of(stagedPath, isOfTree: files.isTree)
     try files.companions.publish()
@@ -92,7 +92,7 @@ extension StagedStore {
   /// Carries over unrelated files in the directory that is replaced.
   ///
   /// - Returns: Whether that succeeded; false if they can only stay where they are.
-  private func takeBystanders() throws(PersistentStoreError) -> Bool {
+  private func takeUnrelatedFiles() throws(PersistentStoreError) -> Bool {
     guard check == nil, let status = try SystemCall.status(targetPath, followLinks: false),
       status.st_mode & S_IFMT == S_IFDIR
     else { return true }

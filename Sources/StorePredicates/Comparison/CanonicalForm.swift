@@ -43,7 +43,7 @@ enum CanonicalForm {
     return result
   }
 
-  /// Form D, but for texts without a scalar that combines: no two of those are canonically equal.
+  /// Form D, except for texts without a scalar that combines: no two of those are canonically equal.
   static func decomposed(_ text: String) -> String {
     if text.unicodeScalars.allSatisfy({ $0 < firstCombining }) { return text }
     return string(decomposed(text.unicodeScalars))

@@ -80,8 +80,7 @@ package struct DerivedAttributes {
     }
   }
 
-  /// Computes the derived attributes of all nodes, but for times, and for what cannot be computed, which both stay as
-  /// they are.
+  /// Computes the derived attributes of all nodes. Times, and what cannot be computed, stay as they are.
   package func recompute(_ nodes: inout NodeTable) throws(PersistentStoreError) {
     guard !isEmpty else { return }
     for _ in 0..<passCount {
@@ -92,7 +91,7 @@ package struct DerivedAttributes {
   }
 
   /// The derived attributes whose values are not what the derivation gives. Times, and what cannot be computed, are
-  /// passed over.
+  /// skipped.
   package func differences(in nodes: NodeTable) -> [Difference] {
     var found: [Difference] = []
     for entity in nodes.model.entities where !derivations[entity.index].isEmpty {

@@ -12,7 +12,7 @@ package struct ValueConversion {
     let isNumber = Self.isNumber(source)
     switch destination {
     case .string:
-      // Bytes have no text of their own.
+      // Bytes do not have a text.
       if source == .binaryData || source == .transformable { return nil }
     case .uri, .uuid, .date: if source != .string { return nil }
     case .integer16, .integer32, .integer64, .double, .float, .decimal:
