@@ -371,7 +371,9 @@ let package = Package(
 
     // What the tests of several targets need. The C part runs tasks on more threads, for tests that wait.
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),
-    .target(name: "TestSupport", dependencies: ["CTestSupport"], path: "Tests/TestSupport", swiftSettings: strict),
+    .target(
+      name: "TestSupport", dependencies: ["CProcesses", "CTestSupport"], path: "Tests/TestSupport",
+      swiftSettings: strict),
     .testTarget(name: "StorePrimitivesTests", dependencies: ["StorePrimitives"], swiftSettings: strict),
     .testTarget(
       name: "StoreFilesTests", dependencies: ["StoreFiles", "CConformance", "CStoreFiles"], swiftSettings: strict),

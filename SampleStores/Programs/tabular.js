@@ -296,7 +296,7 @@ class Target {
   }
 }
 
-/** Answers requests until there are no more. */
+/** Answers requests until the input ends. */
 function serve(kind) {
   const stream = new Stream();
   for (let request = stream.receive(); request !== null; request = stream.receive()) {

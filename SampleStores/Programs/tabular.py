@@ -189,7 +189,7 @@ class Target:
 
 
 def serve(kind):
-    """Answers requests until there are no more."""
+    """Answers requests until the input ends."""
     stream = Stream()
     while (request := stream.receive()) is not None:
         try:

@@ -22,6 +22,15 @@ struct NewFormat: ParsableCommand {
 
   enum Language: String, ExpressibleByArgument, CaseIterable {
     case swift, python, javascript
+
+    /// The file name extension of a program; nil for a package.
+    var programSuffix: String? {
+      switch self {
+      case .swift: nil
+      case .python: "py"
+      case .javascript: "js"
+      }
+    }
   }
 
   static let configuration = CommandConfiguration(
@@ -69,7 +78,9 @@ struct NewFormat: ParsableCommand {
       guard try StorePath.kind(of: folder) == .nothing else {
         throw CommandFailure("\(folder) exists; nothing is written into it", exitCode: 73)
       }
-      if language != .swift { return try writeProgram(to: folder) }
+      guard kind == .text || language == .swift else {
+        throw CommandFailure("--kind goes with --language swift: a program is one file", exitCode: 64)
+      }
       let (source, dependency, place) = try findKit()
       let files = try sampleFiles(in: source).map { file in
         let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
@@ -84,56 +95,34 @@ struct NewFormat: ParsableCommand {
       }
       try unit.commit()
       let written = files.map { folder + "/" + $0.path }
+      var next = "cd \(folder) && swift test"
+      if language != .swift { next = "atomicstore conform --type \(name) --plugin \(written[0])" }
       if common.json {
         try Diagnostics.put(
           JSONValue.object([
             ("folder", .string(folder)), ("kit", .string(place)), ("files", .array(written.map { .string($0) })),
           ]).text + "\n")
       } else {
-        try Diagnostics.put("\(folder): \(written.count) files, with the kit at \(place)\n")
-        if dependency.contains(KitFiles.address) {
+        try Diagnostics.put(
+          language == .swift
+            ? "\(folder): \(written.count) files, with the kit at \(place)\n" : "\(written.joined(separator: "\n"))\n")
+        if language == .swift, dependency.contains(KitFiles.address) {
           try Diagnostics.put(
             "  first: in Package.swift, replace \(KitFiles.address) by the kit's address or directory (or use --kit)\n")
         }
-        try Diagnostics.put("  cd \(folder) && swift test\n")
+        try Diagnostics.put("  \(next)\n")
       }
-    }
-  }
-
-  /// Writes a format that is a program.
-  private func writeProgram(to folder: String) throws {
-    guard kind == .text, kit == nil else {
-      throw CommandFailure(
-        "--\(kit == nil ? "kind" : "kit") goes with --language swift: a program is one file, and does not need the kit's",
-        exitCode: 64)
-    }
-    let template = language == .python ? ProgramTemplate.python : ProgramTemplate.javaScript
-    let text = template.text.replacingBytes("Tabular", with: name).replacingBytes("tabular", with: name.lowercased())
-    let file = "\(name.lowercased()).\(template.fileExtension)"
-    let unit = Publication()
-    try unit.makeDirectory(PathParts.directory(of: folder))
-    try unit.addTree(at: folder, policy: .createNew) { (tree) throws(PersistentStoreError) in
-      try tree.file(at: file, isExecutable: true).write(Array(text.utf8))
-    }
-    try unit.commit()
-    if common.json {
-      try Diagnostics.put(
-        JSONValue.object([("folder", .string(folder)), ("files", .array([.string("\(folder)/\(file)")]))]).text + "\n")
-    } else {
-      try Diagnostics.put(
-        "\(folder)/\(file)\n  atomicstore conform --type \(name) --plugin \(folder)/\(file)\n")
     }
   }
 
   /// Replaces the sample's names by those of the new format.
   private func renamed(_ text: String) -> String {
-    text.replacingBytes("JSONLines", with: name).replacingBytes(
-      "jsonlines", with: name.lowercased()
-    )
-    .replacingBytes(
-      "fileExtensions: [\"jsonl\", \"ndjson\"]", with: "fileExtensions: [\"\(name.lowercased())\"]"
-    )
-    .replacingBytes("c.jsonl", with: "c.\(name.lowercased())")
+    guard language == .swift else {
+      return text.replacingBytes("Tabular", with: name).replacingBytes("tabular", with: name.lowercased())
+    }
+    return text.replacingBytes("JSONLines", with: name).replacingBytes("jsonlines", with: name.lowercased())
+      .replacingBytes("fileExtensions: [\"jsonl\", \"ndjson\"]", with: "fileExtensions: [\"\(name.lowercased())\"]")
+      .replacingBytes("c.jsonl", with: "c.\(name.lowercased())")
   }
 
   /// The paths of all files in a directory, relative to it, except for what a build leaves there.
@@ -151,10 +140,17 @@ struct NewFormat: ParsableCommand {
   }
 
   /// The source files of the package: those of the sample, overridden by those of the kind, in the order of their
-  /// paths.
+  /// paths. A program is one file.
   private func sampleFiles(in source: String) throws -> [(path: String, source: String)] {
     var found: [String: String] = [:]
     let samples = source + "/SampleStores/"
+    if let suffix = language.programSuffix {
+      let file = "\(samples)Programs/tabular.\(suffix)"
+      guard try StorePath.kind(of: file) == .file else {
+        throw CommandFailure("\(file): the sample from which the program is created does not exist", exitCode: 66)
+      }
+      return [("tabular.\(suffix)", file)]
+    }
     for (sample, isBase) in [("JSONLines", true), (kind.folder.map { "Kinds/" + $0 }, false)] {
       guard let sample else { continue }
       for path in try Self.files(in: samples + sample) where path != "Package.resolved" {

@@ -34,7 +34,8 @@ static void close_from(posix_spawn_file_actions_t *actions, int first) {
   for (int descriptor = first; descriptor < 1024; descriptor++) posix_spawn_file_actions_addclose(actions, descriptor);
 }
 
-pid_t cpr_spawn(const char *path, char *const *arguments, char *const *environment, const int *descriptors, int count) {
+pid_t cpr_spawn(
+    const char *program, char *const *arguments, char *const *environment, const char *folder, const int *descriptors, int count) {
   int copies[MOST_DESCRIPTORS];
   pid_t child = -1;
   int result = count < 3 || count > MOST_DESCRIPTORS ? EINVAL : 0;
@@ -54,6 +55,7 @@ pid_t cpr_spawn(const char *path, char *const *arguments, char *const *environme
     if (copies[number] < 0) result = errno;
     else posix_spawn_file_actions_adddup2(&actions, copies[number], number);
   }
+  if (folder) posix_spawn_file_actions_addchdir_np(&actions, folder);
   close_from(&actions, count);
   sigset_t signals;
   sigemptyset(&signals);
@@ -62,7 +64,7 @@ pid_t cpr_spawn(const char *path, char *const *arguments, char *const *environme
   posix_spawnattr_setsigdefault(&attributes, &signals);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  if (result == 0) result = posix_spawn(&child, path, &actions, &attributes, arguments, environment);
+  if (result == 0) result = posix_spawnp(&child, program, &actions, &attributes, arguments, environment);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   for (int number = 0; number < count; number++)

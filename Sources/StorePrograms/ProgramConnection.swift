@@ -62,7 +62,7 @@ final class ProgramConnection: @unchecked Sendable {
     }
     variables.append(nil)
     defer { for text in arguments + variables { free(text) } }
-    process = cpr_spawn(program, &arguments, &variables, [toInput[1], fromOutput[1], fromErrors[1]], 3)
+    process = cpr_spawn(program, &arguments, &variables, nil, [toInput[1], fromOutput[1], fromErrors[1]], 3)
     guard process > 0 else {
       // A script without the line that names its interpreter gives this error.
       let advice = errno == ENOEXEC ? "; a script begins with a line such as #!/usr/bin/env python3" : ""

@@ -81,38 +81,30 @@ struct ProgramReading {
 
   /// Reads the answer to a request for metadata.
   func metadata(_ connection: ProgramConnection, storeType: String) throws(PersistentStoreError) -> StoreMetadata {
-    while true {
-      let message = try ProgramMessage(from: connection)
-      if message.value["read"] != nil {
-        try serve(message, connection)
-        continue
-      }
-      connection.isAnswered = true
-      try message.throwError(in: source)
-      try message.requireOnly(["metadata"])
-      let answer = try message.object("metadata")
-      try answer.requireOnly(["uuid", "last", "entries", "model"])
-      guard let text = try answer.optionalString("uuid"), let uuid = UUID(uuidString: text) else {
-        throw PersistentStoreError(.malformed, "the UUID of the store is not one", at: StoreLocation(file: source.name))
-      }
-      var metadata = StoreMetadata(storeType: storeType, uuid: uuid)
-      guard let last = ProgramValues.integer(answer.value["last"] ?? .integer(0)) else {
-        throw PersistentStoreError(
-          .malformed, "the last reference of the store is not an integer", at: StoreLocation(file: source.name))
-      }
-      metadata.lastReference = last
-      if let entries = try propertyList(answer.value["entries"]) {
-        guard case .dictionary(let dictionary) = entries else {
-          throw PersistentStoreError(
-            .malformed, "the metadata of the store is not a dictionary", at: StoreLocation(file: source.name))
-        }
-        metadata.entries = dictionary
-      }
-      metadata.model = try propertyList(answer.value["model"]).map { list throws(PersistentStoreError) in
-        try ModelDescription(propertyList: list)
-      }
-      return metadata
+    let message = try message(connection)
+    try finish(message, connection, "metadata")
+    let answer = try message.object("metadata")
+    try answer.requireOnly(["uuid", "last", "entries", "model"])
+    guard let text = try answer.optionalString("uuid"), let uuid = UUID(uuidString: text) else {
+      throw PersistentStoreError(.malformed, "the UUID of the store is not one", at: StoreLocation(file: source.name))
     }
+    var metadata = StoreMetadata(storeType: storeType, uuid: uuid)
+    guard let last = ProgramValues.integer(answer.value["last"] ?? .integer(0)) else {
+      throw PersistentStoreError(
+        .malformed, "the last reference of the store is not an integer", at: StoreLocation(file: source.name))
+    }
+    metadata.lastReference = last
+    if let entries = try propertyList(answer.value["entries"]) {
+      guard case .dictionary(let dictionary) = entries else {
+        throw PersistentStoreError(
+          .malformed, "the metadata of the store is not a dictionary", at: StoreLocation(file: source.name))
+      }
+      metadata.entries = dictionary
+    }
+    metadata.model = try propertyList(answer.value["model"]).map { list throws(PersistentStoreError) in
+      try ModelDescription(propertyList: list)
+    }
+    return metadata
   }
 
   private func propertyList(_ value: JSONValue?) throws(PersistentStoreError) -> PropertyListValue? {
@@ -121,41 +113,52 @@ struct ProgramReading {
     return try PropertyListValue(typedText: value.line, limits: limits, at: StoreLocation(file: source.name))
   }
 
-  /// How many objects are read after one that is refused: a process that comes to its end is used again.
-  private static let mostAfterRefusal = 1_000
-
   /// Reads the objects that answer a request to load.
   func objects(_ connection: ProgramConnection, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    var (count, refused): (Int, PersistentStoreError?) = (0, nil)
-    var rest = Self.mostAfterRefusal
+    var count = 0
     while true {
-      let message = try ProgramMessage(from: connection)
-      let isObject = message.value["entity"] != nil
-      if let refused {
-        connection.isAnswered = !isObject && message.value["read"] == nil
-        rest -= 1
-        if connection.isAnswered || !isObject || rest < 0 { throw refused }
-        continue
-      }
-      if isObject {
-        do throws(PersistentStoreError) { try ObjectMessage.load(message.value, source, into: nodes) } catch {
-          refused = error
+      let message = try message(connection)
+      guard message.value["entity"] != nil else {
+        try finish(message, connection, "objects")
+        let announced = try message.count("objects")
+        guard announced == count else {
+          throw message.failure("wrote \(count) objects, and says that they are \(announced)")
         }
-        count += 1
-        continue
+        return
       }
-      if message.value["read"] != nil {
-        try serve(message, connection)
-        continue
+      do throws(PersistentStoreError) { try ObjectMessage.load(message.value, source, into: nodes) } catch {
+        try readOn(connection)
+        throw error
       }
-      connection.isAnswered = true
-      try message.throwError(in: source)
-      try message.requireOnly(["objects"])
-      let announced = try message.count("objects")
-      guard announced == count else {
-        throw message.failure("wrote \(count) objects, and says that they are \(announced)")
-      }
+      count += 1
+    }
+  }
+
+  /// Reads what follows an object that was refused: a process whose answer ends soon is used again.
+  private func readOn(_ connection: ProgramConnection) throws(PersistentStoreError) {
+    for _ in 0...1_000 {
+      let message = try ProgramMessage(from: connection)
+      guard message.value["entity"] == nil else { continue }
+      connection.isAnswered = message.value["read"] == nil
       return
     }
+  }
+
+  /// The next message, after the requests to read, which are answered.
+  private func message(_ connection: ProgramConnection) throws(PersistentStoreError) -> ProgramMessage {
+    while true {
+      let message = try ProgramMessage(from: connection)
+      guard message.value["read"] != nil else { return message }
+      try serve(message, connection)
+    }
+  }
+
+  /// Takes a message as the end of an answer.
+  private func finish(
+    _ message: ProgramMessage, _ connection: ProgramConnection, _ member: String
+  ) throws(PersistentStoreError) {
+    connection.isAnswered = true
+    try message.throwError(in: source)
+    try message.requireOnly([member])
   }
 }

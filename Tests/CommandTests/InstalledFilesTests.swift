@@ -11,7 +11,7 @@ import Testing
     let installation = try Installation()
     let samples = installation.folder("usr/share/atomicstore/SampleStores")
     try FileManager.default.createDirectory(atPath: samples, withIntermediateDirectories: true)
-    for name in ["JSONLines", "Kinds"] {
+    for name in ["JSONLines", "Kinds", "Programs"] {
       try FileManager.default.copyItem(atPath: Command.samples + "/" + name, toPath: samples + "/" + name)
     }
     return installation
@@ -34,6 +34,8 @@ import Testing
       arguments: ["new-format", "Other", "--kit", "https://example.org/atomic-store-kit"],
       in: installation.folder.path, program: installation.command)
     #expect(other.code == 0 && !other.output.contains("replace"), "\(other.errors)")
+    let program = try installation.run("new-format", "Third", "--language", "python", "--output", "program")
+    #expect(program.code == 0 && program.output.hasPrefix("program/third.py\n"), "\(program.output)\(program.errors)")
     let text = try String(contentsOfFile: installation.folder("Other/Package.swift"), encoding: .utf8)
     #expect(text.contains("url: \"https://example.org/atomic-store-kit\", from: \"\(StorePlugin.kitVersion)\""))
   }

@@ -15,7 +15,7 @@ import Testing
     var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("60"), nil]
     var environment: [UnsafeMutablePointer<CChar>?] = [nil]
     defer { for text in arguments { free(text) } }
-    let worker = cpr_spawn("/bin/sleep", &arguments, &environment, [-1, -1, -1, control[1]], 4)
+    let worker = cpr_spawn("/bin/sleep", &arguments, &environment, nil, [-1, -1, -1, control[1]], 4)
     try #require(worker > 0)
     defer {
       kill(worker, SIGKILL)

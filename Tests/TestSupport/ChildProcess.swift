@@ -1,4 +1,4 @@
-import CTestSupport
+import CProcesses
 public import Foundation
 
 /// A program that a test runs to its end.
@@ -39,9 +39,11 @@ public enum ChildProcess {
     try (input ?? Data()).write(to: URL(filePath: paths[0]))
     let process = try start(
       program, arguments, standardPaths: paths, in: folder, environment: TestEnvironment.variables(environment))
-    let code = test_wait(process)
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    let signal = status & 0x7F
     return Result(
-      code: code, data: try Data(contentsOf: URL(filePath: paths[1])),
+      code: signal == 0 ? status >> 8 & 0xFF : 1000 + signal, data: try Data(contentsOf: URL(filePath: paths[1])),
       errors: String(decoding: try Data(contentsOf: URL(filePath: paths[2])), as: UTF8.self))
   }
 
@@ -75,11 +77,15 @@ public enum ChildProcess {
     defer { for text in words + variables { free(text) } }
     words.append(nil)
     variables.append(nil)
-    var process: pid_t = 0
-    let error = test_spawn(
-      &process, program, words, variables, folder, standardPaths[0], standardPaths[1], standardPaths[2])
-    guard error == 0 else {
-      throw Failure(description: "\(program) cannot be started: \(String(cString: strerror(error)))")
+    let flags = O_CLOEXEC | O_WRONLY | O_CREAT | O_TRUNC
+    let descriptors = [
+      open(standardPaths[0], O_CLOEXEC | O_RDONLY), open(standardPaths[1], flags, 0o600),
+      open(standardPaths[2], flags, 0o600),
+    ]
+    defer { for descriptor in descriptors where descriptor >= 0 { close(descriptor) } }
+    let process = cpr_spawn(program, words, variables, folder, descriptors, 3)
+    guard process > 0 else {
+      throw Failure(description: "\(program) cannot be started: \(String(cString: strerror(errno)))")
     }
     return process
   }

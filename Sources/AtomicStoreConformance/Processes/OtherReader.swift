@@ -20,7 +20,7 @@ enum OtherReader {
     var variables = ProcessInfo.processInfo.environment.map { strdup("\($0.key)=\($0.value)") }
     variables.append(nil)
     defer { for text in arguments + variables { free(text) } }
-    let process = cpr_spawn(program, arguments, variables, [-1, -1, -1], 3)
+    let process = cpr_spawn(program, arguments, variables, nil, [-1, -1, -1], 3)
     guard process > 0 else { throw Skipped(reason: "\(program) cannot be started") }
     var code: Int32 = 0
     let end = cpr_wait(process, 20_000, &code)

@@ -223,7 +223,7 @@ final class WorkerPool: Sendable {
     let length = readlink(launch.path, &path, path.count - 1)
     let program =
       length > 0 ? String(decoding: path[0..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : launch.path
-    let process = cpr_spawn(program, arguments, variables, WorkerServer.descriptors(control: pair[1]), 4)
+    let process = cpr_spawn(program, arguments, variables, nil, WorkerServer.descriptors(control: pair[1]), 4)
     guard process > 0 else {
       close(pair[0])
       return nil

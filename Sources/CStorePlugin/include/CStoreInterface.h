@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "157331e8fa04ac890d0a389e1ba28450a894c5f168762b84b574df3589d13e65"
+#define ASP_INTERFACE "af1fcc925e228960d79ba3c545b2cdf86a810ad35ce4bdbba7de61d3d0b68667"

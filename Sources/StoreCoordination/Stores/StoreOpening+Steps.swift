@@ -45,7 +45,7 @@ extension StoreOpening {
 
   /// Opens the store at a path, or creates one there.
   ///
-  /// - Throws: `.changedOnDisk` if the file keeps being replaced.
+  /// - Throws: `.changedOnDisk` if the file keeps being replaced; why it cannot be looked at once it was opened.
   func open(_ place: StorePath) throws(PersistentStoreError) -> OpenStore {
     try KitCopies.requireOnlyOne()
     guard place.holdsContent else { return try openOnce(place) }
@@ -55,10 +55,14 @@ extension StoreOpening {
     for _ in 0..<20 {
       let result: Result<OpenStore, PersistentStoreError>
       do throws(PersistentStoreError) { result = .success(try openOnce(place)) } catch { result = .failure(error) }
-      let now = try? inspect()
-      if let now, now.identity == place.identity { return try result.get() }
+      let now: StorePath
+      do throws(PersistentStoreError) { now = try inspect() } catch {
+        if case .success(var opened) = result { opened.close(from: nil) }
+        throw error
+      }
+      if now.identity == place.identity { return try result.get() }
       if case .success(var opened) = result { opened.close(from: nil) }
-      guard let now, now.holdsContent else { break }
+      guard now.holdsContent else { break }
       place = now
     }
     throw PersistentStoreError(

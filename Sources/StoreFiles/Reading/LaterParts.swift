@@ -84,7 +84,8 @@ final class LaterParts: Sendable {
   /// - Throws: `.changedOnDisk` if the file changed since it was opened.
   func checkUnchanged() throws(PersistentStoreError) {
     var status = stat()
-    guard Retried.fstat(descriptor, &status) == 0, try FileIdentity(path, status) == identity else { throw changed }
+    guard Retried.fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    guard try FileIdentity(path, status) == identity else { throw changed }
   }
 
   private var changed: PersistentStoreError {

@@ -280,7 +280,8 @@ public final class StoreSource: Sendable {
     _ descriptor: Int32, _ before: stat, _ path: String, complete: Bool
   ) throws(PersistentStoreError) {
     var after = stat()
-    guard Retried.fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after)
+    guard Retried.fstat(descriptor, &after) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    guard complete, try FileIdentity(path, before) == FileIdentity(path, after)
     else {
       throw PersistentStoreError(
         .changedOnDisk, "the file changed while it was being read", at: StoreLocation(file: path))

@@ -33,13 +33,13 @@ package enum PagedMemory {
     return memory
   }
 
-  /// Ends the program because there is no memory, where an error cannot be thrown.
-  ///
-  /// Data cannot choose the size: a load asks for its memory by what can fail (`tryToGrow`, `tryToReserveCells`,
-  /// `tryToReallocateHeap`, ``resized(_:to:)``), and throws. What comes here copies or edits values that are in memory
-  /// already, and needs at most half as much again: see ``required(_:to:)`` for the list. Swift's arrays would end the
-  /// program at the same places.
-  package static func endProgram(_ bytes: Int) -> Never { preconditionFailure("not enough memory for \(bytes) bytes") }
+  /// Ends the program if memory runs out where an error cannot be thrown, as Swift's arrays do.
+  package static func endProgram(_ bytes: Int) -> Never {
+    // Files cannot reach this. A load asks for memory only by `tryToGrow`, `tryToReserveCells`, `tryToReallocateHeap`
+    // and `resized(_:to:)`, which fail, and throws. What calls this copies or edits values that are in memory already,
+    // and needs at most half as much again; `required(_:to:)` has the list.
+    preconditionFailure("not enough memory for \(bytes) bytes")
+  }
 
   /// Releases a block.
   package static func free(_ block: UnsafeMutableRawPointer) { asf_paged_free(block) }
