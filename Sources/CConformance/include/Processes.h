@@ -17,7 +17,7 @@ int csf_waiting(int end);
 
 /// A copy of this process, as fork(2) gives; it ends when this process does.
 pid_t csf_fork(void);
-/// Waits for a child until it, and what it started and waited for, has used so many milliseconds of processor time; or, as a last
+/// Waits for a child until it, and what it started, has used so many milliseconds of processor time; or, as a last
 /// resort, until ten times as long and two seconds have passed. 0: it used them; 1: it exited, with the code; 2: a signal ended it;
 /// 3: the time passed, and in the last third of it the child did next to nothing, so it waits for something that does not come;
 /// 4: three times that passed while it was at work, so the machine is too slow. `used` is the processor time in milliseconds.
