@@ -9,6 +9,8 @@ package struct SwiftModelWriter {
   let isPublic: Bool
   /// The class of each entity, by its index.
   private let classNames: [String]
+  /// What no type in a class may be called.
+  private let typeNames: Set<String>
 
   /// - Parameters:
   ///   - name: The name of the model: that of the type which registers the classes begins with it.
@@ -28,6 +30,7 @@ package struct SwiftModelWriter {
       // A class that several entities share has one of them in its type; each gets its own.
       names.identifier(wanted[name] == 1 ? name : entity.name, suffix: "Object")
     }
+    typeNames = Self.typesUsed.union(classNames).union(SwiftNames.members)
   }
 
   /// Types that generated code names: an entity's class with such a name gets another.
@@ -99,9 +102,7 @@ package struct SwiftModelWriter {
     for property in entity.superentity?.properties ?? [] { _ = names.identifier(property.name) }
     // A type in the class gets none of their names.
     let identifiers = entity.declaration.properties.map { names.identifier($0.name) }
-    var types = SwiftNames(
-      taken: Self.typesUsed.union(classNames).union(SwiftNames.members)
-        .union(identifiers.map { $0.filter { $0 != "`" } }))
+    var types = SwiftNames(taken: Set(identifiers.map { $0.filter { $0 != "`" } }), within: typeNames)
     var keys = ""
     var enumerations = ""
     for (property, identifier) in zip(entity.declaration.properties, identifiers) {

@@ -3,9 +3,15 @@ import AtomicStoreSPI
 /// Names of a model as Swift identifiers: unlike all others in the same scope, and unlike the kit's.
 struct SwiftNames {
   private var used: Set<String>
+  private let outer: Set<String>
 
-  /// - Parameter taken: Names that the scope has already.
-  init(taken: Set<String> = []) { used = taken }
+  /// - Parameters:
+  ///   - taken: Names that the scope has already.
+  ///   - outer: Those of the scopes around it, which many scopes share: they are not copied.
+  init(taken: Set<String> = [], within outer: Set<String> = []) {
+    used = taken
+    self.outer = outer
+  }
 
   /// What `ManagedObject` declares: a subclass cannot declare it again.
   static let members: Set<String> = [
@@ -27,10 +33,10 @@ struct SwiftNames {
   mutating func identifier(_ name: String, suffix: String = "Value") -> String {
     var result = Self.plain(name)
     if ["self", "Self", "init", "Type", "Protocol", "Any"].contains(result) { result += suffix }
-    if used.contains(result) { result += suffix }
+    if used.contains(result) || outer.contains(result) { result += suffix }
     var number = 2
     let base = result
-    while !used.insert(result).inserted {
+    while outer.contains(result) || !used.insert(result).inserted {
       result = "\(base)\(number)"
       number += 1
     }

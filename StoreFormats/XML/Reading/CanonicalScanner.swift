@@ -17,7 +17,7 @@ final class CanonicalScanner {
   private enum Outcome { case needsMore, surprise }
 
   /// More than the head of any real store, whose metadata may contain a model.
-  private static let maximumHead = 8 << 20
+  private static let maximumHead = 64 << 20
   /// Elements are kept in memory completely, so larger ones are left to libxml2.
   private static let maximumElement = 64 << 20
   /// The text of a shorter element is read from its start again when there are more bytes.
