@@ -273,7 +273,7 @@ let package = Package(
     .target(
       name: "CommandSupport",
       dependencies: [
-        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser,
+        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", "CProcesses", argumentParser,
       ],
       swiftSettings: strict),
 
@@ -286,9 +286,11 @@ let package = Package(
         "StoreEditing", "ModelClasses", "StorePredicates",
         argumentParser,
       ], swiftSettings: strict),
+    // What the commands alone have: a plug-in that ends the program is named.
+    .target(name: "CExitGuard", dependencies: ["CStorePlugin"]),
     .executableTarget(
-      name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict, linkerSettings: exportingSymbols
-    ),
+      name: "atomicstore", dependencies: ["AtomicStoreCommand", "CExitGuard"], swiftSettings: strict,
+      linkerSettings: exportingSymbols),
 
     // `atomicstore conform`, which is a separate program: the only one in which system calls are replaced.
     .target(
@@ -299,7 +301,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .executableTarget(
-      name: "atomicstore-conform", dependencies: ["AtomicStoreConformCommand", "CStoreFaults"], swiftSettings: strict,
+      name: "atomicstore-conform", dependencies: ["AtomicStoreConformCommand", "CStoreFaults", "CExitGuard"],
+      swiftSettings: strict,
       linkerSettings: exportingSymbols),
 
     // `atomicstore browse`: what a page asks about an open store, and a server for it, which is a separate program so
@@ -319,7 +322,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .executableTarget(
-      name: "atomicstore-browse", dependencies: ["AtomicStoreBrowseCommand"], swiftSettings: strict,
+      name: "atomicstore-browse", dependencies: ["AtomicStoreBrowseCommand", "CExitGuard"], swiftSettings: strict,
       linkerSettings: exportingSymbols),
 
     // Samples that are programs: what the documentation quotes.

@@ -140,7 +140,7 @@ struct HelpTopic: Sendable {
       66   the input does not exist
       69   not available: a database server cannot be reached or refuses the connection, or a program is
            missing ('conform' cannot find atomicstore-conform, or 'browse' atomicstore-browse)
-      70   internal error: please report it
+      70   internal error: please report it; or a plug-in, which is named, ended the command
       73   cannot create: the target exists, or its directory is missing
       74   input or output error; another program changed the store meanwhile, so that nothing was saved
       77   permission denied

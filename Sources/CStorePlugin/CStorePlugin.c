@@ -3,10 +3,14 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /// Protected, as all symbols of Swift are: a copy of the kit that is linked into a library refers to its own definitions, although the
@@ -104,57 +108,135 @@ static const int asp_deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTR
 static struct sigaction asp_previous[ASP_DEADLY_COUNT];
 /// For a plug-in that overflows the stack: the handler needs another one.
 static char asp_stack[32768];
-static stack_t asp_previous_stack;
-static char asp_last_words[4002];
-static size_t asp_last_words_length;
-/// 0: not watching. 1: being set up or taken down. 2: watching.
-static _Atomic int asp_watch_state;
-static _Atomic int asp_reports_exit;
 
-static void asp_write_last_words(void) {
-  size_t done = 0;
-  while (done < asp_last_words_length) {
-    ssize_t count = write(STDERR_FILENO, asp_last_words + done, asp_last_words_length - done);
+/// The code of the plug-ins. Entries are only added, each before the count says that it is there.
+static struct {
+  uintptr_t start, end;
+  char *path;
+} asp_plugins[64];
+static _Atomic int asp_plugin_count;
+
+static const char *asp_plugin_at(uintptr_t address) {
+  int count = atomic_load(&asp_plugin_count);
+  for (int index = 0; index < count; index++)
+    if (address >= asp_plugins[index].start && address < asp_plugins[index].end) return asp_plugins[index].path;
+  return 0;
+}
+
+/// Reads this process's memory, which need not be there.
+static size_t asp_read(uintptr_t address, uintptr_t *words, size_t count) {
+  struct iovec to = {words, count * sizeof(*words)}, from = {(void *)address, count * sizeof(*words)};
+  ssize_t length = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+  return length > 0 ? (size_t)length / sizeof(*words) : 0;
+}
+
+PROTECTED const char *asp_plugin_calling(uintptr_t address, uintptr_t frame, uintptr_t stack) {
+  if (atomic_load(&asp_plugin_count) == 0) return 0;
+  const char *path = asp_plugin_at(address);
+  uintptr_t words[64];
+  for (int depth = 0; !path && depth < 256 && asp_read(frame, words, 2) == 2; depth++) {
+    path = asp_plugin_at(words[1]);
+    if (words[0] <= frame) break;
+    frame = words[0];
+  }
+  // C libraries keep no frame pointers: one of theirs may end the chain.
+  for (int piece = 0; !path && piece < 16; piece++) {
+    size_t count = asp_read(stack + (uintptr_t)piece * sizeof(words), words, 64);
+    for (size_t index = 0; !path && index < count; index++) path = asp_plugin_at(words[index]);
+    if (count < 64) break;
+  }
+  return path;
+}
+
+static void asp_say(const char *text) {
+  size_t length = strlen(text);
+  while (length > 0) {
+    ssize_t count = write(STDERR_FILENO, text, length);
     if (count <= 0) return;
-    done += (size_t)count;
+    text += count;
+    length -= (size_t)count;
   }
 }
 
-static void asp_died(int number) {
-  asp_write_last_words();
-  signal(number, SIG_DFL);
-  raise(number);
+PROTECTED void asp_blame(const char *path, const char *how, int number) {
+  char digits[12];
+  size_t start = sizeof(digits) - 1;
+  digits[start] = 0;
+  unsigned int rest = number < 0 ? -(unsigned int)number : (unsigned int)number;
+  do digits[--start] = (char)('0' + rest % 10);
+  while ((rest /= 10) > 0);
+  if (number < 0) digits[--start] = '-';
+  asp_say("atomicstore: the plug-in ");
+  asp_say(path);
+  asp_say(" ended this program, by ");
+  asp_say(how);
+  asp_say(digits + start);
+  asp_say("\n");
 }
 
-static void asp_exited(void) {
-  if (atomic_load(&asp_watch_state) == 2) asp_write_last_words();
+static void asp_died(int number, siginfo_t *info, void *context) {
+  const ucontext_t *state = context;
+#if defined(__x86_64__)
+  uintptr_t address = (uintptr_t)state->uc_mcontext.gregs[REG_RIP], frame = (uintptr_t)state->uc_mcontext.gregs[REG_RBP],
+            stack = (uintptr_t)state->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+  uintptr_t address = state->uc_mcontext.pc, frame = state->uc_mcontext.regs[29], stack = state->uc_mcontext.sp;
+#else
+  uintptr_t address = 0, frame = 0, stack = 0;
+#endif
+  const char *path = asp_plugin_calling(address, frame, stack);
+  if (path) asp_blame(path, "signal ", number);
+  for (size_t index = 0; index < ASP_DEADLY_COUNT; index++)
+    if (asp_deadly[index] == number) sigaction(number, &asp_previous[index], 0);
+  // What the processor reported happens once more after the return.
+  if (info->si_code <= 0) raise(number);
 }
 
-PROTECTED int asp_watch(const char *message) {
-  int idle = 0;
-  if (!atomic_compare_exchange_strong(&asp_watch_state, &idle, 1)) return 0;
-  size_t length = 0;
-  for (; message[length] && length < sizeof(asp_last_words) - 2; length++) {
-    unsigned char byte = (unsigned char)message[length];
-    asp_last_words[length] = byte < ' ' || byte == 127 ? '?' : (char)byte;
+/// Finds the code of the object that contains an address.
+static int asp_find_code(struct dl_phdr_info *object, size_t size, void *context) {
+  (void)size;
+  uintptr_t *range = context;
+  uintptr_t start = UINTPTR_MAX, end = 0;
+  int contains = 0;
+  for (int index = 0; index < object->dlpi_phnum; index++) {
+    const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
+    if (segment->p_type != PT_LOAD) continue;
+    uintptr_t first = object->dlpi_addr + segment->p_vaddr, last = first + segment->p_memsz;
+    if (range[0] >= first && range[0] < last) contains = 1;
+    if (!(segment->p_flags & PF_X)) continue;
+    if (first < start) start = first;
+    if (last > end) end = last;
   }
-  asp_last_words[length++] = '\n';
-  asp_last_words_length = length;
-  stack_t stack = {.ss_sp = asp_stack, .ss_size = sizeof(asp_stack)};
-  sigaltstack(&stack, &asp_previous_stack);
-  struct sigaction action = {.sa_handler = asp_died, .sa_flags = SA_ONSTACK | SA_NODEFER};
-  for (size_t index = 0; index < ASP_DEADLY_COUNT; index++) sigaction(asp_deadly[index], &action, &asp_previous[index]);
-  // Not for every program that loads the kit: only for one that loads plug-ins.
-  if (!atomic_exchange(&asp_reports_exit, 1)) atexit(asp_exited);
-  atomic_store(&asp_watch_state, 2);
+  if (!contains) return 0;
+  range[0] = start;
+  range[1] = end;
   return 1;
 }
 
-PROTECTED void asp_stop_watching(void) {
-  atomic_store(&asp_watch_state, 1);
-  for (size_t index = 0; index < ASP_DEADLY_COUNT; index++) sigaction(asp_deadly[index], &asp_previous[index], 0);
-  sigaltstack(&asp_previous_stack, 0);
-  atomic_store(&asp_watch_state, 0);
+PROTECTED void asp_guard(const char *path, const void *symbol) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  uintptr_t range[2] = {(uintptr_t)symbol, 0};
+  if (!dl_iterate_phdr(asp_find_code, range)) return;
+  pthread_mutex_lock(&mutex);
+  int count = atomic_load(&asp_plugin_count);
+  if (count < (int)(sizeof(asp_plugins) / sizeof(asp_plugins[0])) && !asp_plugin_at(range[0])) {
+    char *name = strdup(path);
+    for (char *byte = name; byte && *byte; byte++)
+      if ((unsigned char)*byte < ' ' || *byte == 127) *byte = '?';
+    if (name) {
+      asp_plugins[count].start = range[0];
+      asp_plugins[count].end = range[1];
+      asp_plugins[count].path = name;
+      atomic_store(&asp_plugin_count, count + 1);
+    }
+    if (count == 0) {
+      stack_t stack = {.ss_sp = asp_stack, .ss_size = sizeof(asp_stack)}, before;
+      if (sigaltstack(0, &before) == 0 && before.ss_flags & SS_DISABLE) sigaltstack(&stack, 0);
+      struct sigaction action = {.sa_sigaction = asp_died, .sa_flags = SA_ONSTACK | SA_SIGINFO};
+      for (size_t index = 0; index < ASP_DEADLY_COUNT; index++) sigaction(asp_deadly[index], &action, &asp_previous[index]);
+    }
+  }
+  pthread_mutex_unlock(&mutex);
 }
 
 /// Exported by the Swift runtime.

@@ -10,6 +10,8 @@ package enum InstalledFormats {
     /// The origin of each type that is not the kit's.
     var origins: [String: String] = [:]
     var refusals: [PluginSearch.Refusal] = []
+    /// Libraries whose formats were asked to recognize content in a process of their own, and what became of it.
+    var trials: [String: Bool] = [:]
     /// Whether installed plug-ins are found when they are needed; nil before that is decided.
     var searches: Bool?
     var asked: [String] = []
@@ -24,6 +26,7 @@ package enum InstalledFormats {
   private static var tellingRegistry: StoreRegistry {
     var registry = StoreRegistry.builtIn
     registry.noteHandler = { Diagnostics.tell($0, of: $1) }
+    registry.mayAsk = { mayAsk($0, about: $1) }
     return registry
   }
 
@@ -117,7 +120,25 @@ package enum InstalledFormats {
       if keepsPrograms.load(ordering: .relaxed) { program.keepProcesses() }
       return [program.type]
     }
+    // The processes of a conformance run are started by one that has tried it.
+    if reportsRefusals.load(ordering: .relaxed), let problem = PluginTrial.problem(of: path) {
+      throw PersistentStoreError(.notSupported, problem, at: StoreLocation(file: path))
+    }
     return try StorePlugin(loading: path).types
+  }
+
+  /// Whether a format may be asked about content: the first time, a library's are asked in a process of their own.
+  private static func mayAsk(_ type: any AtomicStore.Type, about probe: StoreProbe) -> Bool {
+    guard let path = origin(of: type.storeType), path.hasSuffix(".so"), reportsRefusals.load(ordering: .relaxed)
+    else { return true }
+    if let known = state.withLock({ $0.trials[path] }) { return known }
+    let problem = PluginTrial.problem(of: path, recognizing: probe.name)
+    state.withLock { $0.trials[path] = problem == nil }
+    if let problem {
+      refuse(path, problem)
+      Diagnostics.say("atomicstore: \(path): \(problem)")
+    }
+    return problem == nil
   }
 
   /// Loads the installed plug-ins, unless that is done or not wanted: for a list of all types.

@@ -14,6 +14,7 @@ extension ParsableCommand {
     completingHelp: (String) -> String = { $0 },
     choices: @escaping (_ option: String, _ words: [String]) -> (of: String, names: [String])? = { _, _ in nil }
   ) {
+    PluginTrial.runIfAsked()
     do {
       try Arguments.check()
       var command = try parseAsRoot()

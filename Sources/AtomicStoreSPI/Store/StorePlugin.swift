@@ -34,8 +34,8 @@ public final class StorePluginSink: Sendable {
 /// runs no code. An error names both sides of a mismatch.
 ///
 /// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++) and the
-/// function that registers its formats. If they end the program, a message on standard error names the plug-in: while a
-/// plug-in is loaded, the handlers of deadly signals are replaced.
+/// function that registers its formats. Once a plug-in is loaded, the handlers of deadly signals are replaced: a message
+/// on standard error names the plug-in whose code ends the program.
 package struct StorePlugin: Sendable {
   /// The version of the kit in this program, such as `0.2.0`.
   package static var kitVersion: String { ASP_KIT_VERSION }
@@ -60,10 +60,6 @@ package struct StorePlugin: Sendable {
     guard info.st_mode & S_IFMT == S_IFREG else { throw Self.refused(path, "a plug-in must be a file") }
     name = try PluginNote.read(path).name
     self.path = path
-    let isWatched =
-      asp_watch("atomicstore: the plug-in \(path) ended this program while it was loaded: remove it or build it again")
-      != 0
-    defer { if isWatched { asp_stop_watching() } }
     types = try Self.register(try Self.load(path), path)
   }
 
@@ -99,6 +95,7 @@ package struct StorePlugin: Sendable {
     guard let place = dlsym(library, "atomicstore_plugin_binding_v1") else {
       throw refused(path, "the symbol atomicstore_plugin_binding_v1 is missing")
     }
+    asp_guard(path, place)
     let (plugin, host) = (place.loadUnaligned(as: asp_binding.self), asp_host().binding)
     guard plugin.swiftRuntime == host.swiftRuntime else {
       throw refused(path, "it runs on a second copy of the Swift runtime: neither may link it statically")

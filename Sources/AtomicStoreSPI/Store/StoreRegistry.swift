@@ -22,6 +22,9 @@ public struct StoreRegistry: Sendable {
   /// may be misleading. A program that shows stores prints them; the path is that of the store.
   package var noteHandler: (@Sendable (_ note: LoadNote, _ path: String) -> Void)?
 
+  /// Whether a type may be asked what it makes of some content. A program that loads plug-ins has tried them before.
+  package var mayAsk: (@Sendable (any AtomicStore.Type, StoreProbe) -> Bool)?
+
   /// Creates an empty registry.
   public init() {}
 
@@ -128,7 +131,7 @@ public struct StoreRegistry: Sendable {
     let folder = place.folder
     guard let probe = StoreProbe(namesIn: folder) else { return }
     let types = probe.fileExtension.isEmpty ? known : all()
-    for type in types where type.recognize(probe) == .yes {
+    for type in types where recognition(of: probe, by: type) == .yes {
       throw PersistentStoreError(
         .cannotCreate, "\(folder) is itself a store, of type \(type.storeType): nothing else may be in it",
         at: StoreLocation(file: place.path))
@@ -141,23 +144,28 @@ public struct StoreRegistry: Sendable {
   /// - Throws: `.ambiguousFormat` with the formats that claim it, `.notSupported` for a known kind that cannot be read,
   ///   `.unrecognizedFormat`.
   package func recognize(_ probe: StoreProbe) throws(PersistentStoreError) -> any AtomicStore.Type {
-    let sure = types.filter { $0.recognize(probe) == .yes }
+    let sure = types.filter { recognition(of: probe, by: $0) == .yes }
     // Others may recognize the content too, but looking for them is not worth the ambiguity.
     if sure.count == 1 { return sure[0] }
-    do throws(PersistentStoreError) { return try Self.recognize(probe, all()) } catch {
+    do throws(PersistentStoreError) { return try recognize(probe, all()) } catch {
       if error.code == .unrecognizedFormat { try refuseAbsent(probe) }
       throw error
     }
   }
 
-  private static func recognize(
+  /// What a type makes of some content.
+  package func recognition(of probe: StoreProbe, by type: any AtomicStore.Type) -> Recognition {
+    mayAsk?(type, probe) ?? true ? type.recognize(probe) : .no
+  }
+
+  private func recognize(
     _ probe: StoreProbe, _ types: [any AtomicStore.Type]
   ) throws(PersistentStoreError) -> any AtomicStore.Type {
     var sure: [any AtomicStore.Type] = []
     var unsure: [any AtomicStore.Type] = []
     var known: [String] = []
     for type in types {
-      switch type.recognize(probe) {
+      switch recognition(of: probe, by: type) {
       case .yes: sure.append(type)
       case .unsure: unsure.append(type)
       case .known(let what): known.append(what)
@@ -166,11 +174,11 @@ public struct StoreRegistry: Sendable {
     }
     let place = StoreLocation(file: probe.name)
     if sure.count == 1 { return sure[0] }
-    if sure.count > 1 { throw ambiguous(sure, place) }
+    if sure.count > 1 { throw Self.ambiguous(sure, place) }
     if let what = known.first { throw PersistentStoreError(.notSupported, what, at: place) }
     let named = unsure.filter { $0.traits.fileExtensions.contains(probe.fileExtension) }
     if named.count == 1 { return named[0] }
-    if named.count > 1 { throw ambiguous(named, place) }
+    if named.count > 1 { throw Self.ambiguous(named, place) }
     let names = types.filter { !$0.traits.isInProcess }.map { $0.storeType }.sorted {
       ScalarString($0) < ScalarString($1)
     }

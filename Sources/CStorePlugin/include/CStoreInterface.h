@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "af1fcc925e228960d79ba3c545b2cdf86a810ad35ce4bdbba7de61d3d0b68667"
+#define ASP_INTERFACE "9f6e68bfbe2f48596eac2fd7be15b5bea9afe0fd0c3450d13195c862e94857b1"

@@ -83,12 +83,15 @@ asp_host_info asp_host(void);
 /// What a symbol of Swift stands for, to be freed; a null pointer for any other symbol.
 char *_Nullable asp_demangled(const char *_Nonnull symbol);
 
-/// From here to `asp_stop_watching`, a message is written to standard error if the process is ended by a signal that it caused (a trap, an access to
-/// memory that is not there, `abort`) or by `exit`. On other threads, signals are reported as well.
+/// From here on, a message on standard error names a plug-in if a signal that its code caused (a trap, an access to memory that is not there,
+/// `abort`) ends the process. Signals of the main thread's overflown stack are among them.
 ///
-/// The message is cut to 4,000 bytes; its control characters are replaced. Returns 0, and does nothing, if another message is set.
-int asp_watch(const char *_Nonnull message);
-void asp_stop_watching(void);
+/// Parameters: its path, whose control characters are replaced, and an address of one of its symbols. It stays loaded.
+void asp_guard(const char *_Nonnull path, const void *_Nonnull symbol);
+/// The path of a plug-in whose code is at an address, or in a frame of a stack: a null pointer if there is none. It may be called by a signal's handler.
+const char *_Nullable asp_plugin_calling(uintptr_t address, uintptr_t frame, uintptr_t stack);
+/// Writes to standard error which plug-in ended the program, and how.
+void asp_blame(const char *_Nonnull path, const char *_Nonnull how, int number);
 
 /// Marks this copy of the kit as used, and looks for another copy in this process that is used too.
 ///

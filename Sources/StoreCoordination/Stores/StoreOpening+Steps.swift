@@ -206,7 +206,7 @@ extension StoreOpening {
     let probe = try place.probe()
     guard let type else { return try registry.recognize(probe) }
     let asked = try registry.storeType(named: type)
-    switch asked.recognize(probe) {
+    switch registry.recognition(of: probe, by: asked) {
     case .yes, .unsure: return asked
     case .known(let what): throw PersistentStoreError(.notSupported, what, at: StoreLocation(file: path))
     case .no: break
