@@ -37,7 +37,7 @@ _Noreturn static void pass_on(const char *name, int code) {
 
 #define GUARDED(code, how) guarded(code, how, __builtin_return_address(0), __builtin_frame_address(0))
 
-_Noreturn void exit(int code) { pass_on("exit", GUARDED(code, "exit code ")); }
+_Noreturn void exit(int code) { pass_on("exit", GUARDED(code, "exit with code ")); }
 _Noreturn void quick_exit(int code) { pass_on("quick_exit", GUARDED(code, "quick_exit with code ")); }
 _Noreturn void _exit(int code) { end(GUARDED(code, "_exit with code ")); }
 _Noreturn void _Exit(int code) { end(GUARDED(code, "_Exit with code ")); }

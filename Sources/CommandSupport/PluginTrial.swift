@@ -75,9 +75,10 @@ enum PluginTrial {
       case 2: "it ended its process by signal \(code) (\(String(cString: strsignal(code)))) \(what)"
       default: "it ended its process with exit code \(code) \(what)"
       }
-    let last = String(decoding: noise, as: UTF8.self).split(separator: "\n")
-      .last { !$0.hasPrefix("atomicstore: the plug-in ") }
-    return how + (last.map { ": \($0.prefix(500))" } ?? "")
+    // A trap says why first, and then shows its stack.
+    let why = String(decoding: noise, as: UTF8.self).split(separator: "\n")
+      .first { !$0.hasPrefix("atomicstore: the plug-in ") }
+    return how + (why.map { ": \($0.prefix(500))" } ?? "")
   }
 
   private static func read(_ stream: Int32, into bytes: inout [UInt8]) {
@@ -86,8 +87,8 @@ enum PluginTrial {
       let count = Glibc.read(stream, &buffer, buffer.count)
       guard count > 0 else { return }
       bytes.append(contentsOf: buffer[..<count])
-      // What matters comes last.
-      if bytes.count > 1 << 16 { bytes.removeFirst(bytes.count - 1 << 12) }
+      // What matters comes first, or last.
+      if bytes.count > 1 << 16 { bytes.removeSubrange(1 << 12..<bytes.count - 1 << 12) }
     }
   }
 }
