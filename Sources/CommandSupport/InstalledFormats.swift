@@ -10,7 +10,7 @@ package enum InstalledFormats {
     /// The origin of each type that is not the kit's.
     var origins: [String: String] = [:]
     var refusals: [PluginSearch.Refusal] = []
-    /// Libraries whose formats were asked to recognize content in a process of their own, and what became of it.
+    /// Libraries whose formats were asked to recognize content in a separate process, and what became of it.
     var trials: [String: Bool] = [:]
     /// Whether installed plug-ins are found when they are needed; nil before that is decided.
     var searches: Bool?
@@ -127,7 +127,7 @@ package enum InstalledFormats {
     return try StorePlugin(loading: path).types
   }
 
-  /// Whether a format may be asked about content: the first time, a library's are asked in a process of their own.
+  /// Whether a format may be asked about content: the first time, a library's are asked in a separate process.
   private static func mayAsk(_ type: any AtomicStore.Type, about probe: StoreProbe) -> Bool {
     guard let path = origin(of: type.storeType), path.hasSuffix(".so"), reportsRefusals.load(ordering: .relaxed)
     else { return true }

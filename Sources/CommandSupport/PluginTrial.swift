@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Tries a plug-in in a process of its own, so that one that crashes, ends its process or never answers is refused by
+/// Tries a plug-in in a separate process, so that one that crashes, ends its process or never answers is refused by
 /// name and takes nothing along.
 ///
 /// The process is this program once more: the plug-in is loaded there as it would be here, its formats are asked for
