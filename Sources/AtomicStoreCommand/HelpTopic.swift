@@ -16,7 +16,8 @@ struct HelpTopic: Sendable {
     HelpTopic(name: "formats", abstract: "Store types, and how the type of a file is found.", text: formats),
     HelpTopic(name: "options", abstract: "The options of each format, for reading and writing.", text: options),
     HelpTopic(name: "common", abstract: "The options that all commands have.", text: common),
-    HelpTopic(name: "predicates", abstract: "The language of --where, --columns, --group and --sort.", text: { predicates }),
+    HelpTopic(
+      name: "predicates", abstract: "The language of --where, --columns, --group and --sort.", text: { predicates }),
     HelpTopic(name: "exit-codes", abstract: "What exit codes mean.", text: { exitCodes }),
   ]
   static let names = all.map(\.name)

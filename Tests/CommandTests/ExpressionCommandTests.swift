@@ -31,21 +31,25 @@ import Testing
         return result.output
       }
       #expect(
-        try rows("--group", "month:(due)", "--columns", "month:(due) AS month, @count, median:(book.price)", "--sort", "month")
+        try rows(
+          "--group", "month:(due)", "--columns", "month:(due) AS month, @count, median:(book.price)", "--sort", "month")
           == "month,@count,median:(book.price)\n10,1,9.99\n11,2,22.425\n12,1,24.90\n", "\(store)")
       #expect(
         try rows("--group", "month:(due) AS month", "--having", "@count > 1", "--sort", "-month")
           == "month,count\n11,2\n", "\(store)")
       #expect(
-        try rows("--columns", "borrower + ' ' + book.title AS text", "--sort", "-day:(due),length:(borrower)", "--limit", "2")
+        try rows(
+          "--columns", "borrower + ' ' + book.title AS text", "--sort", "-day:(due),length:(borrower)", "--limit", "2")
           == "text\nGrace Hopper Middlemarch\nAda Lovelace Germinal\n", "\(store)")
       #expect(
-        try rows("--where", "startOf:(due, 'month') == '2026-11-01'", "--columns", "hour:(due, '+02:00') AS h", "--sort", "h")
+        try rows(
+          "--where", "startOf:(due, 'month') == '2026-11-01'", "--columns", "hour:(due, '+02:00') AS h", "--sort", "h")
           == "h\n2\n20\n", "\(store)")
       #expect(
         try rows(
           "--group", "returned", "--sort", "returned", "--columns",
-          "returned, percentile:(book.price, 0.5) AS p, join:(uppercase:(borrower), '|') AS names, sum:(book.price * 2) AS s")
+          "returned, percentile:(book.price, 0.5) AS p, join:(uppercase:(borrower), '|') AS names, sum:(book.price * 2) AS s"
+        )
           == "returned,p,names,s\nfalse,24.90,CHARLES BABBAGE|ADA LOVELACE|GRACE HOPPER,139.50\n"
           + "true,9.99,ADA LOVELACE,19.98\n", "\(store)")
     }
@@ -56,7 +60,9 @@ import Testing
     arguments: [
       (["--group", "month:(duo)"], "--group: 'month:(duo)': unknown key 'duo' on Loan; did you mean 'due'?"),
       (["--group", "month:(borrower)"], "--group: 'month:(borrower)': "),
-      (["--columns", "borrower + 1"], "--columns: 'borrower + 1': add:to: requires numbers, but 'borrower' is a string"),
+      (
+        ["--columns", "borrower + 1"], "--columns: 'borrower + 1': add:to: requires numbers, but 'borrower' is a string"
+      ),
       (["--sort", "year:(borrower)"], "--sort: 'year:(borrower)': "),
       (["--columns", "startOf:(due)"], "startOf: requires 2 to 3 arguments, not 1"),
       (["--distinct", "--columns", "borrower", "--sort", "length:(borrower)"], "distinct rows are sorted by columns"),
@@ -80,7 +86,8 @@ import Testing
       ])
     #expect(changed.code == 0, "\(changed.errors)")
     let result = try Command.run(
-      "fetch", library, "--entity", "Author", "--columns", "fullName", "--format", "csv", "--where", "fullName ENDSWITH ')'")
+      "fetch", library, "--entity", "Author", "--columns", "fullName", "--format", "csv", "--where",
+      "fullName ENDSWITH ')'")
     #expect(result.output == "fullName\nJ. Austen (1775)\n")
   }
 
@@ -114,12 +121,14 @@ import Testing
     let image = try #require(files.first { $0.hasSuffix(".png") })
     #expect(lines.contains { $0.hasPrefix(image + ",") && $0.hasSuffix(",photo,image/png,8") }, "\(list)")
     #expect(
-      try Data(contentsOf: URL(fileURLWithPath: target + "/" + image)) == Data([0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10]))
+      try Data(contentsOf: URL(fileURLWithPath: target + "/" + image))
+        == Data([0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10]))
     // Nothing is overwritten, unless it was written by the command and --force says so.
     #expect(try Command.run(arguments: arguments).code == 73)
     let texts = try Command.run(
       arguments: [
-        "extract", Command.company, "--entity", "Employee", "--property", "uppercase:(name)", "--where", "badge == 1001",
+        "extract", Command.company, "--entity", "Employee", "--property", "uppercase:(name)", "--where",
+        "badge == 1001",
         "-o", target, "--force",
       ])
     #expect(texts.code == 0, "\(texts.errors)")
@@ -144,11 +153,11 @@ import Testing
     let model = folder.path + "/Notes.xcdatamodel"
     try FileManager.default.createDirectory(atPath: model, withIntermediateDirectories: true)
     try """
-      <?xml version="1.0" encoding="UTF-8"?>
-      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
-        <entity name="ICNoteData" syncable="YES"><attribute name="data" optional="YES" attributeType="Binary"/></entity>
-      </model>
-      """.write(toFile: model + "/contents", atomically: true, encoding: .utf8)
+    <?xml version="1.0" encoding="UTF-8"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+      <entity name="ICNoteData" syncable="YES"><attribute name="data" optional="YES" attributeType="Binary"/></entity>
+    </model>
+    """.write(toFile: model + "/contents", atomically: true, encoding: .utf8)
     let table = folder.path + "/ICNoteData.csv"
     try "id,data\n1,\(note)\n2,\n".write(toFile: table, atomically: true, encoding: .utf8)
     let store = folder.path + "/NoteStore.sqlite"

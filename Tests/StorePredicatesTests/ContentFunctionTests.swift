@@ -21,7 +21,9 @@ enum Bytes {
       checksum ^= UInt32(byte)
       for _ in 0..<8 { checksum = checksum & 1 == 1 ? checksum >> 1 ^ 0xEDB8_8320 : checksum >> 1 }
     }
-    func little(_ value: UInt32, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } }
+    func little(_ value: UInt32, _ count: Int) -> [UInt8] {
+      (0..<count).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
+    }
     let count = UInt32(bytes.count)
     return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255, 1] + little(count, 2) + little(~count, 2) + bytes
       + little(~checksum, 4) + little(count, 4)
@@ -61,23 +63,28 @@ enum Bytes {
     let text = "Buy milk\nand “bread” – 牛乳\u{FFFC}"
     let data = Calculation.data(Bytes.note(text))
     #expect(try Calculation.text(of: "text:(protobuf:(gunzip:(\(data)), '2.3.2'))") == "string:" + text)
-    #expect(try Calculation.text(of: "protobuf:(gunzip:(\(data)), '2.3.5.2')") == "data:" + Data([0xFF, 0xFE]).base64EncodedString())
+    #expect(
+      try Calculation.text(of: "protobuf:(gunzip:(\(data)), '2.3.5.2')") == "data:"
+        + Data([0xFF, 0xFE]).base64EncodedString())
     #expect(try Calculation.text(of: "protobuf:(gunzip:(\(data)), '2.3.5.1')") == "integer:4")
     #expect(try Calculation.text(of: "protobuf:(gunzip:(\(data)), '9.9')") == "null")
     #expect(
       try Calculation.text(of: "protobuf:(gunzip:(\(data)))")
-        == "string:{\"1\":0,\"2\":{\"1\":0,\"3\":{\"2\":\"Buy milk\\nand “bread” – 牛乳\u{FFFC}\",\"5\":{\"1\":4,\"2\":{\"base64\":\"//4=\"}}}}}")
+        == "string:{\"1\":0,\"2\":{\"1\":0,\"3\":{\"2\":\"Buy milk\\nand “bread” – 牛乳\u{FFFC}\",\"5\":{\"1\":4,\"2\":{\"base64\":\"//4=\"}}}}}"
+    )
   }
 
   @Test("a field that is repeated is a list; every wire type is read")
   func wireTypes() throws {
     let bits = (0..<8).map { UInt8(truncatingIfNeeded: (1.5).bitPattern >> ($0 * 8)) }
     let single = (0..<4).map { UInt8(truncatingIfNeeded: Float(-2).bitPattern >> ($0 * 8)) }
-    let bytes = Bytes.field(1, "a") + Bytes.field(1, "b") + [2 << 3 | 1] + bits + [3 << 3 | 5] + single
+    let bytes =
+      Bytes.field(1, "a") + Bytes.field(1, "b") + [2 << 3 | 1] + bits + [3 << 3 | 5] + single
       + Bytes.field(4, integer: .max)
     let data = Calculation.data(bytes)
     #expect(try Calculation.text(of: "protobuf:(\(data), '1')") == "[string:a, string:b]")
-    #expect(try Calculation.text(of: "protobuf:(\(data))") == "string:{\"1\":[\"a\",\"b\"],\"2\":1.5,\"3\":-2.0,\"4\":-1}")
+    #expect(
+      try Calculation.text(of: "protobuf:(\(data))") == "string:{\"1\":[\"a\",\"b\"],\"2\":1.5,\"3\":-2.0,\"4\":-1}")
   }
 
   @Test("compressed bytes are decompressed, with any header or none, and in several members")
@@ -160,7 +167,8 @@ enum Bytes {
     offsets.append(UInt8(list.count))
     list += [0x09]
     let table = UInt8(list.count)
-    list += offsets + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 41] + [0, 0, 0, 0, 0, 0, 0, 0]
+    list +=
+      offsets + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 41] + [0, 0, 0, 0, 0, 0, 0, 0]
       + [0, 0, 0, 0, 0, 0, 0, table]
     #expect(try Calculation.failure("plist:(\(Calculation.data(list)))").contains("100000 values"))
   }
@@ -168,16 +176,21 @@ enum Bytes {
   @Test("bytes that were cut or changed anywhere are read or refused, and never trap", arguments: 0..<4)
   func damage(_ which: Int) throws {
     let (bytes, name): ([UInt8], String) = [
-      (Bytes.note("some text of a note"), "gunzip:"), (Array(Bytes.note("a note").dropFirst(15).dropLast(8)), "protobuf:"),
+      (Bytes.note("some text of a note"), "gunzip:"),
+      (Array(Bytes.note("a note").dropFirst(15).dropLast(8)), "protobuf:"),
       (try Self.archive(["$null", [("name", UID(0))] as [(String, Any)]]), "archive:"),
-      (Array("bplist00".utf8) + [0xD1, 1, 2, 0x51, 0x61, 0x10, 7, 8, 11, 13] + [0, 0, 0, 0, 0, 0, 1, 1]
-        + [0, 0, 0, 0, 0, 0, 0, 3] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 15], "plist:"),
+      (
+        Array("bplist00".utf8) + [0xD1, 1, 2, 0x51, 0x61, 0x10, 7, 8, 11, 13] + [0, 0, 0, 0, 0, 0, 1, 1]
+          + [0, 0, 0, 0, 0, 0, 0, 3] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 15], "plist:"
+      ),
     ][which]
     for place in bytes.indices {
       var changed = bytes
       changed[place] ^= UInt8(1 << (place % 8))
       for variant in [Array(bytes.prefix(place)), changed] {
-        do { _ = try Calculation.value("\(name)(\(Calculation.data(variant)))") } catch let error as PredicateEvaluationError {
+        do { _ = try Calculation.value("\(name)(\(Calculation.data(variant)))") } catch let error
+          as PredicateEvaluationError
+        {
           #expect(error.message.hasPrefix(name))
         }
       }

@@ -83,9 +83,11 @@ enum Calculation {
       ("quarter:('2024-03-31')", "integer:1"), ("quarter:('2024-04-01')", "integer:2"),
       ("hour:('1969-12-31T23:59:59Z')", "integer:23"), ("minute:('1969-12-31T23:58:59Z')", "integer:58"),
       ("second:('1969-12-31T23:58:59.9Z')", "integer:59"), ("year:('0000-01-01')", "integer:0"),
-      ("year:(CAST(-1e14, 'NSDate'))", "integer:-3166873"), ("hour:('2024-07-01T12:00:00Z', 'Europe/Berlin')", "integer:14"),
+      ("year:(CAST(-1e14, 'NSDate'))", "integer:-3166873"),
+      ("hour:('2024-07-01T12:00:00Z', 'Europe/Berlin')", "integer:14"),
       ("hour:('2024-01-01T12:00:00Z', 'Europe/Berlin')", "integer:13"),
-      ("hour:('2024-01-01T12:00:00Z', 'Asia/Kolkata')", "integer:17"), ("hour:('2024-01-01T12:00:00Z', 'UTC')", "integer:12"),
+      ("hour:('2024-01-01T12:00:00Z', 'Asia/Kolkata')", "integer:17"),
+      ("hour:('2024-01-01T12:00:00Z', 'UTC')", "integer:12"),
       ("dateText:('2024-07-01T12:00:00.75Z')", "string:2024-07-01T12:00:00Z"),
       ("dateText:('2024-07-01T12:00:00Z', 'America/St_Johns')", "string:2024-07-01T09:30:00-02:30"),
       ("dateText:(startOf:('2024-08-15T12:34:56Z', 'year'))", "string:2024-01-01T00:00:00Z"),
@@ -96,7 +98,8 @@ enum Calculation {
       ("dateText:(startOf:('1999-12-31T23:00:01Z', 'minute'))", "string:1999-12-31T23:00:00Z"),
       ("dateText:(startOf:('2024-03-31T10:00:00Z', 'day', 'Europe/Berlin'))", "string:2024-03-30T23:00:00Z"),
       ("dateText:(startOf:('2024-10-27T10:00:00Z', 'day', 'Europe/Berlin'))", "string:2024-10-26T22:00:00Z"),
-      // Clocks were put forward at midnight: the day begins at one. They were put back at one: it begins the first time.
+      // Clocks were put forward at midnight: the day begins at one. They were put back at one: it begins the first
+      // time.
       ("dateText:(startOf:('2018-11-04T12:00:00Z', 'day', 'America/Sao_Paulo'))", "string:2018-11-04T03:00:00Z"),
       ("dateText:(startOf:('2024-11-03T12:00:00Z', 'day', 'America/Havana'))", "string:2024-11-03T04:00:00Z"),
       ("dateText:(startOf:('2024-11-03T04:30:00Z', 'day', 'America/Havana'))", "string:2024-11-03T04:00:00Z"),
@@ -113,7 +116,8 @@ enum Calculation {
     for step in 0..<50 {
       let seconds = (seed * 50 + step) * 14_123_457 - 12_000_000_000
       let date = Date(timeIntervalSinceReferenceDate: Double(seconds))
-      let known = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second, .weekday, .weekOfYear], from: date)
+      let known = calendar.dateComponents(
+        [.year, .month, .day, .hour, .minute, .second, .weekday, .weekOfYear], from: date)
       let text = "CAST(\(seconds), 'NSDate')"
       for (name, value) in [
         ("year", known.year), ("month", known.month), ("day", known.day), ("hour", known.hour),
@@ -142,7 +146,8 @@ enum Calculation {
       ("round:(1, 0.5)", "round: requires an integer, not 0.5"),
       ("substring:('a', -1)", "substring: requires a position from 0"), ("trim:(1)", "trim: requires a string"),
       ("split:('a', '')", "split: requires a separator"), ("percentile:({1}, 2)", "percentile: requires a fraction"),
-      ("'a' + 1", "add:to: requires numbers, not "), ("concat:('a', CAST('', 'NSData'))", "concat: requires strings or numbers"),
+      ("'a' + 1", "add:to: requires numbers, not "),
+      ("concat:('a', CAST('', 'NSData'))", "concat: requires strings or numbers"),
       ("text:(CAST('/w==', 'NSData'))", "text: requires UTF-8, and these 1 bytes are not"),
       ("hex:(1)", "hex: requires binary data, not "),
       ("gunzip:(CAST('H4sI', 'NSData'))", "gunzip: cannot decompress: the compressed data is truncated"),

@@ -47,8 +47,8 @@ public struct FetchRequest<Result: ManagedObject> {
   public var sortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: the columns; empty for all attributes of the entity.
   public var propertiesToFetch: [FetchColumn] = []
-  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths or expressions whose values form the groups, with one row per
-  /// group; empty for one row per object.
+  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths or expressions whose values form the groups, with one row
+  /// per group; empty for one row per object.
   public var propertiesToGroupBy: [FetchColumn] = []
   /// The condition that groups must fulfil. It is evaluated on each group as a list, so `sum:(salary) > 100` or
   /// `@count > 2`; what is grouped by has the value of the group, and a variable the value of the column with its
@@ -60,8 +60,8 @@ public struct FetchRequest<Result: ManagedObject> {
       Dictionary(propertiesToFetch.map { ($0.name, $0.expression) }, uniquingKeysWith: { first, _ in first }))
   }
   /// For ``ManagedObjectContext/fetchRows(_:)``: the order of the rows, by the names of columns, such as that of a sum,
-  /// or by expressions. These must be values, not objects or lists. Rows that are equal by these keys, and all rows if there are
-  /// none, are in the order of ``sortKeys``.
+  /// or by expressions. These must be values, not objects or lists. Rows that are equal by these keys, and all rows if
+  /// there are none, are in the order of ``sortKeys``.
   public var rowSortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: whether equal rows are returned only once.
   public var returnsDistinctResults = false

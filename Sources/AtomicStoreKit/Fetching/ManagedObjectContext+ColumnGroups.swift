@@ -59,9 +59,15 @@ extension ManagedObjectContext {
     var isComplete = true
     rows.forEachRow { row in
       guard isComplete else { return }
-      guard computation != nil else { return isComplete = groups.add(row) }
+      guard computation != nil else {
+        isComplete = groups.add(row)
+        return
+      }
       // An error is reported about an object.
-      guard let keys = try? computation?.values(of: row) else { return isComplete = false }
+      guard let keys = try? computation?.values(of: row) else {
+        isComplete = false
+        return
+      }
       isComplete = groups.add(row, keys: keys)
     }
     return isComplete ? groups : nil

@@ -153,7 +153,9 @@ extension ManagedObjectContext {
     if let reason = plan.reason { return .memory(reason) }
     var paths: [[String]] = []
     for key in keys {
-      guard case .keyPath(let path) = key else { return .memory("the groups are formed by '\(key)', which is computed") }
+      guard case .keyPath(let path) = key else {
+        return .memory("the groups are formed by '\(key)', which is computed")
+      }
       paths.append(path)
     }
     let leadsOn = (paths + plan.aggregates.map(\.path)).contains { $0.count > 1 }

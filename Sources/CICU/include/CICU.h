@@ -51,7 +51,7 @@ cicu_result cicu_matches(cicu_matcher *matcher, const uint8_t *text, size_t leng
 // A time zone, for one thread at a time.
 typedef struct cicu_zone cicu_zone;
 
-// A zone by its name, such as Europe/Berlin. NULL if there is none of that name, or if ICU cannot be used: then
+// A zone by its name, such as Europe/Berlin. NULL if ICU does not know the name, or if ICU cannot be used: then
 // `problem` says why, and is otherwise NULL.
 cicu_zone *cicu_zone_open(const char *name, const char **problem);
 // The seconds that the zone is ahead of UTC at a moment, in milliseconds since 1970.

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "af1fcc925e228960d79ba3c545b2cdf86a810ad35ce4bdbba7de61d3d0b68667"
+#define ASP_INTERFACE "fe21d0c66aa0c04e44ca95cd8569c37d1f853028ece2b4d6b94c9c4e398a6935"

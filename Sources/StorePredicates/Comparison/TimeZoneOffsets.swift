@@ -26,8 +26,6 @@ struct TimeZoneOffsets: Sendable {
   /// Zones in use: opening one takes longer than many offsets.
   private static let known = Mutex<[String: TimeZoneOffsets]>([:])
 
-  private init(source: Source) { self.source = source }
-
   /// Finds a zone by name.
   ///
   /// - Returns: What is wrong as the error.

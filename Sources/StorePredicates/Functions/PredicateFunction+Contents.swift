@@ -74,7 +74,8 @@ extension PredicateFunction {
       }
       guard let path else { return .value(try ProtobufMessage.value(bytes[...]).storedOrJSON(true)) }
       let values = try ProtobufMessage.values(at: path, in: bytes[...])
-      return values.count == 1 ? .value(values[0].stored) : values.isEmpty ? .null : .list(values.map { .value($0.stored) })
+      return values.count == 1
+        ? .value(values[0].stored) : values.isEmpty ? .null : .list(values.map { .value($0.stored) })
     } catch {
       throw call.failure(error)
     }

@@ -29,12 +29,16 @@ extension PredicateFunction {
   }
 
   private static func element(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
-    guard case .value(.integer(let place)) = call.arguments[1] else { throw call.failure("an index must be an integer") }
+    guard case .value(.integer(let place)) = call.arguments[1] else {
+      throw call.failure("an index must be an integer")
+    }
     let list = call.arguments[0].elements
     return place >= 0 && place < list.count ? list[Int(place)] : .null
   }
 
-  private static func same(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue { call.arguments[0] }
+  private static func same(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
+    call.arguments[0]
+  }
 
   private static func cast(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
     guard case .value(let value) = call.arguments[0], case .value(.string(let type)) = call.arguments[1],

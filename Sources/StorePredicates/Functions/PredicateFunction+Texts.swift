@@ -4,7 +4,8 @@ import FoundationEssentials
 /// Functions of texts. Positions and lengths count Unicode scalars.
 extension PredicateFunction {
   static let texts: [PredicateFunction] =
-    ["uppercase:", "lowercase:", "canonical:", "trim:"].map { PredicateFunction($0, 1...1, [.text], .text, changed) } + [
+    ["uppercase:", "lowercase:", "canonical:", "trim:"].map { PredicateFunction($0, 1...1, [.text], .text, changed) }
+    + [
       PredicateFunction("length:", 1...1, [.text], .number, length),
       PredicateFunction("replace:", 3...3, [.text], .text, replace),
       PredicateFunction("substring:", 2...3, [.text, .number], .text, substring),
@@ -47,7 +48,9 @@ extension PredicateFunction {
     let text = Array(try call.text(0).utf8)
     let sought = Array(try call.text(1).utf8)
     let new = Array(try call.text(2).utf8)
-    guard !sought.isEmpty, sought.count <= text.count else { return .value(.string(String(decoding: text, as: UTF8.self))) }
+    guard !sought.isEmpty, sought.count <= text.count else {
+      return .value(.string(String(decoding: text, as: UTF8.self)))
+    }
     try call.budget.take(call.budget.stepsOfSearch(for: sought.count, in: text.count))
     var result: [UInt8] = []
     var place = 0

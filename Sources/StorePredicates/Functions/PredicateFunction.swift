@@ -81,7 +81,8 @@ struct PredicateFunction: Sendable {
 
   /// A function with a result of one type.
   init(
-    _ name: String, _ counts: ClosedRange<Int>, _ parameters: [Parameter], _ kind: PredicateKind, style: Style = .scalar,
+    _ name: String, _ counts: ClosedRange<Int>, _ parameters: [Parameter], _ kind: PredicateKind,
+    style: Style = .scalar,
     aggregateCount: Int? = nil, readsList: Bool = false, _ body: @escaping Body
   ) {
     self.init(

@@ -14,8 +14,10 @@ import Testing
     "replace:(title, 'a', 'bb')", "substring:(title, 1, 2)", "concat:(small, '/', price)", "split:(title, ',')",
     "uppercase:(title)", "length:(title) * 2", "small / 2", "ratio * small", "price + large", "sqrt:(small)",
     "TERNARY(small > 0 AND title != nil, title, link)", "TERNARY(next == nil, 1, 2)", "CAST(small, 'NSString')",
-    "kind:(title)", "size:(title)", "hex:(title)", "abs:(ratio)", "modulus:by:(large, 7)", "day + 60", "percentile:({small, large}, 0.5)",
-    "max:(small, large)", "place.city + '!'", "count:(#all) + 1", "first:(list.title)", "join:(#all.title, '|')", "SELF",
+    "kind:(title)", "size:(title)", "hex:(title)", "abs:(ratio)", "modulus:by:(large, 7)", "day + 60",
+    "percentile:({small, large}, 0.5)",
+    "max:(small, large)", "place.city + '!'", "count:(#all) + 1", "first:(list.title)", "join:(#all.title, '|')",
+    "SELF",
     "'constant'", "small + nil", "title + 1", "year:(small)", "year:(next)", "next.title.length",
   ]
 
@@ -36,9 +38,10 @@ import Testing
       var groups = FetchRequest<ManagedObject>(entityName: "Thing")
       groups.predicate = try FetchPredicate(format: "small != 300")
       groups.propertiesToGroupBy = [try FetchColumn(format: text)]
-      groups.propertiesToFetch = groups.propertiesToGroupBy + [
-        "@count", try FetchColumn(format: "sum:(small)"), try FetchColumn(format: "max:(day)"),
-      ]
+      groups.propertiesToFetch =
+        groups.propertiesToGroupBy + [
+          "@count", try FetchColumn(format: "sum:(small)"), try FetchColumn(format: "max:(day)"),
+        ]
       var aggregates = groups
       aggregates.propertiesToGroupBy.append("small")
       aggregates.propertiesToFetch = [

@@ -248,7 +248,9 @@ import Testing
         graphError { try person.setValue("x", forKeyPath: "spouse." + path) },
         graphError { _ = try stack.context.fetch(request { $0.sortKeys = [SortKey(path)] }) },
         graphError { _ = try stack.context.count(for: request { $0.sortKeys = [SortKey(path)] }) },
-        graphError { _ = try stack.context.fetchRows(request { $0.propertiesToGroupBy = [FetchColumn(keyPath: path)] }) },
+        graphError {
+          _ = try stack.context.fetchRows(request { $0.propertiesToGroupBy = [FetchColumn(keyPath: path)] })
+        },
         graphError { _ = try stack.context.fetchRows(request { $0.propertiesToFetch = [FetchColumn(keyPath: path)] }) },
         graphError { _ = try stack.context.fetch(request { $0.predicate = predicate }) },
         graphError { _ = try predicate.evaluate(with: person) },
