@@ -182,7 +182,8 @@ let package = Package(
     // import it alone.
     .target(name: "StoreCoordination", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
     .target(
-      name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs", "CICU"], swiftSettings: strict),
+      name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreJSON", "CICU"],
+      swiftSettings: strict),
     .target(
       name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
       swiftSettings: strict),

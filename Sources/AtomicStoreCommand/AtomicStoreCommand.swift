@@ -22,7 +22,7 @@ struct AtomicStoreCommand: ParsableCommand {
       CommandGroup(
         name: "Look",
         subcommands: [
-          Inspect.self, Fetch.self, Dump.self, Report.self, BrowseCommand.self, Check.self, Metadata.self,
+          Inspect.self, Fetch.self, Dump.self, Extract.self, Report.self, BrowseCommand.self, Check.self, Metadata.self,
           PredicateCommand.self,
         ]),
       CommandGroup(name: "Convert", subcommands: [Convert.self, Import.self, Migrate.self]),

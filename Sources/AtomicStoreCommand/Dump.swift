@@ -4,6 +4,7 @@ import CommandSupport
 import FoundationEssentials
 import StoreCodecs
 import StoreCoordination
+import StorePredicates
 
 struct Dump: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -23,6 +24,7 @@ struct Dump: ParsableCommand {
     [String] = []
   @Option(help: "How decimals are written in JSON: number, with all digits, or string.")
   var decimals = Fetch.Decimals.number
+  @Flag(help: "After binary data, show as JSON what it contains, where that is recognized.") var decode = false
   @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup(title: "Common options") var common: CommonOptions
 
@@ -82,6 +84,7 @@ struct Dump: ParsableCommand {
             case let value:
               writer.append(slot.title)
               Self.write(value, to: writer)
+              if decode, case .data(let data) = value { writer.append(" " + DecodedContent.text(of: data)) }
               writer.append(byte: UInt8(ascii: "\n"))
             }
           }
@@ -161,10 +164,11 @@ struct Dump: ParsableCommand {
               "values",
               .object(
                 entity.slots.map { slot in
-                  (
+                  let value = reader.value(slot: slot.index, row: row)
+                  if decode, case .data(let data) = value { return (slot.name, DecodedContent.value(of: data).json) }
+                  return (
                     slot.name,
-                    reader.value(slot: slot.index, row: row).json(
-                      isDeclared: slot.attributeType != .undefined, quotesDecimals: decimals == .string)
+                    value.json(isDeclared: slot.attributeType != .undefined, quotesDecimals: decimals == .string)
                   )
                 })
             ),

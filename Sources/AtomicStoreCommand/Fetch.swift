@@ -12,6 +12,8 @@ struct Fetch: ParsableCommand {
         atomicstore fetch Company.xml --entity Employee --columns "name,department.name" --format csv
         atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary),@count"
         atomicstore fetch Company.xml --entity Employee --group department.name --columns "department.name,sum:(salary) AS total" --sort -total --limit 3
+        atomicstore fetch Company.xml --entity Employee --group "year:(hired)" --columns "year:(hired) AS year,@count" --sort year
+        atomicstore fetch Company.xml --entity Employee --columns "name,kind:(photo),size:(photo)" --limit 3
         atomicstore fetch Company.xml --entity Employee --count
 
       The predicate is Core Data's format language, which 'atomicstore help predicates' describes. Columns are key paths
@@ -39,7 +41,8 @@ struct Fetch: ParsableCommand {
   var reference: String?
   @Option(
     name: .customLong("sort"), parsing: .unconditional,
-    help: "Key paths to sort by, or names of columns, separated by commas; prefix - for descending order.",
+    help:
+      "Key paths or expressions to sort by, or names of columns, separated by commas; prefix - for descending order.",
     completion: Completions.keyPaths) var sort: String?
   @Option(parsing: .unconditional, help: "The maximum number of rows to print; 0 for none.") var limit: Int?
   @Option(parsing: .unconditional, help: "The number of rows to skip at the beginning.") var offset: Int?
@@ -48,9 +51,13 @@ struct Fetch: ParsableCommand {
     completion: Completions.keyPaths)
   var columns: String?
   @Option(
-    name: .customLong("group"), help: "Key paths to group by, separated by commas.", completion: Completions.keyPaths)
+    name: .customLong("group"),
+    help: "Key paths or expressions to group by, separated by commas, each with AS and a name if wanted.",
+    completion: Completions.keyPaths)
   var group: String?
   @Option(help: "A predicate for groups, on sums and counts.") var having: String?
+  @Flag(help: "Show what binary data contains, as JSON: its kind, its content where it is recognized, and the bytes.")
+  var decode = false
   @Flag(help: "Print each row once.") var distinct = false
   @Flag(help: "Print only the number of objects; with --distinct or --group, that of rows.") var count = false
   @Flag(help: "Print only how the objects are found: by columns, or one by one and why.") var explain =
@@ -192,16 +199,15 @@ struct Fetch: ParsableCommand {
     }
     request.fetchLimit = limit ?? 0
     request.fetchOffset = offset ?? 0
-    request.propertiesToGroupBy = try Self.list(group, "--group")
+    request.propertiesToGroupBy = try groupColumns(known)
     request.havingPredicate = try having.map { text in
       try Self.reading("--having") { () throws(PredicateFormatError) in
-        try FetchPredicate(format: text, forGroupsOf: known, by: request.propertiesToGroupBy)
+        try FetchPredicate(format: text, forGroupsOf: known, by: request.propertiesToGroupBy.map(\.expression))
       }
     }
     guard having == nil || group != nil else {
       throw CommandFailure("--having selects groups: it needs --group", exitCode: 64)
     }
-    try Self.check(request.propertiesToGroupBy, "--group", known)
     try sort(&request, model, known)
     request.returnsDistinctResults = distinct
     return request
@@ -224,11 +230,15 @@ struct Fetch: ParsableCommand {
     func has(_ columns: [FetchColumn], _ key: SortKey) -> Bool {
       columns.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) }
     }
-    guard let key = keys.first(where: { has(computed, $0) }) else {
+    let further = try keys.map { has(columns, $0) ? nil : try Self.column($0.keyPath, nil, "--sort", entity) }
+    func isExpression(_ column: FetchColumn?) -> Bool {
+      if case .keyPath? = column?.expression { false } else { column != nil }
+    }
+    guard let key = zip(keys, further).first(where: { has(computed, $0) || isExpression($1) })?.0 else {
       request.sortKeys = keys
       try Self.check(keys.map(\.keyPath), "--sort", entity)
-      let groupKeys = request.propertiesToGroupBy
-      if !groupKeys.isEmpty, let other = keys.first(where: { !groupKeys.contains($0.keyPath) }) {
+      let groupKeys = request.propertiesToGroupBy.map(\.expression)
+      if !groupKeys.isEmpty, let other = keys.first(where: { !groupKeys.contains(.keyPath(of: $0.keyPath)) }) {
         throw CommandFailure(
           "--sort: '\(other.keyPath)' is not one value in a group: sort by keys of --group, or by columns",
           exitCode: 64)
@@ -240,7 +250,7 @@ struct Fetch: ParsableCommand {
       }
       return
     }
-    if let other = keys.first(where: { !has(columns, $0) }) {
+    if let other = zip(keys, further).first(where: { !has(columns, $0) && !isExpression($1) })?.0 {
       throw CommandFailure(
         "--sort: '\(other.keyPath)' is not a column: beside '\(key.keyPath)', which is computed, all keys must be "
           + "columns",
@@ -254,17 +264,30 @@ struct Fetch: ParsableCommand {
     for keyPath in keyPaths { try check(.keyPath(of: keyPath), keyPath, option, entity) }
   }
 
-  private static func check(
-    _ expression: FetchExpression, _ text: String, _ option: String, _ entity: Entity
-  ) throws {
+  static func check(_ expression: FetchExpression, _ text: String, _ option: String, _ entity: Entity) throws {
     do throws(PredicateFormatError) { try expression.check(entity, isStrict: true) } catch {
-      let message = "\(option): '\(text)': \(error.message)" + (error.suggestion.map { "; \($0)" } ?? "")
-      throw CommandFailure(
-        message, exitCode: 64,
-        details: .object([
-          ("code", .string("invalidFetch")), ("message", .string(message)), ("option", .string(option)),
-          ("entity", .string(entity.name)),
-        ]))
+      throw failure(error, text, option, entity)
+    }
+  }
+
+  private static func failure(
+    _ error: PredicateFormatError, _ text: String, _ option: String, _ entity: Entity
+  ) -> CommandFailure {
+    let message = "\(option): '\(text)': \(error.message)" + (error.suggestion.map { "; \($0)" } ?? "")
+    return CommandFailure(
+      message, exitCode: 64,
+      details: .object([
+        ("code", .string("invalidFetch")), ("message", .string(message)), ("option", .string(option)),
+        ("entity", .string(entity.name)),
+      ]))
+  }
+
+  /// A key path of the entity, or else an expression.
+  static func column(_ text: String, _ name: String?, _ option: String, _ entity: Entity) throws -> FetchColumn {
+    do throws(PredicateFormatError) {
+      return try FetchColumn(keyPathOrFormat: text, as: name, for: entity)
+    } catch {
+      throw failure(error, text, option, entity)
     }
   }
 
@@ -277,122 +300,9 @@ struct Fetch: ParsableCommand {
     }
   }
 
-  private static func reading<Result>(_ option: String, _ body: () throws(PredicateFormatError) -> Result) throws
+  static func reading<Result>(_ option: String, _ body: () throws(PredicateFormatError) -> Result) throws
     -> Result
   {
     do throws(PredicateFormatError) { return try body() } catch { throw CommandFailure(error, of: option) }
-  }
-
-  func fetchColumns(_ model: ManagedObjectModel) throws -> [FetchColumn] {
-    if columns != nil {
-      return try Self.list(columns, "--columns").flatMap { text -> [FetchColumn] in
-        if text == "*" { return defaultColumns(model) }
-        let (expression, name) = try Self.named(text)
-        let column = try Self.reading("--columns") { () throws(PredicateFormatError) in
-          try FetchColumn(format: expression, as: name)
-        }
-        if let known = model.entity(named: entity) {
-          try Self.check(column.expression, expression, "--columns", known)
-        }
-        return [column]
-      }
-    }
-    let keys = try Self.list(group, "--group")
-    if !keys.isEmpty { return keys.map { FetchColumn(keyPath: $0) } + [FetchColumn("count", .keyPath(["@count"]))] }
-    return defaultColumns(model)
-  }
-
-  /// The object itself and all its properties.
-  private func defaultColumns(_ model: ManagedObjectModel) -> [FetchColumn] {
-    guard let entity = model.entity(named: entity) else { return [] }
-    // A single key, whatever the name contains: a dot in it is not a separator.
-    let properties = entity.slots.map { FetchColumn($0.name, .keyPath([$0.name])) }
-    // A property of that name is not hidden.
-    if properties.contains(where: { $0.name == "objectID" }) {
-      return [FetchColumn("SELF", .evaluatedObject)] + properties
-    }
-    return [FetchColumn("objectID", .evaluatedObject)] + properties
-  }
-
-  /// An expression and the name behind its last `AS`, which may be in quotes; nil without one.
-  private static func named(_ text: String) throws -> (expression: String, name: String?) {
-    var place: Range<String.Index>?
-    var nesting = Nesting()
-    for index in text.indices {
-      if nesting.isOutermost, text[index] == " ", text[index...].dropFirst().prefix(3).lowercased() == "as " {
-        place = index..<text.index(index, offsetBy: 4)
-      }
-      nesting.follow(text[index])
-    }
-    guard let place else { return (text, nil) }
-    var name = text[place.upperBound...].trimmed
-    if let first = name.first, first == "'" || first == "\"", name.count > 1, name.last == first {
-      name = String(name.dropFirst().dropLast())
-    }
-    let expression = text[..<place.lowerBound].trimmed
-    guard !name.isEmpty, !expression.isEmpty else {
-      throw CommandFailure("--columns: '\(text)' needs an expression before AS and a name after it", exitCode: 64)
-    }
-    return (expression, name)
-  }
-
-  /// The parts between commas that are not in parentheses or quotes; empty if the option is missing.
-  ///
-  /// - Parameters:
-  ///   - text: The list.
-  ///   - option: The option that has it.
-  ///   - hasEscapes: Whether a backslash in quotes escapes the next character, as in expressions.
-  /// - Throws: An error for an empty part, and thus for an empty list.
-  static func list(_ text: String?, _ option: String, hasEscapes: Bool = true) throws -> [String] {
-    guard let text else { return [] }
-    var parts: [String] = []
-    var part = ""
-    var nesting = Nesting(hasEscapes: hasEscapes)
-    for character in text {
-      if nesting.isOutermost, character == "," {
-        parts.append(part)
-        part = ""
-        continue
-      }
-      nesting.follow(character)
-      part.append(character)
-    }
-    parts.append(part)
-    parts = parts.map { $0.trimmed }
-    guard !parts.contains("") else {
-      throw CommandFailure("\(option): '\(text)' has an empty part", exitCode: 64)
-    }
-    return parts
-  }
-}
-
-/// Whether a position in the text of an expression is within quotes or parentheses.
-private struct Nesting {
-  private var depth = 0
-  private var quote: Character?
-  private var isEscaped = false
-  /// Whether a backslash in quotes escapes the next character, as in predicates.
-  private let hasEscapes: Bool
-
-  init(hasEscapes: Bool = true) { self.hasEscapes = hasEscapes }
-
-  var isOutermost: Bool { quote == nil && depth <= 0 }
-
-  mutating func follow(_ character: Character) {
-    if let open = quote {
-      if isEscaped {
-        isEscaped = false
-      } else if character == "\\", hasEscapes {
-        isEscaped = true
-      } else if character == open {
-        quote = nil
-      }
-    } else if character == "'" || character == "\"" {
-      quote = character
-    } else if "([{".contains(character) {
-      depth += 1
-    } else if ")]}".contains(character) {
-      depth -= 1
-    }
   }
 }

@@ -16,7 +16,8 @@ struct HelpTopic: Sendable {
     HelpTopic(name: "formats", abstract: "Store types, and how the type of a file is found.", text: formats),
     HelpTopic(name: "options", abstract: "The options of each format, for reading and writing.", text: options),
     HelpTopic(name: "common", abstract: "The options that all commands have.", text: common),
-    HelpTopic(name: "predicates", abstract: "The language of --where, --columns and --sort.", text: { predicates }),
+    HelpTopic(
+      name: "predicates", abstract: "The language of --where, --columns, --group and --sort.", text: { predicates }),
     HelpTopic(name: "exit-codes", abstract: "What exit codes mean.", text: { exitCodes }),
   ]
   static let names = all.map(\.name)
@@ -120,9 +121,19 @@ struct HelpTopic: Sendable {
       employees.@count > 3    employees.@sum.salary    @min    @max    @avg
       SUBQUERY(employees, $e, $e.salary > 5000 AND $e.name != 'Ada').@count > 1
 
-    Expressions calculate, in --columns and in the values of 'set':
+    Expressions calculate, in predicates, --columns, --group, --sort and the values of 'set':
 
-      salary * 12    lowercase:(name)    sum:(salary)    abs:(x)    TERNARY(a > b, a, b)
+      salary * 12    round:(x, 2)    TERNARY(a > b, a, b)    coalesce:(nickname, name, 'none')
+      sum:(salary)    average:    min:    max:    median:    stddev:    percentile:(salary, 0.9)    join:(name, ', ')
+      first + ' ' + last    uppercase:    lowercase:    trim:    replace:(name, 'a', 'b')    substring:(name, 0, 3)
+      year:(hired)    month:    week:    day:    weekday:    hour:    startOf:(hired, 'month', 'Europe/Berlin')
+
+    They look into binary data, too:
+
+      kind:(photo)    size:(photo)    hex:    text:    gunzip:    plist:(data, 'items.0.name')    archive:    decoded:
+      protobuf:(gunzip:(data), '2.3.2')
+
+    The article 'The predicate language' has the table of all functions.
 
     'atomicstore predicate TEXT --model M --entity E' checks a predicate: it prints how it is understood, or where it is \
     wrong and which key was probably meant.

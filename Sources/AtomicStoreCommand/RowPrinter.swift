@@ -113,7 +113,7 @@ struct RowPrinter {
     return true
   }
 
-  private static func cell(_ value: FetchedRow.Value, to writer: ByteWriter) {
+  static func cell(_ value: FetchedRow.Value, to writer: ByteWriter) {
     switch value {
     case .value(.null): break
     case .value(.integer(let number)): writer.append(integer: number)

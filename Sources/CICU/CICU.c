@@ -1,4 +1,4 @@
-// The few functions of ICU that a match needs. Each call goes through the table that is filled once.
+// The few functions of ICU that matches and time zones need. Each call goes through the table that is filled once.
 #include "CICU.h"
 
 #include <dlfcn.h>
@@ -9,13 +9,15 @@
 
 // Names without a version: they are only looked up.
 #define U_DISABLE_RENAMING 1
+#include <unicode/ucal.h>
 #include <unicode/uregex.h>
 #include <unicode/utext.h>
 #include <unicode/utf8.h>
 
 #define FUNCTIONS(F) \
   F(u_errorName) F(utext_close) F(utext_setup) F(uregex_clone) F(uregex_close) F(uregex_matches64) F(uregex_open) \
-  F(uregex_setMatchCallback) F(uregex_setStackLimit) F(uregex_setUText)
+  F(uregex_setMatchCallback) F(uregex_setStackLimit) F(uregex_setUText) F(ucal_close) F(ucal_get) \
+  F(ucal_getCanonicalTimeZoneID) F(ucal_open) F(ucal_setMillis)
 
 #define POINTER(name) __typeof__(&name) name;
 static struct { FUNCTIONS(POINTER) } icu;
@@ -45,6 +47,11 @@ static void load(void) {
     memcpy(&icu.function, &found, sizeof found); \
   }
   FUNCTIONS(FIND)
+}
+
+static void loadOnce(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, load);
 }
 
 // What a match of a pattern counts.
@@ -404,8 +411,7 @@ static bool setUp(cicu_matcher *matcher, UErrorCode *status) {
 }
 
 cicu_matcher *cicu_compile(const uint8_t *pattern, size_t length, bool ignoresCase, cicu_problem *problem) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, load);
+  loadOnce();
   *problem = (cicu_problem){
     .name = reason[0] != 0 ? reason : "U_MEMORY_ALLOCATION_ERROR", .isWithoutICU = reason[0] != 0,
   };
@@ -469,4 +475,48 @@ cicu_result cicu_matches(cicu_matcher *matcher, const uint8_t *text, size_t leng
   case U_MEMORY_ALLOCATION_ERROR: return cicu_too_much_memory;
   default: return cicu_failed;
   }
+}
+
+// MARK: Time zones
+
+struct cicu_zone {
+  UCalendar *calendar;
+};
+
+cicu_zone *cicu_zone_open(const char *name, const char **problem) {
+  loadOnce();
+  *problem = reason[0] == 0 ? NULL : reason;
+  UChar units[64], canonical[64];
+  size_t length = strlen(name);
+  if (*problem != NULL || length == 0 || length >= 64) return NULL;
+  for (size_t place = 0; place <= length; ++place) {
+    if ((unsigned char)name[place] >= 0x80) return NULL;
+    units[place] = (UChar)name[place];
+  }
+  // A calendar opens for unknown names, too, with the time of UTC.
+  UErrorCode status = U_ZERO_ERROR;
+  icu.ucal_getCanonicalTimeZoneID(units, (int32_t)length, canonical, 64, NULL, &status);
+  if (U_FAILURE(status)) return NULL;
+  UCalendar *calendar = icu.ucal_open(units, (int32_t)length, "en", UCAL_GREGORIAN, &status);
+  if (U_FAILURE(status)) return NULL;
+  cicu_zone *zone = malloc(sizeof *zone);
+  if (zone == NULL) {
+    icu.ucal_close(calendar);
+    return NULL;
+  }
+  zone->calendar = calendar;
+  return zone;
+}
+
+int32_t cicu_zone_offset(cicu_zone *zone, double milliseconds) {
+  UErrorCode status = U_ZERO_ERROR;
+  icu.ucal_setMillis(zone->calendar, milliseconds, &status);
+  int32_t offset = icu.ucal_get(zone->calendar, UCAL_ZONE_OFFSET, &status);
+  offset += icu.ucal_get(zone->calendar, UCAL_DST_OFFSET, &status);
+  return U_SUCCESS(status) ? offset / 1000 : 0;
+}
+
+void cicu_zone_free(cicu_zone *zone) {
+  icu.ucal_close(zone->calendar);
+  free(zone);
 }

@@ -156,7 +156,7 @@ extension ManagedObjectContext {
     _ expression: FetchExpression, _ object: ManagedObject, _ now: Date, _ place: StoreLocation
   ) throws(PersistentStoreError) -> PredicateValue {
     do throws(PredicateEvaluationError) {
-      return try PredicateEvaluator(object, now: now).assignedValue(of: expression)
+      return try PredicateEvaluator(object, now: now).value(of: expression)
     } catch {
       throw PersistentStoreError(.invalidValue, error.message, at: place, underlying: nil)
     }

@@ -129,6 +129,16 @@ extension DecimalNumber {
     return DecimalNumber(mantissa: quotient + (rest != 0 && goesOut ? 1 : 0), isNegative: isNegative)
   }
 
+  /// The number rounded by the rule to so many digits after the point, or zeros before it.
+  package func rounded(_ rule: FloatingPointRoundingRule, digits: Int) -> DecimalNumber {
+    guard !isNaN, Int(exponent) + digits < 0 else { return self }
+    // Far below the last digit, all numbers are rounded alike.
+    let shifted = DecimalNumber(
+      mantissa: mantissa, exponent: Int8(clamping: Int(exponent) + digits), isNegative: isNegative
+    ).rounded(rule)
+    return DecimalNumber(mantissa: shifted.mantissa, exponent: Int8(clamping: -digits), isNegative: isNegative)
+  }
+
   /// The number as an integer; nil if it has a fraction or is out of range.
   package var integer: Int64? {
     let number = normalized

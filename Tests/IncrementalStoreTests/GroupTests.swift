@@ -38,7 +38,7 @@ import Testing
   /// A request for groups of items.
   private static func request(_ keys: [String], _ columns: [String]) throws -> FetchRequest<ManagedObject> {
     var request = FetchRequest<ManagedObject>(entityName: "Item")
-    request.propertiesToGroupBy = keys
+    request.propertiesToGroupBy = keys.map { FetchColumn(keyPath: $0) }
     request.propertiesToFetch = try columns.map { try FetchColumn(format: $0) }
     return request
   }

@@ -54,8 +54,8 @@ import Testing
   }
 
   /// A store with random objects.
-  static func stack(_ generator: inout SeededGenerator) throws -> Stack {
-    let stack = try Stack(model: try model())
+  static func stack(_ generator: inout SeededGenerator, _ type: String = Stack.standardType) throws -> Stack {
+    let stack = try Stack(type, model: try model())
     var things: [ManagedObject] = []
     for number in 0..<30 {
       let thing = try stack.insert(number % 3 == 0 ? "Special" : "Thing", [:])

@@ -77,7 +77,7 @@ import Testing
       request.returnsDistinctResults = true
       #expect(try stack.context.fetchRows(request).count == 2)
       request.returnsDistinctResults = false
-      request.propertiesToGroupBy = [key]
+      request.propertiesToGroupBy = [FetchColumn(keyPath: key)]
       #expect(try stack.context.fetchRows(request).count == 2)
     }
   }

@@ -94,7 +94,7 @@ extension ManagedObject {
     guard let expression = StoredValue.unwrapped(source) as? FetchExpression else { return source }
     let value: PredicateValue
     do throws(PredicateEvaluationError) {
-      value = try PredicateEvaluator(self, now: now).assignedValue(of: expression)
+      value = try PredicateEvaluator(self, now: now).value(of: expression)
     } catch {
       throw ManagedObjectError(error)
     }

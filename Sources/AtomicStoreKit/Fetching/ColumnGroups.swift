@@ -14,6 +14,8 @@ struct ColumnGroups {
   private var counts: [Int] = []
   private var aggregates: [ColumnAggregate]
   private var places: [[UInt8]: Int] = [:]
+  /// The types of computed keys.
+  private var computedKinds: [Int: String] = [:]
   private var key: [UInt8] = []
   private var lastKey: [UInt8] = []
   private var lastGroup = -1
@@ -35,17 +37,32 @@ struct ColumnGroups {
   ///
   /// - Returns: False if objects must be evaluated.
   mutating func add(_ row: borrowing ColumnRows.Row) -> Bool {
-    var group = 0
-    let cells = row.cells
-    if keyCount > 0 {
-      key.removeAll(keepingCapacity: true)
-      var isUnique = false
-      for index in 0..<keyCount where !append(cells[index], index, row, &isUnique) { return false }
-      group = self.group(row, isUnique: isUnique)
+    guard keyCount > 0 else { return add(row, to: 0) }
+    key.removeAll(keepingCapacity: true)
+    var isUnique = false
+    for index in 0..<keyCount where !append(row.cells[index], index, row, &isUnique) { return false }
+    return add(row, to: group(row, isUnique: isUnique))
+  }
+
+  /// Adds a row to the group of keys that were computed of it.
+  ///
+  /// - Returns: False if objects must be evaluated.
+  mutating func add(_ row: borrowing ColumnRows.Row, keys: [PredicateValue]) -> Bool {
+    key.removeAll(keepingCapacity: true)
+    var isUnique = false
+    var values: [FetchedRow.Value] = []
+    for (index, value) in keys.enumerated() {
+      guard append(value, index, &isUnique, &values) else { return false }
     }
+    if let known = knownGroup(isUnique: isUnique) { return add(row, to: known) }
+    self.keys += values
+    return add(row, to: newGroup(isUnique: isUnique))
+  }
+
+  private mutating func add(_ row: borrowing ColumnRows.Row, to group: Int) -> Bool {
     counts[group] += 1
     for index in aggregates.indices
-    where !aggregates[index].add(cells[aggregates[index].column], row, to: group) { return false }
+    where !aggregates[index].add(row.cells[aggregates[index].column], row, to: group) { return false }
     return true
   }
 
@@ -57,6 +74,13 @@ struct ColumnGroups {
   /// Returns the group with this key, which is created if it does not exist. A key that contains not-a-number equals no
   /// other and always creates a group.
   private mutating func group(_ row: borrowing ColumnRows.Row, isUnique: Bool) -> Int {
+    if let known = knownGroup(isUnique: isUnique) { return known }
+    for index in 0..<keyCount { keys.append(row[index]) }
+    return newGroup(isUnique: isUnique)
+  }
+
+  /// The group with this key, if there is one.
+  private mutating func knownGroup(isUnique: Bool) -> Int? {
     // Rows of a group often follow each other.
     if lastGroup >= 0, !isUnique, key == lastKey { return lastGroup }
     if !isUnique, let known = places[key] {
@@ -64,7 +88,11 @@ struct ColumnGroups {
       lastKey = key
       return known
     }
-    for index in 0..<keyCount { keys.append(row[index]) }
+    return nil
+  }
+
+  /// A group with this key, whose values were appended.
+  private mutating func newGroup(isUnique: Bool) -> Int {
     let group = counts.count
     begin()
     guard !isUnique else { return group }
@@ -112,6 +140,35 @@ struct ColumnGroups {
       case .value(.null): key.append(0)
       default: return false
       }
+    }
+    return true
+  }
+
+  /// As above, for a computed value. Values of different types, which may be equal nevertheless, are left to objects.
+  private mutating func append(
+    _ value: PredicateValue, _ index: Int, _ isUnique: inout Bool, _ values: inout [FetchedRow.Value]
+  ) -> Bool {
+    guard case .value(let stored) = value else { return false }
+    values.append(.value(stored))
+    guard !stored.isNull else {
+      key.append(0)
+      return true
+    }
+    let kind = stored.kindDescription
+    guard computedKinds[index, default: kind] == kind else { return false }
+    computedKinds[index] = kind
+    switch stored {
+    case .boolean(let flag): key += [1, flag ? 1 : 0]
+    case .integer(let number): append(2, UInt64(bitPattern: number))
+    case .date(let date):
+      if date.timeIntervalSinceReferenceDate.isNaN { isUnique = true }
+      append(3, (date.timeIntervalSinceReferenceDate + 0).bitPattern)
+    case .double(let number):
+      if number.isNaN { isUnique = true }
+      append(4, (number + 0).bitPattern)
+    case .string(var text): text.withUTF8 { append(5, $0) }
+    case .data(let data): data.withUnsafeBytes { append(8, $0.bindMemory(to: UInt8.self)) }
+    default: return false
     }
     return true
   }
@@ -261,7 +318,7 @@ struct ColumnAggregate {
       return true
     }
     guard
-      let order = PredicateEvaluator.order(value, best[group], [])
+      let order = ValueOrder.order(value, best[group], [])
         ?? NumberOrder.orderOfNotANumber(value, best[group])
     else { return false }
     if function == .minimum ? order < 0 : order > 0 { best[group] = value }

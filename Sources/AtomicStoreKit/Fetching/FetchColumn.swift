@@ -25,7 +25,33 @@ public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
   }
 }
 
+extension FetchColumn {
+  /// A key path that an entity has, or else an expression: for texts that may be either.
+  ///
+  /// - Throws: The error about the key path, if the text is not another expression.
+  package init(keyPathOrFormat text: String, as name: String? = nil, for entity: Entity) throws(PredicateFormatError) {
+    self.init(name ?? text, .keyPath(of: text))
+    do throws(PredicateFormatError) { try expression.check(entity, isStrict: true) } catch {
+      guard let other = try? FetchExpression(format: text), other.isCalculated else { throw error }
+      try other.check(entity, isStrict: true)
+      expression = other
+    }
+  }
+
+  /// The column of an expression that rows are sorted by; nil for what may only be the name of another column.
+  package init?(ofRowSortKey key: SortKey) {
+    guard let expression = try? FetchExpression(format: key.keyPath), expression.isCalculated else { return nil }
+    self.init(key.keyPath, expression)
+  }
+}
+
 extension FetchExpression {
+  /// What binary data contains, as JSON; other values unchanged.
+  package var decoded: FetchExpression { .function("decoded:", [self]) }
+
+  /// Whether it is more than a key path.
+  fileprivate var isCalculated: Bool { if case .keyPath = self { false } else { true } }
+
   /// Whether the expression computes one value from many objects.
   var addsUp: Bool {
     switch self {

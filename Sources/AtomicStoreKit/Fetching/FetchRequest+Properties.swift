@@ -46,8 +46,9 @@ extension FetchRequest {
 
   /// What a request evaluates.
   private var trees: [FetchTree] {
-    propertiesToFetch.map { .expression($0.expression) }
+    (propertiesToFetch + propertiesToGroupBy).map { .expression($0.expression) }
       + [predicate, havingPredicate].compactMap { $0.map { .predicate($0) } }
-      + (sortKeys.map(\.keyPath) + propertiesToGroupBy).map { .expression(.keyPath(of: $0)) }
+      + sortKeys.map { .expression(.keyPath(of: $0.keyPath)) }
+      + rowSortKeys.compactMap { FetchColumn(ofRowSortKey: $0).map { .expression($0.expression) } }
   }
 }

@@ -47,11 +47,11 @@ public struct FetchRequest<Result: ManagedObject> {
   public var sortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: the columns; empty for all attributes of the entity.
   public var propertiesToFetch: [FetchColumn] = []
-  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths whose values form the groups, with one row per group; empty
-  /// for one row per object.
-  public var propertiesToGroupBy: [String] = []
+  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths or expressions whose values form the groups, with one row
+  /// per group; empty for one row per object.
+  public var propertiesToGroupBy: [FetchColumn] = []
   /// The condition that groups must fulfil. It is evaluated on each group as a list, so `sum:(salary) > 100` or
-  /// `@count > 2`; a key that is grouped by has the value of the group, and a variable the value of the column with its
+  /// `@count > 2`; what is grouped by has the value of the group, and a variable the value of the column with its
   /// name: `$total > 100`.
   public var havingPredicate: FetchPredicate?
   /// The same with the columns' expressions in place of their names.
@@ -59,9 +59,9 @@ public struct FetchRequest<Result: ManagedObject> {
     havingPredicate?.substituting(
       Dictionary(propertiesToFetch.map { ($0.name, $0.expression) }, uniquingKeysWith: { first, _ in first }))
   }
-  /// For ``ManagedObjectContext/fetchRows(_:)``: the order of the rows, by the names of columns, such as that of a sum.
-  /// The columns must be values, not objects or lists. Rows that are equal by these keys, and all rows if there are
-  /// none, are in the order of ``sortKeys``.
+  /// For ``ManagedObjectContext/fetchRows(_:)``: the order of the rows, by the names of columns, such as that of a sum,
+  /// or by expressions. These must be values, not objects or lists. Rows that are equal by these keys, and all rows if
+  /// there are none, are in the order of ``sortKeys``.
   public var rowSortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: whether equal rows are returned only once.
   public var returnsDistinctResults = false

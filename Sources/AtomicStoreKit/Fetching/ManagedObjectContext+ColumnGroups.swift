@@ -7,7 +7,7 @@ extension ManagedObjectContext {
   func columnGroupRows<Result>(_ request: FetchRequest<Result>) throws -> [FetchedRow]? {
     guard isGrouped(request), !request.shouldRefreshRefetchedObjects, !hasPendingChanges else { return nil }
     let columns = columnsAsked(request)
-    let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
+    let keys = request.propertiesToGroupBy.map(\.expression)
     let having = request.havingExpressions
     let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: having)
     guard plan.reason == nil, let groups = try columnGroups(request, keys, plan) else { return nil }
@@ -30,7 +30,11 @@ extension ManagedObjectContext {
   private func columnGroups<Result>(
     _ request: FetchRequest<Result>, _ keys: [FetchExpression], _ plan: StoreGroupPlan
   ) throws -> ColumnGroups? {
-    var read = keys
+    let arePaths = keys.allSatisfy { if case .keyPath = $0 { true } else { false } }
+    var computation =
+      arePaths ? nil : RowComputation(keys, entityName: request.entityName, budget: fetchState.stepBudget)
+    guard arePaths || computation != nil else { return nil }
+    var read = computation?.leaves ?? keys
     var aggregates: [ColumnAggregate] = []
     for (index, aggregate) in plan.aggregates.enumerated() {
       let column = FetchExpression.keyPath(aggregate.path)
@@ -53,7 +57,19 @@ extension ManagedObjectContext {
     else { return nil }
     var groups = ColumnGroups(keyCount: keys.count, aggregates: aggregates)
     var isComplete = true
-    rows.forEachRow { row in isComplete = isComplete && groups.add(row) }
+    rows.forEachRow { row in
+      guard isComplete else { return }
+      guard computation != nil else {
+        isComplete = groups.add(row)
+        return
+      }
+      // An error is reported about an object.
+      guard let keys = try? computation?.values(of: row) else {
+        isComplete = false
+        return
+      }
+      isComplete = groups.add(row, keys: keys)
+    }
     return isComplete ? groups : nil
   }
 }

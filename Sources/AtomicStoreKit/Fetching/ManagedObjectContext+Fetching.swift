@@ -161,9 +161,8 @@ extension ManagedObjectContext {
       } catch {
         throw ManagedObjectError(.invalidFetch, "the predicate, \(error)", entityName: entity.name)
       }
-      let paths = request.sortKeys.map(\.keyPath) + request.propertiesToGroupBy
-      let keys = paths.map { FetchExpression.keyPath(of: $0) }
-      for expression in keys + request.propertiesToFetch.map(\.expression) {
+      let keys = request.sortKeys.map { FetchExpression.keyPath(of: $0.keyPath) }
+      for expression in keys + (request.propertiesToGroupBy + request.propertiesToFetch).map(\.expression) {
         do throws(PredicateFormatError) { try expression.check(entity) } catch {
           let suggestion = error.suggestion.map { "; \($0)" } ?? ""
           throw ManagedObjectError(

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
   func columnsAsked<Result>(_ request: FetchRequest<Result>) -> [FetchColumn] {
     guard request.propertiesToFetch.isEmpty else { return request.propertiesToFetch }
     let keys = request.propertiesToGroupBy
-    return keys.isEmpty ? attributeColumns(request.entityName) : keys.map { FetchColumn(keyPath: $0) }
+    return keys.isEmpty ? attributeColumns(request.entityName) : keys
   }
 
   /// The rows of a request whose columns are properties; nil if objects must be evaluated.
@@ -69,7 +69,27 @@ extension ManagedObjectContext {
   }
 
   private func computedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
-    let columns = columnsAsked(request)
+    let asked = columnsAsked(request)
+    let further = request.rowSortKeys.filter { key in
+      !asked.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) }
+    }.compactMap { FetchColumn(ofRowSortKey: $0) }
+    guard !further.isEmpty else { return try computedRows(request, asked) }
+    guard !request.returnsDistinctResults else {
+      throw ManagedObjectError(
+        .invalidFetch, "distinct rows are sorted by columns, and '\(further[0].name)' is not one",
+        entityName: request.entityName, key: further[0].name)
+    }
+    var wider = request
+    wider.propertiesToFetch = asked + further
+    let names = asked.map(\.name)
+    return try computedRows(wider, asked + further).map {
+      FetchedRow(columns: names, values: Array($0.values.prefix(names.count)))
+    }
+  }
+
+  private func computedRows<Result: ManagedObject>(
+    _ request: FetchRequest<Result>, _ columns: [FetchColumn]
+  ) throws -> [FetchedRow] {
     let order = try RowSorter(request.rowSortKeys, columns.map(\.name), request.entityName)
     if let rows = try storeGroupRows(request) { return try Self.finished(rows, request, order) }
     if let rows = try columnGroupRows(request) { return try Self.finished(rows, request, order) }
@@ -80,6 +100,9 @@ extension ManagedObjectContext {
     if !isRowPerObject {
       plain.fetchLimit = 0
       plain.fetchOffset = 0
+    }
+    if request.propertiesToGroupBy.isEmpty, !isOneGroup, let rows = try rowsOfColumns(plain, columns) {
+      return isRowPerObject ? rows : try Self.finished(rows, request, order)
     }
     let objects = try fetch(plain)
     let names = columns.map(\.name)
@@ -93,7 +116,7 @@ extension ManagedObjectContext {
           FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
       }
     } else {
-      let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
+      let keys = request.propertiesToGroupBy.map(\.expression)
       var groups: [(key: [PredicateValue], objects: [ManagedObject])] = isOneGroup ? [([], objects)] : []
       var places: [String: [Int]] = [:]
       if !isOneGroup {
@@ -124,6 +147,39 @@ extension ManagedObjectContext {
     }
     guard isRowPerObject else { return try Self.finished(rows, request, order) }
     return rows
+  }
+
+  /// Rows whose columns are computed of the stores' columns; nil if objects must be evaluated.
+  private func rowsOfColumns<Result: ManagedObject>(
+    _ request: FetchRequest<Result>, _ columns: [FetchColumn]
+  ) throws -> [FetchedRow]? {
+    guard !request.shouldRefreshRefetchedObjects, !hasPendingChanges,
+      var computation = RowComputation(
+        columns.map(\.expression), entityName: request.entityName, budget: fetchState.stepBudget)
+    else { return nil }
+    try check(request)
+    let plan = try plan(request, for: .ids)
+    guard case .columns = plan, let found = try rows(of: request, by: plan), found.objects.isEmpty,
+      let rows = ColumnRows(
+        found, columns: computation.leaves.map { FetchColumn("", $0) }, entityName: request.entityName)
+    else { return nil }
+    let names = columns.map(\.name)
+    let evaluator = PredicateEvaluator(list: [], now: Date(), entityName: request.entityName)
+    var result: [FetchedRow] = []
+    result.reserveCapacity(rows.count)
+    var isComplete = true
+    rows.forEachRow { row in
+      guard isComplete else { return }
+      do throws(PredicateEvaluationError) {
+        let values = try computation.values(of: row).map { value throws(PredicateEvaluationError) in
+          try Self.plain(value, evaluator)
+        }
+        result.append(FetchedRow(columns: names, values: values))
+      } catch {
+        isComplete = false
+      }
+    }
+    return isComplete ? result : nil
   }
 
   /// Whether all objects form one group.
@@ -184,7 +240,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(PredicateEvaluationError)
+  static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(PredicateEvaluationError)
     -> FetchedRow.Value
   {
     switch value {

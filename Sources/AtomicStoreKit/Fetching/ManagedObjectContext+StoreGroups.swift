@@ -147,11 +147,17 @@ extension ManagedObjectContext {
 
   private func decision<Result>(_ request: FetchRequest<Result>, _ search: StoreSearch) -> GroupDecision {
     let columns = columnsAsked(request)
-    let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
+    let keys = request.propertiesToGroupBy.map(\.expression)
     let plan = StoreGroupPlan(
       keys: keys, columns: columns.map(\.expression), having: request.havingExpressions)
     if let reason = plan.reason { return .memory(reason) }
-    let paths = keys.map { key -> [String] in if case .keyPath(let path) = key { path } else { [] } }
+    var paths: [[String]] = []
+    for key in keys {
+      guard case .keyPath(let path) = key else {
+        return .memory("the groups are formed by '\(key)', which is computed")
+      }
+      paths.append(path)
+    }
     let leadsOn = (paths + plan.aggregates.map(\.path)).contains { $0.count > 1 }
     if search.hasChanges || hasPendingChanges && leadsOn {
       return .memory("objects with unsaved changes are grouped by the kit")
@@ -160,7 +166,7 @@ extension ManagedObjectContext {
     let entity = search.cache.store.model.entity(at: search.fetch.entity)
     for key in request.sortKeys {
       guard Self.isValue(key.keyPath.split(separator: ".").map(String.init), entity),
-        request.propertiesToGroupBy.contains(where: { $0.utf8.elementsEqual(key.keyPath.utf8) })
+        keys.contains(.keyPath(of: key.keyPath))
       else {
         return .memory("the groups are sorted by '\(key.keyPath)', which is not one of their keys")
       }
@@ -211,7 +217,7 @@ extension ManagedObjectContext {
     case (.whole(let a), .whole(let b)): return .whole(a + b)
     case (.value(let a), .value(let b)):
       if a.isNull || b.isNull { return a.isNull ? other : one }
-      let order = PredicateEvaluator.order(b, a, []) ?? 0
+      let order = ValueOrder.order(b, a, []) ?? 0
       return (function == .minimum ? order < 0 : order > 0) ? other : one
     default: return one
     }
@@ -225,7 +231,7 @@ extension ManagedObjectContext {
   /// Sorts groups by keys that the request sorts by, or else by their first objects.
   private static func sort<Result>(_ groups: inout [StoreGroup], by request: FetchRequest<Result>) {
     let keys = request.sortKeys.compactMap { key -> (SortKey, Int)? in
-      request.propertiesToGroupBy.firstIndex { $0.utf8.elementsEqual(key.keyPath.utf8) }.map { (key, $0) }
+      request.propertiesToGroupBy.firstIndex { $0.expression == .keyPath(of: key.keyPath) }.map { (key, $0) }
     }
     groups.sort { one, other in
       for (key, index) in keys {

@@ -72,7 +72,7 @@ extension SortKey {
     if case .data(let a) = one, case .data(let b) = other {
       return a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1
     }
-    if let order = PredicateEvaluator.order(one, other, []) { return order }
+    if let order = ValueOrder.order(one, other, []) { return order }
     let a = rank(one)
     let b = rank(other)
     return a < b ? -1 : a > b ? 1 : 0

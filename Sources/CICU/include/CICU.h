@@ -1,4 +1,4 @@
-// ICU's regular expressions. ICU is loaded when a pattern first needs it: the names of its functions and files contain
+// ICU's regular expressions and time zones. ICU is loaded when one first needs it: the names of its functions and files contain
 // its version, and a program that was linked with one version would run nowhere else.
 #ifndef CICU_H
 #define CICU_H
@@ -47,5 +47,15 @@ typedef enum {
 // the text, more if the pattern has many groups and choices. The same match always takes the same number. The limit is
 // compared whenever ten thousand places were kept, so it may be exceeded by as much. A step takes 10 to 70 ns.
 cicu_result cicu_matches(cicu_matcher *matcher, const uint8_t *text, size_t length, int64_t limit, int64_t *steps);
+
+// A time zone, for one thread at a time.
+typedef struct cicu_zone cicu_zone;
+
+// A zone by its name, such as Europe/Berlin. NULL if ICU does not know the name, or if ICU cannot be used: then
+// `problem` says why, and is otherwise NULL.
+cicu_zone *cicu_zone_open(const char *name, const char **problem);
+// The seconds that the zone is ahead of UTC at a moment, in milliseconds since 1970.
+int32_t cicu_zone_offset(cicu_zone *zone, double milliseconds);
+void cicu_zone_free(cicu_zone *zone);
 
 #endif

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "9f6e68bfbe2f48596eac2fd7be15b5bea9afe0fd0c3450d13195c862e94857b1"
+#define ASP_INTERFACE "784b6541c431ac86276db763f6e2a2629d0e0d530975c8d559a8c182ac60f65f"

@@ -1,32 +1,44 @@
 import CZlib
 package import StorePrimitives
 
-/// Bytes compressed with DEFLATE, without a header: the form in which SQLite stores cache their model.
+/// Bytes compressed with DEFLATE, without a header, which is the form in which SQLite stores cache their model; or with
+/// that of zlib or gzip.
 package enum RawDeflate {
+  /// Whether bytes begin with the header of gzip.
+  package static func isGzip(_ bytes: [UInt8]) -> Bool { bytes.starts(with: [0x1F, 0x8B, 8]) }
+
+  /// Whether bytes begin with a header of zlib.
+  package static func isZlib(_ bytes: [UInt8]) -> Bool {
+    bytes.count > 2 && bytes[0] == 0x78 && (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 31 == 0
+  }
+
   /// Decompresses bytes.
   ///
   /// - Parameters:
-  ///   - bytes: The compressed bytes.
+  ///   - bytes: The compressed bytes. Several members of gzip that follow each other are one result.
+  ///   - hasHeader: Whether they have the header of zlib or gzip.
   ///   - maximumCount: The maximum size of the result: data may expand a thousandfold.
   /// - Throws: `.malformed` with the offset for data that is not DEFLATE or is truncated, or if bytes follow its end;
   ///   `.limitExceeded` for a result larger than `maximumCount`.
-  package static func inflate(_ bytes: [UInt8], maximumCount: Int = 64 << 20) throws(PersistentStoreError) -> [UInt8] {
+  package static func inflate(
+    _ bytes: [UInt8], hasHeader: Bool = false, maximumCount: Int = 64 << 20
+  ) throws(PersistentStoreError) -> [UInt8] {
     guard bytes.count <= UInt32.max >> 1 else {
       throw PersistentStoreError(.limitExceeded, "\(bytes.count) compressed bytes")
     }
     let result: Result<[UInt8], PersistentStoreError> = bytes.withUnsafeBufferPointer { input in
-      do throws(PersistentStoreError) { return .success(try inflate(input, maximumCount)) } catch {
+      do throws(PersistentStoreError) { return .success(try inflate(input, hasHeader, maximumCount)) } catch {
         return .failure(error)
       }
     }
     return try result.get()
   }
 
-  private static func inflate(_ input: UnsafeBufferPointer<UInt8>, _ maximumCount: Int) throws(PersistentStoreError)
-    -> [UInt8]
-  {
+  private static func inflate(
+    _ input: UnsafeBufferPointer<UInt8>, _ hasHeader: Bool, _ maximumCount: Int
+  ) throws(PersistentStoreError) -> [UInt8] {
     var stream = z_stream()
-    guard inflateRawInitialize(&stream) == Z_OK else {
+    guard (hasHeader ? inflateWrappedInitialize(&stream) : inflateRawInitialize(&stream)) == Z_OK else {
       throw PersistentStoreError(.limitExceeded, "there is not enough memory to decompress")
     }
     defer { inflateEnd(&stream) }
@@ -45,6 +57,11 @@ package enum RawDeflate {
         count = buffer.count - Int(stream.avail_out)
       }
       result += chunk
+      // Another member of gzip may follow.
+      let next = input.count - Int(stream.avail_in)
+      if hasHeader, status == Z_STREAM_END, next + 2 <= input.count, input[next] == 0x1F, input[next + 1] == 0x8B {
+        status = inflateReset(&stream)
+      }
     }
     let offset = input.count - Int(stream.avail_in)
     guard result.count <= maximumCount else {

@@ -54,6 +54,13 @@ extension ExactText {
     return value
   }
 
+  /// The seconds that a zone such as `+02:00` is ahead of UTC; nil if the text is not one.
+  package static func zoneOffset(_ text: String) -> Int? {
+    let bytes = Array(text.utf8)
+    guard let sign = bytes.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else { return nil }
+    return zoneOffset(bytes.span, 0)
+  }
+
   /// The seconds that a zone at the end of a date is ahead of UTC: `Z`, `+02`, `+02:00`, ` -0330`. Nil if it is not a
   /// zone.
   private static func zoneOffset(_ bytes: Span<UInt8>, _ start: Int) -> Int? {

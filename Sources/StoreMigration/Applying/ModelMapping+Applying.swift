@@ -325,7 +325,7 @@ struct MappingApplication {
       let node = NodeHandle(entity: source.index, row: row)
       let evaluator = PredicateEvaluator(NodeSubject(nodes, node, store: store, budget: budget), now: now)
       do {
-        var value = try Self.stored(try evaluator.assignedValue(of: expression), type)
+        var value = try Self.stored(try evaluator.value(of: expression), type)
         if value.isNull, let replacement = property.replacementForNull { value = replacement }
         if !value.isNull { try builder.set(value, entity: destination.index, row: row, slot: slot.index) }
       } catch {

@@ -20,13 +20,13 @@ extension FetchPredicate {
   /// - Parameters:
   ///   - format: The predicate as text.
   ///   - entity: The entity whose objects are grouped.
-  ///   - keyPaths: The key paths that they are grouped by.
-  package init(format: String, forGroupsOf entity: Entity, by keyPaths: [String]) throws(PredicateFormatError) {
+  ///   - keys: The key paths or expressions that they are grouped by.
+  package init(format: String, forGroupsOf entity: Entity, by keys: [FetchExpression]) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, [])
     self = try parser.predicate()
     var checker = PredicateChecker(entity.model, isStrict: true, format: format, marks: parser.marks)
     let subject = PredicateKind.object(entity)
-    try checker.group(keyPaths.map { FetchExpression.keyPath(of: $0) }, of: subject)
+    try checker.group(keys, of: subject)
     try checker.check(self, .list(subject))
   }
 

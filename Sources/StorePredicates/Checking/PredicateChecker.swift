@@ -227,42 +227,30 @@ struct PredicateChecker {
     let start = next
     var kinds: [Kind] = []
     for argument in arguments { kinds.append(try wholeKind(of: argument, subject)) }
-    let column = start < marks.count ? marks[start] : 1
-    func element(_ kind: Kind) -> Kind { if case .list(let inner) = kind { inner } else { kind } }
-    func need(_ group: Kind.Group, _ what: String) throws(PredicateFormatError) {
-      guard isStrict else { return }
-      for (index, kind) in kinds.enumerated() {
-        let inner = element(kind)
-        if inner.group != group, inner.group != .unknown {
-          throw error(column, "\(name) requires \(what), but '\(arguments[index])' is \(inner.title)")
-        }
+    guard let function = PredicateFunction.exactly(name) else { return .unknown }
+    if isStrict { try checkArguments(of: function, arguments, kinds, start < marks.count ? marks[start] : 1) }
+    let result = function.result(kinds)
+    if function.style == .scalar, case .list? = kinds.first { return .list(result) }
+    return result
+  }
+
+  private func checkArguments(
+    of function: PredicateFunction, _ arguments: [FetchExpression], _ kinds: [Kind], _ column: Int
+  ) throws(PredicateFormatError) {
+    for (index, kind) in kinds.enumerated() {
+      let parameter = function.parameter(at: index)
+      switch parameter {
+      case .operand:
+        // Dates are added to and subtracted, and texts are joined.
+        if kinds.contains(where: { $0.element.group == .date }) { continue }
+        if function.name == "add:to:", PredicateFunction.joinsTexts(kinds) { continue }
+      case .date: if PredicateDate.isDate(arguments[index]) { continue }
+      default: break
       }
-    }
-    switch name {
-    case "now": return .date
-    case "uppercase:", "lowercase:", "canonical:":
-      try need(.text, "a string")
-      if case .list = kinds.first { return .list(.text) }
-      return .text
-    case "length:":
-      try need(.text, "a string")
-      return .number
-    case "count:": return .number
-    case "sum:", "average:", "median:", "mode:", "stddev:":
-      if isStrict {
-        for (index, kind) in kinds.enumerated() where ![.number, .unknown, .boolean].contains(element(kind).group) {
-          throw error(column, "\(name) requires numbers, but '\(arguments[index])' is \(element(kind).title)")
-        }
+      guard parameter.accepts(kind.element.group) else {
+        throw error(
+          column, "\(function.name) requires \(parameter.title), but '\(arguments[index])' is \(kind.element.title)")
       }
-      return .number
-    case "min:", "max:", "first:", "last:", "objectFrom:withIndex:", "noindex:":
-      return kinds.first.map(element) ?? .unknown
-    case "castObject:toType:": return .unknown
-    case "distanceToLocation:fromLocation:": return .number
-    default:
-      if kinds.contains(where: { element($0).group == .date }) { return .unknown }
-      try need(.number, "numbers")
-      return .number
     }
   }
 

@@ -138,6 +138,29 @@ package enum Arithmetic {
     }
   }
 
+  // MARK: Rounding
+
+  /// A number with so many digits after the point, or zeros before it; halves are rounded away from zero. A double is
+  /// rounded by the decimal that it is shown as: 2.675 to 2.68.
+  static func rounded(_ number: NumberOrder.Number, digits: Int) -> StoredValue {
+    switch number {
+    case .integer(let integer):
+      guard digits < 0 else { return .integer(integer) }
+      let rounded = DecimalNumber(integer).rounded(.toNearestOrAwayFromZero, digits: digits)
+      return rounded.integer.map { .integer($0) } ?? .double(rounded.doubleValue)
+    case .decimal(let decimal): return .decimal(decimal.rounded(.toNearestOrAwayFromZero, digits: digits))
+    case .double(let double):
+      // From there on, doubles are integers.
+      guard double.isFinite, digits < 0 || double.magnitude < 0x1p53 else { return value(double) }
+      guard let exact = DecimalNumber(double.description) else {
+        // It has no decimal because it is too large, or too close to 0.
+        return double.magnitude > 1 ? value(double) : .double(double.sign == .minus ? -0.0 : 0)
+      }
+      let rounded = exact.rounded(.toNearestOrAwayFromZero, digits: digits).doubleValue
+      return .double(rounded == 0 && double.sign == .minus ? -0.0 : rounded)
+    }
+  }
+
   // MARK: One of many
 
   /// The result of an aggregate function; nil for an empty list, except that its sum is 0.
@@ -199,6 +222,28 @@ package enum Arithmetic {
     case "mode:": return mode(sorted) { $0.isNumericallyEqual(to: $1) }
     default: return nil
     }
+  }
+
+  /// The number below which so large a fraction of the numbers is, between the two nearest in proportion, as SQL's
+  /// `PERCENTILE_CONT` computes it; nil without numbers.
+  static func percentile(_ fraction: Double, of numbers: [NumberOrder.Number]) -> StoredValue? {
+    guard !numbers.isEmpty else { return nil }
+    let position = fraction * Double(numbers.count - 1)
+    let low = Int(position.rounded(.down))
+    let high = min(low + 1, numbers.count - 1)
+    let rest = position - Double(low)
+    if let exact = decimals(numbers)?.sorted(by: { $0.isLess(than: $1) }) {
+      if rest == 0 { return .decimal(exact[low]) }
+      if let share = DecimalNumber(rest.description), let step = exact[high].subtracting(exact[low]),
+        let part = step.multiplied(by: share), let result = exact[low].adding(part)
+      {
+        return .decimal(result)
+      }
+    }
+    let sorted = numbers.map(\.asDouble).sorted()
+    // Between equal numbers, infinite ones included, is the number itself.
+    if rest == 0 || sorted[low] == sorted[high] { return value(sorted[low]) }
+    return value(sorted[low] + (sorted[high] - sorted[low]) * rest)
   }
 
   private static func double(_ name: String, of sorted: [Double]) -> Double {

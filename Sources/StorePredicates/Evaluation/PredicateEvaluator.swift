@@ -35,11 +35,13 @@ package struct PredicateEvaluator {
   package var groupKeys: [(expression: FetchExpression, value: PredicateValue)] = []
 
   /// Creates an evaluator for a group of objects.
-  package init(list: [any PredicateSubject], now: Date, entityName: String) {
+  ///
+  /// - Parameter budget: The budget of the fetch; nil for that of the objects.
+  package init(list: [any PredicateSubject], now: Date, entityName: String, budget: StepBudget? = nil) {
     subject = .list(list.map { .object($0) })
     self.now = now
     groupEntityName = entityName
-    budget = list.first?.stepBudget ?? StepBudget()
+    self.budget = budget ?? list.first?.stepBudget ?? StepBudget()
   }
 
   package func failure(_ message: String, key: String? = nil) -> PredicateEvaluationError {
@@ -205,7 +207,7 @@ package struct PredicateEvaluator {
   ) throws(PredicateEvaluationError) -> Int? {
     switch (left, right) {
     case (.list, _), (_, .list): throw toMany(comparison)
-    case (.value(let one), .value(let other)): return Self.order(one, other, comparison.options)
+    case (.value(let one), .value(let other)): return ValueOrder.order(one, other, comparison.options)
     default: return nil
     }
   }
@@ -222,7 +224,7 @@ package struct PredicateEvaluator {
       if a.isNull || b.isNull { return a.isNull && b.isNull }
       if case .data(let x) = a, case .data(let y) = b { return x == y }
       if case .boolean(let x) = a, case .boolean(let y) = b { return x == y }
-      return order(a, b, options) == 0
+      return ValueOrder.order(a, b, options) == 0
     case (.list(let a), .list(let b)):
       return holdTheSame(a, b, options, nil)
     default: return false
@@ -250,24 +252,6 @@ package struct PredicateEvaluator {
       isTaken[found] = true
     }
     return true
-  }
-
-  /// Below 0, 0 or above; nil if there is no order: null, not-a-number, different types.
-  package static func order(_ one: StoredValue, _ other: StoredValue, _ options: FetchPredicate.Options) -> Int? {
-    switch (one, other) {
-    case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)), (.uri(let a), .string(let b)),
-      (.string(let a), .uri(let b)):
-      return StringComparison.order(a, b, options)
-    case (.uuid(let a), .uuid(let b)):
-      return a == b ? 0 : a.uuidString < b.uuidString ? -1 : 1
-    case (.uuid(let a), .string(let b)):
-      return UUID(uuidString: b).map { a == $0 ? 0 : a.uuidString < $0.uuidString ? -1 : 1 }
-    case (.string(let a), .uuid(let b)):
-      return UUID(uuidString: a).map { b == $0 ? 0 : $0.uuidString < b.uuidString ? -1 : 1 }
-    case (.date(let a), .date(let b)):
-      return NumberOrder.order(.double(a.timeIntervalSinceReferenceDate), .double(b.timeIntervalSinceReferenceDate))
-    default: return NumberOrder.order(one, other)
-    }
   }
 
   // MARK: Expressions

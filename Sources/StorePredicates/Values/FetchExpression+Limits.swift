@@ -15,19 +15,6 @@ extension FetchExpression {
   /// path.
   package static let endOperators: Set<String> = ["@sum", "@avg", "@min", "@max"]
 
-  private static let aggregates: Set<String> = [
-    "sum:", "count:", "average:", "min:", "max:", "median:", "mode:", "stddev:",
-  ]
-
-  /// Whether the expression is a function that computes one value of the elements of a list.
-  package var isAggregate: Bool {
-    if case .function(let name, let arguments) = self {
-      arguments.count == 1 && Self.aggregates.contains(name)
-    } else {
-      false
-    }
-  }
-
   /// Parses a key path such as `department.name`.
   package static func keyPath(of text: String) -> FetchExpression {
     .keyPath(text.split(separator: ".", omittingEmptySubsequences: false).map(String.init))

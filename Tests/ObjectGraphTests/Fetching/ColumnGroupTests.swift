@@ -21,7 +21,7 @@ import Testing
   private static func request(_ generator: inout SeededGenerator) throws -> FetchRequest<ManagedObject> {
     var request = FetchRequest<ManagedObject>(entityName: "Thing")
     let keys = (0..<Int.random(in: 0..<3, using: &generator)).map { _ in pick(Self.keys, &generator) }
-    request.propertiesToGroupBy = keys
+    request.propertiesToGroupBy = keys.map { FetchColumn(keyPath: $0) }
     var columns = keys + ["@count"]
     for _ in 0..<Int.random(in: 1..<4, using: &generator) {
       let number = pick(numbers, &generator)
@@ -45,7 +45,7 @@ import Testing
     return request
   }
 
-  private static func outcome(_ request: FetchRequest<ManagedObject>, _ context: ManagedObjectContext) -> String {
+  static func outcome(_ request: FetchRequest<ManagedObject>, _ context: ManagedObjectContext) -> String {
     do {
       return try context.fetchRows(request).map { row in
         row.values.map { value in

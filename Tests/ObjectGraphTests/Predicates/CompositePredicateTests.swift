@@ -37,7 +37,7 @@ import Testing
   func columns(_ path: String) throws {
     let requests = [
       request { $0.propertiesToFetch = ["name", FetchColumn(keyPath: path)] },
-      request { $0.propertiesToGroupBy = [path] },
+      request { $0.propertiesToGroupBy = [FetchColumn(keyPath: path)] },
       try request { $0.propertiesToFetch = [try FetchColumn(format: "count:(\(path))")] },
     ]
     for request in requests {

@@ -96,7 +96,8 @@ import Testing
     ])
   func groups(_ text: String, _ isRight: Bool) throws {
     let entity = try Self.employee
-    let result = Result { try FetchPredicate(format: text, forGroupsOf: entity, by: ["department.name", "name"]) }
+    let keys: [FetchExpression] = [.keyPath(["department", "name"]), .keyPath(["name"])]
+    let result = Result { try FetchPredicate(format: text, forGroupsOf: entity, by: keys) }
     #expect((try? result.get()) == nil ? !isRight : isRight, "\(result)")
   }
 }

@@ -248,7 +248,9 @@ import Testing
         graphError { try person.setValue("x", forKeyPath: "spouse." + path) },
         graphError { _ = try stack.context.fetch(request { $0.sortKeys = [SortKey(path)] }) },
         graphError { _ = try stack.context.count(for: request { $0.sortKeys = [SortKey(path)] }) },
-        graphError { _ = try stack.context.fetchRows(request { $0.propertiesToGroupBy = [path] }) },
+        graphError {
+          _ = try stack.context.fetchRows(request { $0.propertiesToGroupBy = [FetchColumn(keyPath: path)] })
+        },
         graphError { _ = try stack.context.fetchRows(request { $0.propertiesToFetch = [FetchColumn(keyPath: path)] }) },
         graphError { _ = try stack.context.fetch(request { $0.predicate = predicate }) },
         graphError { _ = try predicate.evaluate(with: person) },
@@ -271,7 +273,7 @@ import Testing
       try stack.context.save()
       var request = FetchRequest<ManagedObject>(entityName: "Person")
       if key == "spouse" { request.sortKeys = [SortKey(path)] }
-      request.propertiesToGroupBy = [path]
+      request.propertiesToGroupBy = [FetchColumn(keyPath: path)]
       let value = try person.value(forKeyPath: path)
       let groups = try stack.context.fetchRows(request).count
       // The comparison is a level too, and a to-one path has no ANY.

@@ -14,7 +14,7 @@ struct AskedGroups: Sendable {
     var request = FetchRequest<ManagedObject>(entityName: "Item", sortKeys: sort)
     if let format { request.predicate = try FetchPredicate(format: format) }
     if let having { request.havingPredicate = try FetchPredicate(format: having) }
-    request.propertiesToGroupBy = keys
+    request.propertiesToGroupBy = keys.map { FetchColumn(keyPath: $0) }
     request.propertiesToFetch = try (keys + columns).map { try FetchColumn(format: $0) }
     return request
   }

@@ -135,7 +135,7 @@ package struct ComparedStores {
       guard let (wanted, got) = Self.difference(Self.rows(one, request), Self.rows(other, request)) else { continue }
       let columns = request.propertiesToFetch.map(\.name).joined(separator: ", ")
       outcome.difference =
-        "\(columns) of \(Self.text(request)) by \(request.propertiesToGroupBy.joined(separator: ", ")) having \(request.havingPredicate.map { "\($0)" } ?? "nothing") (\(explanation)): expected \(wanted), found \(got)"
+        "\(columns) of \(Self.text(request)) by \(request.propertiesToGroupBy.map(\.name).joined(separator: ", ")) having \(request.havingPredicate.map { "\($0)" } ?? "nothing") (\(explanation)): expected \(wanted), found \(got)"
       break
     }
     return outcome

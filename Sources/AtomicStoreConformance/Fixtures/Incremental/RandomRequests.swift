@@ -96,12 +96,18 @@ package struct RandomRequests {
     "name", "small", "big", "isNew", "code", "owner", "owner.name", "owner.rank", "owner.favourite", "owner.link",
     "waitsFor", "alone.name", "fan.name", "weight", "price", "made", "owner.favourite.isNew",
   ]
+  private static let computedKeys = [
+    "hour:(made)", "startOf:(made, 'hour')", "round:(weight, 1)", "small / 2", "substring:(name, 0, 1)",
+    "coalesce:(owner.name, name, 'none')", "TERNARY(small > 0, 'more', 'less')", "kind:(name)", "price * 2",
+    "year:(made, 'Europe/Berlin')", "name + name",
+  ]
   private static let groupColumns = [
     "@count", "sum:(small)", "sum:(big)", "average:(small)", "min:(name)", "max:(big)", "count:(owner)", "sum:(weight)",
     "min:(made)", "max:(weight)", "min:(ratio)", "sum:(price)", "max:(price)", "min:(isNew)", "sum:(isNew)",
     "count:(owner.name)", "max:(owner.rank)", "min:(owner.link)", "sum:(big) + @count", "@max.small", "@avg.big",
     "median:(small)", "count:(weight)", "average:(weight)", "count:(tags)", "sum:(owner.rank) * 2", "max:(code)",
-    "average:(isNew)",
+    "average:(isNew)", "percentile:(weight, 0.25)", "sum:(small * 2)", "max:(length:(name))", "join:(name, '|')",
+    "min:(hour:(made))", "first:(name)", "stddev:(big)",
   ]
 
   /// The next request for groups: keys, columns, predicate, condition of groups, sort keys, limit and offset.
@@ -110,18 +116,22 @@ package struct RandomRequests {
     if random.below(2) == 0 { request.predicate = try predicate(depth: 2) }
     request.includesSubentities = random.below(5) > 0
     for _ in 0..<random.below(4) {
-      let key = pick(Self.groupKeys)
+      let key = try FetchColumn(format: pick(random.below(6) == 0 ? Self.computedKeys : Self.groupKeys))
       if !request.propertiesToGroupBy.contains(key) { request.propertiesToGroupBy.append(key) }
     }
-    var columns = request.propertiesToGroupBy
-    for _ in 0..<(1 + random.below(3)) { columns.append(pick(Self.groupColumns)) }
-    request.propertiesToFetch = try columns.map { try FetchColumn(format: $0) }
+    request.propertiesToFetch = request.propertiesToGroupBy
+    for _ in 0..<(1 + random.below(3)) {
+      request.propertiesToFetch.append(try FetchColumn(format: pick(Self.groupColumns)))
+    }
     if random.below(3) == 0 {
       request.havingPredicate = try FetchPredicate(
         format: pick(["@count > 1", "sum:(small) > 0", "max:(big) != nil AND @count < 5", "average:(small) <= 1"]))
     }
     if let key = request.propertiesToGroupBy.first, random.below(3) == 0 {
-      request.sortKeys = [SortKey(random.below(4) == 0 ? "big" : key, isAscending: random.below(2) == 0)]
+      let isPath = Self.groupKeys.contains(key.name)
+      request.sortKeys = [
+        SortKey(random.below(4) == 0 || !isPath ? "big" : key.name, isAscending: random.below(2) == 0)
+      ]
     }
     if random.below(4) == 0 { request.fetchLimit = 1 + random.below(7) }
     if random.below(4) == 0 { request.fetchOffset = 1 + random.below(3) }

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
 /// The type of an expression, as far as the model determines it.
-indirect enum PredicateKind {
+indirect enum PredicateKind: Sendable {
   case unknown
   case null
   case attribute(AttributeType)
@@ -76,6 +76,9 @@ extension PredicateKind {
       }
     }
   }
+
+  /// The type of the elements of a list; the type itself if it is not a list.
+  var element: PredicateKind { if case .list(let inner) = self { inner } else { self } }
 
   var isUnknownOrNull: Bool { group == .unknown }
 
@@ -193,7 +196,7 @@ extension PredicateKind {
 }
 
 /// A composite attribute, or a composite within one.
-struct PredicateCompositeType {
+struct PredicateCompositeType: Sendable {
   let entity: Entity
   /// The name of its value in the entity, such as `address` or `address.place`.
   let name: String

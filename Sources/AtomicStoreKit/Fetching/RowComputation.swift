@@ -1,0 +1,63 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+/// Expressions that are computed of the values in the columns of rows, without objects.
+///
+/// The values are those of ``StorePredicates/PredicateEvaluator`` on objects. Whatever is an error here is evaluated on
+/// objects, so that the error names the object.
+struct RowComputation {
+  /// The key paths that the expressions read; the object itself, if they read nothing.
+  private(set) var leaves: [FetchExpression] = []
+  private let expressions: [FetchExpression]
+  private var evaluator: PredicateEvaluator
+
+  /// Returns nil for expressions that need objects: those with subqueries, operators such as `@count`, aggregates, or
+  /// functions of the program.
+  init?(_ expressions: [FetchExpression], entityName: String, budget: StepBudget?) {
+    self.expressions = expressions
+    evaluator = PredicateEvaluator(list: [], now: Date(), entityName: entityName, budget: budget)
+    for expression in expressions where !collect(.expression(expression)) { return nil }
+    if leaves.isEmpty { leaves = [.evaluatedObject] }
+  }
+
+  private mutating func collect(_ tree: FetchTree) -> Bool {
+    switch tree {
+    case .predicate(.block): return false
+    case .predicate: break
+    case .expression(let expression):
+      switch expression {
+      case .evaluatedObject, .keyPath:
+        if case .keyPath(let path) = expression, path.contains(where: FetchExpression.isOperator) { return false }
+        if !leaves.contains(expression) { leaves.append(expression) }
+        return true
+      case .constant, .objectID, .aggregate, .conditional, .cast: break
+      case .function where !expression.isAggregate: break
+      default: return false
+      }
+    }
+    return tree.parts.allSatisfy { collect($0) }
+  }
+
+  /// The values of the expressions in a row whose first columns are ``leaves``.
+  mutating func values(
+    of row: borrowing ColumnRows.Row
+  ) throws(PredicateEvaluationError) -> [PredicateValue] {
+    evaluator.groupKeys.removeAll(keepingCapacity: true)
+    for (index, leaf) in leaves.enumerated() { evaluator.groupKeys.append((leaf, PredicateValue(row[index]))) }
+    var values: [PredicateValue] = []
+    values.reserveCapacity(expressions.count)
+    for expression in expressions { values.append(try evaluator.value(of: expression)) }
+    return values
+  }
+}
+
+extension PredicateValue {
+  init(_ value: FetchedRow.Value) {
+    switch value {
+    case .value(let value): self = .value(value)
+    case .object(let id): self = .id(id)
+    case .list(let list): self = .list(list.map { PredicateValue($0) })
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import AtomicStoreSPI
+package import FoundationEssentials
+import StoreCodecs
+import StoreJSON
+
+/// What bytes contain, as far as they are recognized, with everything recognized in it.
+package struct DecodedContent {
+  /// How many bytes may still be made by decompressing.
+  private var left = FunctionCall.maximumSize
+  /// How deep bytes are decoded in others.
+  private static let maximumDepth = 8
+
+  private init() {}
+
+  /// The kind and the size of bytes, their content if it can be read, and the bytes.
+  package static func value(of data: Data) -> InnerValue {
+    var decoder = DecodedContent()
+    return .table(decoder.members([UInt8](data), 0) + [("base64", .text(data.base64EncodedString()))])
+  }
+
+  /// The same as text on a line, without the bytes.
+  package static func text(of data: Data) -> String {
+    var decoder = DecodedContent()
+    return InnerValue.table(decoder.members([UInt8](data), 0)).json.line
+  }
+
+  private mutating func members(_ bytes: [UInt8], _ depth: Int) -> [(key: String, value: InnerValue)] {
+    let type = MediaType(of: bytes)
+    var members: [(key: String, value: InnerValue)] = [
+      ("kind", .text(type.name)), ("size", .integer(Int128(bytes.count))),
+    ]
+    guard depth < Self.maximumDepth else { return members }
+    do throws(PersistentStoreError) {
+      if let content = try content(bytes, type, depth) { members.append(("content", content)) }
+    } catch {
+      members.append(("error", .text(error.message)))
+    }
+    return members
+  }
+
+  private mutating func content(
+    _ bytes: [UInt8], _ type: MediaType, _ depth: Int
+  ) throws(PersistentStoreError) -> InnerValue? {
+    switch type {
+    case .gzip, .zlib:
+      let inner = try RawDeflate.inflate(bytes, hasHeader: true, maximumCount: left)
+      left -= inner.count
+      return .table(compressed(inner, depth + 1))
+    case .archive: return within(try InnerValue.archive(bytes), depth + 1)
+    case .propertyList, .binaryPropertyList: return within(try InnerValue.propertyList(bytes), depth + 1)
+    case .text, .json: return .text(String(decoding: bytes, as: UTF8.self))
+    default: return nil
+    }
+  }
+
+  /// What was compressed. Messages have no signature: only here they are looked for.
+  private mutating func compressed(_ bytes: [UInt8], _ depth: Int) -> [(key: String, value: InnerValue)] {
+    let members = members(bytes, depth)
+    guard MediaType(of: bytes) == .bytes, !bytes.isEmpty else { return members }
+    guard let message = try? ProtobufMessage.value(bytes[...]) else {
+      return members + [("base64", .text(Data(bytes).base64EncodedString()))]
+    }
+    return [
+      ("kind", .text("application/x-protobuf")), ("size", .integer(Int128(bytes.count))),
+      ("content", within(message, depth + 1)),
+    ]
+  }
+
+  /// A value with the bytes in it decoded.
+  private mutating func within(_ value: InnerValue, _ depth: Int) -> InnerValue {
+    switch value {
+    case .data(let data):
+      let bytes = [UInt8](data)
+      guard depth < Self.maximumDepth, MediaType(of: bytes) != .bytes else { return value }
+      return .table(members(bytes, depth) + [("base64", .text(data.base64EncodedString()))])
+    case .list(let list): return .list(list.map { within($0, depth) })
+    case .table(let entries): return .table(entries.map { ($0.key, within($0.value, depth)) })
+    default: return value
+    }
+  }
+}
