@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "af1fcc925e228960d79ba3c545b2cdf86a810ad35ce4bdbba7de61d3d0b68667"
+#define ASP_INTERFACE "e2725792cec0f4a8ff8474dc1fc2d3fddff0c6aaaee3d61c5e2777f059bc79d3"
