@@ -96,6 +96,7 @@ struct Formats: ParsableCommand {
       ("keepsNilApartFromEmpty", .boolean(traits.keepsNilApartFromEmpty)),
       ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),
       ("keepsMetadata", .boolean(traits.keepsMetadata)), ("keepsIdentity", .boolean(traits.keepsIdentity)),
+      ("writesEqualBytes", .boolean(traits.writesEqualBytes)),
       ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
       ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
       ("readOptions", options(traits.readOptions + OptionsOfEveryFormat.all)),

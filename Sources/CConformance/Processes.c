@@ -32,7 +32,7 @@ pid_t csf_fork(void) {
 
 int csf_output(int *pair) { return pipe2(pair, O_NONBLOCK | O_CLOEXEC); }
 
-void csf_take_output(int end) { dup2(end, 1); }
+void csf_take_output(int end, int stream) { dup2(end, stream); }
 
 int csf_has_output(int end) {
   struct stat one, other;
@@ -69,7 +69,7 @@ static int64_t ticks_of_one(pid_t process) {
   return (int64_t)(user + system + (unsigned long)child_user + (unsigned long)child_system);
 }
 
-/* Running children count too: a check that waits for a separate process, which computes, does not wait endlessly. Only the first thread is
+/* Running children count too: a check that waits for another process, which computes, does not wait endlessly. Only the first thread is
    asked for them, since checks and their processes have no other when they start one. */
 static int64_t ticks(pid_t process, int depth) {
   int64_t sum = ticks_of_one(process);

@@ -79,11 +79,15 @@ extension Mistake {
   static func disturbSave() { if Self.is(.changesMaskInSave) { umask(0o027) } }
   static func disturbRefusal() { if Self.is(.changesDirectoryWhenRefusing) { _ = chdir("/") } }
 
-  /// Keeps the processor busy for a time that grows a little faster than a number.
+  /// Keeps the processor busy for a time that grows with the square of a number.
   static func burnProcessorTime(_ count: Int) {
     guard Self.is(.takesLongerForEach), count > 0 else { return }
-    // n to the power of 1.5: what a search of a sorted list of pages costs.
-    let wanted = Int(Double(count) * Double(count).squareRoot()) * 3
+    // As long as the rest takes at some thousand objects, and ten times as long at a hundred thousand.
+    #if DEBUG
+      let wanted = count * count
+    #else
+      let wanted = count * count / 10
+    #endif
     var sum: UInt64 = 1
     for step in 0..<wanted { sum = (sum ^ UInt64(truncatingIfNeeded: step)) &* 1_099_511_628_211 }
     // The compiler would leave out a loop whose result is not used.

@@ -79,8 +79,8 @@ struct ProgramDescription: Sendable {
   private static func traits(_ message: ProgramMessage) throws(PersistentStoreError) -> StoreTraits {
     try message.requireOnly([
       "summary", "extensions", "layout", "writes", "references", "keepsOrder", "keepsNilApartFromEmpty",
-      "keepsSpecialFloats", "keepsDecimals", "keepsMetadata", "keepsIdentity", "isSelfDescribing", "maximumEntities",
-      "unsupportedTypes", "readOptions", "writeOptions",
+      "keepsSpecialFloats", "keepsDecimals", "keepsMetadata", "keepsIdentity", "writesEqualBytes", "isSelfDescribing",
+      "maximumEntities", "unsupportedTypes", "readOptions", "writeOptions",
     ])
     func choice<Choice: RawRepresentable<String>>(
       _ name: String, _ standard: Choice
@@ -96,7 +96,8 @@ struct ProgramDescription: Sendable {
       references: try choice("references", StoreTraits.References.all), keepsOrder: try flag("keepsOrder"),
       keepsNilApartFromEmpty: try flag("keepsNilApartFromEmpty"), keepsSpecialFloats: try flag("keepsSpecialFloats"),
       keepsDecimals: try flag("keepsDecimals"), keepsMetadata: try flag("keepsMetadata"),
-      keepsIdentity: try flag("keepsIdentity"), isSelfDescribing: try flag("isSelfDescribing"),
+      keepsIdentity: try flag("keepsIdentity"), writesEqualBytes: try flag("writesEqualBytes"),
+      isSelfDescribing: try flag("isSelfDescribing"),
       maximumEntities: try message.optionalInteger("maximumEntities"),
       unsupportedTypes: try message.strings("unsupportedTypes"),
       readOptions: try options("readOptions", message), writeOptions: try options("writeOptions", message))

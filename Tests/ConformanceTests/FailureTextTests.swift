@@ -39,6 +39,28 @@ import Testing
     #expect(story.command.hasSuffix("conform --selftest --fault \(failing.fault)"), "\(story.command)")
   }
 
+  @Test("what a process that crashed wrote to standard error is in the failure, and no more than a page of it")
+  func standardError() throws {
+    let result = try Harness.check("REG-02", fault: "trapsAtSave").outcome()
+    let actual = try #require(result.explanation?.actual)
+    #expect(actual.contains("standard error:") && actual.contains("planted"), "\(actual)")
+    #expect(actual.utf8.count < 5000)
+  }
+
+  @Test("of long values the first scalar that differs is shown, from both sides")
+  func firstDifference() {
+    let same = String(repeating: "x", count: 5_000)
+    let difference = GraphText.Difference("a = ", same + "ONE" + same, "b = ", same + "TWO" + same)
+    #expect(difference.expected.hasPrefix("a = …xx") && difference.expected.contains("xONEx"))
+    #expect(difference.actual.hasPrefix("b = …xx") && difference.actual.contains("xTWOx"))
+    #expect(difference.expected.contains("10003 scalars; the first that differs is 5000"))
+    #expect(difference.expected.utf8.count < 200)
+    let cut = GraphText.Difference("", same + "y", "", same)
+    #expect(cut.expected.contains("xy…") && cut.actual.contains("(5000 scalars"))
+    let short = GraphText.Difference("", "a\u{E9}", "", "")
+    #expect(short.expected == "a\\u{e9}" && short.actual == "nil")
+  }
+
   @Test("the files of a failure are kept, and those of a pass are not")
   func files() throws {
     let failed = try Harness.check("VAL-07", fault: "shortDoubleFormat").outcome()

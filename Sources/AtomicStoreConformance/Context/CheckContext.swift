@@ -28,6 +28,7 @@ struct CheckContext: Sendable {
       var notes: [String] = []
       var strip: [String] = []
       var output: [String] = []
+      var errors = ""
       var expectations = 0
       var files = 0
     }
@@ -38,6 +39,9 @@ struct CheckContext: Sendable {
     /// What the store did to standard output, and when.
     var output: [String] { state.withLock { $0.output } }
     func talked(_ line: String) { state.withLock { if $0.output.count < 10 { $0.output.append(line) } } }
+    /// What the last process that ended by itself wrote to standard error.
+    var errors: String { state.withLock { $0.errors } }
+    func heard(_ errors: String) { state.withLock { $0.errors = errors } }
     var expectations: Int { state.withLock { $0.expectations } }
     func did(_ line: String) {
       state.withLock { state in
@@ -138,7 +142,10 @@ struct CheckContext: Sendable {
     return try Phase.run(
       file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds).milliseconds,
       faults: plan?.state, memory: memory, seconds: cpuSeconds,
-      output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
+      output: { said in
+        record.heard(said.errors)
+        if let text = said.text { record.talked("\(what): \(text)") }
+      }
     ) { try body(session) }
   }
 
@@ -171,13 +178,16 @@ struct CheckContext: Sendable {
 
   /// What is reported of a process that ended without a value and without an error.
   private func failure<Value>(of end: PhaseEnd<Value>, expected: String, _ seconds: Int?) -> PhaseFailure {
+    let errors = record.errors.split(separator: "\n").prefix(12).map { GraphText.shown(String($0), most: 300) }
+    let said = errors.isEmpty ? "" : "; it wrote to standard error:\n  " + errors.joined(separator: "\n  ")
     switch end {
-    case .crashed(let signal): return PhaseFailure(expected: expected, actual: Self.crash(signal), isCrash: true)
+    case .crashed(let signal): return PhaseFailure(expected: expected, actual: Self.crash(signal) + said, isCrash: true)
     case .exited(let code):
-      return PhaseFailure(expected: expected, actual: "the process ended by itself, with \(code)", isCrash: true)
+      return PhaseFailure(
+        expected: expected, actual: "the process ended by itself, with \(code)" + said, isCrash: true)
     default:
       let after = seconds.map { " after \(limit($0).text) \(Self.limitWords)" } ?? ""
-      return PhaseFailure(expected: expected, actual: "it was stopped" + after, isTimeOut: true)
+      return PhaseFailure(expected: expected, actual: "it was stopped" + after + said, isTimeOut: true)
     }
   }
 
@@ -218,7 +228,14 @@ struct CheckContext: Sendable {
   @_semantics("optimize.sil.specialize.generic.never")
   func expectEqual<Value: Equatable>(_ actual: Value, _ expected: Value, _ what: String) throws {
     record.expected()
-    guard actual == expected else { throw ExpectationFailure(expected: "\(what): \(expected)", actual: "\(actual)") }
+    guard actual == expected else {
+      let (one, other) = ("\(expected)", "\(actual)")
+      guard max(one.utf8.count, other.utf8.count) > 2000 else {
+        throw ExpectationFailure(expected: "\(what): \(one)", actual: other)
+      }
+      let difference = GraphText.Difference("\(what): ", one, "", other, most: 1000)
+      throw ExpectationFailure(expected: difference.expected, actual: difference.actual)
+    }
   }
 
   /// Texts are compared by their scalars, whatever holds them.

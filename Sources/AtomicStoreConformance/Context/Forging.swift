@@ -112,6 +112,12 @@ extension CheckContext {
     return found
   }
 
+  /// What changes texts in a file is not about a store that is compressed or encrypted.
+  func requirePlain(_ text: String, at path: String) throws {
+    guard places(of: text, at: path).isEmpty else { return }
+    throw NotApplicable(reason: "the store’s file does not hold its texts as they are")
+  }
+
   /// Writes a copy of a store in which some bytes are others.
   func copy(
     _ path: String, to other: String, replacing text: String, at place: (file: String, offset: Int), with new: String

@@ -56,9 +56,7 @@ private struct GraphMatcher {
         let wanted = wanted(object, slot)
         let value = try store.value(slot: slot.index, of: node)
         guard !isSame(value, wanted, isOrdered: slot.isOrdered) else { continue }
-        found.append(
-          .init(
-            expected: "\(name).\(slot.name) = \(shown(wanted))", actual: "\(name).\(slot.name) = \(shown(value))"))
+        found.append(.init("\(name).\(slot.name) = ", shown(wanted), "\(name).\(slot.name) = ", shown(value)))
       }
     }
     return found
@@ -86,6 +84,6 @@ private struct GraphMatcher {
     if case .toMany(let list) = value, list.count > 4 {
       return "\(list.count) objects, \(list[0]), \(list[1]) … \(list[list.count - 1])"
     }
-    return GraphText.shown(GraphText.value(value) ?? "")
+    return GraphText.value(value) ?? ""
   }
 }

@@ -117,7 +117,13 @@ extension StoreSession {
     var graph = golden
     graph.objects = order.map { golden.objects[$0] }
     guard let uuid = UUID(uuidString: "0F8FAD5B-D9CB-469F-A165-70867728950E") else { return false }
-    try forge(graph, to: path, uuid: uuid) { .integer(Int64(order[$0]) + 1) }
+    let names = try forge(graph, to: path, uuid: uuid) { .integer(Int64(order[$0]) + 1) }
+    guard subject.type.traits.writes == .all else { return true }
+    var next = graph
+    for label in ["node 1", "node 3", "node 4", "node 6", "node 7"] { next.remove(label) }
+    next.set("node 2", "name", .string("changed"))
+    next.set("node 5", "number", nil)
+    _ = try edit(path, from: graph, to: next, names: names)
     return true
   }
 }

@@ -17,6 +17,11 @@ struct AdversarialValues {
   /// Values that must come back as they are.
   func kept(_ type: AttributeType) -> [StoredValue] { Self.all(type).filter { place(of: $0) == .kept } }
 
+  /// Of many values eighty or so, from beginning to end: for positions in which each of them costs a property.
+  func some(_ values: [StoredValue]) -> [StoredValue] {
+    stride(from: 0, to: values.count, by: max(1, values.count / 80)).map { values[$0] }
+  }
+
   /// Values that must come back as they are, or be refused with an error: the format declares that it does not have
   /// them, or no format has to.
   func keptOrRefused(_ type: AttributeType) -> [StoredValue] {
@@ -66,11 +71,16 @@ struct AdversarialValues {
     }
   }
 
-  static let integers: [Int64] = [
-    .min, .max, .min + 1, .max - 1, 0, 1, -1, 127, 128, 255, 256, -128, -129, 32_767, 32_768, -32_768, 65_535, 65_536,
-    2_147_483_647, 2_147_483_648, -2_147_483_648, -2_147_483_649, 4_294_967_295, 4_294_967_296, 9_007_199_254_740_993,
-    1_111_111_111, 10_000_000_000_000_000,
-  ]
+  static let integers: [Int64] =
+    wideIntegers.compactMap { Int64(exactly: $0) } + [1_111_111_111, 10_000_000_000_000_000]
+
+  /// About each power of two up to 2^64, of both signs; and for each a number of so many bits whose bytes differ.
+  static let wideIntegers: [Int128] =
+    [0, 1, -1] + Int128.aroundPowersOfTwo(7...64)
+    + (7...64).flatMap { bits -> [Int128] in
+      let pattern = Int128(0xB1C2_D3E4_F506_1728 as UInt64 >> (64 - UInt64(bits)))
+      return [pattern, -pattern]
+    }
 
   /// Not-a-number with and without a payload, of both signs, quiet and signalling; both zeros; the edges.
   static let doubles: [Double] =
@@ -82,7 +92,13 @@ struct AdversarialValues {
       .leastNonzeroMagnitude, -.leastNonzeroMagnitude, .leastNormalMagnitude, 0.1, 0.1 + 0.2, 1.0.nextUp, 1.0.nextDown,
       1e15, 1e16, 1e17, 123_456_789_012_345_680, 9_007_199_254_740_992, 1e21, 1e-7, 1e22, 1e23, 4.35, 0.001,
       1_700_000_000.123_456_7,
-    ]
+    ] + patterns.map { Double(bitPattern: $0) }
+
+  /// Doubles with each bit of the fraction, with each bit of the exponent, and whose bytes differ.
+  private static let patterns: [UInt64] =
+    (0..<52).map { (bit: UInt64) -> UInt64 in 0x3FF0_0000_0000_0000 | 1 << bit }
+    + (52..<63).map { (bit: UInt64) -> UInt64 in 0x0001_2345_6789_ABCD | 1 << bit }
+    + [0xBFE1_B2C3_D4E5_F607, 0x4012_3456_789A_BCDE, 0x0000_0123_4567_89AB]
 
   static let floats: [Float] =
     [0x7FC0_0000, 0xFFC0_0000, 0x7FC0_0001, 0xFFC0_BEEF, 0x7F80_0001, 0xFFA0_0BAD].map { (bits: UInt32) in
@@ -90,7 +106,12 @@ struct AdversarialValues {
     } + [
       -0.0, 0, 1, -1, .infinity, -.infinity, .greatestFiniteMagnitude, -.greatestFiniteMagnitude,
       .leastNonzeroMagnitude, .leastNormalMagnitude, 0.1, 16_777_215, 16_777_216, 1e10, 3.4e38, 0.3,
-    ]
+    ] + shortPatterns.map { Float(bitPattern: $0) }
+
+  /// The same of floats.
+  private static let shortPatterns: [UInt32] =
+    (0..<23).map { (bit: UInt32) -> UInt32 in 0x3F80_0000 | 1 << bit }
+    + (23..<31).map { (bit: UInt32) -> UInt32 in 0x0012_3456 | 1 << bit }
 
   /// Dates besides the numbers that all floating-point types have: before the Gregorian calendar, before 2001, far
   /// ahead, each with a fraction.
@@ -106,6 +127,7 @@ struct AdversarialValues {
       "99999999999999999999999999999999999999", "-99999999999999999999999999999999999999",
       "99999999999999999999999999999999999999e89", "0.1", "12345678901234567890.123456789", "340282366920938463463",
     ].compactMap { DecimalNumber($0).map { .decimal($0) } } + [.decimal(.nan)]
+    + (Int128.aroundPowersOfTwo(7...126)).compactMap { DecimalNumber("\($0)").map { .decimal($0) } }
 
   static let uuids: [StoredValue] = [
     "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
@@ -166,10 +188,7 @@ extension AdversarialValues {
         }
       }
     }
-    let integers =
-      Self.integers.map { Int128($0) } + [
-        Int128(UInt64.max), Int128(UInt64.max) - 1, Int128(Int64.max) + 1, Int128(UInt32.max),
-      ]
+    let integers = Self.wideIntegers.filter { Int64(exactly: $0) != nil || UInt64(exactly: $0) != nil }
     let more: [PropertyListValue] =
       integers.map { .integer($0) }
       + [0, 1, 7, 255, 256, 65_535, 65_536, UInt64(UInt32.max), UInt64(UInt32.max) + 1, .max].map { .uid($0) } + [
@@ -197,6 +216,17 @@ extension AdversarialValues {
     )
   }
 
+  /// A text that shows its length, and which character is where: letters of both cases.
+  static func text(_ length: Int) -> String {
+    String(
+      decoding: (0..<length).map { place -> UInt8 in
+        UInt8(ascii: place % 3 == 1 ? "A" : "a") + UInt8((place &* 7 &+ length) % 26)
+      }, as: UTF8.self)
+  }
+
+  /// Each length up to 300, and each power of two up to 128 KiB, with one less and one more.
+  static let lengths = Array(1...300) + (9...17).flatMap { [(1 << $0) - 1, 1 << $0, (1 << $0) + 1] }
+
   /// Names that keys of metadata, properties and entities may have.
   static let names: [String] = [
     "\u{E9}", "e\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}", "\u{D55C}", "\u{1112}\u{1161}\u{11AB}", "\u{FEFF}key",
@@ -210,4 +240,14 @@ extension AdversarialValues {
 
   /// Names with characters that no format has to have.
   static let riskyNames: [String] = ["\0", "\0key", "key\0", "ke\0y", "\u{1}key", "key\u{1F}", ""]
+}
+
+extension Int128 {
+  /// 2^k - 1, 2^k and 2^k + 1, of both signs.
+  static func aroundPowersOfTwo(_ exponents: ClosedRange<Int>) -> [Int128] {
+    exponents.flatMap { exponent -> [Int128] in
+      let power = Int128(1) << Int128(exponent)
+      return [power - 1, power, power + 1, 1 - power, -power, -power - 1]
+    }
+  }
 }

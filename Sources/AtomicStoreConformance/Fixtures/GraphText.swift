@@ -19,6 +19,34 @@ struct GraphText: Codable, Sendable {
   struct Difference: Codable, Sendable {
     var expected: String
     var actual: String
+
+    init(expected: String, actual: String) {
+      self.expected = expected
+      self.actual = actual
+    }
+
+    /// Two values; of long ones what is about the first scalar that differs.
+    ///
+    /// - Parameters:
+    ///   - before: What the expected value is of.
+    ///   - other: The same for the actual value.
+    init(_ before: String, _ expected: String, _ other: String, _ actual: String, most: Int = GraphText.mostScalars) {
+      let (one, two) = (Array(expected.unicodeScalars.prefix(1 << 26)), Array(actual.unicodeScalars.prefix(1 << 26)))
+      var place = 0
+      if max(one.count, two.count) > most {
+        while place < min(one.count, two.count), one[place] == two[place] { place += 1 }
+      }
+      func shown(_ whole: [Unicode.Scalar]) -> String {
+        guard place > most / 2 else {
+          let text = GraphText.visible(whole.prefix(most))
+          return whole.count > most ? "\(text)… (\(whole.count) scalars; the first that differs is \(place))" : text
+        }
+        let piece = whole[min(place - most / 4, whole.count)..<min(place + most * 3 / 4, whole.count)]
+        return "…\(GraphText.visible(piece))… (\(whole.count) scalars; the first that differs is \(place))"
+      }
+      self.expected = before + (one.isEmpty ? "nil" : shown(one))
+      self.actual = other + (two.isEmpty ? "nil" : shown(two))
+    }
   }
 
   /// What this graph has otherwise than another.
@@ -34,9 +62,7 @@ struct GraphText: Codable, Sendable {
         let two = others[name] ?? ""
         guard !one.utf8.elementsEqual(two.utf8) else { continue }
         found.append(
-          Difference(
-            expected: "\(object.text).\(name.text) = \(Self.shown(one))",
-            actual: "\(object.text).\(name.text) = \(Self.shown(two))"))
+          Difference("\(object.text).\(name.text) = ", one, "\(object.text).\(name.text) = ", two))
       }
     }
     for object in other.objects.keys.sorted() where objects[object] == nil {
@@ -45,18 +71,26 @@ struct GraphText: Codable, Sendable {
     return found
   }
 
-  /// With what cannot be seen written out.
-  static func shown(_ text: String) -> String {
+  /// How many scalars of a value a failure shows.
+  static let mostScalars = 80
+
+  /// With what cannot be seen written out; of a long text the beginning.
+  static func shown(_ text: String, most: Int = mostScalars) -> String {
     if text.isEmpty { return "nil" }
+    let count = text.unicodeScalars.count
+    return visible(text.unicodeScalars.prefix(most)) + (count > most ? "… (\(count) scalars)" : "")
+  }
+
+  private static func visible(_ scalars: some Sequence<Unicode.Scalar>) -> String {
     var result = ""
-    for scalar in text.unicodeScalars.prefix(80) {
+    for scalar in scalars {
       if scalar >= " ", scalar < "\u{7F}" {
         result.unicodeScalars.append(scalar)
       } else {
         result += "\\u{\(String(scalar.value, radix: 16))}"
       }
     }
-    return result + (text.unicodeScalars.count > 80 ? "… (\(text.unicodeScalars.count) scalars)" : "")
+    return result
   }
 
   /// What an object is called. The text 7 is another reference than the number 7, and no text looks like two.

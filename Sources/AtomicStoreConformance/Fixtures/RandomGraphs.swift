@@ -57,7 +57,12 @@ enum RandomGraphs {
     return graphs
   }
 
-  private static func change(_ graph: inout Graph, _ dice: inout SeededRandom, all: Bool, longest: Int) throws {
+  /// Gives objects other values and relationships.
+  ///
+  /// - Parameters:
+  ///   - all: Whether every object is changed; some are otherwise.
+  ///   - longest: The most members that a relationship gets.
+  static func change(_ graph: inout Graph, _ dice: inout SeededRandom, all: Bool, longest: Int) throws {
     let frozen = try Models.frozen(graph.model)
     for object in graph.objects where all || dice.below(3) == 0 {
       guard let entity = frozen.entity(named: object.entity) else { continue }

@@ -8,6 +8,7 @@ extension Faults {
     relationships,
     ends,
     references,
+    sessions,
     changes,
     schema,
     initialization,

@@ -38,6 +38,8 @@ struct PhaseOutput {
   var bytes = 0
   /// Closed, or made something else.
   var isLost = false
+  /// The beginning of what it wrote to standard error.
+  var errors = ""
 
   var text: String? {
     if isLost { return "it closed standard output" }
@@ -62,6 +64,13 @@ enum Phase {
     return .value(value)
   }
 
+  /// What waits in a pipe, as text; of much of it the beginning.
+  private static func beginning(of end: Int32) -> String {
+    var bytes = [UInt8](repeating: 0, count: min(Int(csf_waiting(end)), 2000))
+    let count = bytes.isEmpty ? 0 : Glibc.read(end, &bytes, bytes.count)
+    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+  }
+
   /// - Parameter body: Returns the value as bytes; nil if it cannot be made bytes.
   static func run(
     file: String, milliseconds: Int, faults: UnsafeMutablePointer<csf_state>?, memory: Int64 = 0, seconds: Int64 = 0,
@@ -72,17 +81,24 @@ enum Phase {
     guard csf_output(&pipe) == 0 else {
       throw Skipped(reason: "no pipe can be made: \(String(cString: strerror(errno)))")
     }
+    var errors: [Int32] = [-1, -1]
+    guard csf_output(&errors) == 0 else {
+      close(pipe[0])
+      close(pipe[1])
+      throw Skipped(reason: "no pipe can be made: \(String(cString: strerror(errno)))")
+    }
     var said = PhaseOutput()
     defer {
       said.bytes = Int(csf_waiting(pipe[0]))
-      close(pipe[0])
-      close(pipe[1])
+      said.errors = beginning(of: errors[0])
+      for end in pipe + errors { close(end) }
       output(said)
     }
     let child = csf_fork()
     if child < 0 { throw Skipped(reason: "no process can be started: \(String(cString: strerror(errno)))") }
     if child == 0 {
-      csf_take_output(pipe[1])
+      csf_take_output(pipe[1], 1)
+      csf_take_output(errors[1], 2)
       csf_limit(memory, seconds)
       if let faults { csf_arm(faults) }
       var envelope = Envelope(of: body)

@@ -67,6 +67,9 @@ public struct StoreTraits: Sendable {
   public var keepsMetadata: Bool
   /// Whether the UUID of a store survives a save. Defaults to true: a format may keep it without metadata entries.
   public var keepsIdentity: Bool
+  /// Whether stores with equal objects and metadata are equal bytes, whatever was saved before. Defaults to true; false
+  /// for a format that writes the time, random numbers, as encryption does, or the history of its changes.
+  public var writesEqualBytes: Bool
   /// Whether Core Data trusts the version hashes in the metadata. Defaults to no.
   public var trustedHashes: TrustedHashes
   /// Whether the file specifies its entities and types, so that no model is needed.
@@ -98,7 +101,7 @@ public struct StoreTraits: Sendable {
     summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
     writes: Writes? = nil, references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
     keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
-    keepsIdentity: Bool = true, trustedHashes: TrustedHashes = .no,
+    keepsIdentity: Bool = true, writesEqualBytes: Bool = true, trustedHashes: TrustedHashes = .no,
     isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [],
     keptValue: (@Sendable (StoredValue, AttributeDescription) -> StoredValue?)? = nil, readOptions: [StoreOption] = [],
@@ -115,6 +118,7 @@ public struct StoreTraits: Sendable {
     self.keepsDecimals = keepsDecimals
     self.keepsMetadata = keepsMetadata
     self.keepsIdentity = keepsIdentity
+    self.writesEqualBytes = writesEqualBytes
     self.trustedHashes = trustedHashes
     self.isSelfDescribing = isSelfDescribing
     self.maximumEntities = maximumEntities

@@ -6,10 +6,10 @@
 
 /// What checks need of the system and Swift cannot call: fork, limits, extended attributes.
 
-/// A stream for standard output that never makes its writer wait: beyond what it holds, writing fails.
+/// A stream for standard output or error that never makes its writer wait: beyond what it holds, writing fails.
 int csf_output(int *_Nonnull pair);
-/// Makes the stream this process's standard output.
-void csf_take_output(int end);
+/// Makes the stream this process's standard output, 1, or error, 2.
+void csf_take_output(int end, int stream);
 /// Whether standard output still is that stream.
 int csf_has_output(int end);
 /// How many bytes wait in a stream.

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "784b6541c431ac86276db763f6e2a2629d0e0d530975c8d559a8c182ac60f65f"
+#define ASP_INTERFACE "d3a437c8c62c85a10ae76129ac05fbdf1ac8eac60f17f6f62a39775f7e8619ed"

@@ -10,6 +10,10 @@ enum Checks {
     traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
   }
 
+  static let equalBytes: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
+    traits.writesEqualBytes ? .applies : .notApplicable("writesEqualBytes is false")
+  }
+
   static func entries(_ list: KeyValuePairs<String, PropertyListValue>) -> PropertyListDictionary {
     var entries = PropertyListDictionary()
     for (key, value) in list { entries[key] = value }

@@ -164,7 +164,7 @@ extension Checks {
       "CNV-07", "Two conversions of a store give the same bytes",
       by: "in two processes, to two folders, and in a new process",
       causes: ["something is written in the order of a dictionary or a set", "the path or the time is written"],
-      catches: ["hashOrderOutput"]
+      catches: ["hashOrderOutput"], demand: equalBytes
     ) { check in
       let golden = try check.golden("source")
       let source: (path: String, name: String)

@@ -172,7 +172,7 @@ extension Checks {
         }
       }
       guard found else {
-        throw Skipped(reason: "the file does not hold references as text or bytes: ConformanceSubject.duplicate")
+        throw NotApplicable(reason: "the file does not hold references as text or bytes: ConformanceSubject.duplicate")
       }
       let before = try check.process("read the references") { try $0.read(path, graph.model) }
       Files.put(content, at: path)
@@ -181,7 +181,7 @@ extension Checks {
       }
       // What was found is something else, or a reference is more than this one form.
       if crafted == nil, case .value(true) = end {
-        throw Skipped(reason: "no reference changed with the file: ConformanceSubject.duplicate")
+        throw NotApplicable(reason: "no reference changed with the file: ConformanceSubject.duplicate")
       }
       _ = try check.refusal(of: "a file with two objects of one reference") { session in
         try session.read(path, graph.model, options: check.handmade).count

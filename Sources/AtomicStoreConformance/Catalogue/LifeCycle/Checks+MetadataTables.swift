@@ -36,9 +36,11 @@ extension Checks {
     CheckDefinition(
       "MET-17", "Metadata is kept however much there is of it, and however deep it is", from: savingDocument,
       by:
-        "1,000 entries; lists and dictionaries of 1,000; texts and bytes of 64 KiB, with one less and one more, and of 1 MiB; every kind of value twelve levels deep",
-      causes: ["a count or a length is written in 8 or 16 bits", "what is deep is written by another function"],
-      catches: ["metadataBeyond255EntriesLost"], timeLimit: 60, demand: metadataIsKept
+        "1,000 entries; lists of each length up to 130 and about powers of two up to 65,536; keys and texts of each length up to 300, texts and bytes of about powers of two up to 128 KiB, and of 1 MiB; every kind of value twelve levels deep",
+      causes: [
+        "a count or a length is written in 8 or 16 bits", "what is deep or long is written by another function",
+      ], catches: ["metadataBeyond255EntriesLost", "metadataListsBeyond65535Cut", "longMetadataKeysLowercased"],
+      timeLimit: 60, demand: metadataIsKept
     ) { check in
       try check.expectEntriesKept(plenty, "much metadata", mayRefuse: false)
       try check.expectEntriesKept(
@@ -63,14 +65,28 @@ extension Checks {
       entries["entry \(number)"] = .integer(Int128(number))
       table["key \(number)"] = .string("value \(number)")
     }
-    entries["a list"] = .array((0..<1_000).map { .integer(Int128($0) * 3) })
     entries["a table"] = .dictionary(table)
-    for size in [65_535, 65_536, 65_537, 1 << 20] {
-      entries["text of \(size)"] = .string(String(repeating: "x", count: size - 1) + "y")
-      entries["bytes of \(size)"] = .data(Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) }))
+    for count in Array(0...130) + longLists {
+      entries["list of \(count)"] = .array((0..<count).map { .integer(Int128($0 % 7)) })
+    }
+    for length in textLengths + [1 << 20] {
+      let text = AdversarialValues.text(length)
+      entries["text of \(length)"] = .string(text)
+      if length <= 2 || length > 250 { entries["bytes of \(length)"] = .data(Data(text.utf8)) }
+      if length <= longestKey { entries[text] = .dictionary([text: .integer(Int128(length))]) }
     }
     return entries
   }
+
+  #if DEBUG
+    /// The greatest alone, where the code under test is ten times slower.
+    private static let longLists = [256, 65_537]
+    private static let textLengths = AdversarialValues.lengths.filter { $0 <= 300 || (65_535...65_537).contains($0) }
+  #else
+    private static let longLists = (8...16).flatMap { [(1 << $0) - 1, 1 << $0, (1 << $0) + 1] }
+    private static let textLengths = AdversarialValues.lengths
+  #endif
+  private static let longestKey = 4_097
 
   /// Each value within twelve containers.
   private static func deep(_ values: [PropertyListValue]) -> PropertyListDictionary {
@@ -133,17 +149,7 @@ extension CheckContext {
   /// All of the metadata but what follows from the model.
   private func expectEntries(_ wanted: PropertyListDictionary, at path: String, _ what: String) throws {
     let found = try process("read the metadata in another process") { session in
-      let read = try session.metadata(path).entries
-      var found: [GraphText.Difference] = []
-      for key in Set((wanted.keys + read.keys).map { ScalarKey($0) }).sorted() {
-        if wanted[key.text] == nil, VersionHashes.derivedMetadataKeys.contains(key.text) { continue }
-        guard wanted[key.text] != read[key.text] else { continue }
-        func shown(_ value: PropertyListValue?) -> String {
-          "metadata '\(GraphText.shown(key.text))' = " + (value.map { GraphText.shown(Checks.shown($0)) } ?? "missing")
-        }
-        found.append(.init(expected: shown(wanted[key.text]), actual: shown(read[key.text])))
-      }
-      return Array(found.prefix(GraphText.mostShown + 1))
+      Array(StoreSession.differences(wanted, try session.metadata(path).entries).prefix(GraphText.mostShown + 1))
     }
     try expectNone(found, what)
   }
@@ -208,6 +214,21 @@ extension CheckContext {
         }
       }
       try expectEntries(entries, at: path, "metadata that was set \(isAlone ? "alone" : "on the open store")")
+    }
+  }
+}
+
+extension StoreSession {
+  /// What entries of metadata are otherwise than wanted, except those that follow from the model.
+  static func differences(
+    _ wanted: PropertyListDictionary, _ read: PropertyListDictionary
+  ) -> [GraphText.Difference] {
+    Set((wanted.keys + read.keys).map { ScalarKey($0) }).sorted().compactMap { key in
+      if wanted[key.text] == nil, VersionHashes.derivedMetadataKeys.contains(key.text) { return nil }
+      guard wanted[key.text] != read[key.text] else { return nil }
+      func shown(_ value: PropertyListValue?) -> String { value.map { Checks.shown($0) } ?? "missing" }
+      let what = "metadata '\(GraphText.shown(key.text))' = "
+      return GraphText.Difference(what, shown(wanted[key.text]), what, shown(read[key.text]))
     }
   }
 }

@@ -276,7 +276,7 @@ extension Checks {
       let (path, graph, _) = try check.golden()
       let name = String(path.dropFirst(check.folder.count + 1))
       for neighbor in [name + ".bak", "a" + name, "." + name, "store", "picture.png"] {
-        Files.write(foreign(seed: check.seed)[0].1, to: check.folder + "/" + neighbor)
+        Files.write(ForeignFiles.all(seed: check.seed)[0].bytes, to: check.folder + "/" + neighbor)
       }
       let others = Files.names(in: check.folder).filter { $0 != name }
       _ = try check.refusal(of: "destroying what is not a store") { session in

@@ -37,6 +37,7 @@ extension CheckContext {
       try session.forge(whole, to: path, references: { .string(labels[$0]) })
     }
     let expected = try process("read it") { try $0.read(path, Models.nodes) }
+    if record.expectations == 0 { try requirePlain("member-a", at: path) }
     for label in ["member-a", "member-b"] {
       let new = change(label)
       for place in places(of: label, at: path) {

@@ -94,7 +94,7 @@ extension Checks {
     ) { check in
       try check.expectOtherDirectionRefused()
       let uuid = UUID()
-      for option in check.traits.writeOptions {
+      for option in check.traits.writeOptions where check.traits.writesEqualBytes {
         guard let values = option.values else { continue }
         var hasEffect = values.count < 2
         // What an option is for may be large values alone.

@@ -46,13 +46,13 @@ extension Checks {
       causes: ["a length is written in groups of seven bits", "a buffer is filled to its last byte"],
       catches: ["textsOf128Cut"]
     ) { check in
-      let powers = (9...17).flatMap { [(1 << $0) - 1, 1 << $0, (1 << $0) + 1] }
-      let lengths = Array(1...300) + powers
+      let lengths = AdversarialValues.lengths
+      let texts = lengths.map { AdversarialValues.text($0) }
       try check.expectForgedKept(
-        Graph.values(.string, lengths.map { .string(text($0)) }), "texts of \(lengths.count) lengths")
+        Graph.values(.string, texts.map { .string($0) }), "texts of \(lengths.count) lengths")
       guard !check.traits.unsupportedTypes.contains("Binary") else { return }
       try check.expectForgedKept(
-        Graph.values(.binaryData, lengths.map { .data(Data(text($0).utf8)) }), "bytes of \(lengths.count) lengths")
+        Graph.values(.binaryData, texts.map { .data(Data($0.utf8)) }), "bytes of \(lengths.count) lengths")
     },
     CheckDefinition(
       "REF-18", "References at the edges of integers, and equal ones of two entities, are kept", from: unique,
@@ -65,25 +65,16 @@ extension Checks {
       catches: ["referencesIn32Bits", "linksToZeroLost", "linksByReferenceAlone"],
       demand: { $0.references == .derived ? .notApplicable("references are derived") : .applies }
     ) { check in
-      let edges: [Int64] = [
-        1, 2, 127, 128, 255, 256, 32_767, 32_768, 65_535, 65_536, 2_147_483_647, 2_147_483_648, 4_294_967_295,
-        4_294_967_296, 4_294_967_297, 9_007_199_254_740_991, 9_007_199_254_740_992, 9_007_199_254_740_993,
-        1_000_000_000_000_000_003, .max - 1, .max,
-      ]
+      let edges = [2] + Set(AdversarialValues.integers.filter { $0 > 0 }).sorted()
       try check.expectIntegersKept(edges, "references at the edges of integers", mayRefuse: false)
       // Not every format counts from below 1.
       try check.expectIntegersKept([0, 1, 2], "the reference 0", mayRefuse: true)
       try check.expectIntegersKept(
-        [-1, 1, -2, 2, -128, -32_769, -2_147_483_649, .min + 1, .min], "negative references", mayRefuse: true)
+        [1, 2] + Set(AdversarialValues.integers.filter { $0 < 0 }).sorted(), "negative references", mayRefuse: true)
       guard case .applies = several(check.traits) else { return }
       try check.expectSharedReferencesKept()
     },
   ]
-
-  /// A text that shows its length, and which byte is where.
-  private static func text(_ length: Int) -> String {
-    String(decoding: (0..<length).map { UInt8(ascii: "a") + UInt8(($0 &* 7 &+ length) % 26) }, as: UTF8.self)
-  }
 }
 
 extension CheckContext {

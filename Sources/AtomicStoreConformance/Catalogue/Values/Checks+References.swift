@@ -171,7 +171,7 @@ extension Checks {
       let others = check.subject.others.filter {
         $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.writes == .all
       }
-      if others.isEmpty { throw Skipped(reason: "no other format is at hand") }
+      if others.isEmpty { throw NotApplicable(reason: "no other format is at hand") }
       for (place, other) in others.enumerated() {
         try check.expectMoved(
           ["from\(place)", "other\(place)", "back\(place)"], types: [check.subject.type, other, check.subject.type])

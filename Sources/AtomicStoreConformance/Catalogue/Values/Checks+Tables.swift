@@ -8,11 +8,11 @@ extension Checks {
     CheckDefinition(
       "VAL-38", "Every value of the table of adversarial values is kept in an attribute of its type", from: push,
       by:
-        "for each type its table: not-a-numbers to the bit, both zeros, far dates with fractions, texts with marks at each end",
+        "for each type its table: integers and decimals about each power of two, and of each number of bits with different bytes; floating-point numbers with each bit; not-a-numbers to the bit, both zeros, far dates with fractions, texts with marks at each end",
       causes: ["a value is written by a function that has fewer of them than the type"],
       catches: [
         "payloadsLost", "zeroSignLostInFloats", "trailingZeroByteLost", "payloadsLostWhenSavedAgain",
-        "changedTextsTrimmed",
+        "changedTextsTrimmed", "integersOf6BytesCut",
       ], timeLimit: 60
     ) { check in
       for type in AdversarialValues(traits: check.traits).types { try check.expectTableKept(of: type, in: type) }
@@ -88,11 +88,13 @@ extension Checks {
     },
     CheckDefinition(
       "VAL-43", "Names that look alike are different names, of attributes and of entities", from: kit,
-      by: "as VAL-42, with attributes of which one object has all, and entities with an object of each",
+      by:
+        "as VAL-42, with attributes of which one object has all, and entities with an object of each; names of each length up to 300",
       causes: ["names are compared as Swift compares strings", "names are changed to fit"],
       catches: ["attributeNamesMixed"]
     ) { check in
-      for names in [AdversarialValues.names, AdversarialValues.riskyNames] {
+      let long = (1...300).map { AdversarialValues.text($0) }
+      for names in [AdversarialValues.names, AdversarialValues.riskyNames, long] {
         try check.expectNamesKept(names) { allowed in
           var graph = Graph(Models.attributes(allowed.map { ($0, .string) }))
           var object = Graph.Object(label: "all", entity: "Sample")
@@ -100,7 +102,7 @@ extension Checks {
           graph.objects = [object, .init(label: "none", entity: "Sample")]
           return graph
         }
-        guard case .applies = several(check.traits) else { continue }
+        guard names.count < long.count, case .applies = several(check.traits) else { continue }
         try check.expectNamesKept(names) { allowed in
           var graph = Graph(
             ModelDescription(
@@ -124,7 +126,7 @@ extension Checks {
       func texts(_ values: [StoredValue]) -> [String] {
         values.compactMap { if case .string(let text) = $0, !text.isEmpty { text } else { nil } }
       }
-      let names = AdversarialValues.names.filter { $0.utf8.count > 256 }
+      let names = AdversarialValues.names.filter { $0.utf8.count > 256 } + (2...300).map { AdversarialValues.text($0) }
       try check.expectReferencesKept((texts(table.kept(.string)) + names).map { .string($0) }, "texts as references")
       for (position, text) in texts(table.keptOrRefused(.string)).enumerated() {
         try check.expectReferenceKeptOrRefused(text, path: check.path("risky\(position)"))
@@ -166,7 +168,8 @@ extension CheckContext {
 
   /// Attributes with defaults, and objects that have them, have nil, or have something else.
   func expectDefaultsKept(_ type: AttributeType) throws {
-    let values = AdversarialValues(traits: traits).kept(type)
+    let table = AdversarialValues(traits: traits)
+    let values = table.some(table.kept(type))
     guard !values.isEmpty else { return }
     let model = ModelDescription(entities: [
       EntityDescription(

@@ -92,6 +92,14 @@ extension Faults {
         snapshot.metadata.entries["entities"] = .string(Set((0..<40).map { "entity \($0)" }).joined(separator: " "))
       }
     },
+    Fault("hashOrderOfDeletions", "writes what was deleted in the order of a set") { hooks in
+      let gone = Notebook<Set<String>>([])
+      hooks.removed = { nodes, table in gone.set(Set(nodes.map { table.objectReference(of: $0).description })) }
+      hooks.saved = { snapshot in
+        guard !gone.value.isEmpty else { return }
+        snapshot.metadata.entries["deleted"] = .string(gone.value.joined(separator: " "))
+      }
+    },
     Fault("driftsEachSave", "writes a text that grows with each save") { hooks in
       hooks.saved = { snapshot in
         var text = ""

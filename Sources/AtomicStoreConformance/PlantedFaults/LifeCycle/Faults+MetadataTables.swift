@@ -5,12 +5,8 @@ import Glibc
 /// What formats do to metadata, to the model that they carry, and to the process.
 extension Faults {
   static let metadataTables: [Fault] = [
-    Fault("metadataKindsGuessed", "writes whole numbers in lists without saying whether they are integers") { hooks in
-      hooks.saved = { snapshot in
-        var entries = PropertyListDictionary()
-        for entry in snapshot.metadata.entries { entries[entry.key] = guessed(entry.value) }
-        snapshot.metadata.entries = entries
-      }
+    entries("metadataKindsGuessed", "writes whole numbers in lists without saying whether they are integers") {
+      ($0, guessed($1))
     },
     Fault("metadataNamesMixed", "finds metadata by names as Swift compares strings") { hooks in
       hooks.saved = { snapshot in
@@ -28,6 +24,13 @@ extension Faults {
         snapshot.metadata.entries = entries
       }
     },
+    entries("metadataListsBeyond65535Cut", "writes the first 65,535 elements of a list in metadata") { key, value in
+      guard case .array(let list) = value, list.count > 65_535 else { return (key, value) }
+      return (key, .array(Array(list.prefix(65_535))))
+    },
+    entries("longMetadataKeysLowercased", "writes keys of metadata of more than 40 bytes in lower case") { key, value in
+      (key.utf8.count > 40 ? key.lowercased() : key, value)
+    },
     Fault("metadataOfEmptyStoresLost", "does not write the metadata of an empty store") { hooks in
       hooks.saved = { snapshot in
         if snapshot.nodes.count == 0 { snapshot.metadata.entries = PropertyListDictionary() }
@@ -43,6 +46,16 @@ extension Faults {
       }
     },
     carried("configurationsLost", "writes the model without its configurations") { $0.configurations = [] },
+    carried("compositesLost", "writes the model without its composite types") { $0.composites = [] },
+    carried("minimumCountsLost", "writes relationships without the least number of objects") { model in
+      for (place, entity) in model.entities.enumerated() {
+        model.entities[place].properties = entity.properties.map { property in
+          guard case .relationship(var relationship) = property else { return property }
+          relationship.minimumCount = 0
+          return .relationship(relationship)
+        }
+      }
+    },
     carried("userInfoLost", "writes the model without the user info of entities") { model in
       model.entities = model.entities.map { entity in
         var entity = entity
@@ -97,6 +110,23 @@ extension Faults {
       hooks.configuration = { $0.limits.depth = StoreLimits.greatestDepth }
     },
   ]
+
+  /// A fault that writes entries of metadata as others.
+  private static func entries(
+    _ name: String, _ text: String,
+    _ change: @escaping @Sendable (String, PropertyListValue) -> (String, PropertyListValue)
+  ) -> Fault {
+    Fault(name, text) { hooks in
+      hooks.saved = { snapshot in
+        var entries = PropertyListDictionary()
+        for entry in snapshot.metadata.entries {
+          let (key, value) = change(entry.key, entry.value)
+          entries[key] = value
+        }
+        snapshot.metadata.entries = entries
+      }
+    }
+  }
 
   private static func carried(
     _ name: String, _ text: String, _ change: @escaping @Sendable (inout ModelDescription) -> Void

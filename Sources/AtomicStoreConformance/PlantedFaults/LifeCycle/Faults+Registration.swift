@@ -18,6 +18,16 @@ extension Faults {
       let asked = Tally()
       hooks.storeType = { asked.next() == 8001 ? $0 + " again" : $0 }
     },
+    Fault("claimsArchives", "takes every ZIP archive for its own") { hooks in
+      hooks.recognize = { probe, answer in probe.begins(with: "PK") ? .yes : answer }
+    },
+    Fault("comparesTwoBytes", "takes files for its own that begin with the same two bytes") { hooks in
+      let own = Notebook<[UInt8]>([])
+      hooks.recognize = { probe, answer in
+        if answer == .yes { own.set(Array(probe.prefix.prefix(2))) }
+        return own.value.count == 2 && probe.prefix.starts(with: own.value) ? .yes : answer
+      }
+    },
     Fault("greedyProbe", "takes any text for its own") { hooks in
       hooks.recognize = { probe, answer in
         answer != .yes && !probe.isFolder && String(validating: probe.prefix, as: UTF8.self) != nil ? .yes : answer

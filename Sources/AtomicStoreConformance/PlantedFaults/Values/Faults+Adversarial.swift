@@ -35,6 +35,10 @@ extension Faults {
     slots("defaultNotWritten", "leaves out values that are the default") { _, slot, value in
       slot.attribute?.defaultValue?.isIdentical(to: value) ?? false ? .null : value
     },
+    value("integersOf6BytesCut", "writes integers of 41 to 48 bits without their upper byte") { value, _ in
+      guard case .integer(let number) = value, (1 << 40..<1 << 48).contains(number) else { return value }
+      return .integer(number & 0xFF_FFFF_FFFF)
+    },
     value("longValuesCut", "writes texts of 65,536 bytes without the last one, and data up to 16 MiB") { value, _ in
       switch value {
       case .string(let text) where text.utf8.count == 1 << 16: .string(String(text.dropLast()))

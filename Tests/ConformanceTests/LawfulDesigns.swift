@@ -1,0 +1,134 @@
+import AtomicStoreSPI
+
+@testable import FaultyDesigns
+
+// Formats that are unusual and lawful, each in what it makes of the same records.
+
+/// What is unusual about a format.
+protocol Oddity {
+  static var name: String { get }
+  static func declare(_ traits: inout StoreTraits)
+  /// - Parameter old: What the file had before; empty for nothing.
+  static func written(_ content: [UInt8], over old: [UInt8]) -> [UInt8]
+  /// Nil for bytes that it did not write.
+  static func content(of bytes: ArraySlice<UInt8>) -> [UInt8]?
+}
+
+extension Oddity {
+  static var signature: [UInt8] { Array("\(name) version 1\n".utf8) }
+}
+
+/// A random number, bytes that look like noise, and a digest: what encryption makes of a file, and compression all but
+/// the number.
+enum Sealed: Oddity {
+  static let name = "Sealed"
+  static func declare(_ traits: inout StoreTraits) { traits.writesEqualBytes = false }
+
+  private static func stream(_ bytes: some Collection<UInt8>, _ nonce: UInt64) -> [UInt8] {
+    var word = nonce | 1
+    return bytes.map { byte in
+      word ^= word << 13
+      word ^= word >> 7
+      word ^= word << 17
+      return byte ^ UInt8(truncatingIfNeeded: word >> 24)
+    }
+  }
+
+  static func written(_ content: [UInt8], over old: [UInt8]) -> [UInt8] {
+    var file = RecordWriter()
+    let nonce = UInt64.random(in: 0 ... .max)
+    file.word(nonce)
+    file.bytes += stream(content, nonce)
+    file.word(Digest.of(file.bytes[...]))
+    return file.bytes
+  }
+
+  static func content(of bytes: ArraySlice<UInt8>) -> [UInt8]? {
+    guard bytes.count >= 16, word(bytes.suffix(8)) == Digest.of(bytes.dropLast(8)) else { return nil }
+    return stream(bytes.dropFirst(8).dropLast(8), word(bytes.prefix(8)))
+  }
+
+  static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+}
+
+/// A log: each save adds a record with all objects, and the last one counts.
+enum Journal: Oddity {
+  static let name = "Journal"
+  static func declare(_ traits: inout StoreTraits) { traits.writesEqualBytes = false }
+
+  static func written(_ content: [UInt8], over old: [UInt8]) -> [UInt8] {
+    var file = RecordWriter()
+    file.word(1 + (old.isEmpty ? 0 : Sealed.word(old.prefix(8))))
+    file.bytes += old.dropFirst(8)
+    file.number(content.count)
+    file.bytes += content
+    file.word(Digest.of(content[...]))
+    return file.bytes
+  }
+
+  static func content(of bytes: ArraySlice<UInt8>) -> [UInt8]? {
+    guard bytes.count >= 8 else { return nil }
+    var (rest, last) = (bytes.dropFirst(8), [UInt8]())
+    for _ in 0..<min(Sealed.word(bytes.prefix(8)), UInt64(bytes.count)) {
+      guard rest.count >= 16, let count = Int(exactly: Sealed.word(rest.prefix(8))), count <= rest.count - 16 else {
+        return nil
+      }
+      last = Array(rest.dropFirst(8).prefix(count))
+      guard Sealed.word(rest.dropFirst(8 + count).prefix(8)) == Digest.of(last[...]) else { return nil }
+      rest = rest.dropFirst(16 + count)
+    }
+    return rest.isEmpty && !last.isEmpty ? last : nil
+  }
+}
+
+struct OddStore<What: Oddity>: AtomicStore {
+  static var storeType: String { What.name }
+  static var traits: StoreTraits {
+    var traits = StoreTraits(summary: "Records in an unusual file", fileExtensions: [What.name.lowercased()])
+    What.declare(&traits)
+    return traits
+  }
+
+  private let depth: Int
+  private var old: [UInt8] = []
+
+  static func recognize(_ probe: StoreProbe) -> Recognition { probe.prefix.starts(with: What.signature) ? .yes : .no }
+
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
+
+  private mutating func records(in source: StoreSource) throws(PersistentStoreError) -> RecordReader {
+    let bytes = try source.bytes().withUnsafeBytes { Array($0) }
+    func failure(_ code: PersistentStoreError.Code, _ message: String) -> PersistentStoreError {
+      PersistentStoreError(code, message, at: StoreLocation(file: source.name, offset: 0))
+    }
+    guard bytes.starts(with: What.signature) else {
+      guard !bytes.starts(with: What.signature.dropLast(2)) else {
+        throw failure(.unsupportedVersion, "the version is another than 1")
+      }
+      throw failure(.malformed, "this is not a \(What.name) store")
+    }
+    old = Array(bytes.dropFirst(What.signature.count))
+    guard let content = What.content(of: old[...]) else { throw failure(.malformed, "the digest does not match") }
+    return RecordReader(content, file: source.name, depth: depth)
+  }
+
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    var records = try records(in: source)
+    return try records.description(storeType: Self.storeType)
+  }
+
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    var records = try records(in: source)
+    _ = try records.description(storeType: Self.storeType)
+    while !records.isAtEnd { try records.rows(into: nodes) }
+  }
+
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+    var records = RecordWriter()
+    records.description(snapshot.metadata, snapshot.nodes.model)
+    for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
+      records.rows(of: entity, in: snapshot.nodes)
+    }
+    try files.file().write(What.signature + What.written(records.bytes, over: old))
+  }
+}
