@@ -274,7 +274,8 @@ let package = Package(
     .target(
       name: "CommandSupport",
       dependencies: [
-        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", "CProcesses", argumentParser,
+        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", "CProcesses",
+        argumentParser,
       ],
       swiftSettings: strict),
 

@@ -8,7 +8,8 @@ import Synchronization
 /// name and takes nothing along.
 ///
 /// The process is this program once more: the plug-in is loaded there as it would be here, its formats are asked for
-/// their names and traits, and whether they recognize a file. An ordinary refusal is repeated here, where it is reported.
+/// their names and traits, and whether they recognize a file. An ordinary refusal is repeated here, where it is
+/// reported.
 enum PluginTrial {
   private static let option = "--try-plugin"
   private static let answer = "tried"

@@ -34,8 +34,8 @@ public final class StorePluginSink: Sendable {
 /// runs no code. An error names both sides of a mismatch.
 ///
 /// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++) and the
-/// function that registers its formats. Once a plug-in is loaded, the handlers of deadly signals are replaced: a message
-/// on standard error names the plug-in whose code ends the program.
+/// function that registers its formats. Once a plug-in is loaded, the handlers of deadly signals are replaced: a
+/// message on standard error names the plug-in whose code ends the program.
 package struct StorePlugin: Sendable {
   /// The version of the kit in this program, such as `0.2.0`.
   package static var kitVersion: String { ASP_KIT_VERSION }
