@@ -84,10 +84,27 @@ struct Extract: ParsableCommand {
   private static func checkReplaced(_ old: String) throws(PersistentStoreError) {
     let place = try StorePath.inspect(old)
     guard place.kind == .folder else { return }
-    guard try StorePath.inspect(old + "/" + listName).kind == .file else {
-      throw PersistentStoreError(
-        .alreadyExists, "the directory has no \(listName), so this command did not write it; remove it first",
+    func refused(_ why: String) -> PersistentStoreError {
+      PersistentStoreError(
+        .alreadyExists, "\(why), so this command did not write the directory; remove it first",
         at: StoreLocation(file: old))
+    }
+    let list = old + "/" + listName
+    guard try StorePath.inspect(list).kind == .file, let data = FileManager.default.contents(atPath: list) else {
+      throw refused("there is no \(listName)")
+    }
+    let lines = data.split(separator: UInt8(ascii: "\n"))
+    guard let first = lines.first, first.elementsEqual(ExtractedFiles.names.joined(separator: ",").utf8) else {
+      throw refused("\(listName) is not a list of values")
+    }
+    // A name with a comma is in quotes, and none contains a quote.
+    let quote = UInt8(ascii: "\"")
+    let listed = Set(
+      lines.map { line in
+        line.first == quote ? line.dropFirst().prefix { $0 != quote } : line.prefix { $0 != UInt8(ascii: ",") }
+      })
+    for name in try place.allNames() where name != listName && !listed.contains(Data(name.utf8)) {
+      throw refused("\(listName) does not list \(name)")
     }
   }
 }
@@ -97,7 +114,7 @@ private struct ExtractedFiles {
   let property: String
   private var rows: [[FetchedRow.Value]] = []
   private var taken: Set<String> = ["files.csv"]
-  private static let names = ["file", "entity", "reference", "property", "kind", "size"]
+  static let names = ["file", "entity", "reference", "property", "kind", "size"]
 
   init(property: String) { self.property = property }
 

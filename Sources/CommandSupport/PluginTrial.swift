@@ -57,7 +57,8 @@ enum PluginTrial {
     var (said, noise): ([UInt8], [UInt8]) = ([], [])
     var code: Int32 = 0
     var end: Int32 = 0
-    for _ in 0..<seconds * 50 where end == 0 {
+    let deadline = ContinuousClock.now + .seconds(seconds)
+    while end == 0, ContinuousClock.now < deadline {
       end = cpr_wait(process, 20, &code)
       read(output[0], into: &said)
       read(errors[0], into: &noise)
@@ -84,7 +85,8 @@ enum PluginTrial {
 
   private static func read(_ stream: Int32, into bytes: inout [UInt8]) {
     var buffer = [UInt8](repeating: 0, count: 4096)
-    while true {
+    // A plug-in may write without end.
+    for _ in 0..<32 {
       let count = Glibc.read(stream, &buffer, buffer.count)
       guard count > 0 else { return }
       bytes.append(contentsOf: buffer[..<count])

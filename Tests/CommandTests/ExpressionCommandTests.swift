@@ -139,6 +139,13 @@ import Testing
     let refused = try Command.run(arguments: arguments.dropLast() + [other, "--force"])
     #expect(refused.code != 0 && refused.errors.contains("remove it first"), "\(refused.errors)")
     #expect(try FileManager.default.contentsOfDirectory(atPath: other) == ["letter.txt"])
+    // Whatever list is there: only what it names is replaced.
+    for text in ["", "a\nletter.txt\n", list] {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: other + "/files.csv"))
+      let refused = try Command.run(arguments: arguments.dropLast() + [other, "--force"])
+      #expect(refused.code != 0 && refused.errors.contains("remove it first"), "\(text): \(refused.errors)")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: other).sorted() == ["files.csv", "letter.txt"])
+    }
     let number = try Command.run(
       arguments: ["extract", Command.company, "--entity", "Employee", "--property", "badge", "-o", folder.path + "/n"])
     #expect(number.code == 64 && number.errors.contains("neither binary data nor text"), "\(number.errors)")

@@ -34,7 +34,9 @@ import Testing
       arguments: ["new-format", "Other", "--kit", "https://example.org/atomic-store-kit"],
       in: installation.folder.path, program: installation.command)
     #expect(other.code == 0 && !other.output.contains("replace"), "\(other.errors)")
-    let program = try installation.run("new-format", "Third", "--language", "python", "--output", "program")
+    let program = try Command.run(
+      arguments: ["new-format", "Third", "--language", "python", "--output", "program"],
+      in: installation.folder.path, program: installation.command)
     #expect(program.code == 0 && program.output.hasPrefix("program/third.py\n"), "\(program.output)\(program.errors)")
     let text = try String(contentsOfFile: installation.folder("Other/Package.swift"), encoding: .utf8)
     #expect(text.contains("url: \"https://example.org/atomic-store-kit\", from: \"\(StorePlugin.kitVersion)\""))

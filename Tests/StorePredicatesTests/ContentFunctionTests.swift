@@ -29,6 +29,16 @@ enum Bytes {
       + little(~checksum, 4) + little(count, 4)
   }
 
+  /// A binary property list: an array that contains one object many times, which is a text or data of these bytes.
+  static func list(of content: [UInt8], isText: Bool = false, times: Int) -> [UInt8] {
+    func big(_ value: Int) -> [UInt8] { (0..<4).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } }
+    let object = 8 + 6 + times
+    let table = object + 6 + content.count
+    return Array("bplist00".utf8) + [0xAF, 0x12] + big(times) + [UInt8](repeating: 1, count: times)
+      + [isText ? 0x5F : 0x4F, 0x12] + big(content.count) + content + big(8) + big(object) + [0, 0, 0, 0, 0, 0, 4, 1]
+      + [0, 0, 0, 0] + big(2) + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + big(table)
+  }
+
   /// A note as Apple's Notes store it in `ICNoteData.data`.
   static func note(_ text: String) -> [UInt8] {
     let body = field(2, text) + field(5, field(1, integer: 4) + field(2, [0xFF, 0xFE]))
@@ -171,6 +181,44 @@ enum Bytes {
       offsets + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 41] + [0, 0, 0, 0, 0, 0, 0, 0]
       + [0, 0, 0, 0, 0, 0, 0, table]
     #expect(try Calculation.failure("plist:(\(Calculation.data(list)))").contains("100000 values"))
+  }
+
+  @Test("what is shared counts each time, in all levels of nested bytes together")
+  func sharedBytes() throws {
+    let text = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20)
+    #expect(
+      try Calculation.text(
+        of: "length:(plist:(\(Calculation.data(Bytes.list(of: text, isText: true, times: 1))), '0'))")
+        == "integer:1048576")
+    for list in [Bytes.list(of: text, isText: true, times: 300), Bytes.list(of: text, times: 300)] {
+      let failure = try Calculation.failure("plist:(\(Calculation.data(list)))")
+      #expect(failure.contains("finds more than 67108864 bytes of texts and data, the limit"), "\(failure)")
+    }
+    // Eight to the seventh power: without a common limit, each level would have its own.
+    var nested: [UInt8] = Array("end".utf8)
+    for _ in 0..<7 { nested = Bytes.list(of: nested, times: 8) }
+    let decoded = try Calculation.text(of: "decoded:(\(Calculation.data(nested)))")
+    #expect(decoded.contains("the limit"), "\(decoded.prefix(200))")
+    #expect(decoded.utf8.count < 200 << 20)
+  }
+
+  @Test("what is not a number makes a percentile and a median one that is not, in any order")
+  func notANumber() throws {
+    let list =
+      Array("bplist00".utf8) + [0xA1, 1, 0x23, 0x7F, 0xF8, 0, 0, 0, 0, 0, 0, 8, 10]
+      + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 2] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 19]
+    let nan = "plist:(\(Calculation.data(list)), '0')"
+    for order in ["\(nan), 1, 3", "1, \(nan), 3", "3, 1, \(nan)"] {
+      #expect(try Calculation.text(of: "percentile:({\(order)}, 0)") == "double:nan")
+      #expect(try Calculation.text(of: "median:({\(order)})") == "double:nan")
+    }
+  }
+
+  @Test("texts of many parts cost as many steps as they have bytes")
+  func manyParts() throws {
+    let text = "text:(\(Calculation.data(Array(String(repeating: "a,", count: 60_000).utf8))))"
+    #expect(try Calculation.text(of: "length:(replace:(\(text), ',', ';'))") == "integer:120000")
+    #expect(try Calculation.text(of: "length:(join:(split:(\(text), ','), '; '))") == "integer:180000")
   }
 
   @Test("bytes that were cut or changed anywhere are read or refused, and never trap", arguments: 0..<4)

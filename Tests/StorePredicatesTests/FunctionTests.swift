@@ -90,6 +90,8 @@ enum Calculation {
       ("hour:('2024-01-01T12:00:00Z', 'UTC')", "integer:12"),
       ("dateText:('2024-07-01T12:00:00.75Z')", "string:2024-07-01T12:00:00Z"),
       ("dateText:('2024-07-01T12:00:00Z', 'America/St_Johns')", "string:2024-07-01T09:30:00-02:30"),
+      // An offset with seconds, which ISO 8601 has not: the moment stays the same.
+      ("dateText:('1880-01-01T00:00:00Z', 'Europe/Berlin')", "string:1880-01-01T00:53:00+00:53"),
       ("dateText:(startOf:('2024-08-15T12:34:56Z', 'year'))", "string:2024-01-01T00:00:00Z"),
       ("dateText:(startOf:('2024-08-15T12:34:56Z', 'quarter'))", "string:2024-07-01T00:00:00Z"),
       ("dateText:(startOf:('2024-08-15T12:34:56Z', 'MONTH'))", "string:2024-08-01T00:00:00Z"),

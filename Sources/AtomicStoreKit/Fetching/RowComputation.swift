@@ -5,7 +5,7 @@ import StorePredicates
 /// Expressions that are computed of the values in the columns of rows, without objects.
 ///
 /// The values are those of ``StorePredicates/PredicateEvaluator`` on objects. Whatever is an error here is evaluated on
-/// objects, so that the error names the object.
+/// objects, whose error is reported.
 struct RowComputation {
   /// The key paths that the expressions read; the object itself, if they read nothing.
   private(set) var leaves: [FetchExpression] = []

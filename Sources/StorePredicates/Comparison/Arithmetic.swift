@@ -171,7 +171,7 @@ package enum Arithmetic {
     if let exact = decimals(numbers), let result = decimal(name, of: exact.sorted { $0.isLess(than: $1) }) {
       return .decimal(result)
     }
-    return value(double(name, of: numbers.map(\.asDouble).sorted()))
+    return value(double(name, of: sorted(numbers)))
   }
 
   package static func sum(_ numbers: [NumberOrder.Number]) -> StoredValue {
@@ -240,16 +240,23 @@ package enum Arithmetic {
         return .decimal(result)
       }
     }
-    let sorted = numbers.map(\.asDouble).sorted()
+    let sorted = sorted(numbers)
+    if sorted.last?.isNaN == true { return value(.nan) }
     // Between equal numbers, infinite ones included, is the number itself.
     if rest == 0 || sorted[low] == sorted[high] { return value(sorted[low]) }
     return value(sorted[low] + (sorted[high] - sorted[low]) * rest)
+  }
+
+  /// In ascending order, with what is not a number last.
+  private static func sorted(_ numbers: [NumberOrder.Number]) -> [Double] {
+    numbers.map(\.asDouble).sorted { $0 < $1 || !$0.isNaN && $1.isNaN }
   }
 
   private static func double(_ name: String, of sorted: [Double]) -> Double {
     switch name {
     case "median:":
       let middle = sorted.count / 2
+      if sorted.last?.isNaN == true { return .nan }
       return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
     case "stddev:":
       let mean = sorted.reduce(0, +) / Double(sorted.count)

@@ -34,7 +34,8 @@ struct TimeZoneOffsets: Sendable {
     if let offset = ExactText.zoneOffset(name) { return .success(TimeZoneOffsets(source: .fixed(offset))) }
     if let zone = known.withLock({ $0[name] }) { return .success(zone) }
     var problem: UnsafePointer<CChar>?
-    guard let pointer = cicu_zone_open(name, &problem) else {
+    // C would read a name up to its first NUL.
+    guard !name.utf8.contains(0), let pointer = cicu_zone_open(name, &problem) else {
       guard let problem else {
         return .failure(
           Problem(message: "'\(name)' is not a time zone: write 'Europe/Berlin', '+02:00' or 'UTC'"))

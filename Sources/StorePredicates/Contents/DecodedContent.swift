@@ -5,17 +5,21 @@ import StoreJSON
 
 /// What bytes contain, as far as they are recognized, with everything recognized in it.
 package struct DecodedContent {
-  /// How many bytes may still be made by decompressing.
-  private var left = FunctionCall.maximumSize
+  /// What may still be made, in all levels together.
+  private var limits = InnerLimits()
   /// How deep bytes are decoded in others.
   private static let maximumDepth = 8
 
   private init() {}
 
   /// The kind and the size of bytes, their content if it can be read, and the bytes.
-  package static func value(of data: Data) -> InnerValue {
+  package static func value(of data: Data) -> InnerValue { counted(data).value }
+
+  /// The same, and how many steps it took.
+  static func counted(_ data: Data) -> (value: InnerValue, steps: Int) {
     var decoder = DecodedContent()
-    return .table(decoder.members([UInt8](data), 0) + [("base64", .text(data.base64EncodedString()))])
+    let members = decoder.members([UInt8](data), 0)
+    return (.table(members + [("base64", .text(data.base64EncodedString()))]), decoder.limits.steps)
   }
 
   /// The same as text on a line, without the bytes.
@@ -41,14 +45,21 @@ package struct DecodedContent {
   private mutating func content(
     _ bytes: [UInt8], _ type: MediaType, _ depth: Int
   ) throws(PersistentStoreError) -> InnerValue? {
+    try limits.take(bytes: 0)
     switch type {
     case .gzip, .zlib:
-      let inner = try RawDeflate.inflate(bytes, hasHeader: true, maximumCount: left)
-      left -= inner.count
+      let inner = try RawDeflate.inflate(bytes, hasHeader: true, maximumCount: limits.bytesLeft)
+      try limits.take(bytes: inner.count)
       return .table(compressed(inner, depth + 1))
-    case .archive: return within(try InnerValue.archive(bytes), depth + 1)
-    case .propertyList, .binaryPropertyList: return within(try InnerValue.propertyList(bytes), depth + 1)
-    case .text, .json: return .text(String(decoding: bytes, as: UTF8.self))
+    case .archive:
+      let value = try InnerValue.archive(bytes, &limits)
+      return within(value, depth + 1)
+    case .propertyList, .binaryPropertyList:
+      let value = try InnerValue.propertyList(bytes, &limits)
+      return within(value, depth + 1)
+    case .text, .json:
+      try limits.take(bytes: bytes.count)
+      return .text(String(decoding: bytes, as: UTF8.self))
     default: return nil
     }
   }
@@ -57,7 +68,7 @@ package struct DecodedContent {
   private mutating func compressed(_ bytes: [UInt8], _ depth: Int) -> [(key: String, value: InnerValue)] {
     let members = members(bytes, depth)
     guard MediaType(of: bytes) == .bytes, !bytes.isEmpty else { return members }
-    guard let message = try? ProtobufMessage.value(bytes[...]) else {
+    guard let message = try? ProtobufMessage.value(bytes[...], &limits) else {
       return members + [("base64", .text(Data(bytes).base64EncodedString()))]
     }
     return [

@@ -5,13 +5,14 @@ import StoreCodecs
 /// Property lists and keyed archives.
 extension InnerValue {
   /// Reads a binary or XML property list.
-  static func propertyList(_ bytes: [UInt8]) throws(PersistentStoreError) -> InnerValue {
+  static func propertyList(
+    _ bytes: [UInt8], _ limits: inout InnerLimits
+  ) throws(PersistentStoreError) -> InnerValue {
     let isBinary = bytes.withUnsafeBytes { PropertyList.isBinary($0) }
     let list =
       isBinary
       ? try PropertyList.decodeBinary(bytes, maximumDepth: maximumDepth)
       : try PropertyList.decodeXML(bytes.span, maximumDepth: maximumDepth)
-    var limits = InnerLimits()
     return try value(list, &limits)
   }
 
@@ -40,9 +41,10 @@ extension InnerValue {
   }
 
   /// Reads a keyed archive. Classes are names, under the key `$class`; an object within itself is `{"$ref": number}`.
-  static func archive(_ bytes: [UInt8]) throws(PersistentStoreError) -> InnerValue {
+  static func archive(_ bytes: [UInt8], _ limits: inout InnerLimits) throws(PersistentStoreError) -> InnerValue {
     let archive = try KeyedArchive(bytes)
-    var reader = ArchiveValues()
+    var reader = ArchiveValues(limits: limits)
+    defer { limits = reader.limits }
     guard !archive.top.contains(where: { $0.key == "root" }), archive.top.count != 1 else {
       return try reader.value(try archive.root)
     }
@@ -54,9 +56,11 @@ extension InnerValue {
 
 /// The objects of an archive as values.
 private struct ArchiveValues {
-  private var limits = InnerLimits()
+  private(set) var limits: InnerLimits
   /// The numbers of the objects around the next value.
   private var around: [Int] = []
+
+  init(limits: InnerLimits) { self.limits = limits }
 
   mutating func value(_ object: KeyedArchive.Value) throws(PersistentStoreError) -> InnerValue {
     var limits = limits

@@ -68,10 +68,29 @@ package indirect enum InnerValue: Sendable {
   }
 }
 
-/// How many values may still be made, and how deep the next one is.
+/// How many values and bytes may still be made of a value, what is nested in it included, and how deep the next one is.
+///
+/// A file may refer to one text or to one part many times: each time counts, since the result repeats it.
 struct InnerLimits {
   private var left = InnerValue.maximumCount
+  private(set) var bytesLeft = FunctionCall.maximumSize
   private var depth = 0
+
+  /// What was made so far, as steps of a request.
+  var steps: Int { InnerValue.maximumCount - left + (FunctionCall.maximumSize - bytesLeft) / 64 }
+
+  /// Counts bytes of a text, of data, or of what was decompressed.
+  ///
+  /// - Throws: `.limitExceeded`.
+  mutating func take(bytes count: Int) throws(PersistentStoreError) {
+    bytesLeft -= count
+    guard bytesLeft >= 0 else {
+      // Whatever is tried next fails as well.
+      bytesLeft = -1
+      throw PersistentStoreError(
+        .limitExceeded, "finds more than \(FunctionCall.maximumSize) bytes of texts and data, the limit")
+    }
+  }
 
   /// Makes a value and what it holds.
   ///
@@ -79,7 +98,8 @@ struct InnerLimits {
   mutating func within(
     _ body: (inout InnerLimits) throws(PersistentStoreError) -> InnerValue
   ) throws(PersistentStoreError) -> InnerValue {
-    left -= 1
+    try take(bytes: 0)
+    left = max(left, 0) - 1
     guard left >= 0 else {
       throw PersistentStoreError(.limitExceeded, "finds more than \(InnerValue.maximumCount) values, the limit")
     }
@@ -89,6 +109,13 @@ struct InnerLimits {
       throw PersistentStoreError(
         .limitExceeded, "finds values nested more than \(InnerValue.maximumDepth) deep, the limit")
     }
-    return try body(&self)
+    let value = try body(&self)
+    switch value {
+    case .text(let text): try take(bytes: text.utf8.count)
+    case .data(let data): try take(bytes: data.count)
+    case .table(let members): try take(bytes: members.reduce(0) { $0 + $1.key.utf8.count })
+    default: break
+    }
+    return value
   }
 }

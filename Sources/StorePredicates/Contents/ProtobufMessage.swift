@@ -67,9 +67,10 @@ struct ProtobufMessage {
   // MARK: Values
 
   /// The whole message as a table.
-  static func value(_ bytes: ArraySlice<UInt8>) throws(PersistentStoreError) -> InnerValue {
-    var limits = InnerLimits()
-    return try table(try ProtobufMessage(bytes), &limits)
+  static func value(
+    _ bytes: ArraySlice<UInt8>, _ limits: inout InnerLimits
+  ) throws(PersistentStoreError) -> InnerValue {
+    try table(try ProtobufMessage(bytes), &limits)
   }
 
   private static func table(

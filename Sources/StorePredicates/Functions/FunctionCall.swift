@@ -32,10 +32,15 @@ struct FunctionCall {
   ///
   /// - Throws: An error if a result would be too large, or if no steps are left.
   func take(bytes count: Int) throws(PredicateEvaluationError) {
+    try check(bytes: count)
+    try budget.take(count / 64)
+  }
+
+  /// The same limit for a result that grows, and is counted when it is complete.
+  func check(bytes count: Int) throws(PredicateEvaluationError) {
     guard count <= Self.maximumSize else {
       throw failure("\(name) has a result of more than \(Self.maximumSize) bytes, the limit")
     }
-    try budget.take(count / 64)
   }
 
   // MARK: Arguments

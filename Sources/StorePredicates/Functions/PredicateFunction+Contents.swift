@@ -61,18 +61,24 @@ extension PredicateFunction {
   private static func decoded(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
     guard case .value(.data(let data)) = call.arguments[0] else { return call.arguments[0] }
     try call.take(bytes: data.count)
-    return .value(.string(DecodedContent.value(of: data).json.line))
+    let content = DecodedContent.counted(data)
+    try call.budget.take(content.steps)
+    return .value(.string(content.value.json.line))
   }
 
   private static func inside(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
     let bytes = try call.content(0)
     let path = call.arguments.count > 1 ? try call.text(1) : nil
+    var limits = InnerLimits()
+    defer { _ = call.budget.use(limits.steps) }
     do throws(PersistentStoreError) {
       guard call.name == "protobuf:" else {
-        let value = try call.name == "plist:" ? InnerValue.propertyList(bytes) : InnerValue.archive(bytes)
+        let value =
+          try call.name == "plist:"
+          ? InnerValue.propertyList(bytes, &limits) : InnerValue.archive(bytes, &limits)
         return .value((path.map { value.value(at: $0) } ?? value).storedOrJSON(path == nil))
       }
-      guard let path else { return .value(try ProtobufMessage.value(bytes[...]).storedOrJSON(true)) }
+      guard let path else { return .value(try ProtobufMessage.value(bytes[...], &limits).storedOrJSON(true)) }
       let values = try ProtobufMessage.values(at: path, in: bytes[...])
       return values.count == 1
         ? .value(values[0].stored) : values.isEmpty ? .null : .list(values.map { .value($0.stored) })

@@ -40,7 +40,10 @@ extension PredicateFunction {
 
   /// ISO 8601 to the second, with the offset of the zone.
   private static func dateText(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
-    let (fields, _, offset) = try local(call, zone: 1)
+    let (local, _, exact) = try local(call, zone: 1)
+    // An offset is written in minutes, and those of the nineteenth century have seconds.
+    let offset = exact / 60 * 60
+    let fields = offset == exact ? local : CalendarFields(seconds: try call.moment(0) + offset)
     guard (0...9999).contains(fields.year) else {
       throw call.failure("dateText: has no result for the year \(fields.year): ISO 8601 has years from 0 to 9999")
     }
@@ -66,13 +69,20 @@ extension PredicateFunction {
     guard CalendarFields.range.contains(seconds) else {
       throw call.failure("\(call.name) has no result for a date so far from now (\(seconds) seconds since 2001)")
     }
-    let moment = Int(seconds.rounded(.down))
+    let moment = try call.moment(0)
     guard call.arguments.count > index else { return (CalendarFields(seconds: moment), .utc, 0) }
     switch TimeZoneOffsets.named(try call.text(index)) {
-    case .failure(let problem): throw call.failure("\(call.name): \(problem.message)")
+    case .failure(let problem): throw call.failure("\(call.name) \(problem.message)")
     case .success(let zone):
       let offset = zone.offset(at: moment)
       return (CalendarFields(seconds: moment + offset), zone, offset)
     }
+  }
+}
+
+extension FunctionCall {
+  /// The second that an argument is in, since 2001: only for dates of ``CalendarFields/range``.
+  fileprivate func moment(_ index: Int) throws(PredicateEvaluationError) -> Int {
+    Int(try date(index).timeIntervalSinceReferenceDate.rounded(.down))
   }
 }

@@ -58,7 +58,7 @@ extension PredicateFunction {
       if text[place] == sought[0], place + sought.count <= text.count,
         text[place..<place + sought.count].elementsEqual(sought)
       {
-        try call.take(bytes: result.count + new.count)
+        try call.check(bytes: result.count + new.count)
         result += new
         place += sought.count
       } else {
@@ -84,8 +84,9 @@ extension PredicateFunction {
     var result = ""
     for argument in call.arguments {
       result += try call.words(argument)
-      try call.take(bytes: result.utf8.count)
+      try call.check(bytes: result.utf8.count)
     }
+    try call.take(bytes: result.utf8.count)
     return .value(.string(result))
   }
 
@@ -120,8 +121,9 @@ extension PredicateFunction {
       if !isFirst { result += separator }
       isFirst = false
       result += try call.words(element)
-      try call.take(bytes: result.utf8.count)
+      try call.check(bytes: result.utf8.count)
     }
+    try call.take(bytes: result.utf8.count)
     return .value(.string(result))
   }
 }
