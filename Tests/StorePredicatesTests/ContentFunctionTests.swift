@@ -185,11 +185,11 @@ enum Bytes {
 
   @Test("what is shared counts each time, in all levels of nested bytes together")
   func sharedBytes() throws {
-    let text = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20)
+    let text = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 19)
     #expect(
       try Calculation.text(
         of: "length:(plist:(\(Calculation.data(Bytes.list(of: text, isText: true, times: 1))), '0'))")
-        == "integer:1048576")
+        == "integer:524288")
     for list in [Bytes.list(of: text, isText: true, times: 300), Bytes.list(of: text, times: 300)] {
       let failure = try Calculation.failure("plist:(\(Calculation.data(list)))")
       #expect(failure.contains("finds more than 67108864 bytes of texts and data, the limit"), "\(failure)")
@@ -209,8 +209,8 @@ enum Bytes {
       + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 2] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 19]
     let nan = "plist:(\(Calculation.data(list)), '0')"
     for order in ["\(nan), 1, 3", "1, \(nan), 3", "3, 1, \(nan)"] {
-      #expect(try Calculation.text(of: "percentile:({\(order)}, 0)") == "double:nan")
-      #expect(try Calculation.text(of: "median:({\(order)})") == "double:nan")
+      #expect(try Calculation.text(of: "percentile:({\(order)}, 0)").hasPrefix("double:nan"))
+      #expect(try Calculation.text(of: "median:({\(order)})").hasPrefix("double:nan"))
     }
   }
 

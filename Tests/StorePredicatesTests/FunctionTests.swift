@@ -140,8 +140,8 @@ enum Calculation {
     arguments: [
       ("year:(1)", "year: requires a date, not "), ("year:('soon')", "year: requires a date; a date is written"),
       ("year:(CAST(1e300, 'NSDate'))", "year: has no result for a date so far from now"),
-      ("month:('2024-01-01', 'Europe/Nowhere')", "month:: 'Europe/Nowhere' is not a time zone: write"),
-      ("month:('2024-01-01', '')", "month:: '' is not a time zone"),
+      ("month:('2024-01-01', 'Europe/Nowhere')", "month: 'Europe/Nowhere' is not a time zone: write"),
+      ("month:('2024-01-01', '')", "month: '' is not a time zone"),
       ("startOf:('2024-01-01', 'decade')", "startOf: requires 'year', 'quarter'"),
       ("dateText:(CAST(-1e13, 'NSDate'))", "dateText: has no result for the year -314887"),
       ("round:(1, 99)", "round: rounds to at most 38 digits"), ("round:('a')", "round: requires a number, not "),

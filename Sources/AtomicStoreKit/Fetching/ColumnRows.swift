@@ -141,3 +141,13 @@ package struct ColumnRows {
     }
   }
 }
+
+extension RowComputation {
+  /// The values of the expressions in a row whose first columns are ``leaves``.
+  mutating func values(of row: borrowing ColumnRows.Row) throws(PredicateEvaluationError) -> [PredicateValue] {
+    var cells: [FetchedRow.Value] = []
+    cells.reserveCapacity(leaves.count)
+    for index in leaves.indices { cells.append(row[index]) }
+    return try values(of: cells)
+  }
+}

@@ -39,12 +39,10 @@ struct RowComputation {
     return tree.parts.allSatisfy { collect($0) }
   }
 
-  /// The values of the expressions in a row whose first columns are ``leaves``.
-  mutating func values(
-    of row: borrowing ColumnRows.Row
-  ) throws(PredicateEvaluationError) -> [PredicateValue] {
+  /// The values of the expressions, from those of ``leaves``.
+  mutating func values(of cells: [FetchedRow.Value]) throws(PredicateEvaluationError) -> [PredicateValue] {
     evaluator.groupKeys.removeAll(keepingCapacity: true)
-    for (index, leaf) in leaves.enumerated() { evaluator.groupKeys.append((leaf, PredicateValue(row[index]))) }
+    for (leaf, cell) in zip(leaves, cells) { evaluator.groupKeys.append((leaf, PredicateValue(cell))) }
     var values: [PredicateValue] = []
     values.reserveCapacity(expressions.count)
     for expression in expressions { values.append(try evaluator.value(of: expression)) }

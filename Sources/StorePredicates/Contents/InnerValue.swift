@@ -18,6 +18,8 @@ package indirect enum InnerValue: Sendable {
   /// How many values one value may hold, and how deep they may be nested: what is shared in a file is repeated here.
   static let maximumCount = 100_000
   static let maximumDepth = 100
+  /// How many bytes one value may have, or what a function makes.
+  static let maximumSize = 64 << 20
 
   /// As JSON: a date is `{"date": …}`, bytes are `{"base64": …}`.
   package var json: JSONValue {
@@ -73,11 +75,11 @@ package indirect enum InnerValue: Sendable {
 /// A file may refer to one text or to one part many times: each time counts, since the result repeats it.
 struct InnerLimits {
   private var left = InnerValue.maximumCount
-  private(set) var bytesLeft = FunctionCall.maximumSize
+  private(set) var bytesLeft = InnerValue.maximumSize
   private var depth = 0
 
   /// What was made so far, as steps of a request.
-  var steps: Int { InnerValue.maximumCount - left + (FunctionCall.maximumSize - bytesLeft) / 64 }
+  var steps: Int { InnerValue.maximumCount - left + (InnerValue.maximumSize - bytesLeft) / 64 }
 
   /// Counts bytes of a text, of data, or of what was decompressed.
   ///
@@ -88,7 +90,7 @@ struct InnerLimits {
       // Whatever is tried next fails as well.
       bytesLeft = -1
       throw PersistentStoreError(
-        .limitExceeded, "finds more than \(FunctionCall.maximumSize) bytes of texts and data, the limit")
+        .limitExceeded, "finds more than \(InnerValue.maximumSize) bytes of texts and data, the limit")
     }
   }
 

@@ -11,7 +11,7 @@ struct FunctionCall {
   let budget: StepBudget
 
   /// The largest text or data that a function makes, in bytes.
-  static let maximumSize = 64 << 20
+  static let maximumSize = InnerValue.maximumSize
 
   /// The evaluator adds what the call is evaluated on.
   func failure(_ message: String) -> PredicateEvaluationError { PredicateEvaluationError(.invalid, message) }
