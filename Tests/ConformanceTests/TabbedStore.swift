@@ -1,9 +1,9 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Objects as lines of text: entity, reference, and a cell for each slot, separated by tabs. The first line has the
-/// UUID, the last reference and the number of objects. In a cell `\t`, `\n` and `\\` stand for tab, line feed and
-/// backslash.
+/// Objects as lines of text: entity, reference, and a cell for each property by name, separated by tabs. The first line
+/// has the UUID, the last reference and the number of objects. In a cell `\t`, `\n` and `\\` stand for tab, line feed
+/// and backslash.
 struct TabbedStore: AtomicStore {
   static let storeType = "Tabbed"
   static let traits = StoreTraits(
@@ -21,11 +21,12 @@ struct TabbedStore: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     let lines = try lines(source)
     let count = try header(lines, source).count
+    let slots = nodes.model.entities.map(slotsByName)
     for (number, cells) in zip(2..., lines.dropFirst().dropLast()) {
       guard cells.count >= 2, let entity = nodes.model.entity(named: cells[0]), entity.slots.count == cells.count - 2
       else { throw malformed("there is no entity '\(cells[0])' with so many properties", source, number) }
       try nodes.beginNode(entity: entity.index, reference: try integer(cells[1], source, number), line: number)
-      for (slot, cell) in zip(entity.slots, cells.dropFirst(2)) where !cell.isEmpty {
+      for (slot, cell) in zip(slots[entity.index], cells.dropFirst(2)) where !cell.isEmpty {
         switch slot.kind {
         case .attribute:
           guard let value = StoredValue(typedText: cell) else {
@@ -54,13 +55,14 @@ struct TabbedStore: AtomicStore {
     append(["TABBED", "1", metadata.uuid.uuidString, "\(metadata.lastReference)", "\(nodes.count)"], to: &bytes)
     for entity in nodes.model.entities {
       let reader = nodes.reader(of: entity.index)
+      let slots = slotsByName(entity)
       for row in 0..<reader.count {
         guard let reference = reader.integerReference(row: row) else {
           throw PersistentStoreError(
             .unsupportedByFormat, "a reference must be an integer, not '\(reader.reference(row: row))'",
             at: StoreLocation(entity: entity.name))
         }
-        let cells = entity.slots.map { slot in
+        let cells = slots.map { slot in
           switch reader.value(slot: slot.index, row: row) {
           case .toOne(let object): object.reference.description
           case .toMany(let objects): objects.map(\.reference.description).joined(separator: " ")
@@ -75,6 +77,11 @@ struct TabbedStore: AtomicStore {
       }
     }
     try file.write(bytes)
+  }
+
+  /// The order of the cells: another model of the store may list its properties in another one.
+  private func slotsByName(_ entity: Entity) -> [Slot] {
+    entity.slots.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
   // MARK: Lines

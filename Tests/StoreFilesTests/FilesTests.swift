@@ -249,6 +249,19 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(code { _ = try staged.files.member(name) } == .invalidValue)
   }
 
+  @Test("names that coincide are numbered in order, and none is given twice, also where numbers are taken already")
+  func numberedNames() {
+    var taken: Set<String> = []
+    let names = (0..<20).map { _ in StagedFiles.memberName(for: "A/b", extension: "bin", taken: &taken) }
+    #expect(names == ["A%2Fb.bin"] + (2..<21).map { "A%2Fb~\($0).bin" })
+    taken = ["a.bin", "a~3.bin", "a~4.bin", "a~6.bin"]
+    for _ in 0..<20 {
+      let before = taken
+      let name = StagedFiles.memberName(for: "A", extension: "bin", taken: &taken)
+      #expect(!before.contains(name.lowercased()) && taken == before.union([name.lowercased()]), "\(name)")
+    }
+  }
+
   @Test("a missing folder, and a folder that cannot be written to")
   func noPlace() throws {
     let folder = try Folder()

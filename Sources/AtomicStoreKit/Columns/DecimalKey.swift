@@ -137,7 +137,8 @@ struct DecimalBound {
     numbers = (0...2).map { key.number($0) }
   }
 
-  /// Below 0, 0 or above, as the decimal with that text is less than the bound or not; nil if either is not a number.
+  /// Negative, zero or positive, as the decimal with that text is less than, equal to or greater than the bound; nil if
+  /// either is not a number.
   @inline(__always) func order(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
     guard let first = DecimalKey.first(text), first != DecimalKey.nan, numbers[0] != DecimalKey.nan else { return nil }
     if first != numbers[0] { return first < numbers[0] ? -1 : 1 }

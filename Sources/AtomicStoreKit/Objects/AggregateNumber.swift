@@ -14,7 +14,7 @@ enum AggregateNumber {
     }
   }
 
-  /// Below 0, 0 or above; nil for values that cannot be compared.
+  /// Negative, zero or positive; nil for values that cannot be compared.
   static func order(_ one: StoredValue, _ other: StoredValue) -> Int? {
     func compare<Value: Comparable>(_ a: Value, _ b: Value) -> Int { a < b ? -1 : a == b ? 0 : 1 }
     switch (one, other) {

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "d3a437c8c62c85a10ae76129ac05fbdf1ac8eac60f17f6f62a39775f7e8619ed"
+#define ASP_INTERFACE "34d11e000d7392d5dd06a034e0dcc6aa985ddfc7720b4ef9b9f86f7b13bc71a3"

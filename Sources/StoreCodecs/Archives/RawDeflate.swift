@@ -4,12 +4,17 @@ package import StorePrimitives
 /// Bytes compressed with DEFLATE, without a header, which is the form in which SQLite stores cache their model; or with
 /// that of zlib or gzip.
 package enum RawDeflate {
-  /// Whether bytes begin with the header of gzip.
-  package static func isGzip(_ bytes: [UInt8]) -> Bool { bytes.starts(with: [0x1F, 0x8B, 8]) }
+  /// What each member of gzip begins with (RFC 1952).
+  private static let gzipMagic: [UInt8] = [0x1F, 0x8B]
+  /// The first byte of zlib's header for DEFLATE with a window of 32 KB (RFC 1950).
+  private static let zlibMethod: UInt8 = 0x78
+
+  /// Whether bytes begin with the header of gzip, for DEFLATE.
+  package static func isGzip(_ bytes: [UInt8]) -> Bool { bytes.starts(with: gzipMagic + [UInt8(Z_DEFLATED)]) }
 
   /// Whether bytes begin with a header of zlib.
   package static func isZlib(_ bytes: [UInt8]) -> Bool {
-    bytes.count > 2 && bytes[0] == 0x78 && (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 31 == 0
+    bytes.count > 2 && bytes[0] == zlibMethod && (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 31 == 0
   }
 
   /// Decompresses bytes.
@@ -59,7 +64,7 @@ package enum RawDeflate {
       result += chunk
       // Another member of gzip may follow.
       let next = input.count - Int(stream.avail_in)
-      if hasHeader, status == Z_STREAM_END, next + 2 <= input.count, input[next] == 0x1F, input[next + 1] == 0x8B {
+      if hasHeader, status == Z_STREAM_END, input[next...].starts(with: gzipMagic) {
         status = inflateReset(&stream)
       }
     }

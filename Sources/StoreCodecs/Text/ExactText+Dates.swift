@@ -112,7 +112,7 @@ extension ExactText {
   }
 
   /// Days from 2001-01-01, in the proleptic Gregorian calendar.
-  static func daysSinceReference(_ year: Int, _ month: Int, _ day: Int) -> Int {
+  package static func daysSinceReference(_ year: Int, _ month: Int, _ day: Int) -> Int {
     // March-based years put the leap day last.
     let y = month <= 2 ? year - 1 : year
     let era = (y >= 0 ? y : y - 399) / 400
@@ -122,7 +122,8 @@ extension ExactText {
     return era * 146097 + dayOfEra - 730791
   }
 
-  static func calendarDay(_ days: Int) -> (year: Int, month: Int, day: Int) {
+  /// The date that many days from 2001-01-01, in the same calendar.
+  package static func calendarDay(_ days: Int) -> (year: Int, month: Int, day: Int) {
     let z = days + 730791
     let era = (z >= 0 ? z : z - 146096) / 146097
     let dayOfEra = z - era * 146097

@@ -18,12 +18,16 @@ extension StagedFiles {
       }
     }
     while stem.utf8.count > 200 { stem.unicodeScalars.removeLast() }
-    var name = "\(stem).\(suffix)"
-    var number = 2
-    while !taken.insert(name.lowercased()).inserted {
-      name = "\(stem)~\(number).\(suffix)"
-      number += 1
+    func numbered(_ number: Int) -> String { number < 2 ? "\(stem).\(suffix)" : "\(stem)~\(number).\(suffix)" }
+    func isTaken(_ number: Int) -> Bool { taken.contains(numbered(number).lowercased()) }
+    // Numbers are given in order: the first free one is found without trying each.
+    var (used, free) = (0, 1)
+    while isTaken(free) { (used, free) = (free, free * 2) }
+    while free - used > 1 {
+      let middle = (used + free) / 2
+      if isTaken(middle) { used = middle } else { free = middle }
     }
-    return name
+    taken.insert(numbered(free).lowercased())
+    return numbered(free)
   }
 }

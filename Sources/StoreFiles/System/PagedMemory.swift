@@ -35,9 +35,10 @@ package enum PagedMemory {
 
   /// Ends the program if memory runs out where an error cannot be thrown, as Swift's arrays do.
   package static func endProgram(_ bytes: Int) -> Never {
-    // Files cannot reach this. A load asks for memory only by `tryToGrow`, `tryToReserveCells`, `tryToReallocateHeap`
-    // and `resized(_:to:)`, which fail, and throws. What calls this copies or edits values that are in memory already,
-    // and needs at most half as much again; `required(_:to:)` has the list.
+    // Not reachable from data: what a file contains never decides about a size that comes here. A load asks for memory
+    // only by `tryToGrow`, `tryToReserveCells`, `tryToReallocateHeap` and `resized(_:to:)`, which fail, and throws.
+    // What calls this copies or edits values that are in memory already, and needs at most half as much again;
+    // `required(_:to:)` has the list.
     preconditionFailure("not enough memory for \(bytes) bytes")
   }
 

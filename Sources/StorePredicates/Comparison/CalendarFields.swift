@@ -1,4 +1,5 @@
 import FoundationEssentials
+import StoreCodecs
 
 /// The fields of a date in the Gregorian calendar, also before its introduction, as ISO 8601 has them.
 struct CalendarFields {
@@ -26,26 +27,7 @@ struct CalendarFields {
   private init(days: Int, second: Int) {
     self.days = days
     self.second = second
-    // Years that begin in March, so that the day which may be missing is the last: 0000-03-01 is day 0.
-    let shifted = days + 730_791
-    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-    let dayOfEra = shifted - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let shiftedMonth = (5 * dayOfYear + 2) / 153
-    day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-    month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-    year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-  }
-
-  /// The days from 2001-01-01 to a date.
-  static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-    let shifted = month <= 2 ? year - 1 : year
-    let era = (shifted >= 0 ? shifted : shifted - 399) / 400
-    let yearOfEra = shifted - era * 400
-    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-    return era * 146_097 + dayOfEra - 730_791
+    (year, month, day) = ExactText.calendarDay(days)
   }
 
   /// 1 for Monday to 7 for Sunday.
@@ -55,7 +37,7 @@ struct CalendarFields {
   /// The number of the week, which begins on Monday: the first of a year is the one with its first Thursday.
   var week: Int {
     let thursday = CalendarFields(days: days + 4 - weekday, second: 0)
-    return (thursday.days - Self.days(thursday.year, 1, 1)) / 7 + 1
+    return (thursday.days - ExactText.daysSinceReference(thursday.year, 1, 1)) / 7 + 1
   }
 
   enum Unit: String, CaseIterable { case year, quarter, month, week, day, hour, minute, second }
@@ -76,9 +58,9 @@ struct CalendarFields {
   /// The local second at which a unit begins.
   func start(of unit: Unit) -> Int {
     switch unit {
-    case .year: Self.days(year, 1, 1) * 86_400
-    case .quarter: Self.days(year, quarter * 3 - 2, 1) * 86_400
-    case .month: Self.days(year, month, 1) * 86_400
+    case .year: ExactText.daysSinceReference(year, 1, 1) * 86_400
+    case .quarter: ExactText.daysSinceReference(year, quarter * 3 - 2, 1) * 86_400
+    case .month: ExactText.daysSinceReference(year, month, 1) * 86_400
     case .week: (days - weekday + 1) * 86_400
     case .day: days * 86_400
     case .hour: days * 86_400 + second / 3600 * 3600

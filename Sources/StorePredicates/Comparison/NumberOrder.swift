@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// Compares numbers of different types exactly: an integer is not rounded to be compared with a double.
 package enum NumberOrder {
-  /// Below 0, 0 or above; nil if a value is not a number.
+  /// Negative, zero or positive; nil if a value is not a number.
   package static func order(_ one: StoredValue, _ other: StoredValue) -> Int? {
     guard let a = Number(one), let b = Number(other) else { return nil }
     switch (a, b) {

@@ -51,7 +51,7 @@ package enum StringComparison {
     return String(key)
   }
 
-  /// Below 0, 0 or above.
+  /// Negative, zero or positive.
   package static func order(_ one: String, _ other: String, _ options: FetchPredicate.Options) -> Int {
     let a = folded(one, options)
     let b = folded(other, options)

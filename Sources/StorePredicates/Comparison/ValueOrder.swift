@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// The order of two values, as predicates, groups and sums have it.
 package enum ValueOrder {
-  /// Below 0, 0 or above; nil if there is no order: null, not-a-number, different types.
+  /// Negative, zero or positive; nil for values that cannot be compared: null, not-a-number, or of different types.
   package static func order(_ one: StoredValue, _ other: StoredValue, _ options: FetchPredicate.Options) -> Int? {
     switch (one, other) {
     case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)), (.uri(let a), .string(let b)),

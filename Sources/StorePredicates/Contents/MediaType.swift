@@ -37,7 +37,6 @@ package struct MediaType: Sendable, Equatable {
     (4, Array("ftypM4A ".utf8), MediaType("audio/mp4", "m4a")),
     (4, Array("ftypqt  ".utf8), MediaType("video/quicktime", "mov")),
     (4, Array("ftyp".utf8), MediaType("video/mp4", "mp4")),
-    (0, [0x1F, 0x8B, 8], gzip),
     (0, Array("PK\u{3}\u{4}".utf8), MediaType("application/zip", "zip")),
     (0, Array("PK\u{5}\u{6}".utf8), MediaType("application/zip", "zip")),
     (0, Array("%PDF-".utf8), MediaType("application/pdf", "pdf")),
@@ -55,6 +54,8 @@ package struct MediaType: Sendable, Equatable {
       starts($0.bytes, at: $0.offset) && ($0.type != Self.webp || starts(Array("RIFF".utf8), at: 0))
     }) {
       self = found.type
+    } else if RawDeflate.isGzip(bytes) {
+      self = Self.gzip
     } else if let text = Self.ofText(bytes) {
       self = text
     } else {
@@ -72,12 +73,20 @@ package struct MediaType: Sendable, Equatable {
       && [bytes.prefix(4096), bytes.suffix(65_536)].contains { has($0, "$archiver") }
   }
 
+  private static let blanks = Array("\t\n\r ".utf8)
+  private static let formFeed = UInt8(ascii: "\u{C}")
+  private static let delete = UInt8(ascii: "\u{7F}")
+
+  private static func isControl(_ byte: UInt8) -> Bool {
+    byte < UInt8(ascii: " ") && !blanks.contains(byte) && byte != formFeed || byte == delete
+  }
+
   /// The kind of a text; nil for bytes that are not UTF-8, or contain control characters other than white space.
   private static func ofText(_ bytes: [UInt8]) -> MediaType? {
-    guard !bytes.isEmpty, String(validating: bytes, as: UTF8.self) != nil,
-      !bytes.contains(where: { $0 < 0x20 && ![0x09, 0x0A, 0x0C, 0x0D].contains($0) || $0 == 0x7F })
-    else { return nil }
-    let start = bytes.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    guard !bytes.isEmpty, !bytes.contains(where: isControl), String(validating: bytes, as: UTF8.self) != nil else {
+      return nil
+    }
+    let start = bytes.drop { blanks.contains($0) }
     switch start.first {
     case UInt8(ascii: "{"), UInt8(ascii: "["):
       if (try? JSONReader.read(bytes, name: "", depth: 200)) != nil { return json }

@@ -39,7 +39,7 @@ extension PredicateEvaluator {
       if case .list(let list) = argument { try budget.take(list.count) }
       try refuseComposite(argument)
     }
-    guard let function = PredicateFunction.exactly(name) else { throw failure("there is no function '\(name)'") }
+    guard let function = PredicateFunction.exactly(name) else { throw failure("'\(name)' is not a function") }
     do throws(PredicateEvaluationError) {
       return try function(FunctionCall(name: name, arguments: arguments, now: now, budget: budget))
     } catch {

@@ -6,7 +6,7 @@ import StoreCodecs
 struct FunctionCall {
   let name: String
   var arguments: [PredicateValue]
-  /// The same for all objects of a fetch.
+  /// The same for all objects that a clause of a fetch is evaluated on.
   let now: Date
   let budget: StepBudget
 

@@ -8,7 +8,7 @@ extension Checks {
     CheckDefinition(
       "CHG-15", "Over many sessions a store is what was saved last: objects, UUID, metadata and model", from: kit,
       by:
-        "a random model; 26 saves in ten processes, up to eight in one; objects come, change and go, all of them twice; other metadata for each save, and, where the store describes itself, the model in another order for each process; read after each save, and with the model that the store carries",
+        "a random model; 26 saves in ten processes, up to eight in one; objects come, change and go, all of them twice; other metadata for each save, the model in another order for each process; read after each save, and with the model that the store carries",
       causes: [
         "values are found by the position of their property", "something of the first save or load is written again",
         "a store without objects is taken for a new one",
@@ -47,8 +47,7 @@ extension CheckContext {
         save += 1
       }
       let entries = traits.keepsMetadata ? graphs.map { _ in StoreLife.entries(&dice) } : nil
-      // Without a model, a file may have values in the order of the one that it is opened with.
-      let permuted = traits.isSelfDescribing ? StoreLife.permuted(model, &dice) : model
+      let permuted = StoreLife.permuted(model, &dice)
       let (before, all) = (life, graphs)
       let what = "open it in process \(session + 1), and save \(count) times"
       let seen = try process(what, seconds: 60) {
@@ -124,7 +123,7 @@ extension CheckContext {
     ScalarKey(String(name.drop { $0 != "/" }.dropFirst()))
   }
 
-  /// Where a format counts, there are no references behind the greatest.
+  /// A format that numbers its objects has no reference after the greatest.
   fileprivate func expectReferencesUsedUp() throws {
     let path = path("end")
     let start = Graph(Models.nodes, [("first", "Node")])
