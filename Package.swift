@@ -274,8 +274,7 @@ let package = Package(
     .target(
       name: "CommandSupport",
       dependencies: [
-        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", "CProcesses",
-        argumentParser,
+        "AtomicStoreSPI", "StorePrograms", "StoreJSON", "StoreCodecs", "BuiltInStoreFormats", argumentParser,
       ],
       swiftSettings: strict),
 

@@ -122,7 +122,7 @@ package enum InstalledFormats {
     }
     // The processes of a conformance run are started by one that has tried it.
     if reportsRefusals.load(ordering: .relaxed), let problem = PluginTrial.problem(of: path) {
-      throw PersistentStoreError(.notSupported, problem, at: StoreLocation(file: path))
+      throw problem
     }
     return try StorePlugin(loading: path).types
   }
@@ -135,8 +135,8 @@ package enum InstalledFormats {
     let problem = PluginTrial.problem(of: path, recognizing: probe.name)
     state.withLock { $0.trials[path] = problem == nil }
     if let problem {
-      refuse(path, problem)
-      Diagnostics.say("atomicstore: \(path): \(problem)")
+      refuse(path, problem.message)
+      Diagnostics.say("atomicstore: \(problem.message)")
     }
     return problem == nil
   }

@@ -7,8 +7,10 @@ import StoreJSON
 /// A running process of a program, and the streams that lead to it.
 ///
 /// `@unchecked Sendable`: one request at a time uses it, see ``ProgramProcesses``.
-final class ProgramConnection: @unchecked Sendable {
+package final class ProgramConnection: @unchecked Sendable {
   let path: String
+  /// What the path is, for errors.
+  private let kind: String
   private let limits: ProgramLimits
   /// The process that started it: a copy of that process must not use its streams.
   private let owner = getpid()
@@ -42,9 +44,15 @@ final class ProgramConnection: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - program: Its path from the root: the directory of this process may change.
-  ///   - path: Its path as it was specified, for errors.
-  init(starting program: String, as path: String, limits: ProgramLimits) throws(PersistentStoreError) {
+  ///   - words: Its arguments.
+  ///   - path: Its path as it was specified, for errors; or that of what it tries.
+  ///   - kind: What the path is, for errors.
+  package init(
+    starting program: String, _ words: [String] = [], as path: String, kind: String = "program",
+    environment: [String: String] = ProcessInfo.processInfo.environment, limits: ProgramLimits
+  ) throws(PersistentStoreError) {
     self.path = path
+    self.kind = kind
     self.limits = limits
     (process, input, output, errors) = (-1, -1, -1, -1)
     var (toInput, fromOutput, fromErrors): ([Int32], [Int32], [Int32]) = ([-1, -1], [-1, -1], [-1, -1])
@@ -56,8 +64,8 @@ final class ProgramConnection: @unchecked Sendable {
         .inputOutput, "no stream to the program can be made: \(String(cString: strerror(errno)))",
         at: StoreLocation(file: path))
     }
-    var arguments = [strdup(program), nil]
-    var variables = ProcessInfo.processInfo.environment.sorted { $0.key < $1.key }.map {
+    var arguments = ([program] + words).map { strdup($0) } + [nil]
+    var variables = environment.sorted { $0.key < $1.key }.map {
       strdup("\($0.key)=\($0.value)")
     }
     variables.append(nil)
@@ -79,7 +87,7 @@ final class ProgramConnection: @unchecked Sendable {
   }
 
   /// Ends the process and closes the streams.
-  func end() {
+  package func end() {
     for stream in [input, output, errors] where stream >= 0 { close(stream) }
     (input, output, errors) = (-1, -1, -1)
     guard process > 0, owner == getpid() else { return }
@@ -96,7 +104,7 @@ final class ProgramConnection: @unchecked Sendable {
   // MARK: Requests
 
   /// - Parameter what: What is asked for, for errors: "to load a store".
-  func begin(_ what: String) {
+  package func begin(_ what: String) {
     request = what
     isAnswered = false
     noise = 0
@@ -142,7 +150,7 @@ final class ProgramConnection: @unchecked Sendable {
   // MARK: Receiving
 
   /// The next message, for which this waits.
-  func message() throws(PersistentStoreError) -> [UInt8] {
+  package func message() throws(PersistentStoreError) -> [UInt8] {
     while true {
       if let line = try line() { return line }
       if isAtEnd { throw failure(endedReason) }
@@ -309,23 +317,26 @@ final class ProgramConnection: @unchecked Sendable {
   /// Ends the process because of what it did.
   ///
   /// - Parameter reason: The end of a sentence that begins with the program.
-  func failure(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
+  package func failure(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
     // What it said last may be on its way.
     while errors >= 0, noise <= limits.noise {
       var stream = pollfd(fd: errors, events: Int16(POLLIN), revents: 0)
       guard poll(&stream, 1, 0) > 0 else { break }
       do { try readErrors() } catch { break }
     }
-    var text = "the program \(path) \(reason), when it was asked \(request)"
+    var text = "the \(kind) \(path) \(reason), when it was asked \(request)"
     let said = Self.shown(lastNoise[...])
-    if !said.isEmpty { text += "; its standard error ends with: \(said)" }
+    let part = lastNoise.count > Self.shownBytes ? "begins" : "ends"
+    if !said.isEmpty { text += "; its standard error \(part) with: \(said)" }
     end()
     return PersistentStoreError(code, text)
   }
 
+  private static let shownBytes = 600
+
   /// Bytes for a message: control characters are escaped, lines separated by slashes.
   private static func shown(_ bytes: ArraySlice<UInt8>) -> String {
-    let text = String(decoding: bytes.prefix(600), as: UTF8.self)
+    let text = String(decoding: bytes.prefix(shownBytes), as: UTF8.self)
     let lines = text.split(whereSeparator: \.isNewline).map { TerminalText.escaped(String($0)) }
     return lines.joined(separator: " / ")
   }

@@ -94,7 +94,7 @@ import Testing
     "a plug-in that ends its process is left out by name, and the other types are listed",
     .enabled(if: BadPlugin.compiler != nil),
     arguments: [
-      ("abort();", "signal 6"), ("exit(0);", "exit code 0"), ("_exit(3);", "exit code 3"),
+      ("abort();", "was ended by signal 6"), ("exit(0);", "exit code 0"), ("_exit(3);", "exit code 3"),
       ("*(volatile int *)8 = 1;", "signal 11"), ("__builtin_trap();", "signal"), ("raise(SIGBUS);", "signal 7"),
       ("volatile char room[1 << 26]; for (long i = (1 << 26) - 1; i >= 0; i -= 512) room[i] = 1;", "signal 11"),
     ], ["register", "constructor"])
@@ -109,7 +109,7 @@ import Testing
     #expect(result.code == 0 && result.output.contains("BinaryPropertyList"), "\(result.code): \(result.output)")
     // An exit within the plug-in's own code is 70.
     let words = place == "register" && way.end.hasPrefix("exit code") ? "exit code 70" : way.end
-    #expect(result.output.contains("left out: \(path): it ended its process"), "\(result.output)")
+    #expect(result.output.contains("left out: \(path): the plug-in \(path)"), "\(result.output)")
     #expect(result.output.contains(words), "\(result.output)")
     let named = try Command.run(arguments: ["formats", "--plugin", path], environment: ["ATOMICSTORE_PLUGIN_PATH": ""])
     #expect(named.code == 65 && named.output.contains("BinaryPropertyList"), "\(named.code): \(named.errors)")
