@@ -1,4 +1,4 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 import CProcesses
 import FoundationEssentials
 import Glibc
