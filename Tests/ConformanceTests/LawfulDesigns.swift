@@ -92,7 +92,10 @@ struct OddStore<What: Oddity>: AtomicStore {
   private let depth: Int
   private var old: [UInt8] = []
 
-  static func recognize(_ probe: StoreProbe) -> Recognition { probe.prefix.starts(with: What.signature) ? .yes : .no }
+  /// Of any version, so that a newer one is refused as such.
+  static func recognize(_ probe: StoreProbe) -> Recognition {
+    probe.prefix.starts(with: What.signature.dropLast(2)) ? .yes : .no
+  }
 
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
 

@@ -127,7 +127,7 @@ struct CheckRun {
     guard let part = Checks.allParts.first(where: { $0.id == id }) else {
       throw Skipped(reason: "there is no part '\(id)' of a check")
     }
-    let pool = WorkerPool(.again, WorkerServer.name(of: subject.type))
+    let pool = WorkerPool(.again, WorkerServer.name(of: subject))
     let result = pool.run(part, subject, seed: seed)
     pool.conclude()
     guard result.outcome == .passed else {

@@ -38,7 +38,7 @@ final class WorkerPool: Sendable {
   private static let pools = Mutex<[String: WorkerPool]>([:])
 
   static func shared(for subject: ConformanceSubject) -> WorkerPool {
-    let name = WorkerServer.name(of: subject.type)
+    let name = WorkerServer.name(of: subject)
     _ = removesDirectories
     return pools.withLock { pools in
       if let pool = pools[name] { return pool }

@@ -16,12 +16,15 @@ enum WorkerServer {
     [-1, -1, getenv("ATOMICSTORE_CONFORMANCE_TALK") == nil ? -1 : 2, control]
   }
 
-  /// What the environment asks this process to serve: a type by its name in the program.
-  static func name(of type: any AtomicStore.Type) -> String { String(reflecting: type) }
+  /// What the environment asks this process to serve: a type by its name in the program, with the types that it is
+  /// checked beside; a program may check one type with and without others.
+  static func name(of subject: ConformanceSubject) -> String {
+    ([subject.type] + subject.others).map { String(reflecting: $0) }.joined(separator: " ")
+  }
 
   /// Serves and ends the process, where it was started to.
   static func serveIfAsked(_ subject: ConformanceSubject) {
-    guard let asked = getenv(variable).map({ String(cString: $0) }), asked == name(of: subject.type) else { return }
+    guard let asked = getenv(variable).map({ String(cString: $0) }), asked == name(of: subject) else { return }
     serve(subject)
   }
 

@@ -409,12 +409,14 @@ extension CheckContext {
     for name in names where !allowed.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
       note("no model can have '\(GraphText.shown(name))'")
     }
-    if try areNamesKept(graph(allowed)) { return }
+    // Stores in memory stay: each of this check's calls needs its own paths.
+    let call = "names\(record.nextFile())"
+    if try areNamesKept(graph(allowed), at: path(call)) { return }
     var accepted: [String] = []
     defer { record.expected() }
     for (place, name) in allowed.enumerated() {
       let one = graph([name])
-      let path = self.path("name\(place)")
+      let path = self.path("\(call)-\(place)")
       let what = "'\(GraphText.shown(name))'"
       guard let made = try unlessRefused("save \(what) alone", { try $0.write(one, to: path) }) else { continue }
       try expectSame(
@@ -425,14 +427,13 @@ extension CheckContext {
     // Of names that were accepted one by one, two may still be taken for one.
     if !accepted.isEmpty, accepted.count < allowed.count {
       try expect(
-        try areNamesKept(graph(accepted)), "names that are kept one by one are kept together", "they are refused")
+        try areNamesKept(graph(accepted), at: path(call + "-accepted")),
+        "names that are kept one by one are kept together", "they are refused")
     }
   }
 
   /// False where saving all at once is refused.
-  private func areNamesKept(_ graph: Graph) throws -> Bool {
-    let path = self.path("names")
-    Files.remove(path)
+  private func areNamesKept(_ graph: Graph, at path: String) throws -> Bool {
     let end = try attempt("save objects of such names") { try $0.write(graph, to: path) }
     guard case .value(let made) = end else { return false }
     try expectHeldAndOverChanges(graph, made, at: path, "names", isMoved: false)
