@@ -76,32 +76,23 @@ struct Diff: ParsableCommand {
   func run() throws {
     try CommandFailure.comparing(common) {
       try checkOptions()
-      let (firstCoordinator, left) = try reading.open(first)
-      let (secondCoordinator, right) = try reading.open(second, comparedWith: left)
-      MemoryUntilExit.keep(left.nodes, right.nodes)
-      defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
-      var one = StoreSnapshot(nodes: try left.nodesWithDeferredValues(), metadata: left.metadata)
-      let other = StoreSnapshot(nodes: try right.nodesWithDeferredValues(), metadata: right.metadata)
-      if let renumberMap { one.nodes = try RenumberingFile.read(renumberMap).applied(to: one.nodes) }
-      let asked = try request([left.model, right.model])
-      var models: ModelsBeside?
+      var pair = try StorePair(first, second, reading)
+      let models = [pair.left.model, pair.right.model]
+      if let renumberMap { pair.one.nodes = try RenumberingFile.read(renumberMap).applied(to: pair.one.nodes) }
+      let asked = try request(models)
       var remarks: [ModelsBeside.Remark] = []
       if ignoreModel {
-        let found = try ModelsBeside(
-          one.nodes, store: left.identifier, right.model, names: (Input.shown(first), Input.shown(second)))
-        one.nodes = found.nodes
-        models = found
-        remarks = found.remarks.filter { asked.includes($0) }
+        remarks = try pair.placeModelsBeside().filter { asked.includes($0) }
         if !quiet, !common.json { try Diagnostics.put(remarks.map { $0.line + "\n" }.joined()) }
       }
-      if patch { return try showPatch(one, other, asked) }
-      let named = try named(one, other, [left.model, right.model])
+      if patch { return try showPatch(pair.one, pair.other, asked) }
+      let named = try named(pair.one, pair.other, models)
       let differences = GraphComparison.differences(
         named.0, named.1,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil)
-      ) { (models?.concerns($0) ?? true) && asked.includes($0) }
+      ) { pair.concerns($0) && asked.includes($0) }
       if !quiet, !common.json, differences.contains(where: \.isOfModels) {
         Diagnostics.say(
           "note: \(Input.shown(first)) and \(Input.shown(second)) have different models; --ignore-model compares what both "
@@ -114,9 +105,6 @@ struct Diff: ParsableCommand {
   }
 
   private func checkOptions() throws {
-    guard first != "-" || second != "-" else {
-      throw CommandFailure("only one of the two can be standard input", exitCode: 64)
-    }
     guard patch else { return }
     for (isGiven, name) in [
       (!keys.isEmpty, "--key"), (ignoreModel, "--ignore-model"), (summary, "--summary"),

@@ -37,6 +37,55 @@ import Testing
     #expect(page.output.hasPrefix("<!DOCTYPE html>") && page.errors.contains("\"objects\": 12"), "\(page.errors)")
   }
 
+  @Test("report of two stores shows what diff finds, and changes neither")
+  func comparison() throws {
+    let folder = try Folder()
+    let (changed, page) = (folder("new.xml"), folder("diff.html"))
+    let edit = try Command.run(
+      "set", Command.company, "--entity", "Employee", "--where", "salary > 0", "salary=salary+1", "-o", changed)
+    #expect(edit.code == 0, "\(edit.errors)")
+    let result = try Command.run("report", Command.company, changed, "-o", page, "--json")
+    let json = try #require(try result.json() as? [String: Any])
+    let summary = try Command.run("diff", Command.company, changed, "--summary", "--json").json() as? [String: Any]
+    let entities = try #require(summary?["entities"] as? [String: [String: Int]])
+    #expect(json["changed"] as? Int == entities.values.reduce(0) { $0 + ($1["changed"] ?? 0) })
+    #expect(json["added"] as? Int == 0 && json["removed"] as? Int == 0)
+    let text = try String(contentsOfFile: page, encoding: .utf8)
+    #expect(text.contains("<h1>Company.xml → new.xml</h1>") && text.contains("<option value=\"salary\">"))
+    #expect(try Command.run("report", Command.company, changed, "-o", changed, "--force").code == 73)
+    #expect(try Command.run("report", "-", "-", "-o", page, "--force").code == 64)
+    #expect(try Command.run("report", Command.company, folder("missing.xml")).code == 66)
+  }
+
+  @Test("report of two stores with different models shows both models, and compares what both have")
+  func comparedModels() throws {
+    let folder = try Folder()
+    let old = folder("old.csv")
+    try Data("id,name,age\n1,Ann,30\n".utf8).write(to: URL(filePath: old))
+    let new = folder("new.csv")
+    try Data("id,name,city\n1,Anna,Rome\n".utf8).write(to: URL(filePath: new))
+    for name in ["old", "new"] {
+      let result = try Command.run("import", "Person=\(folder(name + ".csv"))", "-o", folder(name + ".xml"))
+      #expect(result.code == 0, "\(result.errors)")
+    }
+    let page = try Command.run("report", folder("old.xml"), folder("new.xml"))
+    #expect(page.code == 0, "\(page.errors)")
+    #expect(page.output.contains("&quot;Anna&quot;") && page.output.contains("class=\"row removed\"") == false)
+    #expect(
+      page.output.contains("Person.city: only in the model of") && page.output.contains("aria-label=\"Both models\""))
+  }
+
+  @Test("--open needs a file, and says where the page is if nothing can show it")
+  func opened() throws {
+    let folder = try Folder()
+    #expect(try Command.run("report", Command.company, "--open", "-o", "-").code == 64)
+    let page = folder("page.html")
+    let result = try Command.run(
+      arguments: ["report", Command.company, "--open", "-o", page], environment: ["PATH": folder.path])
+    #expect(result.code == 69 && result.errors.contains("\(page) was written"), "\(result.errors)")
+    #expect(folder.names == ["page.html"])
+  }
+
   @Test("what is made of a private store is private")
   func permissions() throws {
     let folder = try Folder()

@@ -63,6 +63,14 @@ enum PageStyle {
       body { font-size: 10pt; } }
     """
 
+  static let comparison = """
+
+    td.old { background: color-mix(in srgb, var(--bad) 9%, transparent); } td.new { background: color-mix(in srgb, var(--good) 9%, transparent); }
+    h3.added { color: var(--good); } h3.removed { color: var(--bad); } h3.changed { color: var(--doubt); }
+    td.repeated { color: var(--soft); } nav label { white-space: nowrap; } nav input[type=checkbox] { min-width: 0; } nav select { font: inherit; max-width: 12rem; }
+    #none { padding: 0 max(16px, calc((100vw - 1200px) / 2)); }
+    """
+
   static let browser = """
 
     .query { display: flex; gap: .5rem; flex-wrap: wrap; margin: .5rem 0; }
