@@ -386,7 +386,8 @@ let package = Package(
       name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "TestSupport"], exclude: ["Vectors"],
       swiftSettings: strict),
     .testTarget(
-      name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+      name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI", "StoreCodecs", "StorePredicates"],
+      swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
       dependencies: [

@@ -22,8 +22,8 @@ struct AtomicStoreCommand: ParsableCommand {
       CommandGroup(
         name: "Look",
         subcommands: [
-          Inspect.self, Fetch.self, Dump.self, Extract.self, Report.self, BrowseCommand.self, Check.self, Metadata.self,
-          PredicateCommand.self,
+          Inspect.self, Fetch.self, Dump.self, Extract.self, History.self, Report.self, BrowseCommand.self, Check.self,
+          Metadata.self, PredicateCommand.self,
         ]),
       CommandGroup(name: "Convert", subcommands: [Convert.self, Import.self, Migrate.self]),
       CommandGroup(

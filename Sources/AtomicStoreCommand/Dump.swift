@@ -102,7 +102,7 @@ struct Dump: ParsableCommand {
   }
 
   /// A name or reference unchanged, or in quotes if it could be misread, for example as the next line.
-  private static func name(_ text: String) -> String {
+  static func name(_ text: String) -> String {
     let isPlain = text.unicodeScalars.allSatisfy {
       $0 != "\"" && !TerminalText.isUnsafe($0) && $0 != "\n" && $0 != "\t"
     }

@@ -3,22 +3,25 @@ import AtomicStoreKit
 import CommandSupport
 import FoundationEssentials
 import ModelFiles
+import StorePredicates
 
 extension Model {
   struct Convert: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "convert",
       abstract:
-        "Convert a model to Xcode's source format: from .mom, .momd, a model from before Xcode 4, or a store, to .xcdatamodel or .xcdatamodeld.",
+        "Convert a model of any kind, or that of a store, to Xcode's source format (.xcdatamodel, .xcdatamodeld), or compile it (.mom, .momd).",
       discussion: """
           atomicstore model convert App.momd App.xcdatamodeld
           atomicstore model convert Old.xcdatamodel/elements Old.xcdatamodel
+          atomicstore model convert App.xcdatamodeld App.momd
 
         The result is read back, and its version hashes are compared with those of the source, before it is moved into place.
-        A .momd or .xcdatamodeld is converted to a .xcdatamodeld with all its versions; with --version, only one of them.
+        A .momd or .xcdatamodeld is converted to a .xcdatamodeld or .momd with all its versions; with --version, only one of
+        them. Whether Core Data loads compiled models of this command was not verified.
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var source: String
-    @Argument(help: "The directory to create: .xcdatamodel or .xcdatamodeld.") var target: String
+    @Argument(help: "What to create: .xcdatamodel, .xcdatamodeld, .mom or .momd.") var target: String
     @Option(help: "The version to convert, if the source has several.") var version: String?
     @Flag(help: "Replace an existing model.") var force = false
     @OptionGroup(title: "Common options") var common: CommonOptions
@@ -35,14 +38,26 @@ extension Model {
         case "xcdatamodel":
           let model = try writable(try description(input, version))
           try unit.add(model, at: target, overwrite: force)
+        case "mom":
+          let bytes = try compiled(try description(input, version))
+          try unit.addFile(bytes, at: target, replaces: force)
         case "xcdatamodeld":
           let (names, current) = try versions(input, name)
           var list: [(name: String, model: ModelDescription)] = []
           for name in names { list.append((name.target, try writable(try description(input, name.source)))) }
           try unit.add(versions: list, current: current, at: target, overwrite: force)
+        case "momd":
+          let (names, current) = try versions(input, name)
+          var list: [(name: String, model: ModelDescription, bytes: [UInt8])] = []
+          for name in names {
+            let model = try description(input, name.source)
+            list.append((name.target, model, try compiled(model)))
+          }
+          try unit.add(compiled: list, current: current, at: target, overwrite: force)
         default:
           throw CommandFailure(
-            "the result must have the extension .xcdatamodel or .xcdatamodeld, not '\(target)'", exitCode: 64)
+            "the result must have the extension .xcdatamodel, .xcdatamodeld, .mom or .momd, not '\(target)'",
+            exitCode: 64)
         }
         try unit.commit()
       }
@@ -86,7 +101,19 @@ extension Model {
     private func writable(_ model: ModelDescription) throws -> ModelDescription {
       let (kept, lost) = ModelFile.withoutWhatFilesCannotHold(model)
       for text in lost { Diagnostics.say("atomicstore: \(source): \(text)") }
-      let bytes = try ModelFile.contents(of: kept)
+      try checkHashes(try ModelFile.contents(of: kept), of: model)
+      return kept
+    }
+
+    /// The model as a compiled file.
+    private func compiled(_ model: ModelDescription) throws -> [UInt8] {
+      let bytes = try ModelFile.compiled(model, file: target, parser: .predicates)
+      try checkHashes(bytes, of: model)
+      return bytes
+    }
+
+    /// Reads the result back, and refuses one with other version hashes.
+    private func checkHashes(_ bytes: [UInt8], of model: ModelDescription) throws {
       let again = try ModelFile.read(contents: bytes, name: target).description
       let differences = ManagedObjectModel(unchecked: again).versionHashDifferences(
         from: ManagedObjectModel(unchecked: model))
@@ -95,7 +122,12 @@ extension Model {
           "\(target): the result would have other version hashes; nothing was written:\n"
             + differences.map { "  \($0)" }.joined(separator: "\n"), exitCode: 70, json: common.json)
       }
-      return kept
     }
   }
+}
+
+extension ModelExpressionParser {
+  /// The language of predicates.
+  fileprivate static let predicates = ModelExpressionParser(
+    predicate: { try FetchPredicate(format: $0) }, expression: { try FetchExpression(format: $0) })
 }

@@ -9,6 +9,11 @@ extension CompiledModelReader {
     var isTransient: Bool
     var isOrdered: Bool
     var extras: [ModelExtra] = []
+    /// The bits of what the kit does not interpret, with the names that model files have for it.
+    static let extraBits = [
+      (bit: 0x800, name: "allowsCloudEncryption"), (bit: 0x100, name: "spotlightIndexingEnabled"),
+      (bit: 0x200, name: "storedInTruthFile"),
+    ]
 
     /// Reads the bits of `_P`; old compilers wrote separate keys instead.
     init(_ object: KeyedArchive.Value) throws(PersistentStoreError) {
@@ -21,9 +26,7 @@ extension CompiledModelReader {
       isOptional = bits & 2 != 0
       isTransient = bits & 8 != 0
       isOrdered = bits & 0x400 != 0
-      for (bit, name) in [
-        (0x800, "allowsCloudEncryption"), (0x100, "spotlightIndexingEnabled"), (0x200, "storedInTruthFile"),
-      ] where bits & bit != 0 {
+      for (bit, name) in Self.extraBits where bits & bit != 0 {
         extras.append(.attribute(name: name, value: "YES"))
       }
     }

@@ -25,6 +25,17 @@ extension ModelFile {
     return (kept, lost)
   }
 
+  /// The bytes of a compiled model, `.mom`.
+  ///
+  /// - Parameter file: The name for errors.
+  /// - Throws: `.notSupported` for composite attributes, and for predicates and derivations that are not understood.
+  package static func compiled(
+    _ model: ModelDescription, file: String, parser: ModelExpressionParser
+  ) throws(PersistentStoreError) -> [UInt8] {
+    var writer = CompiledModelWriter(file: file, parser: parser)
+    return try writer.bytes(of: model)
+  }
+
   // The recursion is as deep as entities are nested, which the model limits.
   private static func reduced(_ entity: EntityDescription, _ lost: inout [String]) -> EntityDescription {
     var entity = entity
@@ -114,13 +125,15 @@ extension ModelFile {
   static func checkReplaced(_ old: String, _ path: String, overwrite: Bool) throws(PersistentStoreError) {
     let place = try StorePath.inspect(old)
     guard place.kind == .folder || place.kind == .emptyFolder else { throw isFile(path) }
-    let holdsVersions = try StorePath.inspect(path).fileExtension == "xcdatamodeld"
+    let kind = try StorePath.inspect(path).fileExtension
     for name in try place.allNames() where name != ".DS_Store" && !Publication.isTemporaryName(name) {
       let isOfModel =
-        holdsVersions
-        ? name.hasSuffix(".xcdatamodel") || name == ".xccurrentversion"
+        switch kind {
+        case "xcdatamodeld": name.hasSuffix(".xcdatamodel") || name == ".xccurrentversion"
+        case "momd": name.hasSuffix(".mom") || name.hasSuffix(".omo") || name == "VersionInfo.plist"
         // One version, as Xcode keeps it.
-        : ["contents", "elements", "layout"].contains(name)
+        default: ["contents", "elements", "layout"].contains(name)
+        }
       guard overwrite, isOfModel else {
         throw PersistentStoreError(
           .alreadyExists, "the directory contains '\(name)', which is not part of a model",
@@ -137,6 +150,6 @@ extension ModelFile {
 
   private static func isFile(_ path: String) -> PersistentStoreError {
     PersistentStoreError(
-      .alreadyExists, "this is a file, not a model in Xcode's format", at: StoreLocation(file: path))
+      .alreadyExists, "this is a file, not a model's directory", at: StoreLocation(file: path))
   }
 }

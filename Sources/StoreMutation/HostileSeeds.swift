@@ -51,7 +51,8 @@ extension HostileReader {
       seeds += try damaged(".csv") + damaged(".csvstore")
     case .coreDataBinary: seeds = [try Self.binaryStore(samples)]
     case .arrowStore: seeds = try Self.arrowFiles(samples).map(\.bytes)
-    case .coreDataSQLite: seeds = [try file("People/People.sqlite")] + (try damaged(".sqlite"))
+    case .coreDataSQLite:
+      seeds = [try file("People/People.sqlite"), try file("History/History.sqlite")] + (try damaged(".sqlite"))
     case .xmlPropertyList:
       seeds = [
         Array(Self.xmlList.utf8), try file("FriendInfo/FriendInfo.csvstore/metadata.plist"),

@@ -44,7 +44,35 @@ extension HostileTrial {
     let outcome = try store("CoreDataSQLite", source, [:], nil)
     // With a model columns are held against it, and rows that fit nowhere are left out.
     _ = try store("CoreDataSQLite", source, ["rows": "skip"], people)
+    for skips in [false, true] {
+      try besideObjects(source, skips) { format, model throws(PersistentStoreError) in
+        _ = try format.history(in: source, model: model)
+      }
+      try besideObjects(source, skips) { format, model throws(PersistentStoreError) in
+        _ = try format.systemTables(in: source, model: model)
+      }
+    }
     return try store("CoreDataSQLite", source, [:], people) == .value ? .value : outcome
+  }
+
+  /// Reads what is beside the objects, with the store's model and another one.
+  private func besideObjects(
+    _ source: StoreSource, _ skipsDamage: Bool,
+    _ body: (inout any AtomicStore, ManagedObjectModel?) throws(PersistentStoreError) -> Void
+  ) throws {
+    var configuration = StoreConfiguration(path: source.name)
+    configuration.skipsDamagedObjects = skipsDamage
+    for model in [nil, people] {
+      do throws(PersistentStoreError) {
+        var format: any AtomicStore = try StoreRegistry.builtIn.storeType(named: "CoreDataSQLite").init(configuration)
+        do throws(PersistentStoreError) {
+          let own = try format.metadata(in: source).model.flatMap { try? ManagedObjectModel($0) }
+          try body(&format, model ?? own)
+        } catch {
+          throw error.located(StoreLocation(file: source.name))
+        }
+      } catch { _ = try judge(error, file: source.name) }
+    }
   }
 
   /// Loads a store; what is loaded must come back from a save.

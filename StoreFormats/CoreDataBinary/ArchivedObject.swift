@@ -56,7 +56,7 @@ extension PropertyListValue {
   }
 }
 
-extension ArchiveBuilder {
+extension KeyedArchiveBuilder {
   /// Adds the objects of another archive and returns the reference to its root.
   mutating func add(_ archived: ArchivedObject) -> PropertyListValue {
     let distance = UInt64(count - 1)

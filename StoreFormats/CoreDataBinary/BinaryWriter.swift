@@ -136,7 +136,7 @@ struct BinaryWriter {
   // MARK: Objects
 
   private func mapArchive() throws(PersistentStoreError) -> PropertyListValue {
-    var archive = ArchiveBuilder()
+    var archive = KeyedArchiveBuilder()
     var entries: [(key: Int64, value: PropertyListValue)] = []
     for entity in nodes.model.entities {
       let reader = nodes.reader(of: entity.index)
@@ -166,7 +166,7 @@ struct BinaryWriter {
 
   private func related(
     _ relationships: [Slot], _ names: [PropertyListValue], _ reader: EntityReader, _ row: Int,
-    _ archive: inout ArchiveBuilder
+    _ archive: inout KeyedArchiveBuilder
   ) -> PropertyListValue? {
     var keys: [PropertyListValue] = []
     var lists: [PropertyListValue] = []
@@ -182,12 +182,12 @@ struct BinaryWriter {
     return keys.isEmpty ? nil : archive.dictionary(keys: keys, values: lists, isMutable: true)
   }
 
-  private func key(_ node: NodeHandle, _ archive: inout ArchiveBuilder) -> PropertyListValue {
+  private func key(_ node: NodeHandle, _ archive: inout KeyedArchiveBuilder) -> PropertyListValue {
     guard case .integer(let number) = nodes.reference(of: node) else { return archive.null }
     return archive.add(.integer(Int128(number)))
   }
 
-  private func value(_ slot: Slot, _ reader: EntityReader, _ row: Int, _ archive: inout ArchiveBuilder)
+  private func value(_ slot: Slot, _ reader: EntityReader, _ row: Int, _ archive: inout KeyedArchiveBuilder)
     -> PropertyListValue
   {
     switch reader.value(slot: slot.index, row: row) {
@@ -241,7 +241,7 @@ struct BinaryWriter {
   }
 
   private func metadataArchive(of map: [UInt8]) throws(PersistentStoreError) -> PropertyListValue {
-    var archive = ArchiveBuilder()
+    var archive = KeyedArchiveBuilder()
     var entries = metadata.entries
     for entry in entries where Self.holdsReference(entry.value) {
       throw PersistentStoreError(

@@ -31,6 +31,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   let strayRows: StrayRows
   let limits: StoreLimits
+  private let skipsDamage: Bool
   private let path: String
   /// Whether no value is put into its own file.
   private let isInline: Bool
@@ -42,6 +43,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
       configuration.options["rows"].flatMap { StrayRows(rawValue: $0) }
       ?? (configuration.skipsDamagedObjects ? .lose : .refuse)
     limits = configuration.limits
+    skipsDamage = configuration.skipsDamagedObjects
     path = configuration.path
     isInline = configuration.options["external"] == "inline"
   }
@@ -122,17 +124,8 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     let image = try image(of: source, keeping: false)
-    if let log = image.log {
-      nodes.addInput(bytes: image.count)
-      Self.report(log, to: source)
-    } else if image.isLogMissing, let name = source.fileName {
-      source.report(
-        LoadNote(
-          subject: "\(name)-wal",
-          text:
-            "not there, although the store's header says that changes go into this write-ahead log first: if the store was copied without it, the latest changes are missing",
-          isWarning: true))
-    }
+    if image.log != nil { nodes.addInput(bytes: image.count) }
+    Self.report(image, to: source)
     if nodes.model.description.isInferred {
       source.report(
         LoadNote(
@@ -143,7 +136,38 @@ public struct CoreDataSQLiteStore: AtomicStore {
     try StoreLoader(database, source: source, nodes: nodes, strayRows: strayRows).load()
   }
 
-  private static func report(_ log: (name: String, applied: Int, frames: Int), to source: StoreSource) {
+  public mutating func history(
+    in source: StoreSource, model: ManagedObjectModel?
+  ) throws(PersistentStoreError) -> [HistoryTransaction] {
+    try HistoryReader(try database(of: source), source: source, model: model, skipsDamage: skipsDamage).transactions()
+  }
+
+  public mutating func systemTables(
+    in source: StoreSource, model: ManagedObjectModel?
+  ) throws(PersistentStoreError) -> [SystemTable] {
+    try SystemTableReader(try database(of: source), source: source, model: model).tables()
+  }
+
+  /// The database for what is read besides objects.
+  private mutating func database(of source: StoreSource) throws(PersistentStoreError) -> SQLiteDatabase {
+    let image = try image(of: source, keeping: false)
+    Self.report(image, to: source)
+    return try SQLiteDatabase(image, file: source.name, limits: limits)
+  }
+
+  /// Reports what the write-ahead log gave, or that it is not there.
+  private static func report(_ image: SQLiteImage, to source: StoreSource) {
+    guard let log = image.log else {
+      if image.isLogMissing, let name = source.fileName {
+        source.report(
+          LoadNote(
+            subject: "\(name)-wal",
+            text:
+              "not there, although the store's header says that changes go into this write-ahead log first: if the store was copied without it, the latest changes are missing",
+            isWarning: true))
+      }
+      return
+    }
     let left = log.frames - log.applied
     source.report(
       LoadNote(

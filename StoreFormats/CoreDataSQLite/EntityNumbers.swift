@@ -36,6 +36,15 @@ struct EntityNumbers {
     }
   }
 
+  /// The table of a root entity: by its name, or by the one that it had before a migration in place.
+  func table(
+    _ table: DatabaseLayout.Table, in schema: DatabaseSchema
+  ) throws(PersistentStoreError) -> DatabaseSchema.Table? {
+    if let found = try schema.table(table.name) { return found }
+    guard let old = rows[table.root] else { return nil }
+    return try schema.table(DatabaseLayout.tableName(old.name))
+  }
+
   private mutating func adopt(_ entity: Entity, where fits: (StoreTables.EntityRow) -> Bool) {
     guard let index = unknown.firstIndex(where: fits) else { return }
     let row = unknown.remove(at: index)

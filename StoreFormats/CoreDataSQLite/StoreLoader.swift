@@ -35,14 +35,10 @@ struct StoreLoader {
     try refuseUnknownEntities()
     var lists: [MemberList] = []
     var lookups: [Int: KeyLookup] = [:]
-    var read: Set<String> = Set(["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"])
+    var read = StoreTables.ownTables
     let external = ExternalData(source, database.limits)
     for table in layout.tables {
-      var found = try schema.table(table.name)
-      if found == nil, let old = numbers.rows[table.root] {
-        found = try schema.table(DatabaseLayout.tableName(old.name))
-      }
-      guard let found else {
+      guard let found = try numbers.table(table, in: schema) else {
         try checkAbsent(table)
         continue
       }

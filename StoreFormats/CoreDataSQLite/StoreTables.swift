@@ -16,6 +16,8 @@ struct StoreTables {
   }
   /// Numbers from here on are those of the persistent history's tables.
   static let firstHistoryNumber: Int64 = 16_000
+  /// The tables that say what the others are.
+  static let ownTables: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
   static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 
   let database: SQLiteDatabase

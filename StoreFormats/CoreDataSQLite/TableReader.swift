@@ -320,7 +320,7 @@ struct TableReader {
   }
 
   /// A value of an attribute without a type: what SQLite says that it is.
-  private static func untyped(_ rows: SQLiteStatement, _ column: Int32, _ kind: SQLiteStatement.Kind) -> StoredValue {
+  static func untyped(_ rows: SQLiteStatement, _ column: Int32, _ kind: SQLiteStatement.Kind) -> StoredValue {
     switch kind {
     case .integer: .integer(rows.integer(column))
     case .real: .double(rows.real(column))

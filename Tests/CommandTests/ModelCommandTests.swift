@@ -98,8 +98,47 @@ import Testing
     #expect(try Command.run("model", "convert", "--force", Self.company, folder("C.xcdatamodel")).code == 0)
     #expect(try Command.run("model", "convert", Self.company, folder("D.xcdatamodeld")).code == 0)
     #expect(try Command.run("model", "diff", Self.company, folder("D.xcdatamodeld")).code == 0)
-    #expect(try Command.run("model", "convert", Self.company, folder("D.mom")).code == 64)
+    #expect(try Command.run("model", "convert", Self.company, folder("D.momm")).code == 64)
     #expect(folder.names == ["C.xcdatamodel", "D.xcdatamodeld"])
+  }
+
+  @Test("a model is compiled with all its versions, and converted back")
+  func compile() throws {
+    let folder = try Folder()
+    func convert(_ arguments: String...) throws -> Command.Result {
+      try Command.run(arguments: ["model", "convert"] + arguments)
+    }
+    func expectEqual(_ one: String, _ other: String) throws {
+      let result = try Command.run(arguments: ["model", "diff", one, other])
+      #expect(result.code == 0, "\(result.output)\(result.errors)")
+    }
+    let library = Command.samples + "/Library/Library.xcdatamodeld"
+    #expect(try convert(library, folder("L.momd")).code == 0)
+    let sources = try FileManager.default.contentsOfDirectory(atPath: library).filter { $0.hasSuffix(".xcdatamodel") }
+    let compiled = try FileManager.default.contentsOfDirectory(atPath: folder("L.momd"))
+    #expect(
+      compiled.sorted()
+        == (["VersionInfo.plist"] + sources.map { $0.replacingOccurrences(of: ".xcdatamodel", with: ".mom") }).sorted())
+    let data = try Data(contentsOf: URL(filePath: folder("L.momd/VersionInfo.plist")))
+    let info = try #require(
+      try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any])
+    let hashes = try #require(info["NSManagedObjectModel_VersionHashes"] as? [String: [String: Data]])
+    #expect(hashes.count == sources.count && hashes.values.allSatisfy { $0.values.allSatisfy { $0.count == 32 } })
+    let current = try #require(info["NSManagedObjectModel_CurrentVersionName"] as? String)
+    #expect(sources.contains(current + ".xcdatamodel"))
+    try expectEqual(library, folder("L.momd"))
+    #expect(try convert(folder("L.momd"), folder("L.xcdatamodeld")).code == 0)
+    try expectEqual(folder("L.momd"), folder("L.xcdatamodeld"))
+    #expect(try convert(library, folder("L.momd")).code == 73)
+    #expect(try convert("--force", library, folder("L.momd")).code == 0)
+    #expect(try convert(Command.samples + "/FriendInfo/FriendInfo.plist", folder("C.mom")).code == 0)
+    try expectEqual(Self.friends, folder("C.mom"))
+    #expect(try convert(Self.friends, folder("C.mom")).code == 73)
+    #expect(try convert("--force", Self.friends, folder("C.mom")).code == 0)
+    // It has a composite attribute.
+    let refused = try convert(Self.company, folder("D.mom"))
+    #expect(refused.code == 65 && refused.errors.contains("composite"), "\(refused.errors)")
+    #expect(folder.names == ["C.mom", "L.momd", "L.xcdatamodeld"])
   }
 
   @Test("a store is read with a model of other hashes only with the option for it")

@@ -244,7 +244,7 @@ extension AttributeType {
 extension AttributeDescription {
   /// Whether the history of a store keeps the value when the object is deleted (`preserveAfterDeletion` in model
   /// files).
-  package var preservesValueInHistoryOnDeletion: Bool { extras.value(of: "preserveAfterDeletion") == "YES" }
+  public var preservesValueInHistoryOnDeletion: Bool { extras.value(of: "preserveAfterDeletion") == "YES" }
 
   /// The filter of a derived attribute's aggregate; nil for none.
   var filteringPredicate: String? { extras.value(of: "filteringPredicate") }

@@ -230,6 +230,20 @@ public protocol AtomicStore: Sendable {
   ///   is lost with the next save.
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
+  /// Returns the saves that the file itself records, oldest first. The default returns none. Called instead of
+  /// ``load(_:into:)``, after ``metadata(in:)``.
+  ///
+  /// - Parameter model: The model that the caller specified, or that the store carries; nil if there is none.
+  mutating func history(
+    in source: StoreSource, model: ManagedObjectModel?
+  ) throws(PersistentStoreError) -> [HistoryTransaction]
+
+  /// Returns the tables of the file that hold nothing of the objects. The default returns none. Called as
+  /// ``history(in:model:)``.
+  mutating func systemTables(
+    in source: StoreSource, model: ManagedObjectModel?
+  ) throws(PersistentStoreError) -> [SystemTable]
+
   /// Returns the value of a slot that `load` deferred, when it is first read. The default throws: implement it if you
   /// defer values.
   ///
@@ -313,6 +327,14 @@ extension AtomicStore {
       .modelNeeded, "a \(Self.storeType) store is not self-describing: specify a model",
       at: StoreLocation(file: source.name))
   }
+
+  public mutating func history(
+    in source: StoreSource, model: ManagedObjectModel?
+  ) throws(PersistentStoreError) -> [HistoryTransaction] { [] }
+
+  public mutating func systemTables(
+    in source: StoreSource, model: ManagedObjectModel?
+  ) throws(PersistentStoreError) -> [SystemTable] { [] }
 
   public mutating func value(
     slot: Int, of node: NodeHandle, in nodes: NodeTable

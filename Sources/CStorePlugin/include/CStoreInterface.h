@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "34d11e000d7392d5dd06a034e0dcc6aa985ddfc7720b4ef9b9f86f7b13bc71a3"
+#define ASP_INTERFACE "7d033cac39e4508a1d4906f6fec1d4876196f066aba2eb98ef12d33eb649f5b0"

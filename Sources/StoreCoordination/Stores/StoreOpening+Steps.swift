@@ -27,6 +27,22 @@ extension StoreOpening {
     }
   }
 
+  /// Asks the format for something that the file has beside its objects.
+  ///
+  /// - Parameter body: Called with the model that was specified, or that the store carries.
+  /// - Returns: Also what the format reported. Nothing for a store that is not a file.
+  func beside<Result>(
+    _ body: (inout any AtomicStore, StoreSource, ManagedObjectModel?) throws(PersistentStoreError) -> [Result]
+  ) throws(PersistentStoreError) -> (found: [Result], notes: [LoadNote]) {
+    guard registry.inProcessType(type, at: path) == nil else { return ([], []) }
+    return try withFormat { format, formatType, source throws(PersistentStoreError) in
+      try checkSize(of: source, try ownOptions().limits)
+      let metadata = try readMetadata(&format, source, formatType)
+      let model = try ownModel(metadata)
+      return (try body(&format, source, model), source.notes)
+    }
+  }
+
   private func withFormat<Result>(
     _ body: (inout any AtomicStore, any AtomicStore.Type, StoreSource) throws(PersistentStoreError) -> Result
   ) throws(PersistentStoreError) -> Result {
@@ -273,6 +289,12 @@ extension StoreOpening {
   private func resolveModel(
     _ format: inout any AtomicStore, _ source: StoreSource, _ metadata: StoreMetadata
   ) throws(PersistentStoreError) -> ManagedObjectModel {
+    if let known = try ownModel(metadata) { return known }
+    return try compiled(try format.inferModel(from: source))
+  }
+
+  /// The model that was specified, if it is the store's, or the one that the store carries; nil if there is neither.
+  private func ownModel(_ metadata: StoreMetadata) throws(PersistentStoreError) -> ManagedObjectModel? {
     if let model {
       guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
       if let stored = metadata.model, !stored.isInferred, !stored.isIdentical(to: model.description) {
@@ -286,14 +308,13 @@ extension StoreOpening {
       try checkVersionHashes(of: model, metadata)
       return model
     }
-    let description = if let stored = metadata.model { stored } else { try format.inferModel(from: source) }
-    // Most stores that are compared have the same model: it is compiled once.
-    if let known = similarNodes?.model, description.isIdentical(to: known.description) { return known }
-    return try compiled(description)
+    return try metadata.model.map { description throws(PersistentStoreError) in try compiled(description) }
   }
 
   /// The store's own model.
   private func compiled(_ description: ModelDescription) throws(PersistentStoreError) -> ManagedObjectModel {
+    // Most stores that are compared have the same model: it is compiled once.
+    if let known = similarNodes?.model, description.isIdentical(to: known.description) { return known }
     do {
       return try ManagedObjectModel(description)
     } catch {
