@@ -11,7 +11,7 @@ struct ImportColumnOptions: ParsableArguments {
   var key: [String] = []
   @Option(
     help:
-      "A column with keys of other records, ENTITY.RELATIONSHIP=COLUMN; without --model with :ENTITY after it. May be repeated."
+      "A column with keys of other records, ENTITY.RELATIONSHIP=COLUMN; several columns with commas, in the order of the key; without --model with :ENTITY after it. May be repeated."
   )
   var relationship: [String] = []
   @Option(
@@ -38,7 +38,8 @@ struct ImportColumnOptions: ParsableArguments {
       let parts = value.split(separator: ":", maxSplits: 1).map(String.init)
       importer.relationshipColumns.append(
         .init(
-          entityName: entity, relationshipName: name, column: parts.first ?? "",
+          entityName: entity, relationshipName: name,
+          columns: (parts.first ?? "").split(separator: ",").map(String.init),
           destinationEntityName: parts.count > 1 ? parts[1] : nil))
     }
     for text in join {
@@ -47,13 +48,13 @@ struct ImportColumnOptions: ParsableArguments {
       let (entity, name) = try Self.path(path, "--join", form)
       guard let colon = value.lastIndex(of: ":") else { throw Self.failure("--join", form, text) }
       let columns = value[value.index(after: colon)...].split(separator: ",").map(String.init)
-      guard columns.count == 2 else { throw Self.failure("--join", form, text) }
+      guard columns.count >= 2 else { throw Self.failure("--join", form, text) }
       let file = String(value[..<colon])
       importer.joinTables.append(
         .init(
           entityName: entity, relationshipName: name,
           source: try ImportSource(path: try Input.path(for: file, mayBeEmpty: ImportSource.holdsJSONLines(file))),
-          column: columns[0], destinationColumn: columns[1]))
+          columns: columns))
     }
     for text in types.flatMap({ $0.split(separator: ",").map(String.init) }) {
       let (name, value) = try Self.pair(text, "--types", "PROPERTY=TYPE")

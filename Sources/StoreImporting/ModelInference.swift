@@ -85,7 +85,8 @@ struct ModelInference {
       count += 1
     }
     try refuseDoubles(table)
-    let relationships = Set(try foreignKeys(of: table, names).compactMap(\.column))
+    // What is a part of a key is an attribute as well: with another part missing, it would be lost.
+    let relationships = Set(try foreignKeys(of: table, names).filter { $0.columns.count == 1 }.flatMap(\.columns))
     let keys = Set(keyColumns(of: table, names))
     var unclear: [Int] = []
     let isNamedKey = importer.keyColumns[names[table]] != nil
@@ -189,8 +190,8 @@ struct ModelInference {
   }
 
   private struct ForeignKey {
-    /// Nil for a table without records, whose columns are not known.
-    var column: Int?
+    /// None for a table without records, whose columns are not known.
+    var columns: [Int]
     var name: String
     var destination: Int
   }
@@ -200,11 +201,14 @@ struct ModelInference {
   private func foreignKeys(of table: Int, _ names: [String]) throws(PersistentStoreError) -> [ForeignKey] {
     var result: [ForeignKey] = []
     for named in importer.relationshipColumns where named.entityName == names[table] {
-      let column = headers[table].firstIndex { ScalarString($0) == ScalarString(named.column) }
-      guard column != nil || headers[table].isEmpty else {
-        throw PersistentStoreError(
-          .invalidOption, Suggestion.unknown("column", named.column, among: headers[table]),
-          at: StoreLocation(file: sources[table].name))
+      var columns: [Int] = []
+      for name in named.columns where !headers[table].isEmpty {
+        guard let column = headers[table].firstIndex(where: { ScalarString($0) == ScalarString(name) }) else {
+          throw PersistentStoreError(
+            .invalidOption, Suggestion.unknown("column", name, among: headers[table]),
+            at: StoreLocation(file: sources[table].name))
+        }
+        columns.append(column)
       }
       let wanted = named.destinationEntityName ?? named.relationshipName
       guard let destination = tablesByName[NameMatching.folded(wanted)]?.first else {
@@ -213,9 +217,10 @@ struct ModelInference {
           "without a model '\(named.entityName).\(named.relationshipName)' needs the entity that its keys are of: one of "
             + names.joined(separator: ", "))
       }
-      result.append(ForeignKey(column: column, name: named.relationshipName, destination: destination))
+      result.append(ForeignKey(columns: columns, name: named.relationshipName, destination: destination))
     }
-    let (known, own) = (Set(result.compactMap(\.column)), Set(keyColumns(of: table, names)))
+    let known = Set(result.filter { $0.columns.count == 1 }.flatMap(\.columns))
+    let own = Set(keyColumns(of: table, names))
     for (index, column) in headers[table].enumerated() where !known.contains(index) {
       let words = NameMatching.words(ofKey: NameMatching.folded(column), ["id", "key", "fk"])
       let destination = words.flatMap { tablesByName[$0] ?? [] }.sorted().first {
@@ -224,7 +229,7 @@ struct ModelInference {
       guard let destination else { continue }
       let name = names[destination]
       result.append(
-        ForeignKey(column: index, name: name.prefix(1).lowercased() + name.dropFirst(), destination: destination))
+        ForeignKey(columns: [index], name: name.prefix(1).lowercased() + name.dropFirst(), destination: destination))
     }
     return result
   }

@@ -109,6 +109,30 @@ import Testing
     #expect(fetched.output == "1\n", "\(fetched.errors)")
   }
 
+  @Test("keys of several columns are referred to by as many")
+  func severalColumns() throws {
+    let folder = try Folder()
+    let made = try Command.shell(
+      """
+      printf 'airport,hour,temp\\nJFK,1,20\\nJFK,2,21\\n' > Weather.csv
+      printf 'id,origin,time_hour\\n1,JFK,2\\n2,LGA,\\n' > Flight.csv
+      "$0" import Weather.csv Flight.csv --key Weather=airport,hour \\
+        --relationship Flight.weather=origin,time_hour:Weather -o f.xml
+      printf 'id,origin,time_hour\\n1,JFK,1\\n' | "$0" import Flight=- --into f.xml --upsert key \\
+        --relationship Flight.weather=origin,time_hour
+      "$0" fetch f.xml --entity Flight --columns weather.temp,origin --format csv
+      """, in: folder.path)
+    #expect(made.code == 0 && made.output == "weather.temp,origin\n20,JFK\n,LGA\n", "\(made.errors)\(made.output)")
+    #expect(
+      made.errors
+        == "note: Flight.weather: no object, because a column of the key has no value: origin, time_hour (1)\n",
+      "\(made.errors)")
+    let wrong = try Command.run(
+      "import", "Weather.csv", "Flight.csv", "--relationship", "Flight.weather=origin,time_hour:Weather", "-o", "g.xml",
+      in: folder.path)
+    #expect(wrong.code == 64, "\(wrong.errors)")
+  }
+
   @Test(
     "what fetch prints of the entities as JSON is the same objects when it is imported", arguments: ["json", "ndjson"])
   func fetched(format: String) throws {
