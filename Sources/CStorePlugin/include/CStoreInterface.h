@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "34d11e000d7392d5dd06a034e0dcc6aa985ddfc7720b4ef9b9f86f7b13bc71a3"
+#define ASP_INTERFACE "a238be74d0b0a5d25d8fe12d56375251724b18afc962dc820976138825c5df15"
