@@ -89,12 +89,17 @@ struct ImportJob {
     _ model: ManagedObjectModel, _ entityNames: EntityNames?, _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
+    var entities: [Entity] = []
     for (index, source) in sources.enumerated() {
       guard let entity = entity(named: names[index], of: source, in: model, entityNames) else {
         throw noEntity(names[index], source, model)
       }
+      entities.append(entity)
+    }
+    for (index, (source, entity)) in zip(sources, entities).enumerated() {
+      let others = zip(entities, headers).filter { $0.0.index == entity.index }.flatMap(\.1)
       var plan = try TablePlan(
-        importer, source: index, name: source.name, entity: entity, columns: headers[index],
+        importer, source: index, name: source.name, entity: entity, columns: headers[index], others: others,
         isEmpty: objects[index].isEmpty,
         objectColumn: objects[index].column, forms: objects[index].forms, formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
@@ -170,6 +175,25 @@ struct ImportJob {
           .invalidOption, "\(join.entityName) has no to-many relationship '\(join.relationshipName)'")
       }
     }
+  }
+
+  /// The properties of an entity that only some of its tables have columns of, with the number of records of the
+  /// others.
+  func missingColumns(counts: [Int]) -> [SelectionNote] {
+    var notes: [SelectionNote] = []
+    for plan in plans where counts[plan.source] > 0 {
+      let own = plan.given
+      let others = plans.filter { $0.entity.index == plan.entity.index }.reduce(into: Set<Int>()) {
+        $0.formUnion($1.given)
+      }
+      for slot in others.subtracting(own).sorted() {
+        notes.append(
+          SelectionNote(
+            subject: "\(plan.entity.name).\(plan.entity.slots[slot].name)", count: counts[plan.source],
+            text: "\(plan.name) does not have the column, which another table of \(plan.entity.name) has"))
+      }
+    }
+    return notes
   }
 
   /// A key of several columns is compared with one of as many columns.

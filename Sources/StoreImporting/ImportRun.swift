@@ -136,7 +136,8 @@ struct ImportRun {
     }
     return StoreImporter.Result(
       nodes: nodes, tables: tables, joinTables: joins,
-      notes: job.inference + pass.nodes.notes + pass.reconciliationNotes, problems: problems,
+      notes: job.inference + job.missingColumns(counts: pass.counts) + pass.nodes.notes + pass.reconciliationNotes,
+      problems: problems,
       danglingReferences: pass.danglingReferences.merging(pass.nodes.keptReferences) { $0 + $1 })
   }
 }

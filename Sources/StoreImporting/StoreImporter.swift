@@ -114,13 +114,20 @@ public struct StoreImporter: Sendable {
     var source: ImportSource
     /// The columns with keys of ``entityName``, then those with keys of the relationship's destination.
     var columns: [String]
+    /// For an inferred model: the entity of the second keys; nil for the one that their column, or the relationship, is
+    /// called after.
+    package var destinationEntityName: String?
 
     /// Creates a description of a table.
-    package init(entityName: String, relationshipName: String, source: ImportSource, columns: [String]) {
+    package init(
+      entityName: String, relationshipName: String, source: ImportSource, columns: [String],
+      destinationEntityName: String? = nil
+    ) {
       self.entityName = entityName
       self.relationshipName = relationshipName
       self.source = source
       self.columns = columns
+      self.destinationEntityName = destinationEntityName
     }
   }
 

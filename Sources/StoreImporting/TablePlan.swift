@@ -52,11 +52,14 @@ struct TablePlan {
 
   /// Finds out what the columns are.
   ///
-  /// - Parameter objectColumn: The column that has the references of the records' objects.
+  /// - Parameters:
+  ///   - others: The columns of all tables of the entity: one of a relationship may be in some of them only.
+  ///   - objectColumn: The column that has the references of the records' objects.
   /// - Throws: `.invalidOption` for a column or relationship that was named and does not exist, `.malformed` for two
   ///   columns of one property.
   init(
-    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String], isEmpty: Bool,
+    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String],
+    others: [String] = [], isEmpty: Bool,
     objectColumn: Int? = nil, forms: ObjectForms? = nil, formats known: [String: DateFormat] = [:]
   ) throws(PersistentStoreError) {
     self.source = source
@@ -67,7 +70,7 @@ struct TablePlan {
     self.forms = forms
     columns = Array(repeating: Column(), count: names.count)
     var slotOfColumn: [Int: Int] = [:]
-    let shared = try findNamedRelationships(importer, &slotOfColumn)
+    let shared = try findNamedRelationships(importer, others, &slotOfColumn)
     sharedKeys = shared.map(\.columns)
     let sharedSlots = Set(shared.map(\.slot))
     findProperties(&slotOfColumn, sharedSlots, objectColumn)
@@ -88,6 +91,9 @@ struct TablePlan {
       names[$0].isEmpty ? "column \($0 + 1)" : names[$0]
     }
   }
+
+  /// The properties that the table has columns of.
+  var given: Set<Int> { Set(usedColumns.map { columns[$0].slot }) }
 
   /// The relationships that the table or its join tables have.
   func given(_ importer: StoreImporter) -> Set<Int> {
@@ -127,6 +133,12 @@ struct TablePlan {
 
   private var place: StoreLocation { StoreLocation(file: name, line: 1, entity: entity.name) }
 
+  /// Whether a column is in other tables of the entity, and not in this one.
+  private func isOnly(_ column: String, in others: [String]) -> Bool {
+    func isHere(_ names: [String]) -> Bool { names.contains { ScalarString($0) == ScalarString(column) } }
+    return !isHere(columnNames) && isHere(others)
+  }
+
   private func index(ofColumn column: String) throws(PersistentStoreError) -> Int {
     if let found = columnNames.firstIndex(where: { ScalarString($0) == ScalarString(column) }) { return found }
     throw PersistentStoreError(
@@ -135,7 +147,7 @@ struct TablePlan {
 
   /// - Returns: The relationships of ``sharedKeys``.
   private func findNamedRelationships(
-    _ importer: StoreImporter, _ slots: inout [Int: Int]
+    _ importer: StoreImporter, _ others: [String], _ slots: inout [Int: Int]
   ) throws(PersistentStoreError) -> [(slot: Int, columns: [Int])] {
     var shared: [(slot: Int, columns: [Int])] = []
     for named in importer.relationshipColumns where ScalarString(named.entityName) == ScalarString(entity.name) {
@@ -148,7 +160,8 @@ struct TablePlan {
         throw PersistentStoreError(.invalidOption, "\(entity.name).\(named.relationshipName) is named twice", at: place)
       }
       var found: [Int] = []
-      for column in named.columns { found.append(try index(ofColumn: column)) }
+      for column in named.columns where !isOnly(column, in: others) { found.append(try index(ofColumn: column)) }
+      guard found.count == named.columns.count else { continue }
       guard found.count == 1 || !entity.slots[slot].isToMany else {
         throw PersistentStoreError(
           .invalidOption,
@@ -200,7 +213,7 @@ struct TablePlan {
       return
     }
     let own = NameMatching.folded(entity.name)
-    let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key"]
+    let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key", "objectid"]
     let names = columnNames.map { NameMatching.folded($0) }
     for candidate in candidates {
       let found = names.indices.filter { names[$0] == candidate }
