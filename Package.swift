@@ -192,7 +192,9 @@ let package = Package(
     // one to another version of its model. They work on columns and know no format.
     .target(
       name: "StoreImporting",
-      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreJSON", "StoreCoordination", "StorePredicates"],
+      dependencies: [
+        "AtomicStoreSPI", "StoreCodecs", "StoreJSON", "ArrowTables", "StoreCoordination", "StorePredicates",
+      ],
       swiftSettings: strict),
     .target(
       name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreJSON", "StoreCoordination", "StorePredicates"],

@@ -15,8 +15,10 @@ struct Import: ParsableCommand {
         atomicstore import Author=people.csv Book=- -o lib.xml --model M.xcdatamodeld --relationship Book.author=writer
 
       Each table holds the records of one entity: the one that the file is named after, in singular or plural,
-      or ENTITY=FILE. JSON is an array of objects, or one object on each line; with a model also what fetch --json
-      prints of an entity. A directory stands for all its tables.
+      or ENTITY=FILE. Several files that are parts of one table are ENTITY=FILE,FILE, or ENTITY=DIRECTORY; columns are
+      found by name, and a file without one has no values of it. JSON is an array of objects, or one object on each line; with a model also what fetch --json
+      prints of an entity. A directory stands for all its tables, and so does a ZIP archive; a table may be compressed
+      with gzip.
 
       A column is the property of its name, whatever its case and separators: in_print is inPrint. The column id
       is the key, and author_id the relationship author; --key and --relationship name others. Keys become
@@ -45,7 +47,8 @@ struct Import: ParsableCommand {
       or what a JSON object has no member for. Inverse relationships of objects
       without a record are updated.
       """)
-  @Argument(help: "Tables: FILE, ENTITY=FILE, or a directory; - for standard input.") var tables: [String]
+  @Argument(help: "Tables: FILE, ENTITY=FILE, ENTITY=FILE,FILE, or a directory; - for standard input.") var tables:
+    [String]
   @OptionGroup(title: "Options for the result") var result: ResultOptions
   @Option(help: "The model: a model file of any kind, or a store that carries one.") var model: String?
   @OptionGroup var columns: ImportColumnOptions
@@ -147,31 +150,32 @@ struct Import: ParsableCommand {
       reading: sources.compactMap(\.path) + (model.map { [$0] } ?? []))
   }
 
+  /// The files that an argument names: `FILE`, `ENTITY=FILE`, or `ENTITY=FILE,FILE`.
+  private static func files(of argument: String) -> [(entity: String?, path: String)] {
+    guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex,
+      !FileManager.default.fileExists(atPath: argument)
+    else { return [(nil, argument)] }
+    let entity = String(argument[..<equals])
+    let path = String(argument[argument.index(after: equals)...])
+    if FileManager.default.fileExists(atPath: path) { return [(entity, path)] }
+    return path.split(separator: ",", omittingEmptySubsequences: false).map { (entity, String($0)) }
+  }
+
   /// The tables that the arguments name.
   private func sources() throws -> [ImportSource] {
-    guard tables.count(where: { $0 == "-" || $0.hasSuffix("=-") }) < 2 else {
+    let named = tables.flatMap { Self.files(of: $0) }
+    guard named.count(where: { $0.path == "-" }) < 2 else {
       throw CommandFailure("only one table can be standard input", exitCode: 64)
     }
     var sources: [ImportSource] = []
-    for argument in tables {
-      var entity: String?
-      var path = argument
-      if let equals = argument.firstIndex(of: "="), equals != argument.startIndex,
-        !FileManager.default.fileExists(atPath: argument)
-      {
-        entity = String(argument[..<equals])
-        path = String(argument[argument.index(after: equals)...])
-      }
+    for (entity, path) in named {
       let input = try Input.path(for: path, mayBeEmpty: ImportSource.holdsJSONLines(path))
       var isDirectory = false
       if FileManager.default.fileExists(atPath: input, isDirectory: &isDirectory), isDirectory {
-        guard entity == nil else {
-          throw CommandFailure("\(path) is a directory, not the table of one entity", exitCode: 64)
-        }
         let names = try FileManager.default.contentsOfDirectory(atPath: input).filter { ImportSource.isTable($0) }
           .sorted()
         guard !names.isEmpty else { throw CommandFailure("\(path): there is no CSV or JSON table in it", exitCode: 65) }
-        for name in names { sources.append(try ImportSource(path: path + "/" + name)) }
+        for name in names { sources.append(try ImportSource(path: path + "/" + name, entityName: entity)) }
         continue
       }
       var source = try ImportSource(path: input, entityName: entity)

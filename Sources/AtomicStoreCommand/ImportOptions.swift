@@ -11,12 +11,12 @@ struct ImportColumnOptions: ParsableArguments {
   var key: [String] = []
   @Option(
     help:
-      "A column with keys of other records, ENTITY.RELATIONSHIP=COLUMN; without --model with :ENTITY after it. May be repeated."
+      "A column with keys of other records, ENTITY.RELATIONSHIP=COLUMN; several columns with commas, in the order of the key; without --model with :ENTITY after it. May be repeated."
   )
   var relationship: [String] = []
   @Option(
     help:
-      "A table of pairs for a to-many relationship, ENTITY.RELATIONSHIP=FILE:COLUMN,COLUMN: the key of ENTITY, then the other. May be repeated."
+      "A table of pairs for a to-many relationship, ENTITY.RELATIONSHIP=FILE:COLUMN,COLUMN: the key of ENTITY, then the other; without --model with :ENTITY after it if the column is called otherwise. May be repeated."
   )
   var join: [String] = []
   @Option(
@@ -38,22 +38,28 @@ struct ImportColumnOptions: ParsableArguments {
       let parts = value.split(separator: ":", maxSplits: 1).map(String.init)
       importer.relationshipColumns.append(
         .init(
-          entityName: entity, relationshipName: name, column: parts.first ?? "",
+          entityName: entity, relationshipName: name,
+          columns: (parts.first ?? "").split(separator: ",").map(String.init),
           destinationEntityName: parts.count > 1 ? parts[1] : nil))
     }
     for text in join {
       let form = "ENTITY.RELATIONSHIP=FILE:COLUMN,COLUMN"
       let (path, value) = try Self.pair(text, "--join", form)
       let (entity, name) = try Self.path(path, "--join", form)
-      guard let colon = value.lastIndex(of: ":") else { throw Self.failure("--join", form, text) }
-      let columns = value[value.index(after: colon)...].split(separator: ",").map(String.init)
-      guard columns.count == 2 else { throw Self.failure("--join", form, text) }
-      let file = String(value[..<colon])
+      var parts = value.split(separator: ":", omittingEmptySubsequences: false)
+      // Behind the columns, which are at least two.
+      let other = parts.last.flatMap { $0.contains(",") ? nil : String($0) }
+      if other != nil { parts.removeLast() }
+      guard parts.count > 1, let columns = parts.popLast()?.split(separator: ",").map(String.init) else {
+        throw Self.failure("--join", form, text)
+      }
+      guard columns.count >= 2 else { throw Self.failure("--join", form, text) }
+      let file = parts.joined(separator: ":")
       importer.joinTables.append(
         .init(
           entityName: entity, relationshipName: name,
           source: try ImportSource(path: try Input.path(for: file, mayBeEmpty: ImportSource.holdsJSONLines(file))),
-          column: columns[0], destinationColumn: columns[1]))
+          columns: columns, destinationEntityName: other))
     }
     for text in types.flatMap({ $0.split(separator: ",").map(String.init) }) {
       let (name, value) = try Self.pair(text, "--types", "PROPERTY=TYPE")
@@ -242,15 +248,22 @@ struct ImportProblemOptions: ParsableArguments {
       if let table = tables.first { try files.add(table.rejected, to: reject, force: force) }
       return
     }
-    let names = tables.filter { $0.rejectedCount > 0 }.map { ScalarString(PathParts.name(of: $0.file)) }
+    let names = tables.filter { $0.rejectedCount > 0 }.map { ScalarString(Self.name(ofRejected: $0)) }
     guard Set(names).count == names.count else {
       throw CommandFailure(
         "--reject: two tables have the same file name; import them one after the other", exitCode: 64)
     }
     try files.publication.makeDirectory(reject)
     for table in tables where table.rejectedCount > 0 {
-      try files.add(table.rejected, to: reject + "/" + PathParts.name(of: table.file), force: force)
+      try files.add(table.rejected, to: reject + "/" + Self.name(ofRejected: table), force: force)
     }
+  }
+
+  /// Rejected records are not compressed, and those of Arrow are JSON.
+  private static func name(ofRejected table: StoreImporter.Table) -> String {
+    let name = ImportSource.plainName(PathParts.name(of: table.file))
+    let isArrow = [".arrow", ".arrows", ".feather"].contains { name.lowercased().hasSuffix($0) }
+    return isArrow ? PathParts.stem(of: name) + ".ndjson" : name
   }
 
   private static func cell(_ text: String) -> String {

@@ -108,7 +108,12 @@ final class ExistingObjectTable {
   // MARK: Objects by an attribute
 
   /// Finds the objects of a table's records by an attribute, before any relationship is read.
-  func prepare(_ plan: TablePlan, _ job: ImportJob) throws {
+  ///
+  /// - Parameter key: Reads the key of a record; nil if it does not have one.
+  func prepare(
+    _ plan: TablePlan, _ job: ImportJob,
+    key: (ImportRecord, UnsafeBufferPointer<UInt8>) throws(ImportStop) -> ReferenceObject?
+  ) throws {
     guard case .updateByProperty(let properties) = rule, let name = properties[plan.entity.name], !plan.isEmpty
     else { return }
     guard let slot = plan.entity.slot(named: name), !plan.entity.slots[slot].isRelationship,
@@ -156,7 +161,7 @@ final class ExistingObjectTable {
         let reference = known[value] ?? newReference(plan, record: list.count, name)
         if !value.isNull { known[value] = reference }
         list.append(reference)
-        if let key = Self.key(record, plan, reader.bytes, isText: job.textKeyRoots.contains(plan.entity.root.index)) {
+        if let key = try key(record, reader.bytes) {
           translations[plan.entity.root.index, default: [:]][key] = reference
         }
       }
@@ -195,16 +200,5 @@ final class ExistingObjectTable {
       mismatches[plan.source, default: [:]][record] = Mismatch(property: property, message: Self.usedUp)
     }
     return .integer(lastNumber)
-  }
-
-  private static func key(
-    _ record: ImportRecord, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>, isText: Bool
-  ) -> ReferenceObject? {
-    guard plan.keyColumns.count == 1 else { return nil }
-    let kind = record[plan.keyColumns[0]].kind
-    if kind == .missing || kind == .absent { return nil }
-    let text = record.withText(of: plan.keyColumns[0], bytes) { ValueReader.keyText($0, kind) }
-    if text.isEmpty { return nil }
-    return isText ? .string(text) : Int64(text).map { .integer($0) }
   }
 }

@@ -13,8 +13,8 @@ struct ImportJob {
   private(set) var plans: [TablePlan]
   /// Hierarchies whose keys are texts, by root.
   var textKeyRoots: Set<Int> = []
-  /// Hierarchies in whose keys leading zeros mean nothing, by root: the model's key is a number.
-  private(set) var numberKeyRoots: Set<Int> = []
+  /// For the columns of a key, whether leading zeros mean nothing in them, by root: the model's property is an integer.
+  private(set) var numberKeys: [Int: [Bool]] = [:]
   /// What the references of the store are that records are added to, by root, where keys are references.
   private(set) var existingKeys: [Int: ExistingKeys] = [:]
   /// What was found out about columns of an inferred model.
@@ -67,11 +67,16 @@ struct ImportJob {
     }
     plans = try Self.plans(importer, sources, headers, objects, formats, model, entityNames, names)
     try checkEntities()
+    try checkKeyWidths()
     noteUnfilledRelationships()
     for plan in plans {
       let root = plan.entity.root.index
       if plan.keyColumns.count > 1 { textKeyRoots.insert(root) }
-      if plan.keyColumns.count == 1, plan.columns[plan.keyColumns[0]].kind == .integer { numberKeyRoots.insert(root) }
+      let kinds = plan.keyColumns.map { plan.columns[$0].kind == .integer }
+      numberKeys[root] =
+        numberKeys[root].map { known in
+          known.count == kinds.count ? zip(known, kinds).map { $0 || $1 } : known
+        } ?? (kinds.isEmpty ? nil : kinds)
     }
     if let existing = importer.existing, importer.existingObjects.entityNames.isEmpty {
       existingKeys = ExistingKeys.byRoot(of: existing)
@@ -84,12 +89,17 @@ struct ImportJob {
     _ model: ManagedObjectModel, _ entityNames: EntityNames?, _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
+    var entities: [Entity] = []
     for (index, source) in sources.enumerated() {
       guard let entity = entity(named: names[index], of: source, in: model, entityNames) else {
         throw noEntity(names[index], source, model)
       }
+      entities.append(entity)
+    }
+    for (index, (source, entity)) in zip(sources, entities).enumerated() {
+      let others = zip(entities, headers).filter { $0.0.index == entity.index }.flatMap(\.1)
       var plan = try TablePlan(
-        importer, source: index, name: source.name, entity: entity, columns: headers[index],
+        importer, source: index, name: source.name, entity: entity, columns: headers[index], others: others,
         isEmpty: objects[index].isEmpty,
         objectColumn: objects[index].column, forms: objects[index].forms, formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
@@ -165,6 +175,59 @@ struct ImportJob {
           .invalidOption, "\(join.entityName) has no to-many relationship '\(join.relationshipName)'")
       }
     }
+  }
+
+  /// The properties of an entity that only some of its tables have columns of, with the number of records of the
+  /// others.
+  func missingColumns(counts: [Int]) -> [SelectionNote] {
+    var notes: [SelectionNote] = []
+    for plan in plans where counts[plan.source] > 0 {
+      let own = plan.given
+      let others = plans.filter { $0.entity.index == plan.entity.index }.reduce(into: Set<Int>()) {
+        $0.formUnion($1.given)
+      }
+      for slot in others.subtracting(own).sorted() {
+        notes.append(
+          SelectionNote(
+            subject: "\(plan.entity.name).\(plan.entity.slots[slot].name)", count: counts[plan.source],
+            text: "\(plan.name) does not have the column, which another table of \(plan.entity.name) has"))
+      }
+    }
+    return notes
+  }
+
+  /// A key of several columns is compared with one of as many columns.
+  private func checkKeyWidths() throws(PersistentStoreError) {
+    for named in importer.relationshipColumns where named.columns.count > 1 {
+      guard let slot = model.entity(named: named.entityName)?.slot(named: named.relationshipName),
+        let destination = model.entity(named: named.entityName)?.slots[slot].destination
+      else { continue }
+      let root = model.entity(at: destination).root.index
+      let tables = plans.filter { $0.entity.root.index == root && !$0.isEmpty }
+      guard let first = tables.first, !tables.contains(where: { $0.keyColumns.count == named.columns.count }) else {
+        continue
+      }
+      let key = first.keyColumns.map { first.columnNames[$0] }.joined(separator: ", ")
+      throw PersistentStoreError(
+        .invalidOption,
+        "\(named.entityName).\(named.relationshipName) has the columns \(named.columns.joined(separator: ", ")), but "
+          + (key.isEmpty ? "\(first.entity.name) has no key" : "the key of \(first.entity.name) is \(key)")
+          + ": --key names its columns")
+    }
+  }
+
+  /// How many of the columns of a join table are those of the first key.
+  func ownerWidth(_ join: StoreImporter.JoinTable, _ destination: Entity) throws(PersistentStoreError) -> Int {
+    if join.columns.count == 2 { return 1 }
+    let owner = importer.keyColumns[join.entityName]?.count ?? 1
+    let other = importer.keyColumns[destination.name]?.count ?? 1
+    guard owner + other == join.columns.count else {
+      throw PersistentStoreError(
+        .invalidOption,
+        "the join table of \(join.entityName).\(join.relationshipName) has \(join.columns.count) columns of keys, but the key of "
+          + "\(join.entityName) has \(owner) and that of \(destination.name) \(other)")
+    }
+    return owner
   }
 
   /// Whether the store that records are added to has an object of an entity, or of one below it.

@@ -48,11 +48,12 @@ extension ImportPass {
     var result = JoinedKeys(join: index, table: plan.source, slot: slot.index, destinationRoot: roots.1)
     if reader.isEmpty { return result }
     let columns = reader.columns
-    guard let from = columns.firstIndex(of: join.column), let to = columns.firstIndex(of: join.destinationColumn) else {
-      let missing = columns.contains(join.column) ? join.destinationColumn : join.column
-      throw PersistentStoreError(
-        .invalidOption, Suggestion.unknown("column", missing, among: columns))
+    let width = try job.ownerWidth(join, destination)
+    let keys = try join.columns.map { name throws(PersistentStoreError) in
+      if let found = columns.firstIndex(of: name) { return found }
+      throw PersistentStoreError(.invalidOption, Suggestion.unknown("column", name, among: columns))
     }
+    let (from, to) = (Array(keys[..<width]), Array(keys[width...]))
     diagnosis?.setHeader(reader.headerRange, join: index)
     let left = skipping?.joins[index].numbers ?? []
     var record = ImportRecord()
@@ -72,21 +73,21 @@ extension ImportPass {
       }
       diagnosis?.add(record.start..<record.end, join: index)
       if left.contains(number) { continue }
-      let one = try key(record, [from], roots.0, reader.bytes, isLink: true)
-      let other = try key(record, [to], roots.1, reader.bytes, isLink: true)
+      let one = try key(record, from, roots.0, reader.bytes, isLink: true)
+      let other = try key(record, to, roots.1, reader.bytes, isLink: true)
       guard let one, let other else {
-        let field = record[one == nil ? from : to]
+        let field = record[keys.first { lacksKey(record, $0, reader.bytes) } ?? keys[0]]
         try note(.key, "the key has no value", plan, slot, (index, number), (field.line, field.column))
         continue
       }
       result.add(other, for: one)
       joinCounts[index] += 1
-      for (key, entity, column) in [(one, plan.entity, from), (other, destination, to)] {
+      for (key, entity, column) in [(one, plan.entity, from[0]), (other, destination, to[0])] {
         diagnosis?.links.append(
           .init(
             table: plan.source, number: nil, field: record[column], root: entity.root.index,
             destination: entity.index, property: slot.name, key: key, join: (index, join.source.name, number),
-            isOwner: column == from))
+            isOwner: column == from[0]))
       }
     }
   }

@@ -10,10 +10,10 @@ final class ImportPass {
   let diagnosis: ImportDiagnosis?
   /// Knows what is to be left out.
   let skipping: ImportDiagnosis?
-  private let isTextRoot: [Bool]
-  private let isNumberRoot: [Bool]
+  let isTextRoot: [Bool]
+  let isNumberRoot: [Bool]
   private(set) var counts: [Int]
-  private let values: ValueReader
+  let values: ValueReader
   /// The steps that the patterns of the model's rules may take for all tables.
   private let patternBudget = StepBudget()
   var joins: [JoinedKeys] = []
@@ -28,13 +28,15 @@ final class ImportPass {
   var danglingReferences: [String: [String]] = [:]
   /// The last reference that was given to a record without a key, by root.
   private var lastNumbers: [Int: Int64] = [:]
+  /// How many records have only a part of a relationship's key, by table and index of the column.
+  var partialKeys: [Int: [Int: Int]] = [:]
 
   init(_ job: ImportJob, diagnosis: ImportDiagnosis?, skipping: ImportDiagnosis?) {
     self.job = job
     self.diagnosis = diagnosis
     self.skipping = skipping
     isTextRoot = (0..<job.model.entityCount).map { job.textKeyRoots.contains($0) }
-    isNumberRoot = (0..<job.model.entityCount).map { job.numberKeyRoots.contains($0) }
+    isNumberRoot = (0..<job.model.entityCount).map { job.numberKeys[$0] == [true] }
     counts = Array(repeating: 0, count: job.plans.count)
     joinCounts = Array(repeating: 0, count: job.importer.joinTables.count)
     values = ValueReader(job.importer.conventions)
@@ -48,13 +50,18 @@ final class ImportPass {
       existing = ExistingObjectTable(table, job.importer.existingObjects, after: job.importer.lastReference)
     }
     try readJoins()
-    for plan in job.plans { try existing?.prepare(plan, job) }
+    for plan in job.plans {
+      try existing?.prepare(plan, job) { record, bytes throws(ImportStop) in
+        plan.keyColumns.isEmpty ? nil : try key(record, plan.keyColumns, plan.entity.root.index, bytes)
+      }
+    }
     for plan in job.plans {
       nodes.setMember(plan.name, entity: plan.entity.index)
       if !plan.unfilled.isEmpty, !mayUpdate, !plan.isEmpty { try noteUnfilled(plan) }
       try SourceReading.withReader(job.texts[plan.source], job.importer.conventions, plan.name, plan.forms) { reader in
         try read(&reader, plan)
       }
+      notePartialKeys(plan)
     }
     // Pairs of records that do not exist are found by the links.
     guard diagnosis == nil, removesKeys || skipping == nil else { return }
@@ -66,7 +73,7 @@ final class ImportPass {
   }
 
   /// Whether records are imported without keys of records that do not exist.
-  private var removesKeys: Bool { job.importer.danglingKeys.removesKeys }
+  var removesKeys: Bool { job.importer.danglingKeys.removesKeys }
 
   /// Whether a record may be of an object that exists, which has values that the table has no column for.
   private var mayUpdate: Bool { existing != nil && job.importer.existingObjects != .refuse }
@@ -143,14 +150,14 @@ final class ImportPass {
       if left.contains(number) { continue }
       guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
       counts[plan.source] += 1
-      for index in record.present?.sorted() ?? plan.usedColumns where plan.columns[index].kind != .ignored {
+      for index in plan.columns(of: record) where plan.columns[index].kind != .ignored {
         try set(index, record, number, plan, reader.bytes)
         guard record.present != nil, plan.columns[index].isRelationship else { continue }
         stated.state(
           plan.columns[index].slot, of: nodes.count(of: plan.entity.index) - 1, entity: plan.entity.index)
       }
       if record.present != nil, beginning == .inserted {
-        for index in plan.neededColumns where record[index].kind == .absent {
+        for index in plan.neededColumns where plan.isAbsent(index, in: record) {
           try setAbsent(index, record, number, plan)
         }
       }
@@ -226,8 +233,10 @@ final class ImportPass {
     }
     let field = record[column]
     guard let key = try key(record, plan.keyColumns, root, bytes) else {
+      let missing = plan.keyColumns.first { lacksKey(record, $0, bytes) } ?? column
       try note(
-        .key, "the key has no value", plan, number, plan.columnNames[column], line: field.line, column: field.column)
+        .key, "the key has no value", plan, number, plan.columnNames[missing], line: record[missing].line,
+        column: record[missing].column)
       return nil
     }
     let owner = ImportDiagnosis.Owner(table: plan.source, number: number, line: record.line)
@@ -241,64 +250,19 @@ final class ImportPass {
     return key
   }
 
-  /// The key in some columns; nil where a part of it is missing.
-  ///
-  /// - Parameter isLink: Whether it is the key of another record.
-  /// - Throws: `ImportStop.textKeys` where it is not an integer, and the keys of its hierarchy were taken for integers.
-  func key(
-    _ record: ImportRecord, _ columns: [Int], _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>, isLink: Bool = false
-  ) throws(ImportStop) -> ReferenceObject? {
-    if columns.count == 1 {
-      let kind = record[columns[0]].kind
-      // A JSON Boolean has no text in the source.
-      if kind == .yes || kind == .no {
-        let word = kind == .yes ? ValueReader.yes : ValueReader.no
-        return try key(word.span, .text, root, isLink)
-      }
-      return try record.withText(of: columns[0], bytes) { text throws(ImportStop) in
-        values.lacksKey(text, kind) ? nil : try key(text, kind, root, isLink)
-      }
-    }
-    var parts: [String] = []
-    for column in columns {
-      let kind = record[column].kind
-      let part = record.withText(of: column, bytes) { text in
-        values.lacksKey(text, kind) ? nil : ValueReader.keyText(text, kind)
-      }
-      guard let part else { return nil }
-      parts.append(part.replacing("|", with: "||"))
-    }
-    return .string(parts.joined(separator: "|"))
-  }
-
-  private func key(
-    _ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int, _ isLink: Bool
-  ) throws(ImportStop) -> ReferenceObject {
-    if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
-    let number = ExactText.integer(text) ?? values.integer(text, kind)
-    if let existing = job.existingKeys[root] { return existing.reference(text, number: number) }
-    if let number, isNumberRoot[root] || !ValueReader.hasLeadingZero(text) { return .integer(number) }
-    // A dangling key does not make the keys of records texts.
-    if isLink, removesKeys { return .string(ValueReader.text(ValueReader.trimmed(text))) }
-    throw .textKeys(root: root)
-  }
-
   private func set(
     _ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
   ) throws {
     let column = plan.columns[index]
-    let field = record[index]
-    let isNull = record.withText(of: index, bytes) {
-      column.kind == .toOne ? values.lacksKey($0, field.kind) : values.isNull($0, field.kind, column.kind)
-    }
-    if isNull {
+    let field = record[plan.firstSource(of: index)]
+    if isNull(index, column, record, plan, bytes) {
       guard column.isMandatory else { return }
       if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
       return try note(.missing, "a value is needed", plan, number, index, field)
     }
     switch column.kind {
     case .toOne:
-      guard let key = try key(record, [index], column.root, bytes, isLink: true) else { return }
+      guard let key = try key(record, plan.sources(of: index), column.root, bytes, isLink: true) else { return }
       link(key, column, index, field, number, plan)
       switch existing?.translated(key, root: column.root) ?? key {
       case .integer(let reference): try nodes.set(toOne: reference, slot: column.slot)
@@ -311,6 +275,20 @@ final class ImportPass {
       }
     default: try setAttribute(index, column, field, record, number, plan, bytes)
     }
+  }
+
+  /// Whether a record has no value for a column; of a key of several columns, in one of them.
+  private func isNull(
+    _ index: Int, _ column: TablePlan.Column, _ record: ImportRecord, _ plan: TablePlan,
+    _ bytes: UnsafeBufferPointer<UInt8>
+  ) -> Bool {
+    guard column.kind == .toOne else {
+      return record.withText(of: index, bytes) { values.isNull($0, record[index].kind, column.kind) }
+    }
+    let sources = plan.sources(of: index)
+    let missing = sources.count { lacksKey(record, $0, bytes) }
+    if missing > 0, missing < sources.count { partialKeys[plan.source, default: [:]][index, default: 0] += 1 }
+    return missing > 0
   }
 
   /// The relationships that the columns of a table of JSON objects have, and no join table: a record may lack them.
@@ -328,7 +306,7 @@ final class ImportPass {
     if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
     // The other end of a relationship may have a value: see `RequiredRelationshipCheck`.
     guard column.isMandatory, plan.entity.slots[column.slot].inverseSlot == nil else { return }
-    try note(.missing, "a value is needed", plan, number, index, record[index])
+    try note(.missing, "a value is needed", plan, number, index, record[plan.firstSource(of: index)])
   }
 
   private func setAttribute(

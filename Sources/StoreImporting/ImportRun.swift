@@ -132,11 +132,12 @@ struct ImportRun {
     let joins = zip(job.importer.joinTables, pass.joinCounts).map { join, count in
       StoreImporter.Table(
         file: join.source.name, entityName: join.entityName, count: count,
-        keyColumns: [join.column, join.destinationColumn], ignoredColumns: [], rejectedCount: 0, rejected: [])
+        keyColumns: join.columns, ignoredColumns: [], rejectedCount: 0, rejected: [])
     }
     return StoreImporter.Result(
       nodes: nodes, tables: tables, joinTables: joins,
-      notes: job.inference + pass.nodes.notes + pass.reconciliationNotes, problems: problems,
+      notes: job.inference + job.missingColumns(counts: pass.counts) + pass.nodes.notes + pass.reconciliationNotes,
+      problems: problems,
       danglingReferences: pass.danglingReferences.merging(pass.nodes.keptReferences) { $0 + $1 })
   }
 }

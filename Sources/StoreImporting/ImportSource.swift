@@ -1,8 +1,9 @@
 public import AtomicStoreSPI
 
-/// A table to import: a CSV file, a JSON array of objects, or one JSON object on each line.
+/// A table to import: a CSV file, a JSON array of objects, or one JSON object on each line; also compressed with gzip,
+/// or one or more of them in a ZIP archive; or an Arrow file or stream.
 ///
-/// Whether it is JSON is found from the content: JSON begins with a bracket or a brace.
+/// Which of them it is, is found from the content: JSON begins with a bracket or a brace.
 public struct ImportSource: Sendable {
   /// The name of the file, for messages.
   package var name: String
@@ -12,6 +13,10 @@ public struct ImportSource: Sendable {
   var entityName: String?
   /// The bytes, in whatever encoding.
   let bytes: StoreBytes
+  /// The types of its columns, if its form has any.
+  var types: [ScalarString: AttributeType] = [:]
+  /// Whether the bytes are UTF-8, whatever the conventions say.
+  var isUTF8 = false
 
   /// Reads a file whole.
   ///
@@ -33,19 +38,22 @@ public struct ImportSource: Sendable {
 
   /// The file's name without its directory and extension.
   var stem: String {
-    let last = name.split(separator: "/").last.map(String.init) ?? name
+    let last = Self.plainName(name.split(separator: "/").last.map(String.init) ?? name)
     guard let dot = last.lastIndex(of: "."), dot != last.startIndex else { return last }
     return String(last[..<dot])
   }
 
   /// Whether a file of that name contains one JSON object per line. Such a file is empty if it does not contain any.
   package static func holdsJSONLines(_ fileName: String) -> Bool {
-    [".ndjson", ".jsonl"].contains { fileName.lowercased().hasSuffix($0) }
+    [".ndjson", ".jsonl"].contains { plainName(fileName).lowercased().hasSuffix($0) }
   }
 
-  /// Whether a file of that name is read when a directory is imported: `.csv`, `.tsv`, `.json`, `.ndjson`, `.jsonl`.
+  /// Whether a file of that name is read when a directory or an archive is imported: `.csv`, `.tsv`, `.json`,
+  /// `.ndjson`, `.jsonl`, `.arrow`, `.arrows`, `.feather`, or one of them with `.gz`.
   package static func isTable(_ fileName: String) -> Bool {
+    let fileName = plainName(fileName)
     guard !fileName.hasPrefix("."), let dot = fileName.lastIndex(of: ".") else { return false }
-    return ["csv", "tsv", "json", "ndjson", "jsonl"].contains(fileName[fileName.index(after: dot)...].lowercased())
+    return ["csv", "tsv", "json", "ndjson", "jsonl", "arrow", "arrows", "feather"].contains(
+      fileName[fileName.index(after: dot)...].lowercased())
   }
 }

@@ -10,13 +10,19 @@ struct ModelInference {
   private let headers: [[String]]
   /// The names of the entities, by table.
   let names: [String]
-  /// Tables by the folded names of their entities.
-  private let tablesByName: [String: [Int]]
+  /// The entities, in the order of their first tables.
+  private let entityNames: [String]
+  /// The tables of each entity: several that are parts of one.
+  private let tables: [[Int]]
+  /// Entities by their folded names.
+  private let entitiesByName: [String: [Int]]
   /// The patterns of dates by column, by table.
   private(set) var formats: [[String: DateFormat]]
   private(set) var notes: [SelectionNote] = []
   /// Names that were given a type and are not those of a column.
   private var unusedTypes: Set<String>
+  /// The columns of which most values of a sample are something else than text, by table.
+  private var unclearCandidates: [Int: Set<Int>] = [:]
 
   init(_ importer: StoreImporter, _ sources: [ImportSource], _ texts: [StoreBytes], _ headers: [[String]]) {
     self.importer = importer
@@ -26,22 +32,28 @@ struct ModelInference {
     let columns = Set(headers.joined().map { NameMatching.folded($0) })
     let names = sources.map { $0.entityName ?? NameMatching.entityName(forFile: $0.stem, columns: columns) }
     self.names = names
-    tablesByName = Dictionary(grouping: names.indices) { NameMatching.folded(names[$0]) }
+    let byName = Dictionary(grouping: names.indices) { ScalarString(names[$0]) }
+    let firsts = names.indices.filter { byName[ScalarString(names[$0])]?.first == $0 }
+    let entityNames = firsts.map { names[$0] }
+    self.entityNames = entityNames
+    tables = entityNames.map { byName[ScalarString($0)] ?? [] }
+    entitiesByName = Dictionary(grouping: entityNames.indices) { NameMatching.folded(entityNames[$0]) }
     formats = Array(repeating: [:], count: sources.count)
     unusedTypes = Set(importer.types.keys)
   }
 
   /// - Throws: `.invalidOption` for what was asked of columns that do not exist, `.invalidModel`.
   mutating func model() throws -> ManagedObjectModel {
-    var files: [ScalarString: String] = [:]
-    for (name, source) in zip(names, sources) {
-      guard let other = files.updateValue(source.name, forKey: ScalarString(name)) else { continue }
+    // Two forms of one table would be taken for two parts of it, unless that is said.
+    for parts in tables where parts.count > 1 && parts.contains(where: { sources[$0].entityName == nil }) {
+      let (name, files) = (names[parts[0]], parts.map { sources[$0].name })
       throw PersistentStoreError(
         .invalidOption,
-        "\(other) and \(source.name) both have the entity \(name): without a model, a table has its own entity")
+        "\(files[0]) and \(files[1]) both have the entity \(name): for parts of one table, say "
+          + "\(name)=\(files.joined(separator: ","))")
     }
     var properties: [[PropertyDescription]] = []
-    for table in sources.indices { properties.append(try attributes(of: table, names)) }
+    for entity in tables.indices { properties.append(try attributes(of: entity)) }
     if let unused = unusedTypes.min() {
       throw PersistentStoreError(
         .invalidOption,
@@ -49,14 +61,15 @@ struct ModelInference {
           + properties.joined().map(\.name).joined(separator: ", "))
     }
     var inverses: [(entity: Int, RelationshipDescription)] = []
-    for table in sources.indices {
-      for (relationship, inverse, destination) in try relationships(of: table, names) {
-        properties[table].append(.relationship(relationship))
+    for entity in tables.indices {
+      for (relationship, inverse, destination) in try relationships(of: entity) {
+        properties[entity].append(.relationship(relationship))
         inverses.append((destination, inverse))
       }
     }
     for (entity, inverse) in inverses { properties[entity].append(.relationship(inverse)) }
-    let entities = zip(names, properties).map { EntityDescription(name: $0, properties: $1) }
+    for join in importer.joinTables { try addRelationships(of: join, to: &properties) }
+    let entities = zip(entityNames, properties).map { EntityDescription(name: $0, properties: $1) }
     do {
       return try ManagedObjectModel(ModelDescription(entities: entities))
     } catch {
@@ -67,9 +80,78 @@ struct ModelInference {
 
   // MARK: Attributes
 
-  private mutating func attributes(of table: Int, _ names: [String]) throws -> [PropertyDescription] {
+  private mutating func attributes(of entity: Int) throws -> [PropertyDescription] {
+    let foreignKeys = try foreignKeys(of: entity).filter { $0.columns.count == 1 }.flatMap(\.columns)
+    // What is a part of a key is an attribute as well: with another part missing, it would be lost.
+    let relationships = Set(foreignKeys.map { ScalarString($0) })
+    let isNamedKey = importer.keyColumns[entityNames[entity]] != nil
+    var facts: [ScalarString: ColumnFacts] = [:]
+    var texts: [Int: [TextColumnFacts]] = [:]
+    var count = 0
+    for table in tables[entity] {
+      try refuseDoubles(table)
+      let found = try readFacts(of: table, &facts)
+      if found.count <= TextColumnFacts.sampleSize { texts[table] = found.texts }
+      unclearCandidates[table] = Set(headers[table].indices.filter { found.texts[$0].candidate != nil })
+      count += found.count
+    }
+    var result: [PropertyDescription] = []
+    var known: [ScalarString: AttributeType] = [:]
+    for table in tables[entity] {
+      let keys = Set(keyColumns(of: table))
+      var unclear: [Int] = []
+      for (index, column) in headers[table].enumerated() where !column.isEmpty {
+        guard !relationships.contains(ScalarString(column)), isNamedKey || !keys.contains(index) else { continue }
+        let name = NameMatching.propertyName(forColumn: column)
+        guard let fact = facts[ScalarString(name)] else { continue }
+        let found = fact.type
+        if known[ScalarString(name)] == nil {
+          let type = givenType(of: name, column, entity) ?? declaredType(of: column, entity) ?? found.type
+          known[ScalarString(name)] = type
+          if found.isAmbiguous, type == .string {
+            notes.append(
+              SelectionNote(
+                subject: "\(entityNames[entity]).\(name)", count: fact.count,
+                text: "kept as text: day and month of its dates cannot be told apart"))
+          }
+          // A member that some JSON objects lack, and a column that some tables lack, has no value in them.
+          result.append(
+            .attribute(AttributeDescription(name: name, type: type, isOptional: fact.isOptional(in: count))))
+        }
+        guard given(name, column, entity) == nil, declaredType(of: column, entity) == nil else { continue }
+        if let format = found.format { formats[table][column] = format }
+        if found.type == .string, !found.isAmbiguous, !fact.isTelephone { unclear.append(index) }
+      }
+      try noteTexts(unclear.filter { unclearCandidates[table]?.contains($0) ?? false }, of: table, texts[table])
+    }
+    return result
+  }
+
+  /// The key of ``StoreImporter/types`` that names a column.
+  private func given(_ name: String, _ column: String, _ entity: Int) -> String? {
+    ["\(entityNames[entity]).\(name)", name, column].first { importer.types[$0] != nil }
+  }
+
+  /// The type that all tables of the entity with a column say it has.
+  private func declaredType(of column: String, _ entity: Int) -> AttributeType? {
+    let tables = tables[entity].filter { headers[$0].contains { ScalarString($0) == ScalarString(column) } }
+    let types = tables.map { sources[$0].types[ScalarString(column)] }
+    return types.allSatisfy { $0 == types.first } ? types.first ?? nil : nil
+  }
+
+  private mutating func givenType(of name: String, _ column: String, _ entity: Int) -> AttributeType? {
+    guard let key = given(name, column, entity) else { return nil }
+    unusedTypes.remove(key)
+    return importer.types[key]
+  }
+
+  /// Adds what the columns of a table have to what other tables of the entity have, by property.
+  private func readFacts(
+    of table: Int, _ known: inout [ScalarString: ColumnFacts]
+  ) throws -> (count: Int, texts: [TextColumnFacts]) {
     let header = headers[table]
-    var facts = header.map { _ in ColumnFacts() }
+    let names = header.map { ScalarString(NameMatching.propertyName(forColumn: $0)) }
+    var facts = names.map { known[$0] ?? ColumnFacts() }
     var texts = header.map { _ in TextColumnFacts() }
     var count = 0
     let all = Array(header.indices)
@@ -84,41 +166,8 @@ struct ModelInference {
       }
       count += 1
     }
-    try refuseDoubles(table)
-    let relationships = Set(try foreignKeys(of: table, names).compactMap(\.column))
-    let keys = Set(keyColumns(of: table, names))
-    var unclear: [Int] = []
-    let isNamedKey = importer.keyColumns[names[table]] != nil
-    var result: [PropertyDescription] = []
-    for (index, column) in header.enumerated() where !column.isEmpty {
-      // A member that some JSON objects lack has no value in them.
-      let isOptional = facts[index].isOptional(in: count)
-      guard !relationships.contains(index), isNamedKey || !keys.contains(index) else { continue }
-      let name = NameMatching.propertyName(forColumn: column)
-      let type: AttributeType
-      if let key = ["\(names[table]).\(name)", name, column].first(where: { importer.types[$0] != nil }),
-        let given = importer.types[key]
-      {
-        type = given
-        unusedTypes.remove(key)
-      } else {
-        let found = facts[index].type
-        type = found.type
-        if let format = found.format { formats[table][column] = format }
-        if type == .string, !found.isAmbiguous, !facts[index].isTelephone { unclear.append(index) }
-        if found.isAmbiguous {
-          notes.append(
-            SelectionNote(
-              subject: "\(names[table]).\(name)", count: facts[index].count,
-              text: "kept as text: day and month of its dates cannot be told apart"))
-        }
-      }
-      result.append(
-        .attribute(AttributeDescription(name: name, type: type, isOptional: isOptional)))
-    }
-    try noteTexts(
-      unclear.filter { texts[$0].candidate != nil }, of: table, count > TextColumnFacts.sampleSize ? nil : texts)
-    return result
+    for (index, name) in names.enumerated() where !header[index].isEmpty { known[name] = facts[index] }
+    return (count, texts)
   }
 
   /// Says why columns are text whose values seem to be something else.
@@ -176,78 +225,139 @@ struct ModelInference {
 
   // MARK: Keys
 
-  private func keyColumns(of table: Int, _ names: [String]) -> [Int] {
+  private func keyColumns(of table: Int) -> [Int] {
     if let named = importer.keyColumns[names[table]] {
       return named.compactMap { column in headers[table].firstIndex { ScalarString($0) == ScalarString(column) } }
     }
     let own = NameMatching.folded(names[table])
     let folded = headers[table].map { NameMatching.folded($0) }
-    for candidate in ["id", own + "id", "pk", "zpk", own + "key", "key"] {
+    for candidate in ["id", own + "id", "pk", "zpk", own + "key", "key", "objectid"] {
       if let found = folded.firstIndex(of: candidate) { return [found] }
     }
     return []
   }
 
   private struct ForeignKey {
-    /// Nil for a table without records, whose columns are not known.
-    var column: Int?
+    /// None for a table without records, whose columns are not known.
+    var columns: [String]
     var name: String
     var destination: Int
   }
 
   /// Columns that hold keys of another table: those that were named, and those that are called as its entity, with
   /// `id`.
-  private func foreignKeys(of table: Int, _ names: [String]) throws(PersistentStoreError) -> [ForeignKey] {
+  private func foreignKeys(of entity: Int) throws(PersistentStoreError) -> [ForeignKey] {
     var result: [ForeignKey] = []
-    for named in importer.relationshipColumns where named.entityName == names[table] {
-      let column = headers[table].firstIndex { ScalarString($0) == ScalarString(named.column) }
-      guard column != nil || headers[table].isEmpty else {
+    let header = tables[entity].flatMap { headers[$0] }
+    let own = ScalarString(entityNames[entity])
+    for named in importer.relationshipColumns where ScalarString(named.entityName) == own {
+      for name in named.columns
+      where !header.isEmpty && !header.contains(where: { ScalarString($0) == ScalarString(name) }) {
         throw PersistentStoreError(
-          .invalidOption, Suggestion.unknown("column", named.column, among: headers[table]),
-          at: StoreLocation(file: sources[table].name))
+          .invalidOption, Suggestion.unknown("column", name, among: header),
+          at: StoreLocation(file: sources[tables[entity][0]].name))
       }
       let wanted = named.destinationEntityName ?? named.relationshipName
-      guard let destination = tablesByName[NameMatching.folded(wanted)]?.first else {
+      guard let destination = entitiesByName[NameMatching.folded(wanted)]?.first else {
         throw PersistentStoreError(
           .invalidOption,
           "without a model '\(named.entityName).\(named.relationshipName)' needs the entity that its keys are of: one of "
-            + names.joined(separator: ", "))
+            + entityNames.joined(separator: ", "))
       }
-      result.append(ForeignKey(column: column, name: named.relationshipName, destination: destination))
-    }
-    let (known, own) = (Set(result.compactMap(\.column)), Set(keyColumns(of: table, names)))
-    for (index, column) in headers[table].enumerated() where !known.contains(index) {
-      let words = NameMatching.words(ofKey: NameMatching.folded(column), ["id", "key", "fk"])
-      let destination = words.flatMap { tablesByName[$0] ?? [] }.sorted().first {
-        !($0 == table && own.contains(index)) && !keyColumns(of: $0, names).isEmpty
-      }
-      guard let destination else { continue }
-      let name = names[destination]
       result.append(
-        ForeignKey(column: index, name: name.prefix(1).lowercased() + name.dropFirst(), destination: destination))
+        ForeignKey(columns: header.isEmpty ? [] : named.columns, name: named.relationshipName, destination: destination)
+      )
+    }
+    var known = Set(result.filter { $0.columns.count == 1 }.flatMap(\.columns).map { ScalarString($0) })
+    for table in tables[entity] {
+      let keys = Set(keyColumns(of: table))
+      for (index, column) in headers[table].enumerated() where !known.contains(ScalarString(column)) {
+        let words = NameMatching.words(ofKey: NameMatching.folded(column), ["id", "key", "fk"])
+        let destination = words.flatMap { entitiesByName[$0] ?? [] }.sorted().first {
+          !($0 == entity && keys.contains(index)) && hasKey($0)
+        }
+        guard let destination else { continue }
+        known.insert(ScalarString(column))
+        let name = entityNames[destination]
+        result.append(
+          ForeignKey(
+            columns: [column], name: name.prefix(1).lowercased() + name.dropFirst(), destination: destination))
+      }
     }
     return result
   }
 
+  private func hasKey(_ entity: Int) -> Bool { tables[entity].contains { !keyColumns(of: $0).isEmpty } }
+
   private func relationships(
-    of table: Int, _ names: [String]
+    of entity: Int
   ) throws(PersistentStoreError) -> [(RelationshipDescription, RelationshipDescription, destination: Int)] {
-    let keys = try foreignKeys(of: table, names)
+    let keys = try foreignKeys(of: entity)
     var result: [(RelationshipDescription, RelationshipDescription, destination: Int)] = []
-    let own = names[table].prefix(1).lowercased() + names[table].dropFirst()
+    let plural = pluralName(of: entity)
     let counts = Dictionary(keys.map { ($0.destination, 1) }, uniquingKeysWith: +)
     for key in keys {
-      let isOnly = counts[key.destination] == 1 && key.destination != table
-      let plural = EnglishPlural.plural(own)
-      let inverse = isOnly ? plural : plural + "By" + key.name.prefix(1).uppercased() + key.name.dropFirst()
+      let isOnly = counts[key.destination] == 1 && key.destination != entity
+      let inverse = isOnly ? plural : Self.name(plural, by: key.name)
       result.append(
         (
           RelationshipDescription(
-            name: key.name, destinationEntityName: names[key.destination], inverseName: inverse),
+            name: key.name, destinationEntityName: entityNames[key.destination], inverseName: inverse),
           RelationshipDescription(
-            name: inverse, destinationEntityName: names[table], inverseName: key.name, maximumCount: 0), key.destination
+            name: inverse, destinationEntityName: entityNames[entity], inverseName: key.name, maximumCount: 0),
+          key.destination
         ))
     }
     return result
+  }
+
+  /// What a to-many relationship to an entity is called.
+  private func pluralName(of entity: Int) -> String {
+    EnglishPlural.plural(entityNames[entity].prefix(1).lowercased() + entityNames[entity].dropFirst())
+  }
+
+  private static func name(_ plural: String, by name: String) -> String {
+    plural + "By" + name.prefix(1).uppercased() + name.dropFirst()
+  }
+
+  // MARK: Join tables
+
+  /// Adds the two ends of a many-to-many relationship.
+  private func addRelationships(
+    of join: StoreImporter.JoinTable, to properties: inout [[PropertyDescription]]
+  ) throws(PersistentStoreError) {
+    // Another name is refused when the columns are.
+    guard let owner = entityNames.firstIndex(where: { ScalarString($0) == ScalarString(join.entityName) }) else {
+      return
+    }
+    let destination = try destination(of: join)
+    let plural = pluralName(of: owner)
+    let isTaken = destination == owner || properties[destination].contains { $0.name == plural }
+    let inverse = isTaken ? Self.name(plural, by: join.relationshipName) : plural
+    properties[owner].append(
+      .relationship(
+        RelationshipDescription(
+          name: join.relationshipName, destinationEntityName: entityNames[destination], inverseName: inverse,
+          maximumCount: 0)))
+    properties[destination].append(
+      .relationship(
+        RelationshipDescription(
+          name: inverse, destinationEntityName: join.entityName, inverseName: join.relationshipName, maximumCount: 0)))
+  }
+
+  /// The entity of the second keys of a join table: the one that was named, or that their column or the relationship
+  /// is called after.
+  private func destination(of join: StoreImporter.JoinTable) throws(PersistentStoreError) -> Int {
+    var words = [join.destinationEntityName].compactMap { $0.map { NameMatching.folded($0) } }
+    if words.isEmpty {
+      let column = NameMatching.folded(join.columns.last ?? "")
+      words = NameMatching.words(ofKey: column, ["id", "key", "fk"]) + [column]
+      words += EnglishPlural.singulars(NameMatching.folded(join.relationshipName))
+    }
+    if let found = words.lazy.compactMap({ entitiesByName[$0]?.first }).first { return found }
+    throw PersistentStoreError(
+      .invalidOption,
+      "without a model '\(join.entityName).\(join.relationshipName)' needs the entity that the second keys are of, behind the "
+        + "columns with a colon: one of \(entityNames.joined(separator: ", "))")
   }
 }

@@ -39,9 +39,9 @@ struct ObjectForms {
       }
       let columns = importer.relationshipColumns.filter {
         ScalarString($0.entityName) == ScalarString(entity.name)
-          && ScalarString($0.relationshipName) == ScalarString(slot.name)
+          && ScalarString($0.relationshipName) == ScalarString(slot.name) && $0.columns.count == 1
       }
-      for name in [slot.name] + columns.map(\.column) { members[NameMatching.folded(name)] = member }
+      for name in [slot.name] + columns.flatMap(\.columns) { members[NameMatching.folded(name)] = member }
     }
     // What has the name now is meant, and not what had it before.
     let names = Set(entity.slots.map { NameMatching.folded($0.name) })

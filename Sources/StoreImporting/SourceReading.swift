@@ -15,11 +15,12 @@ enum SourceReading {
         try refuseOtherFiles(bytes)
         let isJSON =
           JSONRecordReader.isJSON(bytes) || ImportSource.holdsJSONLines(name) && JSONRecordReader.isBlank(bytes)
-        guard isJSON || bytes.isEmpty || ![".json", ".ndjson", ".jsonl"].contains(where: { name.hasSuffix($0) }) else {
+        let plain = ImportSource.plainName(name)
+        guard isJSON || bytes.isEmpty || ![".json", ".ndjson", ".jsonl"].contains(where: { plain.hasSuffix($0) }) else {
           throw PersistentStoreError(.malformed, "this is neither an array of JSON objects nor objects on lines")
         }
         var reader: any RecordReader =
-          isJSON ? try JSONRecordReader(bytes, forms) : try CSVRecordReader(bytes, conventions, fileName: name)
+          isJSON ? try JSONRecordReader(bytes, forms) : try CSVRecordReader(bytes, conventions, fileName: plain)
         return try body(&reader)
       }
     } catch let error as PersistentStoreError {
@@ -31,8 +32,9 @@ enum SourceReading {
 extension SourceReading {
   /// Files that are often taken for tables, and what their first bytes are. As text they would be one strange column.
   private static let otherFiles: [(start: [UInt8], what: String)] = [
-    ([0x50, 0x4B, 0x03, 0x04], "a ZIP archive, as spreadsheets (.xlsx, .ods) are: save the sheet as CSV"),
-    ([0x1F, 0x8B], "compressed with gzip: decompress it first"),
+    ([0x50, 0x4B, 0x03, 0x04], "a ZIP archive within a compressed file"),
+    ([0x50, 0x4B, 0x05, 0x06], "a ZIP archive without members"),
+    ([0x1F, 0x8B], "compressed with gzip twice: decompress it first"),
     (Array("%PDF-".utf8), "a PDF document"), (Array("<?xml".utf8), "an XML document"),
     (Array("<!DOCTYPE".utf8), "an XML or HTML document"), (Array("<html".utf8), "an HTML document"),
     (Array("bplist".utf8), "a binary property list"), (Array("SQLite format 3".utf8), "an SQLite database"),

@@ -18,10 +18,13 @@ struct StatedEnds {
   /// By entity, in their order.
   private var tables: [Int: [Table]] = [:]
 
-  /// Whether a record lacks a relationship that its table has.
+  /// Whether a record lacks a relationship that its table, or another one of its entity, has.
   var isAnyMissing: Bool {
     tables.values.contains { list in
-      list.contains { table in table.statedRows.values.contains { $0.count < table.rows.count } }
+      let filled = list.filter { !$0.rows.isEmpty }
+      return filled.contains { table in
+        table.slots != filled[0].slots || table.statedRows.values.contains { $0.count < table.rows.count }
+      }
     }
   }
 

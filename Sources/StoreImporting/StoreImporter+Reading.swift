@@ -6,7 +6,21 @@ extension StoreImporter {
   /// - Throws: ``ImportError`` for records that are bad; `PersistentStoreError` for a table as a whole, for what was
   ///   asked and cannot be done, and where a file cannot be read.
   public func read(_ sources: [ImportSource]) throws -> Result {
-    var run = ImportRun(try ImportJob(self, sources))
-    return try run.result()
+    var importer = self
+    var (tables, notes) = try ImportSource.opened(sources, limits, hasModel: (existing?.model ?? model) != nil)
+    for (index, join) in joinTables.enumerated() {
+      let (found, more) = try ImportSource.opened([join.source], limits, hasModel: false)
+      guard let table = found.first, found.count == 1 else {
+        throw PersistentStoreError(
+          .invalidOption, "the archive has \(found.count) tables, and a join table is one",
+          at: StoreLocation(file: join.source.name))
+      }
+      importer.joinTables[index].source = table
+      notes += more
+    }
+    var run = ImportRun(try ImportJob(importer, tables))
+    var result = try run.result()
+    result.notes = notes + result.notes
+    return result
   }
 }

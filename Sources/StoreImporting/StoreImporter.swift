@@ -81,22 +81,25 @@ public struct StoreImporter: Sendable {
     }
   }
 
-  /// A column that holds keys of other records.
+  /// Columns that hold keys of other records: one, or as many as the key has.
   package struct RelationshipColumn: Sendable, Hashable {
-    /// The entity of the records with the column.
+    /// The entity of the records with the columns.
     var entityName: String
     /// The relationship.
     var relationshipName: String
-    /// The column's name.
-    var column: String
+    /// The names of the columns, in the order of the key's columns. A record without a value in one of them does not
+    /// refer to anything.
+    var columns: [String]
     /// For an inferred model: the entity that the keys are of.
     package var destinationEntityName: String?
 
-    /// Creates a description of a column.
-    package init(entityName: String, relationshipName: String, column: String, destinationEntityName: String? = nil) {
+    /// Creates a description of columns.
+    package init(
+      entityName: String, relationshipName: String, columns: [String], destinationEntityName: String? = nil
+    ) {
       self.entityName = entityName
       self.relationshipName = relationshipName
-      self.column = column
+      self.columns = columns
       self.destinationEntityName = destinationEntityName
     }
   }
@@ -109,20 +112,22 @@ public struct StoreImporter: Sendable {
     var relationshipName: String
     /// The records.
     var source: ImportSource
-    /// The column with keys of ``entityName``.
-    var column: String
-    /// The column with keys of the relationship's destination.
-    var destinationColumn: String
+    /// The columns with keys of ``entityName``, then those with keys of the relationship's destination.
+    var columns: [String]
+    /// For an inferred model: the entity of the second keys; nil for the one that their column, or the relationship, is
+    /// called after.
+    package var destinationEntityName: String?
 
     /// Creates a description of a table.
     package init(
-      entityName: String, relationshipName: String, source: ImportSource, column: String, destinationColumn: String
+      entityName: String, relationshipName: String, source: ImportSource, columns: [String],
+      destinationEntityName: String? = nil
     ) {
       self.entityName = entityName
       self.relationshipName = relationshipName
       self.source = source
-      self.column = column
-      self.destinationColumn = destinationColumn
+      self.columns = columns
+      self.destinationEntityName = destinationEntityName
     }
   }
 

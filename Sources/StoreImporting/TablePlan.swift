@@ -29,7 +29,11 @@ struct TablePlan {
   let isEmpty: Bool
   /// What may be an object in the form of `fetch --json`; nil without a model.
   let forms: ObjectForms?
+  /// One for each column of the table; behind them one for each of ``sharedKeys``.
   var columns: [Column] = []
+  /// The columns of relationships whose keys have several, or one that is another relationship as well. Each of them
+  /// may be a property and part of other keys, too.
+  private(set) var sharedKeys: [[Int]] = []
   /// The columns that are properties.
   private(set) var usedColumns: [Int] = []
   /// Those of them where a record that lacks the field needs the default value, or is a problem.
@@ -48,11 +52,14 @@ struct TablePlan {
 
   /// Finds out what the columns are.
   ///
-  /// - Parameter objectColumn: The column that has the references of the records' objects.
+  /// - Parameters:
+  ///   - others: The columns of all tables of the entity: one of a relationship may be in some of them only.
+  ///   - objectColumn: The column that has the references of the records' objects.
   /// - Throws: `.invalidOption` for a column or relationship that was named and does not exist, `.malformed` for two
   ///   columns of one property.
   init(
-    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String], isEmpty: Bool,
+    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String],
+    others: [String] = [], isEmpty: Bool,
     objectColumn: Int? = nil, forms: ObjectForms? = nil, formats known: [String: DateFormat] = [:]
   ) throws(PersistentStoreError) {
     self.source = source
@@ -63,21 +70,30 @@ struct TablePlan {
     self.forms = forms
     columns = Array(repeating: Column(), count: names.count)
     var slotOfColumn: [Int: Int] = [:]
-    try findNamedRelationships(importer, &slotOfColumn)
-    findProperties(&slotOfColumn, objectColumn)
+    let shared = try findNamedRelationships(importer, others, &slotOfColumn)
+    sharedKeys = shared.map(\.columns)
+    let sharedSlots = Set(shared.map(\.slot))
+    findProperties(&slotOfColumn, sharedSlots, objectColumn)
     try findKey(importer, objectColumn)
-    findRelationships(&slotOfColumn)
+    findRelationships(&slotOfColumn, sharedSlots)
     try refuseDoubles(slotOfColumn)
     try refuseEqualNames(slotOfColumn)
     for (index, slot) in slotOfColumn { describe(index, entity.slots[slot], known[names[index]]) }
+    for (slot, _) in shared {
+      columns.append(Column())
+      describe(columns.count - 1, entity.slots[slot], nil)
+    }
     usedColumns = columns.indices.filter { columns[$0].kind != .ignored }
     neededColumns = usedColumns.filter { columns[$0].isMandatory || columns[$0].defaultValue != nil }
-    noteAbsent(Set(slotOfColumn.values), importer)
-    let keys = Set(keyColumns)
+    noteAbsent(sharedSlots.union(slotOfColumn.values), importer)
+    let keys = Set(keyColumns).union(sharedKeys.joined())
     ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keys.contains($0) }.map {
       names[$0].isEmpty ? "column \($0 + 1)" : names[$0]
     }
   }
+
+  /// The properties that the table has columns of.
+  var given: Set<Int> { Set(usedColumns.map { columns[$0].slot }) }
 
   /// The relationships that the table or its join tables have.
   func given(_ importer: StoreImporter) -> Set<Int> {
@@ -90,10 +106,38 @@ struct TablePlan {
 
   /// The properties that a record has fields of.
   func given(_ record: ImportRecord) -> Set<Int> {
-    Set((record.present ?? usedColumns).lazy.map { columns[$0] }.filter { $0.kind != .ignored }.map(\.slot))
+    Set(columns(of: record).lazy.map { columns[$0] }.filter { $0.kind != .ignored }.map(\.slot))
+  }
+
+  /// The columns of the table that one of ``columns`` is read from.
+  func sources(of index: Int) -> [Int] {
+    index < columnNames.count ? [index] : sharedKeys[index - columnNames.count]
+  }
+
+  /// The first of ``sources(of:)``: where a problem is.
+  func firstSource(of index: Int) -> Int {
+    index < columnNames.count ? index : sharedKeys[index - columnNames.count][0]
+  }
+
+  /// Those of ``columns`` that a record has fields of, in ascending order.
+  func columns(of record: ImportRecord) -> [Int] {
+    guard let present = record.present else { return usedColumns }
+    return present.sorted() + (columnNames.count..<columns.count).filter { !isAbsent($0, in: record) }
+  }
+
+  /// Whether a record lacks the fields that one of ``columns`` is read from.
+  func isAbsent(_ index: Int, in record: ImportRecord) -> Bool {
+    if index < columnNames.count { return record[index].kind == .absent }
+    return sources(of: index).allSatisfy { record[$0].kind == .absent }
   }
 
   private var place: StoreLocation { StoreLocation(file: name, line: 1, entity: entity.name) }
+
+  /// Whether a column is in other tables of the entity, and not in this one.
+  private func isOnly(_ column: String, in others: [String]) -> Bool {
+    func isHere(_ names: [String]) -> Bool { names.contains { ScalarString($0) == ScalarString(column) } }
+    return !isHere(columnNames) && isHere(others)
+  }
 
   private func index(ofColumn column: String) throws(PersistentStoreError) -> Int {
     if let found = columnNames.firstIndex(where: { ScalarString($0) == ScalarString(column) }) { return found }
@@ -101,21 +145,40 @@ struct TablePlan {
       .invalidOption, Suggestion.unknown("column", column, among: columnNames), at: place)
   }
 
+  /// - Returns: The relationships of ``sharedKeys``.
   private func findNamedRelationships(
-    _ importer: StoreImporter, _ slots: inout [Int: Int]
-  ) throws(PersistentStoreError) {
+    _ importer: StoreImporter, _ others: [String], _ slots: inout [Int: Int]
+  ) throws(PersistentStoreError) -> [(slot: Int, columns: [Int])] {
+    var shared: [(slot: Int, columns: [Int])] = []
     for named in importer.relationshipColumns where ScalarString(named.entityName) == ScalarString(entity.name) {
       guard let slot = entity.slot(named: named.relationshipName), entity.slots[slot].isRelationship else {
         throw PersistentStoreError(
           .invalidOption, "\(entity.name) has no relationship '\(named.relationshipName)'", at: place)
       }
       if isEmpty { continue }
-      slots[try index(ofColumn: named.column)] = slot
+      guard !slots.values.contains(slot), !shared.contains(where: { $0.slot == slot }) else {
+        throw PersistentStoreError(.invalidOption, "\(entity.name).\(named.relationshipName) is named twice", at: place)
+      }
+      var found: [Int] = []
+      for column in named.columns where !isOnly(column, in: others) { found.append(try index(ofColumn: column)) }
+      guard found.count == named.columns.count else { continue }
+      guard found.count == 1 || !entity.slots[slot].isToMany else {
+        throw PersistentStoreError(
+          .invalidOption,
+          "\(entity.name).\(named.relationshipName) is a to-many relationship, whose keys are in one column, or in a join table",
+          at: place)
+      }
+      if found.count == 1, slots[found[0]] == nil {
+        slots[found[0]] = slot
+      } else {
+        shared.append((slot, found))
+      }
     }
+    return shared
   }
 
   /// Properties by their names, then by their names without case and separators, then by former names.
-  private func findProperties(_ slots: inout [Int: Int], _ objectColumn: Int?) {
+  private func findProperties(_ slots: inout [Int: Int], _ shared: Set<Int>, _ objectColumn: Int?) {
     var folded: [String: [Int]] = [:]
     var former: [String: [Int]] = [:]
     for slot in entity.slots {
@@ -123,7 +186,7 @@ struct TablePlan {
       guard let old = slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier else { continue }
       former[NameMatching.folded(old), default: []].append(slot.index)
     }
-    var taken = Set(slots.values)
+    var taken = shared.union(slots.values)
     func take(_ find: (String) -> Int?) {
       for (index, name) in columnNames.enumerated() where slots[index] == nil && index != objectColumn {
         guard let slot = find(name), !taken.contains(slot) else { continue }
@@ -150,7 +213,7 @@ struct TablePlan {
       return
     }
     let own = NameMatching.folded(entity.name)
-    let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key"]
+    let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key", "objectid"]
     let names = columnNames.map { NameMatching.folded($0) }
     for candidate in candidates {
       let found = names.indices.filter { names[$0] == candidate }
@@ -162,8 +225,8 @@ struct TablePlan {
   }
 
   /// Columns such as `author_id`, for the relationship `author`, or for the only one that leads to an Author.
-  private func findRelationships(_ slots: inout [Int: Int]) {
-    var taken = Set(slots.values)
+  private func findRelationships(_ slots: inout [Int: Int], _ shared: Set<Int>) {
+    var taken = shared.union(slots.values)
     var byName: [String: Int] = [:]
     var byDestination: [String: [Int]] = [:]
     for slot in entity.slots where !taken.contains(slot.index) && slot.isRelationship && !slot.isToMany {
@@ -200,9 +263,10 @@ struct TablePlan {
   /// A column that is used and another one of that name.
   private func refuseEqualNames(_ slots: [Int: Int]) throws(PersistentStoreError) {
     var seen: [ScalarString: Int] = [:]
+    let keys = Set(keyColumns).union(sharedKeys.joined())
     for (index, name) in columnNames.enumerated() where !name.isEmpty {
       guard let other = seen.updateValue(index, forKey: ScalarString(name)) else { continue }
-      guard [index, other].contains(where: { slots[$0] != nil || keyColumns.contains($0) }) else { continue }
+      guard [index, other].contains(where: { slots[$0] != nil || keys.contains($0) }) else { continue }
       throw PersistentStoreError(
         .malformed, "the columns \(other + 1) and \(index + 1) are both called '\(name)'", at: place)
     }

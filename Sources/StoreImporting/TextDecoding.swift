@@ -20,6 +20,7 @@ extension TextConventions {
 
   /// The encoding of a source: that of its mark, or what is set.
   private func encoding(of source: ImportSource) -> Encoding {
+    if source.isUTF8 { return .utf8 }
     let marked = source.bytes.withUnsafeBytes { raw -> Encoding? in
       guard raw.count >= 2 else { return nil }
       let first = (raw[0], raw[1])

@@ -63,10 +63,8 @@ import Testing
       shown: ["column2025: \"a\"", "column2026: \"b\""]),
     Table(name: "a column without a letter", text: "id,%\n1,a\n", shown: ["column: \"a\""]),
     Table(
-      name: "a spreadsheet", text: "PK\u{3}\u{4}x", file: "t.xlsx", code: 65,
-      shown: [
-        "t.xlsx: this is not a table, but a ZIP archive, as spreadsheets (.xlsx, .ods) are: save the sheet as CSV"
-      ]),
+      name: "a truncated archive", text: "PK\u{3}\u{4}x", file: "t.xlsx", code: 65,
+      shown: ["t.xlsx, byte 5: the archive has no list of its members: it is truncated"]),
     Table(name: "a page", text: "<!DOCTYPE html>\n<p>", code: 65, shown: ["not a table, but an XML or HTML document"]),
     Table(
       name: "a JSON file that holds a number", text: "5", file: "t.json", code: 65,

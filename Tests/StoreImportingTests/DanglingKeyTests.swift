@@ -98,7 +98,7 @@ import Testing
     importer.joinTables = [
       .init(
         entityName: "Emp", relationshipName: "skills",
-        source: LibrarySample.source("e,s\n1,1\n1,8\n9,1\n9,8\n", "pairs.csv"), column: "e", destinationColumn: "s")
+        source: LibrarySample.source("e,s\n1,1\n1,8\n9,1\n9,8\n", "pairs.csv"), columns: ["e", "s"])
     ]
     let result = try importer.read(
       StaffSample.tables(["Skill": "id,name\n1,Swift\n", "Emp": "id,name\n1,Ann\n"]))
@@ -135,8 +135,7 @@ import Testing
       importer.joinTables = [
         .init(
           entityName: "Skill", relationshipName: "emps",
-          source: LibrarySample.source("s,e\n" + rows.map { "1,\($0)\n" }.joined(), "pairs.csv"), column: "s",
-          destinationColumn: "e")
+          source: LibrarySample.source("s,e\n" + rows.map { "1,\($0)\n" }.joined(), "pairs.csv"), columns: ["s", "e"])
       ]
       let tables = StaffSample.tables([
         "Skill": "id,name\n1,Swift\n", "Emp": "id\n" + rows.map { $0 + "\n" }.joined(),

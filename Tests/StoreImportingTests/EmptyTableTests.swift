@@ -10,7 +10,7 @@ import Testing
     var importer = try StaffSample.importer()
     // Columns that are named cannot be found in a table that has none.
     importer.keyColumns = ["Dept": ["code"]]
-    importer.relationshipColumns = [.init(entityName: "Dept", relationshipName: "emps", column: "people")]
+    importer.relationshipColumns = [.init(entityName: "Dept", relationshipName: "emps", columns: ["people"])]
     let table = LibrarySample.source(text, name, entity: "Dept")
     for rule in [StoreImporter.ExistingObjects.refuse, .update, .updateByProperty(["Dept": "name"])] {
       importer.existingObjects = rule
@@ -37,7 +37,7 @@ import Testing
   func inferred(text: String, name: String) throws {
     var importer = StoreImporter()
     importer.relationshipColumns = [
-      .init(entityName: "Loan", relationshipName: "book", column: "book", destinationEntityName: "Book")
+      .init(entityName: "Loan", relationshipName: "book", columns: ["book"], destinationEntityName: "Book")
     ]
     let result = try importer.read([
       LibrarySample.source(text, name), LibrarySample.source("id,title\n1,Emma\n", "Book.csv"),
@@ -53,8 +53,8 @@ import Testing
     var importer = try StaffSample.importer()
     importer.joinTables = [
       .init(
-        entityName: "Skill", relationshipName: "emps", source: LibrarySample.source("", "pairs.ndjson"), column: "s",
-        destinationColumn: "e")
+        entityName: "Skill", relationshipName: "emps", source: LibrarySample.source("", "pairs.ndjson"),
+        columns: ["s", "e"])
     ]
     let result = try importer.read(StaffSample.tables(["Skill": "id\n2\n"]))
     #expect(try result.nodes.references("Skill", 2, "emps").isEmpty && result.joinTables.map(\.count) == [0])

@@ -66,7 +66,7 @@ import Testing
   func named() throws {
     var importer = try LibrarySample.importer()
     importer.keyColumns = ["Author": ["code"]]
-    importer.relationshipColumns = [.init(entityName: "Book", relationshipName: "author", column: "writer")]
+    importer.relationshipColumns = [.init(entityName: "Book", relationshipName: "author", columns: ["writer"])]
     let result = try importer.read([
       LibrarySample.source("code,name,shelf\nzola,Zola,A1\n", "authors.csv"),
       LibrarySample.source("title,writer\nNana,zola\n", "books.csv"),
@@ -82,15 +82,15 @@ import Testing
     switch what {
     case "key": importer.keyColumns = ["Author": ["nmae"]]
     case "relationship":
-      importer.relationshipColumns = [.init(entityName: "Author", relationshipName: "book", column: "name")]
+      importer.relationshipColumns = [.init(entityName: "Author", relationshipName: "book", columns: ["name"])]
     case "column":
-      importer.relationshipColumns = [.init(entityName: "Author", relationshipName: "books", column: "x")]
+      importer.relationshipColumns = [.init(entityName: "Author", relationshipName: "books", columns: ["x"])]
     case "entity": importer.keyColumns = ["Autor": ["id"]]
     default:
       importer.joinTables = [
         .init(
-          entityName: "Author", relationshipName: "name", source: LibrarySample.source("a,b\n", "j"), column: "a",
-          destinationColumn: "b")
+          entityName: "Author", relationshipName: "name", source: LibrarySample.source("a,b\n", "j"),
+          columns: ["a", "b"])
       ]
     }
     let error = try #require(throws: PersistentStoreError.self) {
@@ -157,8 +157,7 @@ import Testing
     let pairs = LibrarySample.source("book_id,author_id\n1,2\n1,1\n1,2\n2,1\n", "book_authors.csv")
     importer.joinTables = [
       .init(
-        entityName: "Book", relationshipName: "authors", source: pairs, column: "book_id",
-        destinationColumn: "author_id")
+        entityName: "Book", relationshipName: "authors", source: pairs, columns: ["book_id", "author_id"])
     ]
     let authors = LibrarySample.source("id,name\n1,a\n2,b\n3,c\n", "authors.csv")
     let result = try importer.read([authors, LibrarySample.source("id\n1\n2\n", "books.csv")])

@@ -172,7 +172,8 @@ import Testing
   func selfReference() throws {
     var importer = StoreImporter()
     importer.relationshipColumns = [
-      .init(entityName: "Category", relationshipName: "parent", column: "parent_id", destinationEntityName: "Category")
+      .init(
+        entityName: "Category", relationshipName: "parent", columns: ["parent_id"], destinationEntityName: "Category")
     ]
     let text = "id,name,parent_id\n1,all,\n2,some,1\n"
     let result = try importer.read([LibrarySample.source(text, "categories.csv")])

@@ -56,8 +56,8 @@ import Testing
     let pairs = "item,tag\r\n1,1\r\n1,9\r\n,1\r\n9,2\r\n2,2\r\n2\r\n3,1\r\n"
     importer.joinTables = [
       .init(
-        entityName: "Item", relationshipName: "tags", source: LibrarySample.source(pairs, "pairs.csv"), column: "item",
-        destinationColumn: "tag")
+        entityName: "Item", relationshipName: "tags", source: LibrarySample.source(pairs, "pairs.csv"),
+        columns: ["item", "tag"])
     ]
     let tables = [
       LibrarySample.source("id,name\n1,a\n2,b\n3,c\n3,d\n", "items.csv"),

@@ -60,7 +60,7 @@ import Testing
     importer.joinTables = [
       .init(
         entityName: "Skill", relationshipName: "emps", source: LibrarySample.source("s,e\n2,1\n2,3\n", "joins.csv"),
-        column: "s", destinationColumn: "e")
+        columns: ["s", "e"])
     ]
     let nodes = try importer.read(StaffSample.tables(["Skill": "id\n2\n"])).nodes
     #expect(try nodes.references("Skill", 2, "emps") == [1, 3] && nodes.references("Skill", 1, "emps") == [1, 2])

@@ -1,4 +1,5 @@
-/// An Arrow IPC file in memory: its schema and the values of its record batches, checked against its bounds.
+/// An Arrow IPC file, or a stream, in memory: its schema and the values of its record batches, checked against its
+/// bounds.
 ///
 /// The arrays point into the bytes, which must outlive them. Compressed bodies, dictionaries and nested types are
 /// refused by name; everything between the first and the last byte must be what the footer lists, so that nothing is
@@ -38,10 +39,47 @@ public struct ArrowFile {
         .malformed, "the file does not begin with a schema", at: StoreLocation(offset: head.count))
     }
     schema = try ArrowSchema(first.header)
+    let (batches, blocks) = try Self.batches(&messages, schema)
     guard schema == footer.schema else {
       throw PersistentStoreError(
         .malformed, "the footer has another schema than the beginning", at: StoreLocation(offset: footer.start))
     }
+    guard blocks == footer.blocks else {
+      throw PersistentStoreError(
+        .malformed, "the footer lists other record batches than the file has", at: StoreLocation(offset: footer.start))
+    }
+    self.batches = batches
+  }
+
+  /// Whether bytes begin as an Arrow file or stream does.
+  public static func isFileOrStream(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.starts(with: ArrowWriter.magic + [0, 0]) || bytes.starts(with: ArrowWriter.continuation)
+  }
+
+  /// Reads a file, or a stream to its end mark.
+  ///
+  /// - Throws: As ``init(_:)``.
+  public init(fileOrStream bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+    guard bytes.starts(with: ArrowWriter.continuation) else {
+      self = try ArrowFile(bytes)
+      return
+    }
+    var messages = MessageReader(bytes: bytes, offset: 0, end: bytes.count)
+    guard let first = try messages.next(), first.kind == ArrowNumber.schemaMessage, first.body.isEmpty else {
+      throw PersistentStoreError(.malformed, "the stream does not begin with a schema", at: StoreLocation(offset: 0))
+    }
+    schema = try ArrowSchema(first.header)
+    batches = try Self.batches(&messages, schema).0
+    guard messages.hasEndMark else {
+      throw PersistentStoreError(
+        .malformed, "the stream does not have its end mark: it may be truncated", at: StoreLocation(offset: bytes.count)
+      )
+    }
+  }
+
+  private static func batches(
+    _ messages: inout MessageReader, _ schema: ArrowSchema
+  ) throws(PersistentStoreError) -> ([Batch], [ArrowFooter.Block]) {
     var batches: [Batch] = []
     var blocks: [ArrowFooter.Block] = []
     while let message = try messages.next() {
@@ -55,61 +93,7 @@ public struct ArrowFile {
         ArrowFooter.Block(
           offset: message.offset, metadataLength: message.bodyOffset - message.offset, bodyLength: message.body.count))
     }
-    guard blocks == footer.blocks else {
-      throw PersistentStoreError(
-        .malformed, "the footer lists other record batches than the file has", at: StoreLocation(offset: footer.start))
-    }
-    self.batches = batches
-  }
-}
-
-/// The values of a column in one batch: ranges of the file.
-public struct ArrowArray {
-  /// The type of the values.
-  let type: ArrowType
-  /// The number of rows.
-  public let count: Int
-  /// How many rows do not have a value: as many as the bits say.
-  public let nullCount: Int
-  /// A bit for each row, the lowest first, 1 for a value; nil if all rows have one. The last byte may have others.
-  public let validity: UnsafeRawBufferPointer?
-  /// For types of variable length, `count + 1` positions in ``values`` or ``item``, ascending.
-  let offsets: UnsafeRawBufferPointer
-  /// The values: `count` times the type's width, a bit each for booleans, and all bytes of text and binary.
-  public let values: UnsafeRawBufferPointer
-  /// The values of lists; one array or none.
-  public let item: [ArrowArray]
-  /// Where the column is in the file.
-  public let fileOffset: Int
-  /// The bytes of an offset; 0 if the type has none. Looking at the type of each row would take most of the time.
-  private let offsetWidth: Int
-
-  init(
-    type: ArrowType, count: Int, nullCount: Int, validity: UnsafeRawBufferPointer?, offsets: UnsafeRawBufferPointer,
-    values: UnsafeRawBufferPointer, item: [ArrowArray], fileOffset: Int
-  ) {
-    self.type = type
-    self.count = count
-    self.nullCount = nullCount
-    self.validity = validity
-    self.offsets = offsets
-    self.values = values
-    self.item = item
-    self.fileOffset = fileOffset
-    offsetWidth = type.offsetWidth ?? 0
-  }
-
-  /// Whether a row has a value.
-  @inlinable public func isPresent(_ row: Int) -> Bool {
-    guard let validity else { return true }
-    return validity[row >> 3] & (1 << UInt8(row & 7)) != 0
-  }
-
-  /// The position at which the values of a row begin, for types of variable length; of `count`, where the last ends.
-  public func start(_ row: Int) -> Int {
-    offsetWidth == 8
-      ? Int(truncatingIfNeeded: offsets.loadUnaligned(fromByteOffset: row * 8, as: Int64.self))
-      : Int(offsets.loadUnaligned(fromByteOffset: row * 4, as: Int32.self))
+    return (batches, blocks)
   }
 }
 
@@ -129,6 +113,14 @@ private struct MessageReader {
   let bytes: UnsafeRawBufferPointer
   var offset: Int
   let end: Int
+  /// Whether the messages ended with the mark for it.
+  private(set) var hasEndMark = false
+
+  init(bytes: UnsafeRawBufferPointer, offset: Int, end: Int) {
+    self.bytes = bytes
+    self.offset = offset
+    self.end = end
+  }
 
   private func malformed(_ what: String) -> PersistentStoreError {
     PersistentStoreError(.malformed, what, at: StoreLocation(offset: offset))
@@ -179,6 +171,7 @@ private struct MessageReader {
     if length == 0 {
       offset += 8
       guard offset == end else { throw malformed("\(end - offset) bytes follow the end of the messages") }
+      hasEndMark = true
       return nil
     }
     guard length > 0, length <= end - offset - 8 else { throw malformed("a message of \(length) bytes does not fit") }
@@ -284,6 +277,12 @@ private struct BatchReader {
     let node = try node()
     guard rows == nil || node.count == rows else {
       throw malformed("\(node.count) values for \(rows ?? 0) rows")
+    }
+    if field.type == .null {
+      let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+      return ArrowArray(
+        type: .null, count: node.count, nullCount: node.count, validity: nil, offsets: empty, values: empty, item: [],
+        fileOffset: message.bodyOffset + position)
     }
     let validity = try validity(node)
     var offsets = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -9,12 +9,14 @@ enum ArrowNumber {
   static let dictionaryMessage: UInt8 = 2
   static let recordBatchMessage: UInt8 = 3
 
+  static let null: UInt8 = 1
   static let integer: UInt8 = 2
   static let float: UInt8 = 3
   static let binary: UInt8 = 4
   static let text: UInt8 = 5
   static let boolean: UInt8 = 6
   static let decimal: UInt8 = 7
+  static let date: UInt8 = 8
   static let timestamp: UInt8 = 10
   static let list: UInt8 = 12
   static let fixedSizeBinary: UInt8 = 15
@@ -78,6 +80,8 @@ extension ArrowType {
       )
     case .timestamp(let unit, let zone):
       (ArrowNumber.timestamp, .table([.short(unit.rawValue), zone.map { .string($0) } ?? .none]))
+    case .date(let isDays): (ArrowNumber.date, .table([.short(isDays ? 0 : 1)]))
+    case .null: (ArrowNumber.null, .table([]))
     case .list(_, let isLarge): (isLarge ? ArrowNumber.largeList : ArrowNumber.list, .table([]))
     }
   }
@@ -136,6 +140,8 @@ extension ArrowField {
     guard let content = try table.table(3) else { throw table.malformed("the column '\(name)' does not have a type") }
     switch number {
     case ArrowNumber.boolean: return .boolean
+    case ArrowNumber.null: return .null
+    case ArrowNumber.date: return .date(isDays: try content.number(0, default: Int16(1)) == 0)
     case ArrowNumber.text: return .text(isLarge: false)
     case ArrowNumber.largeText: return .text(isLarge: true)
     case ArrowNumber.binary: return .binary(isLarge: false)

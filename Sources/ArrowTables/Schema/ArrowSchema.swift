@@ -38,6 +38,10 @@ public indirect enum ArrowType: Sendable, Equatable {
   case decimal(bits: Int, precision: Int, scale: Int)
   /// Ticks since 1970-01-01T00:00:00; in UTC if there is a time zone.
   case timestamp(TimeUnit, timeZone: String?)
+  /// Days since 1970-01-01 in 32 bits, or milliseconds in 64.
+  case date(isDays: Bool)
+  /// No values.
+  case null
   /// A list of values, with offsets of 32 bits, or of 64.
   case list(ArrowField, isLarge: Bool)
 
@@ -52,6 +56,8 @@ public indirect enum ArrowType: Sendable, Equatable {
     case .fixedSizeBinary(let width): "fixed_size_binary(\(width))"
     case .decimal(let bits, let precision, let scale): "decimal\(bits)(\(precision), \(scale))"
     case .timestamp(let unit, let zone): "timestamp(\(unit)\(zone.map { ", \($0)" } ?? ""))"
+    case .date(let isDays): isDays ? "date32" : "date64"
+    case .null: "null"
     case .list(let item, let isLarge): (isLarge ? "large_list" : "list") + "<\(item.type.name)>"
     }
   }
@@ -62,7 +68,8 @@ public indirect enum ArrowType: Sendable, Equatable {
     case .integer(let bits, _), .float(let bits), .decimal(let bits, _, _): bits / 8
     case .fixedSizeBinary(let width): width
     case .timestamp: 8
-    case .boolean, .text, .binary, .list: nil
+    case .date(let isDays): isDays ? 4 : 8
+    case .boolean, .text, .binary, .list, .null: nil
     }
   }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "7d033cac39e4508a1d4906f6fec1d4876196f066aba2eb98ef12d33eb649f5b0"
+#define ASP_INTERFACE "d9dcc82cdee76e41673d2b2195a08c14d8d1ea66d229825cc5e273b99de026f5"

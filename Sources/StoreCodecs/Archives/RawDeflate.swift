@@ -72,10 +72,17 @@ package enum RawDeflate {
     guard result.count <= maximumCount else {
       throw PersistentStoreError(.limitExceeded, "the decompressed data is larger than \(maximumCount) bytes")
     }
+    // "incorrect data check", "incorrect length check"
+    let isOfChecksum =
+      stream.msg.map { String(cString: $0).hasPrefix("incorrect") && String(cString: $0).hasSuffix("check") } ?? false
     guard status == Z_STREAM_END else {
       throw PersistentStoreError(
         .malformed,
-        status == Z_BUF_ERROR ? "the compressed data is truncated" : "the bytes are not compressed with DEFLATE",
+        status == Z_BUF_ERROR
+          ? "the compressed data is truncated"
+          : isOfChecksum
+            ? "the decompressed data does not have the checksum that is stored with it: it is damaged"
+            : "the bytes are not compressed with DEFLATE",
         at: StoreLocation(offset: offset))
     }
     guard stream.avail_in == 0 else {
