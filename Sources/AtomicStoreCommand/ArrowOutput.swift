@@ -1,6 +1,7 @@
 import ArrowTables
 import AtomicStoreKit
 import CommandSupport
+import FoundationEssentials
 
 /// The result of a fetch as Arrow: from the columns of the store where they suffice, otherwise from values.
 struct ArrowOutput {
@@ -31,9 +32,13 @@ struct ArrowOutput {
 
   /// Groups are not objects of the entity.
   private func schema(_ columns: [ArrowColumn]) -> ArrowSchema {
-    ArrowSchema(
+    guard request.propertiesToGroupBy.isEmpty else { return ArrowSchema(columns.map(\.field), metadata: []) }
+    return ArrowSchema(
       columns.map(\.field),
-      metadata: request.propertiesToGroupBy.isEmpty ? [ArrowMetadataEntry(ArrowKey.entity, entity.name)] : [])
+      metadata: [
+        ArrowMetadataEntry(ArrowKey.entity, entity.name),
+        ArrowMetadataEntry(ArrowKey.store, store.identifier.uuidString),
+      ])
   }
 
   // MARK: From columns

@@ -228,6 +228,8 @@ struct Import: ParsableCommand {
     _ unit: Publication
   ) throws -> StoreConverter.Report {
     var metadata = store?.metadata ?? StoreMetadata(storeType: result.to ?? "")
+    // The same objects in another form, as a conversion keeps them.
+    if store == nil, let uuid = imported.storeUUID { metadata.uuid = uuid }
     metadata.model = imported.nodes.model.description
     metadata.entries.keep(danglingReferences: imported.danglingReferences)
     metadata.lastReference = max(metadata.lastReference, imported.nodes.greatestIntegerReference)

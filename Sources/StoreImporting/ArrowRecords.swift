@@ -10,6 +10,8 @@ struct ArrowRecords {
   private(set) var text: [UInt8] = []
   /// The types of attributes that the columns have, by name, as far as an Arrow type is one.
   private(set) var types: [ScalarString: AttributeType] = [:]
+  /// The store that the references of the rows' objects are of, if they are there.
+  private(set) var storeUUID: UUID?
   /// Whether the model is known: then the reference of the object is in the form of `fetch --json`.
   private let namesObjects: Bool
 
@@ -41,6 +43,9 @@ struct ArrowRecords {
     var entities: [Int: Int] = [:]
     for (index, field) in fields.enumerated() where Self.isIdentifier(field) {
       entities[index] = fields.firstIndex { $0.name == field.name + "Entity" }
+    }
+    if fields.contains(where: Self.isIdentifier) {
+      storeUUID = file.schema.metadata.first { $0.key == ArrowKey.store }.flatMap { UUID(uuidString: $0.value) }
     }
     let skipped = Set(entities.values)
     var row = 0

@@ -35,6 +35,7 @@ extension ImportSource {
       bytes, limit: min(limits.bytes, limits.memory(forInput: bytes.count)), namesObjects: hasModel)
     var result = ImportSource(bytes: records.text, name: name, entityName: entityName)
     result.types = records.types
+    result.storeUUID = records.storeUUID
     result.isUTF8 = true
     return result
   }

@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+import FoundationEssentials
 
 /// A table to import: a CSV file, a JSON array of objects, or one JSON object on each line; also compressed with gzip,
 /// or one or more of them in a ZIP archive; or an Arrow file or stream.
@@ -15,6 +16,8 @@ public struct ImportSource: Sendable {
   let bytes: StoreBytes
   /// The types of its columns, if its form has any.
   var types: [ScalarString: AttributeType] = [:]
+  /// The store that the records' objects are of, if they come with their references.
+  var storeUUID: UUID?
   /// Whether the bytes are UTF-8, whatever the conventions say.
   var isUTF8 = false
 

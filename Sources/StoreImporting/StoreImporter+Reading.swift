@@ -21,6 +21,8 @@ extension StoreImporter {
     var run = ImportRun(try ImportJob(importer, tables))
     var result = try run.result()
     result.notes = notes + result.notes
+    let stores = Set(tables.map(\.storeUUID))
+    if stores.count == 1, let uuid = stores.first { result.storeUUID = uuid }
     return result
   }
 }

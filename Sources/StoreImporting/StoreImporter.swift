@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+package import FoundationEssentials
 
 /// Makes one graph of tables that other programs wrote: CSV files, JSON.
 ///
@@ -150,6 +151,8 @@ public struct StoreImporter: Sendable {
     /// With ``StoreImporter/DanglingKeys/keepAsText`` the removed keys, as the metadata entry
     /// ``/AtomicStoreSPI/RelationshipRules/danglingReferencesKey`` has them.
     package var danglingReferences: [String: [String]] = [:]
+    /// The store that all objects come from, with their references; nil if any came without one.
+    package var storeUUID: UUID?
   }
 
   /// What was made of one table.

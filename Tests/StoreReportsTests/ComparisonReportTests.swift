@@ -23,7 +23,7 @@ import Testing
   private static func store(_ people: [(Int64, String, Int64)], uuid: UUID = UUID()) throws -> StoreSnapshot {
     let model = try ManagedObjectModel(Self.model)
     var nodes = NodeTable(model: model)
-    let (team, person) = (try model.entity(asked: "Team"), try model.entity(asked: "Person"))
+    let (team, person) = (try #require(model.entity(named: "Team")), try #require(model.entity(named: "Person")))
     func slot(_ name: String, _ entity: Entity) -> Int { entity.slot(named: name) ?? -1 }
     let one = try nodes.addCacheNode(entity: team.index, reference: .integer(1))
     try nodes.set(.string("Red"), slot: slot("name", team), of: one)
@@ -31,8 +31,10 @@ import Testing
       let node = try nodes.addCacheNode(entity: person.index, reference: .integer(reference))
       try nodes.set(.string(name), slot: slot("name", person), of: node)
       try nodes.set(.integer(age), slot: slot("age", person), of: node)
-      try nodes.relate(node, slot: slot("team", person), to: one)
+      try nodes.set(.toOne(nodes.objectReference(of: one)), slot: slot("team", person), of: node)
     }
+    let members = people.map { ObjectReference(entityName: "Person", reference: .integer($0.0)) }
+    try nodes.set(.toMany(members), slot: slot("members", team), of: one)
     return StoreSnapshot(
       nodes: nodes, metadata: StoreMetadata(storeType: "XML", uuid: uuid, model: Self.model))
   }

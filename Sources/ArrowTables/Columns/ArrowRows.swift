@@ -79,6 +79,8 @@ public enum ArrowKey {
   package static let references = "atomicstore.references"
   /// In the schema: the name of the entity.
   public static let entity = "atomicstore.entity"
+  /// In the schema: the UUID of the store that the references are of.
+  package static let store = "atomicstore.store"
   /// Of Arrow: what marks 16 bytes as a UUID.
   static let uuidExtension = [
     ArrowMetadataEntry("ARROW:extension:name", "arrow.uuid"), ArrowMetadataEntry("ARROW:extension:metadata", ""),
