@@ -26,10 +26,19 @@ struct ImportColumnOptions: ParsableArguments {
   @Option(name: .customLong("write-model"), help: "Save the inferred model: .xcdatamodel or .xcdatamodeld.")
   var writeModel: String?
 
+  /// The names of columns with commas between them, none of which is empty.
+  private static func columns(
+    _ list: String, _ option: String, _ form: String, _ text: String
+  ) throws -> [String] {
+    let columns = list.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    guard !columns.contains("") else { throw failure(option, form, text) }
+    return columns
+  }
+
   func apply(to importer: inout StoreImporter) throws {
     for text in key {
       let (name, value) = try Self.pair(text, "--key", "ENTITY=COLUMN")
-      importer.keyColumns[name] = value.split(separator: ",").map(String.init)
+      importer.keyColumns[name] = try Self.columns(value, "--key", "ENTITY=COLUMN", text)
     }
     for text in relationship {
       let form = "ENTITY.RELATIONSHIP=COLUMN"
@@ -39,7 +48,7 @@ struct ImportColumnOptions: ParsableArguments {
       importer.relationshipColumns.append(
         .init(
           entityName: entity, relationshipName: name,
-          columns: (parts.first ?? "").split(separator: ",").map(String.init),
+          columns: try Self.columns(parts.first ?? "", "--relationship", form, text),
           destinationEntityName: parts.count > 1 ? parts[1] : nil))
     }
     for text in join {
@@ -50,9 +59,8 @@ struct ImportColumnOptions: ParsableArguments {
       // Behind the columns, which are at least two.
       let other = parts.last.flatMap { $0.contains(",") ? nil : String($0) }
       if other != nil { parts.removeLast() }
-      guard parts.count > 1, let columns = parts.popLast()?.split(separator: ",").map(String.init) else {
-        throw Self.failure("--join", form, text)
-      }
+      guard parts.count > 1, let last = parts.popLast() else { throw Self.failure("--join", form, text) }
+      let columns = try Self.columns(String(last), "--join", form, text)
       guard columns.count >= 2 else { throw Self.failure("--join", form, text) }
       let file = parts.joined(separator: ":")
       importer.joinTables.append(

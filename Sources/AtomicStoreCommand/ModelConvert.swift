@@ -39,6 +39,7 @@ extension Model {
           let model = try writable(try description(input, version))
           try unit.add(model, at: target, overwrite: force)
         case "mom":
+          try FileOutput.check(target, besides: FileOutput.places([source]), replaces: force)
           let bytes = try compiled(try description(input, version))
           try unit.addFile(bytes, at: target, replaces: force)
         case "xcdatamodeld":

@@ -68,6 +68,7 @@ struct ImportJob {
     plans = try Self.plans(importer, sources, headers, objects, formats, model, entityNames, names)
     try checkEntities()
     try checkKeyWidths()
+    try checkSeveralTables()
     noteUnfilledRelationships()
     for plan in plans {
       let root = plan.entity.root.index
@@ -96,8 +97,16 @@ struct ImportJob {
       }
       entities.append(entity)
     }
+    // Of thousands of tables of one entity, each would be compared with all.
+    var columns: [Int: [String]] = [:]
+    var known: [Int: Set<ScalarString>] = [:]
+    for (entity, header) in zip(entities, headers) {
+      for name in header where known[entity.index, default: []].insert(ScalarString(name)).inserted {
+        columns[entity.index, default: []].append(name)
+      }
+    }
     for (index, (source, entity)) in zip(sources, entities).enumerated() {
-      let others = zip(entities, headers).filter { $0.0.index == entity.index }.flatMap(\.1)
+      let others = columns[entity.index] ?? []
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index], others: others,
         isEmpty: objects[index].isEmpty,
@@ -181,11 +190,10 @@ struct ImportJob {
   /// others.
   func missingColumns(counts: [Int]) -> [SelectionNote] {
     var notes: [SelectionNote] = []
+    let given = plans.reduce(into: [Int: Set<Int>]()) { $0[$1.entity.index, default: []].formUnion($1.given) }
     for plan in plans where counts[plan.source] > 0 {
       let own = plan.given
-      let others = plans.filter { $0.entity.index == plan.entity.index }.reduce(into: Set<Int>()) {
-        $0.formUnion($1.given)
-      }
+      let others = given[plan.entity.index] ?? []
       for slot in others.subtracting(own).sorted() {
         notes.append(
           SelectionNote(
@@ -194,6 +202,21 @@ struct ImportJob {
       }
     }
     return notes
+  }
+
+  /// Numbers that records without a key get could be keys of the other tables' records, or named by others.
+  private func checkSeveralTables() throws(PersistentStoreError) {
+    var keyed: [Int: TablePlan] = [:]
+    for plan in plans where !plan.isEmpty && !plan.keyColumns.isEmpty && keyed[plan.entity.index] == nil {
+      keyed[plan.entity.index] = plan
+    }
+    for plan in plans where !plan.isEmpty && plan.keyColumns.isEmpty {
+      guard let other = keyed[plan.entity.index] else { continue }
+      let names = other.keyColumns.map { "'\(other.columnNames[$0])'" }.joined(separator: ", ")
+      throw PersistentStoreError(
+        .invalidOption, "the table has no column of \(plan.entity.name)'s key \(names), which \(other.name) has",
+        at: StoreLocation(file: plan.name))
+    }
   }
 
   /// A key of several columns is compared with one of as many columns.

@@ -151,6 +151,8 @@ final class ImportPass {
       guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
       counts[plan.source] += 1
       for index in plan.columns(of: record) where plan.columns[index].kind != .ignored {
+        // An object that exists keeps its relationship where the record has only a part of the key.
+        if beginning == .updated, plan.isPartlyAbsent(index, in: record) { continue }
         try set(index, record, number, plan, reader.bytes)
         guard record.present != nil, plan.columns[index].isRelationship else { continue }
         stated.state(
@@ -183,7 +185,7 @@ final class ImportPass {
     guard var key = try uniqueKey(record, number, plan, bytes) else { return nil }
     let fileKey = key
     var beginning = Beginning.inserted
-    let ownJoins = joins.isEmpty ? [] : joins.filter { $0.table == plan.source }
+    let ownJoins = joins.isEmpty ? [] : joins.filter { plan.joins.contains($0.join) }
     if let existing {
       switch existing.begin(
         &key, number, plan, nodes, line: record.line, given: plan.given(record).union(ownJoins.map(\.slot)))
@@ -204,7 +206,7 @@ final class ImportPass {
     diagnosis?.note(
       ObjectReference(entityName: plan.entity.name, reference: key),
       .init(table: plan.source, number: number, line: record.line))
-    for index in joins.indices where joins[index].table == plan.source {
+    for index in joins.indices where plan.joins.contains(joins[index].join) {
       guard let others = joins[index].use(fileKey) else { continue }
       let join = (slot: joins[index].slot, destinationRoot: joins[index].destinationRoot)
       for other in others {
@@ -294,7 +296,7 @@ final class ImportPass {
   /// The relationships that the columns of a table of JSON objects have, and no join table: a record may lack them.
   private func lackableRelationships(_ reader: any RecordReader, _ plan: TablePlan) -> [Int] {
     guard reader.mayLackFields else { return [] }
-    let joined = Set(joins.filter { $0.table == plan.source }.map(\.slot))
+    let joined = Set(joins.filter { plan.joins.contains($0.join) }.map(\.slot))
     return plan.usedColumns.map { plan.columns[$0] }.filter { $0.isRelationship && !joined.contains($0.slot) }.map(
       \.slot)
   }

@@ -60,7 +60,10 @@ struct ImportRun {
       }
       while true {
         let problems = diagnosis.sorted
-        guard !problems.isEmpty else { throw cause ?? ImportStop.problem }
+        guard !problems.isEmpty else {
+          throw cause
+            ?? PersistentStoreError(.internalInconsistency, "the tables cannot be imported, and nothing wrong was found")
+        }
         guard mayReject, !diagnosis.isCut, !diagnosis.isRefused, !problems.contains(where: { $0.line == nil }) else {
           throw ImportError(problems: problems, isCut: diagnosis.isCut)
         }

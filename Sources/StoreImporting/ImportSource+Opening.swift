@@ -2,11 +2,6 @@ import AtomicStoreSPI
 import StoreCodecs
 
 extension ImportSource {
-  /// A file's name without the extension of its compression.
-  package static func plainName(_ name: String) -> String {
-    name.lowercased().hasSuffix(".gz") ? String(name.dropLast(".gz".count)) : name
-  }
-
   /// The tables of sources: those that are compressed with gzip are decompressed, and ZIP archives are opened, which is
   /// found from the content. The members of an archive are tables as the files of a directory are.
   ///

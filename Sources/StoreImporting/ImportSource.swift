@@ -46,6 +46,11 @@ public struct ImportSource: Sendable {
     return String(last[..<dot])
   }
 
+  /// A file's name without the extension of its compression.
+  package static func plainName(_ name: String) -> String {
+    name.lowercased().hasSuffix(".gz") ? String(name.dropLast(".gz".count)) : name
+  }
+
   /// Whether a file of that name contains one JSON object per line. Such a file is empty if it does not contain any.
   package static func holdsJSONLines(_ fileName: String) -> Bool {
     [".ndjson", ".jsonl"].contains { plainName(fileName).lowercased().hasSuffix($0) }

@@ -22,6 +22,7 @@ struct JoinedKeys {
   }
 
   let join: Int
+  /// The first table of its entity, for messages.
   let table: Int
   let slot: Int
   let destinationRoot: Int
@@ -51,8 +52,8 @@ struct JoinedKeys {
   /// The keys that a record's key is connected with; nil if the table does not have it.
   mutating func use(_ key: ReferenceObject) -> [ReferenceObject]? {
     guard let index = keys.index(forKey: key) else { return nil }
+    if !keys.values[index].isUsed { usedCount += 1 }
     keys.values[index].isUsed = true
-    usedCount += 1
     return keys.values[index].list
   }
 }

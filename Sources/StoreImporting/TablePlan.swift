@@ -131,6 +131,11 @@ struct TablePlan {
     return sources(of: index).allSatisfy { record[$0].kind == .absent }
   }
 
+  /// Whether a record has fields of some of the columns of a key, and lacks others.
+  func isPartlyAbsent(_ index: Int, in record: ImportRecord) -> Bool {
+    record.present != nil && sources(of: index).contains { record[$0].kind == .absent }
+  }
+
   private var place: StoreLocation { StoreLocation(file: name, line: 1, entity: entity.name) }
 
   /// Whether a column is in other tables of the entity, and not in this one.

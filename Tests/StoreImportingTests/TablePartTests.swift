@@ -38,6 +38,37 @@ import Testing
     )
   }
 
+  @Test("the pairs of a join table are those of records of all tables of the entity", arguments: [false, true])
+  func joinedParts(rejects: Bool) throws {
+    var importer = StoreImporter()
+    importer.rejectsBadRecords = rejects
+    importer.joinTables = [
+      .init(
+        entityName: "Person", relationshipName: "tags", source: LibrarySample.source("p,t\n1,1\n3,2\n4,1\n", "j.csv"),
+        columns: ["p", "t"], destinationEntityName: "Tag")
+    ]
+    let result = try importer.read([
+      Self.part("id,name\n1,a\n2,b\n" + (rejects ? "1,again\n" : ""), "p1.csv", entity: "Person"),
+      Self.part("id,name\n3,c\n4,d\n", "p2.csv", entity: "Person"),
+      Self.part("id,tag\n1,x\n2,y\n", "tag.csv", entity: "Tag"),
+    ])
+    #expect(try result.nodes.value("Person", 1, "tags") == toMany("Tag", 1))
+    #expect(try result.nodes.value("Person", 3, "tags") == toMany("Tag", 2))
+    #expect(try result.nodes.value("Person", 4, "tags") == toMany("Tag", 1))
+    #expect(result.problems.count == (rejects ? 1 : 0))
+  }
+
+  @Test("a table without a key beside one with a key is refused: foreign keys could name its numbers")
+  func keyless() throws {
+    let tables = [
+      Self.part("id,name\n10,a\n", "pk.csv", entity: "Person"), Self.part("name\nc\n", "pn.csv", entity: "Person"),
+    ]
+    for order in [tables, tables.reversed()] {
+      let error = #expect(throws: PersistentStoreError.self) { _ = try StoreImporter().read(order) }
+      #expect(error?.location.file == "pn.csv" && error?.message.contains("'id', which pk.csv has") == true, "\(order)")
+    }
+  }
+
   @Test("a relationship whose column only some tables have is kept, at both ends", arguments: [false, true])
   func relationships(hasModel: Bool) throws {
     var importer = StoreImporter()

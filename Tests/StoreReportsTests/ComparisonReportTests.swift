@@ -94,6 +94,17 @@ import Testing
     #expect(page.contains("− Person/1, Person/2, and 18 more (40 members)"))
   }
 
+  @Test("entities that only one model has are in the diagram of both", arguments: [false, true])
+  func removedEntity(isOld: Bool) throws {
+    let whole = try Self.store([])
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "Alone", properties: [.attribute("name", .string)])]))
+    let other = StoreSnapshot(
+      nodes: NodeTable(model: model), metadata: StoreMetadata(storeType: "XML", model: model.description))
+    let page = try Self.page(isOld ? Self.report(whole, other) : Self.report(other, whole))
+    #expect(page.contains("class=\"box removed\"") && page.contains("class=\"box added\""))
+  }
+
   @Test("hostile values and names of files are text, and no script but the page's runs")
   func hostile() throws {
     let texts = ReportSupport.hostile

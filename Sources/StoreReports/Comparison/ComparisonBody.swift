@@ -92,6 +92,8 @@ struct ComparisonBody {
     }
     do throws(PersistentStoreError) {
       let picture = try ModelDiagram(from: report.first.model, to: report.second.model).embeddedSVG { index in
+        // Behind the boxes of the second model are those of entities that only the first has.
+        guard index < report.second.model.entityCount else { return nil }
         let name = ScalarString(report.second.model.entity(at: index).name)
         return report.entities.firstIndex { ScalarString($0.name) == name && !$0.isEmpty }.map { "#entity-\($0)" }
       }

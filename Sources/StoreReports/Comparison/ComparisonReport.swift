@@ -1,5 +1,4 @@
 package import AtomicStoreSPI
-package import StoreCodecs
 package import StoreCoordination
 
 /// A page about what differs between two stores: counts by entity, each changed property with both values, objects
@@ -95,19 +94,5 @@ package struct ComparisonReport: Sendable {
   /// How many objects only the second store has, only the first, and both with different values.
   package var counts: (added: Int, removed: Int, changed: Int) {
     entities.reduce((0, 0, 0)) { ($0.0 + $1.added.count, $0.1 + $1.removed.count, $0.2 + $1.changed.count) }
-  }
-
-  /// Writes the page.
-  ///
-  /// - Parameter writer: Flushed from time to time, so that the page need not be in memory as a whole.
-  /// - Throws: What the writer throws.
-  package func write(to writer: ByteWriter) throws(PersistentStoreError) {
-    let page = Page(
-      title: "\(first.name) and \(second.name)", body: "",
-      style: PageStyle.common + SVGDrawing.style + PageStyle.report + PageStyle.diagram + PageStyle.comparison,
-      script: DiagramScript.text + "\n" + ComparisonScript.text)
-    writer.append(page.head)
-    try ComparisonBody(self).write(to: writer)
-    writer.append(page.foot)
   }
 }

@@ -1,0 +1,18 @@
+import AtomicStoreSPI
+package import StoreCodecs
+
+extension ComparisonReport {
+  /// Writes the page.
+  ///
+  /// - Parameter writer: Flushed from time to time, so that the page need not be in memory as a whole.
+  /// - Throws: What the writer throws.
+  package func write(to writer: ByteWriter) throws(PersistentStoreError) {
+    let page = Page(
+      title: "\(first.name) and \(second.name)", body: "",
+      style: PageStyle.common + SVGDrawing.style + PageStyle.report + PageStyle.diagram + PageStyle.comparison,
+      script: DiagramScript.text + "\n" + ComparisonScript.text)
+    writer.append(page.head)
+    try ComparisonBody(self).write(to: writer)
+    writer.append(page.foot)
+  }
+}
