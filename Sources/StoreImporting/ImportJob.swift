@@ -206,6 +206,8 @@ struct ImportJob {
 
   /// Numbers that records without a key get could be keys of the other tables' records, or named by others.
   private func checkSeveralTables() throws(PersistentStoreError) {
+    // Objects that are found by a property need no key.
+    guard importer.existingObjects.entityNames.isEmpty else { return }
     var keyed: [Int: TablePlan] = [:]
     for plan in plans where !plan.isEmpty && !plan.keyColumns.isEmpty && keyed[plan.entity.index] == nil {
       keyed[plan.entity.index] = plan

@@ -62,7 +62,7 @@ struct ImportRun {
         let problems = diagnosis.sorted
         guard !problems.isEmpty else {
           throw cause
-            ?? PersistentStoreError(.internalInconsistency, "the tables cannot be imported, and nothing wrong was found")
+            ?? PersistentStoreError(.internalInconsistency, "the tables cannot be imported, and no problem was found")
         }
         guard mayReject, !diagnosis.isCut, !diagnosis.isRefused, !problems.contains(where: { $0.line == nil }) else {
           throw ImportError(problems: problems, isCut: diagnosis.isCut)
