@@ -108,6 +108,7 @@ extension Model {
 
     /// The model as a compiled file.
     private func compiled(_ model: ModelDescription) throws -> [UInt8] {
+      for text in ModelFile.lostInCompiledModel(model) { Diagnostics.say("atomicstore: \(source): \(text)") }
       let bytes = try ModelFile.compiled(model, file: target, parser: .predicates)
       try checkHashes(bytes, of: model)
       return bytes

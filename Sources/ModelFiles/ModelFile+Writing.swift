@@ -25,6 +25,16 @@ extension ModelFile {
     return (kept, lost)
   }
 
+  /// What a compiled model does not keep, a line for each: the bits of fetch requests' options are not known.
+  package static func lostInCompiledModel(_ model: ModelDescription) -> [String] {
+    model.fetchRequestTemplates.filter { request in
+      [
+        request.includesSubentities, request.includesPropertyValues, request.includesPendingChanges,
+        request.returnsObjectsAsFaults,
+      ].contains(false) || request.returnsDistinctResults == true
+    }.map { "the fetch request '\($0.name)' is written without its options, such as includesSubentities" }
+  }
+
   /// The bytes of a compiled model, `.mom`.
   ///
   /// - Parameter file: The name for errors.

@@ -83,7 +83,7 @@ struct ModelInference {
   private mutating func attributes(of entity: Int) throws -> [PropertyDescription] {
     let foreignKeys = try foreignKeys(of: entity).filter { $0.columns.count == 1 }.flatMap(\.columns)
     // What is a part of a key is an attribute as well: with another part missing, it would be lost.
-    let relationships = Set(foreignKeys.map { ScalarString($0) })
+    let relationships = Set(foreignKeys.map(Self.spelling))
     let isNamedKey = importer.keyColumns[entityNames[entity]] != nil
     var facts: [ScalarString: ColumnFacts] = [:]
     var texts: [Int: [TextColumnFacts]] = [:]
@@ -101,7 +101,7 @@ struct ModelInference {
       let keys = Set(keyColumns(of: table))
       var unclear: [Int] = []
       for (index, column) in headers[table].enumerated() where !column.isEmpty {
-        guard !relationships.contains(ScalarString(column)), isNamedKey || !keys.contains(index) else { continue }
+        guard !relationships.contains(Self.spelling(column)), isNamedKey || !keys.contains(index) else { continue }
         let name = NameMatching.propertyName(forColumn: column)
         guard let fact = facts[ScalarString(name)] else { continue }
         let found = fact.type
@@ -268,16 +268,16 @@ struct ModelInference {
         ForeignKey(columns: header.isEmpty ? [] : named.columns, name: named.relationshipName, destination: destination)
       )
     }
-    var known = Set(result.filter { $0.columns.count == 1 }.flatMap(\.columns).map { ScalarString($0) })
+    var known = Set(result.filter { $0.columns.count == 1 }.flatMap(\.columns).map(Self.spelling))
     for table in tables[entity] {
       let keys = Set(keyColumns(of: table))
-      for (index, column) in headers[table].enumerated() where !known.contains(ScalarString(column)) {
+      for (index, column) in headers[table].enumerated() where !known.contains(Self.spelling(column)) {
         let words = NameMatching.words(ofKey: NameMatching.folded(column), ["id", "key", "fk"])
         let destination = words.flatMap { entitiesByName[$0] ?? [] }.sorted().first {
           !($0 == entity && keys.contains(index)) && hasKey($0)
         }
         guard let destination else { continue }
-        known.insert(ScalarString(column))
+        known.insert(Self.spelling(column))
         let name = entityNames[destination]
         result.append(
           ForeignKey(
@@ -285,6 +285,11 @@ struct ModelInference {
       }
     }
     return result
+  }
+
+  /// A column by the property that it would be: tables of one entity may spell it in several ways.
+  private static func spelling(_ column: String) -> ScalarString {
+    ScalarString(NameMatching.propertyName(forColumn: column))
   }
 
   private func hasKey(_ entity: Int) -> Bool { tables[entity].contains { !keyColumns(of: $0).isEmpty } }

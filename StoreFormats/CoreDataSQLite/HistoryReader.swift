@@ -16,6 +16,7 @@ struct HistoryReader {
   private var hasUnknownBits = false
   /// How many properties the changes may name together: bits are an eighth of a byte, names are not.
   private var namesLeft: Int
+  private var budget: ValueBudget
 
   init(
     _ database: SQLiteDatabase, source: StoreSource, model: ManagedObjectModel?, skipsDamage: Bool
@@ -26,6 +27,7 @@ struct HistoryReader {
     schema = try DatabaseSchema(database)
     entities = try HistoryEntities(database, schema, model)
     namesLeft = (1 << 20) + 2 * database.image.count
+    budget = ValueBudget(database)
   }
 
   func transactions() throws(PersistentStoreError) -> [HistoryTransaction] {
@@ -224,14 +226,9 @@ struct HistoryReader {
         place)
       var previous: Int64?
       while try rows.step(after: previous) {
-        let key = rows.integer(0)
-        // Pages that are named twice would have their rows twice.
-        guard rows.kind(0) == .integer, previous.map({ key > $0 }) ?? true else {
-          throw PersistentStoreError(
-            .malformed, "the table is damaged: the row with Z_PK \(key) comes after \(previous ?? 0)",
-            at: place.filled(from: StoreLocation(reference: String(key))))
-        }
+        let key = try rows.key(after: previous, of: table.name, place)
         previous = key
+        try budget.count(rows, columns: selected.count, at: place.filled(from: StoreLocation(reference: String(key))))
         try body(&self, rows, key)
       }
     } catch {

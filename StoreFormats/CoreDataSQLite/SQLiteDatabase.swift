@@ -153,6 +153,20 @@ final class SQLiteStatement {
     throw database.error(code, place, after: key.map { "; the last readable row is Z_PK \($0)" } ?? "")
   }
 
+  /// The key of a row, in its first column. Pages that are named twice would have their rows twice: the keys of a
+  /// table ascend.
+  @inline(__always) func key(
+    after previous: Int64?, of table: String, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> Int64 {
+    let key = integer(0)
+    guard kind(0) == .integer, previous.map({ key > $0 }) ?? true else {
+      throw PersistentStoreError(
+        .malformed, "the table \(table) is damaged: the row with Z_PK \(key) comes after \(previous ?? 0)",
+        at: place.filled(from: StoreLocation(reference: String(key))))
+    }
+    return key
+  }
+
   @inline(__always) func kind(_ column: Int32) -> Kind {
     Kind(rawValue: sqlite3_column_type(statement, column)) ?? .null
   }

@@ -46,10 +46,11 @@ struct SystemTableReader {
   /// The tables in the order of their names. One that cannot be read to its end is reported.
   func tables() throws(PersistentStoreError) -> [SystemTable] {
     var found: [SystemTable] = []
+    var budget = ValueBudget(database)
     for name in schema.tableNames.sorted(by: { ScalarString($0) < ScalarString($1) })
     where !tablesOfGraph.contains(DatabaseSchema.key(name)) {
       var table = SystemTable(name: name, columns: [], rows: [])
-      do throws(PersistentStoreError) { try read(into: &table) } catch {
+      do throws(PersistentStoreError) { try read(into: &table, &budget) } catch {
         guard error.code == .malformed else { throw error }
         source.report(
           LoadNote(subject: name, text: "the table cannot be read to its end: \(error.message)", isWarning: true))
@@ -59,14 +60,14 @@ struct SystemTableReader {
     return found
   }
 
-  private func read(into table: inout SystemTable) throws(PersistentStoreError) {
+  private func read(into table: inout SystemTable, _ budget: inout ValueBudget) throws(PersistentStoreError) {
     guard let columns = try schema.table(table.name)?.columns, !columns.isEmpty else { return }
     table.columns = columns.map(\.name)
     let names = table.columns.map { SQLiteDatabase.quoted($0) }.joined(separator: ", ")
-    let rows = try database.prepare(
-      "SELECT \(names) FROM \(SQLiteDatabase.quoted(table.name)) NOT INDEXED",
-      StoreLocation(file: database.file, entity: table.name))
+    let place = StoreLocation(file: database.file, entity: table.name)
+    let rows = try database.prepare("SELECT \(names) FROM \(SQLiteDatabase.quoted(table.name)) NOT INDEXED", place)
     while try rows.step() {
+      try budget.count(rows, columns: columns.count, at: place)
       table.rows.append(
         table.columns.enumerated().compactMap { index, name in
           let kind = rows.kind(Int32(index))

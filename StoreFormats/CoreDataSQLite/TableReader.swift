@@ -213,12 +213,7 @@ struct TableReader {
     var plan: EntityPlan?
     var previous: Int64?
     while try rows.step(after: previous) {
-      let key = rows.integer(0)
-      guard rows.kind(0) == .integer, previous.map({ key > $0 }) ?? true else {
-        throw PersistentStoreError(
-          .malformed, "the table \(found.name) is damaged: the row with Z_PK \(key) comes after \(previous ?? 0)",
-          at: place.filled(from: StoreLocation(reference: String(key))))
-      }
+      let key = try rows.key(after: previous, of: found.name, place)
       previous = key
       if number != rows.integer(1) || plan == nil {
         number = rows.integer(1)

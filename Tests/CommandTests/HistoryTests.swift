@@ -48,6 +48,24 @@ import Testing
         """)
   }
 
+  @Test(
+    "a default that a file has once and thousands of rows have is refused, and takes no memory",
+    .enabled(if: program != nil, "needs sqlite3"), arguments: [false, true])
+  func shared(system: Bool) throws {
+    let folder = try Folder()
+    let long = String(repeating: "x", count: 500_000)
+    let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+    let path = try Self.edited(
+      folder,
+      system
+        ? "CREATE TABLE ACLOUD(i); INSERT INTO ACLOUD \(rows) SELECT i FROM n; ALTER TABLE ACLOUD ADD COLUMN t DEFAULT '\(long)'"
+        : "INSERT INTO ACHANGE(Z_PK, ZTRANSACTIONID, ZCHANGETYPE, ZENTITY, ZENTITYPK) \(rows) SELECT 1000 + i, 1, 0, 1, i FROM n; "
+          + "ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE9 DEFAULT '\(long)'")
+    let result = try Command.run(arguments: ["history", path] + (system ? ["--system"] : []))
+    #expect(result.code == 65 && result.output.isEmpty, "\(result.output.prefix(200))")
+    #expect(result.errors.contains("more bytes than the size of the file allows"), "\(result.errors)")
+  }
+
   @Test("JSON has an object for each change, with the same keys in all")
   func json() throws {
     let result = try Command.run("history", Self.sample, "--json")

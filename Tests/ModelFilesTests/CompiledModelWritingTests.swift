@@ -106,6 +106,18 @@ struct CompiledModelWritingTests {
     #expect(try Self.compiled(model) == Self.compiled(model))
   }
 
+  @Test("options of fetch requests, which a compiled model does not keep, are named; defaults are not")
+  func lostOptions() throws {
+    var model = try Self.model()
+    model.fetchRequestTemplates[0].includesSubentities = true
+    #expect(ModelFile.lostInCompiledModel(model) == [])
+    model.fetchRequestTemplates[0].includesSubentities = false
+    let name = model.fetchRequestTemplates[0].name
+    #expect(
+      ModelFile.lostInCompiledModel(model)
+        == ["the fetch request '\(name)' is written without its options, such as includesSubentities"])
+  }
+
   @Test(
     "what no known compiled model has is refused by name",
     arguments: [

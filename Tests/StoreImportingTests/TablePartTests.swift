@@ -91,6 +91,16 @@ import Testing
     #expect(try importer.read([authors] + books).nodes.value("Book", 1, "author") == toOne("Author", 1))
   }
 
+  @Test("tables of one entity may spell the column of a relationship in several ways")
+  func spellings() throws {
+    let nodes = try StoreImporter().read([
+      Self.part("id,name\n1,a\n", "person.csv", entity: "Person"),
+      Self.part("id,person_id\n1,1\n", "q1.csv", entity: "Item"),
+      Self.part("id,personId\n2,1\n", "q2.csv", entity: "Item"),
+    ]).nodes
+    #expect(try nodes.value("Person", 1, "items") == toMany("Item", 1, 2))
+  }
+
   @Test("tables of one entity that no one named are refused, with what to say")
   func unnamed() throws {
     let error = #expect(throws: PersistentStoreError.self) {

@@ -233,7 +233,9 @@ public protocol AtomicStore: Sendable {
   /// Returns the saves that the file itself records, oldest first. The default returns none. Called instead of
   /// ``load(_:into:)``, after ``metadata(in:)``.
   ///
-  /// - Parameter model: The model that the caller specified, or that the store carries; nil if there is none.
+  /// - Parameters:
+  ///   - source: Where the store is.
+  ///   - model: The model that the caller specified, or that the store carries; nil if there is none.
   mutating func history(
     in source: StoreSource, model: ManagedObjectModel?
   ) throws(PersistentStoreError) -> [HistoryTransaction]

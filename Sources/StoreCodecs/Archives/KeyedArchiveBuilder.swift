@@ -50,7 +50,9 @@ public struct KeyedArchiveBuilder {
 
   /// Adds an object.
   ///
-  /// - Parameter names: Its class and the super-classes of that.
+  /// - Parameters:
+  ///   - fields: Its fields, without its class.
+  ///   - names: Its class and the super-classes of that.
   public mutating func object(_ fields: PropertyListDictionary, class names: [String]) -> PropertyListValue {
     let fields = fieldsWithClass(fields, names)
     return add(fields)
