@@ -33,7 +33,7 @@ struct Browse: ParsableCommand {
     try guarded(common) {
       guard maximum >= 0 else { throw CommandFailure("--max-findings is not negative", exitCode: 64) }
       let (coordinator, report) = try StoreReport.read(store, source, maximumFindingCount: maximum)
-      let server = BrowseServer(StoreBrowser(coordinator, report: report))
+      let server = BrowseServer(try StoreBrowser(coordinator, report: report))
       let json = common.json
       try Self.waiting { [port] in
         do {

@@ -4,6 +4,8 @@ import FoundationEssentials
 package enum BrowserQuestion: Sendable, Equatable {
   /// A part of the objects of an entity.
   case rows(RowQuestion)
+  /// How often which values are in a column, by its index, among the objects that match a predicate.
+  case facet(RowQuestion, column: Int)
   /// One object, by its number.
   case object(Int)
   /// The objects in which a text occurs.
@@ -18,6 +20,8 @@ package enum BrowserQuestion: Sendable, Equatable {
     package var sortedBy: String?
     package var isDescending = false
     package var offset = 0
+    /// How many objects are wanted; the answer may have fewer.
+    package var limit = 25
   }
 
   /// Why a question is not understood.
@@ -28,17 +32,18 @@ package enum BrowserQuestion: Sendable, Equatable {
   /// Reads a question.
   ///
   /// - Parameters:
-  ///   - name: The last part of the path: `rows`, `object` or `search`.
+  ///   - name: The last part of the path: `rows`, `facet`, `object` or `search`.
   ///   - values: The values of the query, by name.
   package init(_ name: String, _ values: [String: String]) throws(Problem) {
     switch name {
-    case "rows":
+    case "rows", "facet":
       var rows = RowQuestion(entity: try Self.number("entity", values))
       rows.predicate = values["where"] ?? ""
       rows.sortedBy = values["sort"]
       rows.isDescending = values["descending"] == "1"
       if values["offset"] != nil { rows.offset = try Self.number("offset", values) }
-      self = .rows(rows)
+      if values["limit"] != nil { rows.limit = try Self.number("limit", values) }
+      self = name == "rows" ? .rows(rows) : .facet(rows, column: try Self.number("column", values))
     case "object": self = .object(try Self.number("number", values))
     case "search":
       guard let text = values["text"] else { throw Problem(text: "'text' is missing") }

@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
+import FoundationEssentials
 package import StoreCoordination
 package import StoreJSON
 import StoreMaintenance
@@ -11,7 +12,7 @@ package import StoreReports
 /// An actor, because the context in it belongs to one task at a time.
 package actor StoreBrowser {
   /// How many objects an answer has at most.
-  package static let pageSize = 25
+  package static let rowLimit = 1_000
   /// How many objects a search finds at most.
   package static let searchLimit = 200
   /// How many objects of a to-many are in the answer about its object, at most.
@@ -21,21 +22,24 @@ package actor StoreBrowser {
   package nonisolated let page: String
 
   private let coordinator: PersistentStoreCoordinator
-  private let context: ManagedObjectContext
-  private let report: StoreReport
+  let context: ManagedObjectContext
+  let report: StoreReport
   let nodes: NodeTable
   let firsts: [Int]
+  private let storeIdentifier: UUID
 
   /// - Parameters:
   ///   - coordinator: The coordinator that has the store and no other one.
   ///   - report: What is known about the store.
-  package init(_ coordinator: PersistentStoreCoordinator, report: StoreReport) {
+  /// - Throws: What prevents the page from being written.
+  package init(_ coordinator: PersistentStoreCoordinator, report: StoreReport) throws(PersistentStoreError) {
     self.coordinator = coordinator
     self.report = report
     context = ManagedObjectContext(coordinator)
     nodes = report.objects
     firsts = report.firstNumbers
-    page = report.pageWithoutObjects(script: BrowserScript.text)
+    storeIdentifier = report.storeIdentifier
+    page = try report.pageWithoutObjects(script: BrowserScript.source)
   }
 
   /// - Throws: What is wrong with the question: an entity or object that does not exist, a predicate that is not one,
@@ -44,6 +48,7 @@ package actor StoreBrowser {
     defer { context.reset() }
     return switch question {
     case .rows(let rows): try answer(rows)
+    case .facet(let rows, let column): try facet(rows, column)
     case .object(let number): try object(number)
     case .search(let text): try search(text)
     }
@@ -51,12 +56,22 @@ package actor StoreBrowser {
 
   // MARK: Rows
 
-  private func answer(_ question: BrowserQuestion.RowQuestion) throws(BrowserQuestion.Problem) -> JSONValue {
-    let entity = try entity(question.entity)
+  /// The request for all objects that a question is about.
+  func request(
+    _ question: BrowserQuestion.RowQuestion, _ entity: Entity
+  ) throws(BrowserQuestion.Problem) -> FetchRequest<ManagedObject> {
     var request = FetchRequest<ManagedObject>(entityName: entity.name)
     request.includesSubentities = false
     do {
       if !question.predicate.isEmpty { request.predicate = try FetchPredicate(format: question.predicate, for: entity) }
+    } catch { throw Self.problem(error) }
+    return request
+  }
+
+  private func answer(_ question: BrowserQuestion.RowQuestion) throws(BrowserQuestion.Problem) -> JSONValue {
+    let entity = try entity(question.entity)
+    var request = try request(question, entity)
+    do {
       if let name = question.sortedBy {
         guard entity.slots.contains(where: { ScalarString($0.name) == ScalarString(name) }) else {
           throw BrowserQuestion.Problem(text: "\(entity.name) has no property '\(name)'")
@@ -65,32 +80,33 @@ package actor StoreBrowser {
       }
       let total = try context.count(for: request)
       request.fetchOffset = question.offset
-      request.fetchLimit = Self.pageSize
-      let found = try context.fetch(request)
+      request.fetchLimit = min(question.limit, Self.rowLimit)
+      // A limit of 0 is none.
+      let found = question.limit == 0 ? [] : try context.fetch(request)
       return .object([
         ("total", .integer(total)), ("offset", .integer(question.offset)),
-        ("rows", .array(found.compactMap { handle(of: $0) }.map { row($0, entity) })),
+        ("rows", .array(found.compactMap { handle(of: $0.objectID) }.map { row($0, entity) })),
       ])
     } catch { throw Self.problem(error) }
   }
 
-  private func entity(_ index: Int) throws(BrowserQuestion.Problem) -> Entity {
+  func entity(_ index: Int) throws(BrowserQuestion.Problem) -> Entity {
     guard nodes.model.entities.indices.contains(index), !nodes.model.entity(at: index).isAbstract else {
       throw BrowserQuestion.Problem(text: "there is no entity with the number \(index)")
     }
     return nodes.model.entity(at: index)
   }
 
-  private func handle(of object: ManagedObject) -> NodeHandle? {
-    guard let reference = object.objectID.reference else { return nil }
-    return nodes.handle(for: ObjectReference(entityName: object.entity.name, reference: reference))
+  func handle(of id: ManagedObjectID) -> NodeHandle? {
+    guard let reference = id.reference else { return nil }
+    return nodes.handle(for: ObjectReference(entityName: id.entityName, reference: reference))
   }
 
   private func row(_ node: NodeHandle, _ entity: Entity) -> JSONValue {
     .object([
       ("number", .integer(firsts[node.entity] + node.row)),
       ("reference", .string(report.shownText(nodes.reference(of: node).description))),
-      ("values", .array(entity.slots.map { value($0, of: node, memberLimit: 8) })),
+      ("values", .array(entity.slots.map { value($0, of: node, memberLimit: 50) })),
     ])
   }
 
@@ -109,23 +125,24 @@ package actor StoreBrowser {
     }
   }
 
-  /// An object as others name it: its number, its reference, and what people call it.
-  private func link(_ node: NodeHandle) -> JSONValue {
-    let reference = report.shownText(nodes.objectReference(of: node).description)
-    return .object([
-      ("number", .integer(firsts[node.entity] + node.row)), ("reference", .string(reference)),
-      ("label", .string(label(of: node) ?? reference)),
-    ])
+  /// An object as others name it: its number, its reference, what people call it, and its URI.
+  func link(_ node: NodeHandle) -> JSONValue { .object(linked(node)) }
+
+  func linked(_ node: NodeHandle) -> [(String, JSONValue)] {
+    let reference = nodes.objectReference(of: node)
+    let shown = report.shownText(reference.description)
+    let id = ManagedObjectID(
+      storeIdentifier: storeIdentifier, entityName: reference.entityName, reference: reference.reference)
+    return [
+      ("number", .integer(firsts[node.entity] + node.row)), ("reference", .string(shown)),
+      ("label", .string(label(of: node) ?? shown)), ("uri", .string(id.uriRepresentation)),
+    ]
   }
 
-  private static let labels = ["name", "title", "displayname", "fullname", "label", "caption", "subject", "text"]
-
   private func label(of node: NodeHandle) -> String? {
-    let slots = nodes.model.entity(at: node.entity).slots.filter { $0.attributeType == .string }
-    for name in Self.labels {
-      guard let slot = slots.first(where: { $0.name.lowercased() == name }) else { continue }
-      let text = report.shownText(nodes.reader(of: node.entity).value(slot: slot.index, row: node.row))
-      if let text, !text.isEmpty { return text }
+    let reader = nodes.reader(of: node.entity)
+    for slot in StoreReport.labels(of: nodes.model.entity(at: node.entity)) {
+      if let text = report.shownText(reader.value(slot: slot.index, row: node.row)), !text.isEmpty { return text }
     }
     return nil
   }
@@ -139,20 +156,32 @@ package actor StoreBrowser {
     let entity = nodes.model.entity(at: index)
     let node = NodeHandle(entity: index, row: number - firsts[index])
     return .object([
-      ("number", .integer(number)), ("entity", .integer(index)), ("name", .string(report.shownText(entity.name))),
-      ("reference", .string(report.shownText(nodes.objectReference(of: node).description))),
-      ("label", label(of: node).map { .string($0) } ?? .null),
-      (
-        "values",
-        .array(
-          entity.slots.map { slot in
-            .object([
-              ("name", .string(report.shownText(slot.name))), ("kind", .string(StoreReport.columnKind(slot))),
-              ("value", value(slot, of: node, memberLimit: Self.memberLimit)),
-            ])
-          })
-      ),
+      ("entity", .integer(index)), ("object", link(node)),
+      ("values", .array(entity.slots.map { value($0, of: node, memberLimit: Self.memberLimit) })),
+      ("incoming", .array(incoming(node))),
     ])
+  }
+
+  /// How many objects refer to an object by relationships without inverse, which no property of the object shows.
+  private func incoming(_ node: NodeHandle) -> [JSONValue] {
+    var list: [JSONValue] = []
+    for entity in nodes.model.entities {
+      let reader = nodes.reader(of: entity.index)
+      for slot in entity.slots where slot.destination != nil && slot.inverseSlot == nil {
+        let count = (0..<reader.count).count { row in
+          if case .toOne = slot.kind { return reader.toOne(slot: slot.index, row: row) == node }
+          let members = reader.toMany(slot: slot.index, row: row)
+          return members.indices.contains { members[$0] == node }
+        }
+        if count > 0 {
+          list.append(
+            .object([
+              ("entity", .integer(entity.index)), ("column", .integer(slot.index)), ("count", .integer(count)),
+            ]))
+        }
+      }
+    }
+    return list
   }
 
   // MARK: Search
@@ -173,10 +202,11 @@ package actor StoreBrowser {
         request.fetchLimit = Self.searchLimit - hits.count
         request.predicate = .comparison(
           FetchPredicate.Comparison(
-            .keyPath(slot.name.split(separator: ".").map(String.init)), .contains, .constant(.string(text)),
+            StoreReport.key(slot), .contains, .constant(.string(text)),
             options: [.caseInsensitive, .diacriticInsensitive]))
         do {
-          for node in try context.fetch(request).compactMap({ handle(of: $0) }) where seen.insert(node).inserted {
+          for node in try context.fetch(request).compactMap({ handle(of: $0.objectID) })
+          where seen.insert(node).inserted {
             hits.append(hit(node, slot))
           }
         } catch { throw Self.problem(error) }
@@ -202,7 +232,7 @@ package actor StoreBrowser {
     ])
   }
 
-  private static func problem(_ error: any Error) -> BrowserQuestion.Problem {
+  static func problem(_ error: any Error) -> BrowserQuestion.Problem {
     error as? BrowserQuestion.Problem ?? BrowserQuestion.Problem(text: "\(error)")
   }
 }

@@ -118,7 +118,8 @@ private final class BrowsedStore {
     let all = try browsed.ask("rows", ["entity": "1"])
     #expect(all.status == 200 && all.json["total"] as? Int == 4 && references(all) == ["3", "4", "5", "6"])
     let one = try browsed.ask("object", ["number": "3"])
-    #expect(one.json["reference"] as? String == "Employee/4" && one.json["label"] as? String == "李小龍")
+    let object = try #require(one.json["object"] as? [String: Any], "\(one.text)")
+    #expect(object["reference"] as? String == "Employee/4" && object["label"] as? String == "李小龍")
     let hits = try browsed.ask("search", ["text": "APOLL"])
     let found = hits.json["hits"] as? [[String: Any]] ?? []
     #expect(!found.isEmpty)
@@ -155,7 +156,9 @@ private final class BrowsedStore {
     "a question that is wrong is answered with what is wrong",
     arguments: [
       ("rows", "entity=1&where=salry+%3E+1", "salry"), ("rows", "entity=99", "99"), ("rows", "entity=-1", "entity"),
-      ("rows", "", "entity"), ("rows", "entity=1&sort=nothing", "nothing"), ("rows", "entity=1&where=%FF", "UTF-8"),
+      ("rows", "", "entity"), ("facet", "entity=1&column=99", "99"), ("facet", "entity=1", "column"),
+      ("facet", "entity=1&column=0&where=salry+%3E+1", "salry"), ("rows", "entity=1&limit=-1", "limit"),
+      ("rows", "entity=1&sort=nothing", "nothing"), ("rows", "entity=1&where=%FF", "UTF-8"),
       ("rows", "entity=1&entity=2", "twice"), ("object", "number=12", "12"), ("object", "number=x", "number"),
       ("object", "number=9223372036854775808", "number"), ("search", "", "text"), ("set", "entity=1", "set"),
     ])

@@ -17,7 +17,10 @@ import Testing
     let path = folder("History.sqlite")
     try? FileManager.default.removeItem(atPath: path)
     try FileManager.default.copyItem(atPath: sample, toPath: path)
-    let result = try ChildProcess.run(try #require(program), [path, sql])
+    // A statement may be longer than an argument.
+    let script = folder("edit.sql")
+    try Data(sql.utf8).write(to: URL(filePath: script))
+    let result = try ChildProcess.run(try #require(program), [path, ".read \(script)"])
     try #require(result.code == 0, "\(result.errors)")
     return path
   }

@@ -130,6 +130,8 @@ struct CheckRun {
     let pool = WorkerPool(.again, WorkerServer.name(of: subject))
     let result = pool.run(part, subject, seed: seed)
     pool.conclude()
+    // What a part leaves has no one who removes it; the failure says what was found.
+    Files.remove(pool.root)
     guard result.outcome == .passed else {
       throw ExpectationFailure(
         expected: "\(id) comes to its end",

@@ -11,13 +11,6 @@ enum Markup {
     return String(decoding: writer.takeBytes(), as: UTF8.self)
   }
 
-  /// The text as a quoted attribute has it for a script: unchanged when it is read.
-  static func attribute(_ text: String) -> String {
-    let writer = ByteWriter()
-    writer.append(xmlEscaped: text, inAttribute: true)
-    return String(decoding: writer.takeBytes(), as: UTF8.self)
-  }
-
   /// The text on one line, with control characters and those that change the direction of text as `\u202e`.
   static func visible(_ text: String) -> String {
     if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text }

@@ -40,6 +40,10 @@ struct Page {
 
   var text: String { head + body + foot }
 
+  /// Before and after the JSON from which the script reads its data, which ``writeScriptData(_:to:)`` writes.
+  static let dataStart = "<script type=\"application/json\" id=\"data\">"
+  static let dataEnd = "</script>"
+
   /// Writes JSON as a script element can contain it: no text in it ends the element.
   static func writeScriptData(_ value: JSONValue, to writer: ByteWriter) {
     switch value {
@@ -51,13 +55,20 @@ struct Page {
       return writer.append(byte: UInt8(ascii: "\""))
     default: break
     }
-    for byte in value.line.utf8 {
-      switch byte {
-      case UInt8(ascii: "<"): writer.append("\\u003c")
-      case UInt8(ascii: ">"): writer.append("\\u003e")
-      case UInt8(ascii: "&"): writer.append("\\u0026")
-      default: writer.append(byte: byte)
+    for scalar in value.line.unicodeScalars {
+      switch scalar {
+      // Also what would deceive who reads the file: it is in texts only.
+      case "<", ">", "&", "\u{FFFE}", "\u{FFFF}": writeEscape(scalar, to: writer)
+      case _ where !scalar.isASCII && TerminalText.isUnsafe(scalar): writeEscape(scalar, to: writer)
+      default: writer.append(String(scalar))
       }
+    }
+  }
+
+  private static func writeEscape(_ scalar: Unicode.Scalar, to writer: ByteWriter) {
+    for unit in String(scalar).utf16 {
+      let digits = String(unit, radix: 16)
+      writer.append("\\u" + String(repeating: "0", count: 4 - digits.count) + digits)
     }
   }
 

@@ -41,12 +41,11 @@ enum PageStyle {
     table { border-collapse: collapse; font-size: .92rem; }
     th, td { text-align: left; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
     td { max-width: 26rem; overflow-wrap: break-word; white-space: pre-wrap; } td.short { white-space: nowrap; } td.long { min-width: 15rem; }
-    main > section { scroll-margin-top: 4rem; }
+    section, #objects { scroll-margin-top: 4rem; }
     th { white-space: nowrap; color: var(--soft); font-weight: 600; }
     th button { border: 0; padding: 0; font-weight: 600; color: inherit; background: none; text-align: inherit; }
     .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
     .null { color: var(--soft); }
-    tr.target td { background: color-mix(in srgb, var(--link) 18%, transparent); }
     .spark { display: block; } .spark path { fill: var(--bar); }
     .problem { margin: .2rem 0; padding-left: .7rem; border-left: 3px solid var(--bad); overflow-wrap: anywhere; }
     .problem.warning { border-color: var(--doubt); }
@@ -57,6 +56,30 @@ enum PageStyle {
     details summary { cursor: pointer; }
     footer { margin: 3rem 0 2rem; color: var(--soft); font-size: .9rem; }
     .noscript { padding: .5rem 0; color: var(--doubt); }
+    .query, .tools { display: flex; gap: .5rem; flex-wrap: wrap; margin: .5rem 0; }
+    .query input { flex: 1 1 16rem; min-width: 8rem; }
+    .query input, .predicate, .command { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: .9rem; }
+    .predicate { display: block; overflow-wrap: anywhere; } [hidden] { display: none; }
+    .command { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--panel); padding: .5rem .7rem; margin: .3rem 0; }
+    .error { color: var(--bad); white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; }
+    th button[aria-expanded] { padding: 0 .3rem; } th button.active { color: var(--link); }
+    .facet { border: 1px solid var(--rule); border-radius: 6px; background: var(--panel); padding: 0 1rem .5rem; margin: .5rem 0; max-width: 44rem; }
+    .facet p { margin: .5rem 0; } .facet ul, .columns ul { list-style: none; margin: 0; padding: 0; }
+    .fields { display: flex; gap: .3rem 1rem; flex-wrap: wrap; } .fields input { width: 11rem; } .fields select { font: inherit; color: inherit; background: var(--page); }
+    .facet li label { display: flex; gap: .5rem; align-items: baseline; padding: .05rem .3rem;
+      background: linear-gradient(color-mix(in srgb, var(--bar) 30%, transparent) 0 0) no-repeat 0 0 / var(--share) 100%; }
+    .facet .name { flex: 1; overflow-wrap: anywhere; min-width: 0; } .facet li .soft { color: var(--text); }
+    .bins { display: flex; align-items: end; height: 3.5rem; gap: 2px; max-width: 24rem; }
+    .bins button { flex: 1; min-width: 0; padding: 0; border: 0; border-radius: 0; height: 100%;
+      background: linear-gradient(var(--bar) 0 0) no-repeat 0 100% / 100% var(--height); }
+    .bins button[aria-pressed=true] { outline: 2px solid var(--link); }
+    .columns li { display: inline-block; margin-right: 1.2rem; } .columns button { padding: 0 .4rem; font-size: .85rem; }
+    #object { position: fixed; z-index: 3; inset: 0 0 0 auto; width: min(44rem, 100vw); overflow: auto; background: var(--page); padding: 0 1.2rem 2rem;
+      border-left: 1px solid var(--rule); box-shadow: 0 0 2rem rgb(0 0 0 / .25); }
+    #object h2 { margin-top: 1rem; } #object ol { margin: 0; padding-left: 1.5rem; } #object nav { position: static; padding: .3rem 0; }
+    #object dd button { padding: 0 .4rem; font-size: .85rem; }
+    .busy { opacity: .6; }
+    @media print { .query, .tools, .columns, .facet { display: none; } #object { position: static; box-shadow: none; border: 0; } }
     @media (max-width: 600px) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } .wide { display: none; } h2 { font-size: 1.1rem; } }
     @media print { nav, .pager, button, .canvas a::after { display: none; } th button { display: inline; } .canvas { max-height: none; overflow: visible; border: 0; }
       .canvas svg { max-width: 100%; height: auto; } .scroll { overflow: visible; } section { break-inside: auto; } tr { break-inside: avoid; }
@@ -69,17 +92,5 @@ enum PageStyle {
     h3.added { color: var(--good); } h3.removed { color: var(--bad); } h3.changed { color: var(--doubt); }
     td.repeated { color: var(--soft); } nav label { white-space: nowrap; } nav input[type=checkbox] { min-width: 0; } nav select { font: inherit; max-width: 12rem; }
     #none { padding: 0 max(16px, calc((100vw - 1200px) / 2)); }
-    """
-
-  static let browser = """
-
-    .query { display: flex; gap: .5rem; flex-wrap: wrap; margin: .5rem 0; }
-    .query input { flex: 1 1 16rem; min-width: 8rem; font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: .9rem; }
-    .error { color: var(--bad); white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; }
-    #object { position: fixed; z-index: 3; inset: 0 0 0 auto; width: min(44rem, 100vw); overflow: auto; background: var(--page); padding: 0 1.2rem 2rem;
-      border-left: 1px solid var(--rule); box-shadow: 0 0 2rem rgb(0 0 0 / .25); }
-    #object h2 { margin-top: 1rem; } #object ol { margin: 0; padding-left: 1.5rem; }
-    .busy { opacity: .6; }
-    @media print { .query { display: none; } #object { position: static; box-shadow: none; border: 0; } }
     """
 }

@@ -1,7 +1,6 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
-import StoreJSON
 import StoreMaintenance
 
 /// The part of a page that is there without scripts: everything but the objects.
@@ -11,16 +10,13 @@ struct ReportBody {
   private let nodes: NodeTable
   private let statistics: [ScalarString: [PropertyStatistics]]
   private let footer: String
-  private let describesColumns: Bool
 
   init(
     _ report: StoreReport, _ rows: ReportRows,
-    footer: String = "Made by atomicstore. Everything is in this file: nothing is loaded.",
-    describesColumns: Bool = false
+    footer: String = "Made by atomicstore. Everything is in this file: nothing is loaded."
   ) {
     self.report = report
     self.footer = footer
-    self.describesColumns = describesColumns
     self.rows = rows
     nodes = report.nodes
     statistics = Dictionary(grouping: StoreStatistics(report.nodes).properties) { ScalarString($0.entityName) }
@@ -29,9 +25,9 @@ struct ReportBody {
   var text: String {
     var text = header + navigation + "<main>\n"
     text += "<section id=\"hits\" class=\"hits\" hidden aria-live=\"polite\"></section>\n"
-    text += entityTable + diagram + problems + metadata
-    text += "</main>\n<main id=\"objects\">\n"
+    text += entityTable + "<div id=\"objects\">\n"
     for entity in nodes.model.entities where !entity.isAbstract { text += section(entity) }
+    text += "</div>\n" + diagram + problems + metadata
     return text + "</main>\n<footer>\(footer)</footer>\n"
   }
 
@@ -65,7 +61,7 @@ struct ReportBody {
 
   private var navigation: String {
     """
-    <nav aria-label="Page"><a href="#entities">Entities</a> <a href="#model">Model</a> <a href="#problems">Problems</a> \
+    <nav aria-label="Page"><a href="#entities">Entities</a> <a href="#objects">Objects</a> <a href="#model">Model</a> <a href="#problems">Problems</a> \
     <a href="#metadata">Metadata</a> <input id="search" type="search" placeholder="Search objects" \
     aria-label="Search objects" autocomplete="off"></nav>
     <noscript><p class="noscript">Objects and search need JavaScript; nothing is loaded from elsewhere.</p></noscript>
@@ -159,23 +155,8 @@ struct ReportBody {
       text += "<td>\(extreme(property.minimum))</td><td>\(extreme(property.maximum))</td></tr>\n"
     }
     text += "</tbody></table></div></details>\n"
-    return text + rows(of: entity) + "</section>\n"
-  }
-
-  /// Where the script puts the objects, with what it must know about the columns if their data is not on the page.
-  private func rows(of entity: Entity) -> String {
-    var text = "<div class=\"rows\" data-entity=\"\(entity.index)\""
-    if describesColumns {
-      let columns = JSONValue.array(
-        entity.slots.map {
-          .object([
-            ("name", .string($0.name)), ("title", .string(Markup.visible($0.name))),
-            ("kind", .string(ReportRows.kind($0))),
-          ])
-        })
-      text += " data-name=\"\(shown(entity.name))\" data-columns=\"\(Markup.attribute(columns.line))\""
-    }
-    return text + "></div>"
+    // Where the script puts the objects.
+    return text + "<div class=\"rows\" data-entity=\"\(entity.index)\"></div></section>\n"
   }
 
   /// Never 0 % if there is one, never 100 % if one is missing.

@@ -3,11 +3,12 @@ import FoundationEssentials
 import StoreCodecs
 import StoreCoordination
 import StoreJSON
+import StorePredicates
 
 /// The objects of a store as the script of a page reads them: for each entity the values column by column.
 ///
 /// Objects have numbers, those of an entity one after the other. A relationship consists of numbers, or of a text if
-/// the object is not on the page.
+/// the object is not on the page; how many members of a to-many are left out is its last number, as a negative one.
 struct ReportRows {
   private let report: StoreReport
   private let nodes: NodeTable
@@ -38,48 +39,75 @@ struct ReportRows {
   /// Whether all objects are on the page.
   var isComplete: Bool { zip(nodes.model.entities, counts).allSatisfy { nodes.count(of: $0.index) == $1 } }
 
-  func write(to writer: ByteWriter) throws(PersistentStoreError) {
+  /// - Parameter hasObjects: False for a page that asks a server for the objects.
+  func write(to writer: ByteWriter, hasObjects: Bool = true) throws(PersistentStoreError) {
     writer.append("{\"entities\":[")
     for (place, entity) in nodes.model.entities.enumerated() {
       if place > 0 { writer.append(byte: UInt8(ascii: ",")) }
-      try write(entity, to: writer)
+      Page.writeScriptData(description(of: entity), openTo: writer)
+      if hasObjects { try writeObjects(of: entity, to: writer) }
+      writer.append(byte: UInt8(ascii: "}"))
     }
     writer.append("]}")
   }
 
-  private func write(_ entity: Entity, to writer: ByteWriter) throws(PersistentStoreError) {
-    let reader = nodes.reader(of: entity.index)
-    let count = counts[entity.index]
-    Page.writeScriptData(
-      .object([
-        ("name", .string(Markup.visible(entity.name))), ("total", .integer(nodes.count(of: entity.index))),
-        ("first", .integer(firsts[entity.index])),
-        (
-          "columns",
-          .array(
-            entity.slots.map {
-              .object([("name", .string(Markup.visible($0.name))), ("kind", .string(Self.kind($0)))])
-            })
-        ),
-      ]), openTo: writer)
-    writer.append(",\"references\":[")
-    for row in 0..<count {
-      if row > 0 { writer.append(byte: UInt8(ascii: ",")) }
-      Page.writeScriptData(.string(shown(reader.reference(row: row).description)), to: writer)
-      try writer.flushIfNeeded()
+  private func description(of entity: Entity) -> JSONValue {
+    .object([
+      ("name", .string(Markup.visible(entity.name))), ("title", .string(shown(entity.name))),
+      ("total", .integer(nodes.count(of: entity.index))), ("count", .integer(counts[entity.index])),
+      ("first", .integer(firsts[entity.index])), ("uri", .string(uriPrefix(of: entity))),
+      ("labels", .array(Self.labels(of: entity).map { .integer($0.index) })),
+      ("columns", .array(entity.slots.map { .object(column($0)) })),
+    ])
+  }
+
+  /// What the URIs of the objects of an entity begin with: before their references, if these are numbers.
+  private func uriPrefix(of entity: Entity) -> String {
+    String(uri(.integer(0), of: entity).dropLast())
+  }
+
+  private func uri(_ reference: ReferenceObject, of entity: Entity) -> String {
+    ManagedObjectID(storeIdentifier: report.metadata.uuid, entityName: entity.name, reference: reference)
+      .uriRepresentation
+  }
+
+  private func column(_ slot: Slot) -> [(String, JSONValue)] {
+    let name = Markup.visible(slot.name)
+    var column: [(String, JSONValue)] = [("name", .string(name)), ("kind", .string(Self.kind(slot)))]
+    // The name itself, and as predicates write it, where these differ from what is shown.
+    if name != slot.name { column.append(("property", .string(slot.name))) }
+    let key = Self.key(slot).description
+    if key != name { column.append(("key", .string(key))) }
+    if let type = Self.castType(slot) { column.append(("cast", .string(type))) }
+    if let destination = slot.destination, let inverse = slot.inverseSlot {
+      column.append(("inverse", .string(nodes.model.entity(at: destination).slots[inverse].name)))
     }
-    writer.append("],\"values\":[")
-    for slot in entity.slots {
-      if slot.index > 0 { writer.append(byte: UInt8(ascii: ",")) }
+    return column
+  }
+
+  private func writeObjects(of entity: Entity, to writer: ByteWriter) throws(PersistentStoreError) {
+    let reader = nodes.reader(of: entity.index)
+    let rows = 0..<counts[entity.index]
+    func write(_ name: String, _ value: (Int) -> JSONValue) throws(PersistentStoreError) {
+      writer.append(name)
       writer.append(byte: UInt8(ascii: "["))
-      for row in 0..<count {
+      for row in rows {
         if row > 0 { writer.append(byte: UInt8(ascii: ",")) }
-        Page.writeScriptData(value(slot, row, reader), to: writer)
+        Page.writeScriptData(value(row), to: writer)
         try writer.flushIfNeeded()
       }
       writer.append(byte: UInt8(ascii: "]"))
     }
-    writer.append("]}")
+    try write(",\"references\":") { .string(shown(reader.reference(row: $0).description)) }
+    if rows.contains(where: { if case .string = reader.reference(row: $0) { true } else { false } }) {
+      let prefix = uriPrefix(of: entity).utf8.count
+      try write(",\"ids\":") { .string(String(uri(reader.reference(row: $0), of: entity).dropFirst(prefix))) }
+    }
+    writer.append(",\"values\":[")
+    for slot in entity.slots {
+      try write(slot.index > 0 ? "," : "") { value(slot, $0, reader) }
+    }
+    writer.append(byte: UInt8(ascii: "]"))
   }
 
   /// How the script treats a column.
@@ -91,8 +119,39 @@ struct ReportRows {
       switch type {
       case .integer16, .integer32, .integer64, .decimal, .double, .float: return "number"
       case .string: return "text"
-      default: return "other"
+      case .date: return "date"
+      case .boolean: return "boolean"
+      case .uuid, .uri: return "other"
+      // Shown as a size, or of any type: neither sorted nor compared.
+      case .binaryData, .transformable, .undefined, .composite: return "bytes"
       }
+    }
+  }
+
+  /// The key path of a column. A name may have dots without being a part of a composite attribute.
+  static func key(_ slot: Slot) -> FetchExpression {
+    guard let part = slot.attribute, part.name != slot.name else { return .keyPath([slot.name]) }
+    return .keyPath([String(slot.name.dropLast(part.name.count + 1)), part.name])
+  }
+
+  /// The type that a predicate names where it writes a value of the column; nil where the literal shows it.
+  private static func castType(_ slot: Slot) -> String? {
+    switch slot.attributeType {
+    case .decimal: "NSDecimalNumber"
+    case .float: "Float"
+    case .date: "NSDate"
+    case .uuid: "NSUUID"
+    case .uri: "NSURL"
+    default: nil
+    }
+  }
+
+  /// The columns of which the first that has a text is what people call an object.
+  static func labels(of entity: Entity) -> [Slot] {
+    let texts = entity.slots.filter { $0.attributeType == .string }
+    return ["name", "title", "displayname", "fullname", "label", "caption", "subject", "text", "identifier"].compactMap
+    {
+      label in texts.first { $0.name.lowercased() == label }
     }
   }
 
@@ -109,9 +168,14 @@ struct ReportRows {
       var list: [JSONValue] = []
       for index in members.indices.prefix(max(0, report.maximumMemberCount)) { list.append(object(members[index])) }
       let rest = members.count - list.count
-      return .array(rest > 0 ? list + [.string("and \(Markup.grouped(rest)) more")] : list)
+      return .array(rest > 0 ? list + [.integer(-rest)] : list)
     case .attribute:
-      return text(reader.value(slot: slot.index, row: row)).map { .string($0) } ?? .null
+      let value = reader.value(slot: slot.index, row: row)
+      guard let shown = text(value) else { return .null }
+      // In brackets if it is not the whole value.
+      if case .string(let whole) = value, whole != shown { return .array([.string(shown)]) }
+      if case .uri(let whole) = value, whole != shown { return .array([.string(shown)]) }
+      return .string(shown)
     }
   }
 

@@ -1,225 +1,163 @@
-/// What shows the objects of a page: tables of 25 rows, sorted by any column, links from object to object, search.
-///
-/// It writes names and values as text nodes only, never as markup.
+/// What finds objects on the page itself: all of them are there, column by column.
 enum ReportScript {
-  static let text = PageScript.opening + tables + navigation
+  static let text = PageScript.tables(from: objects + questions)
 
-  private static let tables = #"""
-      var data = JSON.parse(document.getElementById('data').textContent);
-      var entities = data.entities, size = 25, views = {};
-      var labels = ['name', 'title', 'displayName', 'fullName', 'label', 'caption', 'subject', 'text', 'identifier'];
+  private static let objects = #"""
       entities.forEach(function (entity) {
         entity.count = entity.references.length;
-        entity.label = -1;
-        for (var i = 0; i < labels.length && entity.label < 0; i++) {
-          entity.label = entity.columns.findIndex(function (column) {
-            return column.kind === 'text' && column.name.toLowerCase() === labels[i].toLowerCase();
-          });
-        }
+        /* A value in brackets is not whole. */
+        entity.partial = entity.values.map(function (values, column) {
+          var rows = new Set(), kind = entity.columns[column].kind;
+          if (kind !== 'many') values.forEach(function (value, row) { if (Array.isArray(value)) { rows.add(row); values[row] = value[0]; } });
+          return rows;
+        });
       });
-      /* The entity and the row of an object by its number. */
-      function find(number) {
-        for (var index = 0; index < entities.length; index++) {
-          var entity = entities[index];
-          if (number >= entity.first && number < entity.first + entity.count) return { index: index, row: number - entity.first };
+      function place(number) {
+        var index = entities.findIndex(function (entity) { return number >= entity.first && number < entity.first + entity.count; });
+        return index < 0 ? null : { entity: entities[index], index: index, row: number - entities[index].first };
+      }
+      /* An object by its number, or what is known of one that is not on the page. */
+      function object(value) {
+        if (typeof value !== 'number') return { reference: value, label: value };
+        var found = place(value), entity = found.entity, reference = entity.title + '/' + entity.references[found.row], label = '';
+        for (var i = 0; i < entity.labels.length && !label; i++) label = entity.values[entity.labels[i]][found.row];
+        return { number: value, reference: reference, label: label || reference, uri: entity.uri + (entity.ids ? entity.ids[found.row] : entity.references[found.row]) };
+      }
+      function shownValue(entity, column, row) {
+        var value = entity.values[column][row], kind = entity.columns[column].kind;
+        if (value === null || kind !== 'one' && kind !== 'many') return value;
+        if (kind === 'one') return object(value);
+        /* Those that are left out are the last, as a negative number. */
+        var rest = value[value.length - 1] < 0 ? -value[value.length - 1] : 0, list = rest ? value.slice(0, -1) : value;
+        return { total: list.length + rest, members: list.map(object) };
+      }
+      function order(kind, one, other) {
+        if (one === null || other === null) return one === other ? 0 : one === null ? -1 : 1;
+        if (kind === 'date') {
+          var time = Date.parse(one) - Date.parse(other);
+          if (time) return time;
+          /* Equal to the millisecond, or a date that the browser does not read. */
+          one = one.replace('Z', '');
+          other = other.replace('Z', '');
         }
-        return null;
+        if (kind !== 'number') return one < other ? -1 : one > other ? 1 : 0;
+        var left = amount(one), right = amount(other), digits = /^-?\d+$/;
+        if (left !== right) return left - right;
+        return one.length > 15 && digits.test(one) && digits.test(other) ? Number(BigInt(one) - BigInt(other)) : 0;
       }
-      function link(number) {
-        var place = find(number), entity = entities[place.index];
-        var reference = entity.name + '/' + entity.references[place.row];
-        var label = entity.label < 0 ? null : entity.values[entity.label][place.row];
-        if (label && label.length > 60) label = label.slice(0, 59) + '…';
-        var anchor = element('a', label || reference);
-        anchor.href = '#object-' + number;
-        anchor.title = reference;
-        return anchor;
+      function amount(text) { return text === 'inf' ? Infinity : text === '-inf' ? -Infinity : parseFloat(text); }
+      /* For sorting: NaN, which no range has, comes first. */
+      function ranked(kind, one, other) {
+        var difference = order(kind, one, other);
+        return isNaN(difference) ? isNaN(amount(other)) - isNaN(amount(one)) : difference;
       }
-      function member(value) { return typeof value === 'number' ? link(value) : document.createTextNode(value); }
-      function cell(column, value) {
-        var node = element('td', null, column.kind === 'number' ? 'number' : '');
-        if (value === null) {
-          node.className += ' null';
-          node.textContent = '–';
-          node.setAttribute('aria-label', 'none');
-        } else if (column.kind === 'one') {
-          node.appendChild(member(value));
-        } else if (column.kind === 'many') {
-          var shown = Math.min(value.length, 8);
-          for (var i = 0; i < shown; i++) {
-            if (i > 0) node.appendChild(document.createTextNode(', '));
-            node.appendChild(member(value[i]));
-          }
-          if (value.length > shown) {
-            var more = element('details');
-            more.appendChild(element('summary', 'more'));
-            for (var j = shown; j < value.length; j++) {
-              if (j > shown) more.appendChild(document.createTextNode(', '));
-              more.appendChild(member(value[j]));
-            }
-            node.appendChild(more);
-          }
-        } else {
-          node.textContent = value;
-          if (value.length <= (column.kind === 'other' ? 40 : 28)) node.classList.add('short'); else if (value.length > 60) node.classList.add('long');
+      function test(entity, index, filter) {
+        var kind = entity.columns[index].kind, values = entity.values[index], parts = [];
+        if (filter.empty !== undefined) parts.push(function (value) { return (value === null) === filter.empty; });
+        if (filter.contains) {
+          var wanted = folded(filter.contains);
+          parts.push(function (value) { return value !== null && folded(value).indexOf(wanted) >= 0; });
         }
-        return node;
-      }
-      function compare(kind, one, other) {
-        if (one === null || other === null) return one === other ? 0 : one === null ? 1 : -1;
-        if (kind === 'number') return parseFloat(one) - parseFloat(other) || 0;
-        if (kind === 'many') return one.length - other.length;
-        return one < other ? -1 : one > other ? 1 : 0;
-      }
-      function sort(view, column, descends) {
-        var entity = entities[view.index], order = [];
-        for (var row = 0; row < entity.count; row++) order.push(row);
-        if (column !== null) {
-          var values = entity.values[column], kind = entity.columns[column].kind;
-          order.sort(function (a, b) {
-            var result = compare(kind, values[a], values[b]);
-            if (values[a] !== null && values[b] !== null && descends) result = -result;
-            return result || a - b;
-          });
+        /* A date without a time is midnight, as in predicates. */
+        function bound(text) { return kind === 'date' && /^\d{4}-\d\d-\d\d$/.test(text) ? text + 'T00:00:00Z' : text; }
+        if (filter.from) parts.push(function (value) { return value !== null && order(kind, value, bound(filter.from)) >= 0; });
+        if (filter.to) parts.push(function (value) { return value !== null && order(kind, value, bound(filter.to)) <= 0; });
+        if (filter.below) parts.push(function (value) { return value !== null && order(kind, value, bound(filter.below)) < 0; });
+        if (filter.values && filter.values.length) {
+          var chosen = new Set(filter.values.map(function (value) { return value.number === undefined ? value.text : value.number; }));
+          parts.push(kind === 'many' ? function (value) { return value !== null && value.some(function (member) { return chosen.has(member); }); }
+            : function (value) { return chosen.has(value); });
         }
-        view.order = order;
-        view.column = column;
-        view.descends = descends;
-        view.page = 0;
+        return function (row) { return parts.every(function (part) { return part(values[row]); }); };
       }
-      function heading(view, column, index) {
-        var node = element('th', null, column.kind === 'number' ? 'number' : '');
-        var arrow = view.column !== index ? '' : view.descends ? ' ▾' : ' ▴';
-        var button = element('button', column.name + arrow);
-        button.type = 'button';
-        node.setAttribute('scope', 'col');
-        if (view.column === index) node.setAttribute('aria-sort', view.descends ? 'descending' : 'ascending');
-        button.addEventListener('click', function () {
-          sort(view, index, view.column === index && !view.descends);
-          draw(view);
-          view.node.querySelectorAll('th button')[index].focus();
-        });
-        node.appendChild(button);
-        return node;
-      }
-      function turn(view, text, label, page, isThere) {
-        var button = element('button', text);
-        button.type = 'button';
-        button.setAttribute('aria-label', label);
-        button.disabled = !isThere;
-        button.addEventListener('click', function () {
-          view.page = page;
-          draw(view);
-          var next = view.node.querySelector('button[aria-label="' + label + '"]');
-          if (next && !next.disabled) next.focus();
-        });
-        return button;
-      }
-      function pager(view) {
-        var entity = entities[view.index], pages = Math.ceil(entity.count / size);
-        var node = element('div', null, 'pager');
-        var last = Math.min(entity.count, (view.page + 1) * size);
-        var text = grouped(view.page * size + 1) + '–' + grouped(last) + ' of ' + grouped(entity.count);
-        if (entity.count < entity.total) text += ' on this page, of ' + grouped(entity.total) + ' in the store';
-        if (pages > 1) {
-          node.appendChild(turn(view, '«', 'First rows', 0, view.page > 0));
-          node.appendChild(turn(view, '‹', 'Previous rows', view.page - 1, view.page > 0));
-        }
-        node.appendChild(element('span', text, 'soft'));
-        if (pages > 1) {
-          node.appendChild(turn(view, '›', 'Next rows', view.page + 1, view.page + 1 < pages));
-          node.appendChild(turn(view, '»', 'Last rows', pages - 1, view.page + 1 < pages));
-        }
-        return node;
-      }
-      function draw(view) {
-        var entity = entities[view.index], table = element('table'), head = element('thead'), body = element('tbody');
-        var titles = element('tr');
-        titles.appendChild(element('th', 'object'));
-        entity.columns.forEach(function (column, index) { titles.appendChild(heading(view, column, index)); });
-        head.appendChild(titles);
-        view.order.slice(view.page * size, (view.page + 1) * size).forEach(function (row) {
-          var line = element('tr');
-          line.id = 'object-' + (entity.first + row);
-          line.tabIndex = -1;
-          line.appendChild(element('td', entity.references[row], 'soft'));
-          entity.columns.forEach(function (column, index) { line.appendChild(cell(column, entity.values[index][row])); });
-          body.appendChild(line);
-        });
-        table.appendChild(head);
-        table.appendChild(body);
-        var scroll = element('div', null, 'scroll');
-        scroll.appendChild(table);
-        scroll.tabIndex = 0;
-        scroll.setAttribute('role', 'region');
-        scroll.setAttribute('aria-label', 'Objects of ' + entity.name);
-        view.node.replaceChildren(pager(view), scroll);
+      function matching(asked) {
+        var entity = entities[asked.entity], rows = [];
+        var tests = Object.keys(asked.filters).map(function (index) { return test(entity, Number(index), asked.filters[index]); });
+        for (var row = 0; row < entity.count; row++) if (tests.every(function (part) { return part(row); })) rows.push(row);
+        return rows;
       }
 
     """#
 
-  private static let navigation = #"""
-      document.querySelectorAll('.rows').forEach(function (node) {
-        var view = { index: Number(node.dataset.entity), node: node };
-        if (!entities[view.index].count) return;
-        sort(view, null, false);
-        views[view.index] = view;
-        draw(view);
-      });
-      var marked = null;
-      function show() {
-        var match = /^#object-(\d+)$/.exec(location.hash), place = match && find(Number(match[1]));
-        if (marked) marked.classList.remove('target');
-        if (!place) return;
-        var view = views[place.index];
-        view.page = Math.floor(view.order.indexOf(place.row) / size);
-        draw(view);
-        marked = document.getElementById('object-' + match[1]);
-        marked.classList.add('target');
-        marked.focus({ preventScroll: true });
-        marked.scrollIntoView({ block: 'center' });
-      }
-      window.addEventListener('hashchange', show);
-      /* A link to where the page is already changes nothing by itself. */
-      document.addEventListener('click', function (event) {
-        var anchor = event.target.closest && event.target.closest('a[href^="#object-"]');
-        if (anchor && anchor.getAttribute('href') === location.hash) show();
-      });
-      var search = document.getElementById('search'), hits = document.getElementById('hits'), timer = null;
-      function text(value) { return Array.isArray(value) ? '' : typeof value === 'number' ? '' : value || ''; }
-      function look() {
-        var wanted = search.value.trim().toLowerCase(), limit = 200, list = element('ol'), count = 0;
-        hits.hidden = !wanted;
-        if (!wanted) return hits.replaceChildren();
-        for (var index = 0; index < entities.length && count < limit; index++) {
-          var entity = entities[index];
-          for (var row = 0; row < entity.count && count < limit; row++) {
-            for (var column = -1; column < entity.columns.length; column++) {
-              var value = column < 0 ? entity.name + '/' + entity.references[row] : text(entity.values[column][row]);
-              var place = value.toLowerCase().indexOf(wanted);
-              if (place < 0) continue;
-              var item = element('li');
-              item.appendChild(link(entity.first + row));
-              var name = entity.name + (column < 0 ? '/' + entity.references[row] : '.' + entity.columns[column].name + ': ');
-              item.appendChild(element('span', ' ' + name, 'soft'));
-              if (column >= 0) {
-                var start = Math.max(0, place - 30);
-                item.appendChild(document.createTextNode((start ? '…' : '') + value.slice(start, place + wanted.length + 60)));
+  private static let questions = #"""
+      var orders = {};
+      var source = {
+        isEditable: false,
+        rows: function (asked) {
+          var entity = entities[asked.entity], values = entity.values[asked.sort];
+          var key = JSON.stringify([asked.entity, asked.filters, asked.sort, asked.descends]);
+          if (!orders[key]) {
+            orders = {};
+            var rows = orders[key] = matching(asked), kind = values && entity.columns[asked.sort].kind;
+            if (values) rows.sort(function (a, b) { return (asked.descends ? -1 : 1) * ranked(kind, values[a], values[b]) || a - b; });
+          }
+          var part = orders[key].slice(asked.offset, asked.offset + asked.limit).map(function (row) {
+            return {
+              number: entity.first + row, reference: entity.references[row],
+              values: entity.columns.map(function (_, column) { return shownValue(entity, column, row); })
+            };
+          });
+          return Promise.resolve({ total: orders[key].length, offset: asked.offset, rows: part });
+        },
+        facet: function (asked) {
+          var entity = entities[asked.entity], index = asked.column, column = entity.columns[index], values = entity.values[index];
+          var counts = new Map(), none = 0, numbers = [], partial = new Set();
+          function add(value) { counts.set(value, (counts.get(value) || 0) + 1); }
+          matching(asked).forEach(function (row) {
+            var value = values[row];
+            if (value === null) return none++;
+            if (column.kind === 'many') return value.forEach(function (member) { if (typeof member === 'number' && member >= 0) add(member); });
+            if (column.kind === 'bytes') return;
+            add(value);
+            if (entity.partial[index].has(row)) partial.add(value);
+            if (column.kind === 'number') numbers.push(amount(value));
+            if (column.kind === 'date') numbers.push(Date.parse(value) / 1000);
+          });
+          var list = Array.from(counts).filter(function (pair) { return column.kind !== 'one' || typeof pair[0] === 'number'; });
+          list.sort(function (a, b) { return b[1] - a[1] || ranked(typeof a[0] === 'number' ? null : column.kind, a[0], b[0]); });
+          var shown = list.slice(0, 20).map(function (pair) {
+            if (typeof pair[0] === 'number') return Object.assign(object(pair[0]), { count: pair[1] });
+            return { text: pair[0], literal: partial.has(pair[0]) ? null : literal(column, pair[0]), count: pair[1] };
+          });
+          return Promise.resolve({ values: shown, rest: list.length - shown.length, none: none, numbers: numbers.filter(isFinite) });
+        },
+        object: function (number) {
+          var found = place(number);
+          if (!found) return Promise.resolve({ problem: 'This object is not on the page.' });
+          var incoming = [];
+          entities.forEach(function (entity, index) {
+            entity.columns.forEach(function (column, slot) {
+              if (column.inverse || column.kind !== 'one' && column.kind !== 'many') return;
+              var count = entity.values[slot].filter(function (value) { return column.kind === 'one' ? value === number : value && value.indexOf(number) >= 0; }).length;
+              if (count) incoming.push({ entity: index, column: slot, count: count });
+            });
+          });
+          return Promise.resolve({
+            entity: found.index, object: object(number), incoming: incoming,
+            values: found.entity.columns.map(function (_, column) { return shownValue(found.entity, column, found.row); })
+          });
+        },
+        search: function (text) {
+          var wanted = folded(text), limit = 200, list = [];
+          for (var index = 0; index < entities.length && list.length < limit; index++) {
+            var entity = entities[index];
+            for (var row = 0; row < entity.count && list.length < limit; row++) {
+              for (var column = -1; column < entity.columns.length; column++) {
+                var value = column < 0 ? entity.title + '/' + entity.references[row] : entity.values[column][row];
+                if (typeof value !== 'string' || column >= 0 && entity.columns[column].kind === 'one') continue;
+                var at = folded(value).indexOf(wanted);
+                if (at < 0) continue;
+                list.push({
+                  object: object(entity.first + row), property: column < 0 ? null : entity.columns[column].name,
+                  value: column < 0 ? null : (at > 30 ? '…' : '') + value.slice(Math.max(0, at - 30))
+                });
+                break;
               }
-              list.appendChild(item);
-              count++;
-              break;
             }
           }
+          return Promise.resolve({ hits: list, isComplete: list.length < limit });
         }
-        var title = count ? (count === limit ? 'The first ' + limit + ' objects' : count === 1 ? '1 object' : count + ' objects') : 'No object';
-        hits.replaceChildren(element('h2', title + ' with “' + search.value.trim() + '”'), list);
-      }
-      search.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(look, 150); });
-      search.addEventListener('keydown', function (event) {
-        if (event.key === 'Escape') { search.value = ''; look(); }
-      });
-      show();
-    })();
+      };
+
     """#
 }

@@ -1,28 +1,35 @@
 package import AtomicStoreSPI
+package import FoundationEssentials
+import StoreCodecs
 import StoreMaintenance
 
 extension StoreReport {
   /// The page for a browser that asks a server for objects: like the page of ``write(to:)``, without objects.
   ///
-  /// - Parameter script: What asks for objects. It may connect to where the page came from, and to nothing else.
-  package func pageWithoutObjects(script: String) -> String {
+  /// - Parameter script: Defines `source`, which asks for objects. It may connect to where the page came from, and to
+  ///   nothing else.
+  package func pageWithoutObjects(script: String) throws(PersistentStoreError) -> String {
     var report = self
     report.maximumRowCount = .max
     report.maximumObjectCount = .max
     let rows = ReportRows(report)
+    let writer = ByteWriter()
+    try rows.write(to: writer, hasObjects: false)
     var page = Page(
       title: "\(name): \(type) store",
-      body: ReportBody(
-        report, rows, footer: "Served by atomicstore browse, which changes nothing.", describesColumns: true
-      ).text,
-      style: PageStyle.common + SVGDrawing.style + PageStyle.report + PageStyle.browser,
-      script: DiagramScript.text + "\n" + script)
+      body: ReportBody(report, rows, footer: "Served by atomicstore browse, which changes nothing.").text
+        + Page.dataStart + String(decoding: writer.takeBytes(), as: UTF8.self) + Page.dataEnd,
+      style: PageStyle.common + SVGDrawing.style + PageStyle.report,
+      script: DiagramScript.text + "\n" + PageScript.tables(from: script))
     page.connects = true
     return page.text
   }
 
   /// The objects that the page is about.
   package var objects: NodeTable { nodes }
+
+  /// The UUID of the store.
+  package var storeIdentifier: UUID { metadata.uuid }
 
   /// How many problems a check found, warnings included.
   package var problemCount: Int { findings.counts.values.reduce(0, +) }
@@ -44,6 +51,12 @@ extension StoreReport {
   /// An attribute's value as people read it; nil for null.
   package func shownText(_ value: StoredValue) -> String? { ReportRows(self).text(value) }
 
-  /// How a script treats a column: `number`, `text`, `one`, `many` or `other`.
+  /// How a script treats a column: `number`, `text`, `date`, `boolean`, `other`, `bytes`, `one` or `many`.
   package static func columnKind(_ slot: Slot) -> String { ReportRows.kind(slot) }
+
+  /// The key path of a column.
+  package static func key(_ slot: Slot) -> FetchExpression { ReportRows.key(slot) }
+
+  /// The columns of which the first that has a text is what people call an object.
+  package static func labels(of entity: Entity) -> [Slot] { ReportRows.labels(of: entity) }
 }

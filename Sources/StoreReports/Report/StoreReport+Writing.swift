@@ -13,9 +13,9 @@ extension StoreReport {
       script: DiagramScript.text + "\n" + ReportScript.text)
     writer.append(page.head)
     writer.append(ReportBody(self, rows).text)
-    writer.append("<script type=\"application/json\" id=\"data\">")
+    writer.append(Page.dataStart)
     try rows.write(to: writer)
-    writer.append("</script>")
+    writer.append(Page.dataEnd)
     writer.append(page.foot)
   }
 }
