@@ -25,7 +25,7 @@ struct SQLPredicateCompiler {
     return "?\(values.count)"
   }
 
-  private mutating func alias() -> String {
+  mutating func alias() -> String {
     aliases += 1
     return "t\(aliases)"
   }
@@ -68,6 +68,7 @@ struct SQLPredicateCompiler {
   }
 
   private mutating func exactly(_ given: FetchPredicate.Comparison, _ entity: Entity, _ table: String) -> String? {
+    if let (ids, isOther) = given.objects(comparedWithThoseOf: entity) { return itself(ids, isOther, entity, table) }
     var comparison = given
     if case .keyPath = comparison.right, case .constant = comparison.left, comparison.modifier == .direct {
       let turned: FetchPredicate.Comparator
@@ -206,19 +207,6 @@ struct SQLPredicateCompiler {
       if case .aggregate(let list) = comparison.right { return self.list(list, comparison, type, place) }
       guard case .constant(let value) = comparison.right else { return nil }
       return scalar(comparison.comparator, value, type, place)
-    }
-  }
-
-  private mutating func destination(_ comparison: FetchPredicate.Comparison, _ slot: Slot, _ place: String) -> String? {
-    guard case .objectID(let id) = comparison.right, id.storeIdentifier == store,
-      case .integer(let number)? = id.reference, number > SQLKeys.lastText,
-      let named = schema.model.entity(named: id.entityName), let destination = slot.destination,
-      named.root == schema.model.entity(at: destination).root
-    else { return nil }
-    switch comparison.comparator {
-    case .equal: return "(\(place) IS NOT NULL AND \(place) = \(parameter(.integer(number))))"
-    case .notEqual: return "(\(place) IS NULL OR \(place) <> \(parameter(.integer(number))))"
-    default: return nil
     }
   }
 

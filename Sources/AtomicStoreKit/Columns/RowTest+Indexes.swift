@@ -36,6 +36,12 @@ extension RowTest {
     let count = version.rowCount(of: plan.index)
     guard count > 0 else { return nil }
     let parts = conjuncts
+    // Objects that the predicate names are found without a search.
+    for case .itself(let objects, isOther: false) in parts {
+      let rows = objects.rows(of: plan.index).filter { $0 < count }
+      guard budget.use(1 + rows.count * cost / 64) else { return [] }
+      return rows.filter { row in parts.allSatisfy { $0.holds(row, version, plan.index, budget) } }
+    }
     // Ranges on one column are intersected: a lower and an upper bound.
     var bySlot: [Int: [Range<Int>]] = [:]
     var indexes: [Int: RowIndex] = [:]
@@ -117,7 +123,11 @@ extension RowTest {
     case .uuid(let slot, let uuid, let isOther, let null):
       let column = column(slot)
       return column.isPresent(row) ? (UUIDBits(column, row) == UUIDBits(uuid)) != isOther : null
+    case .itself(let objects, let isOther):
+      return objects.bits.contains(NodeHandle(entity: entity, row: row).rawBits) != isOther
     case .destination(let slot, let bits, let isOther): return (column(slot).handle(row) == bits) != isOther
+    case .destinations(let slot, let objects, let isOther):
+      return column(slot).leads(row, to: objects.bits) != isOther
     case .through(let slot, let tests, let null):
       let bits = column(slot).handle(row)
       return bits == .max ? null : leads(bits, tests)
@@ -169,6 +179,13 @@ extension RowTest {
     case .uuid(let slot, let uuid, isOther: false, null: false): return (slot, .uuid(uuid))
     default: return nil
     }
+  }
+}
+
+extension ColumnView {
+  /// Whether a relationship leads to one of some nodes.
+  func leads(_ row: Int, to nodes: Set<UInt64>) -> Bool {
+    layout == .toOne ? nodes.contains(handle(row)) : handles(row).contains { nodes.contains($0) }
   }
 }
 

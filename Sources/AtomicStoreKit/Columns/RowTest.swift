@@ -21,8 +21,12 @@ indirect enum RowTest {
   case boolean(slot: Int, Bool, null: Bool)
   case text(slot: Int, TextTest, null: Bool)
   case uuid(slot: Int, UUID, isOther: Bool, null: Bool)
+  /// Whether the object is one of some, or is not.
+  case itself(NamedObjects, isOther: Bool)
   /// Whether a to-one leads to a node, or does not.
   case destination(slot: Int, UInt64, isOther: Bool)
+  /// Whether a relationship leads to one of some objects, or does not.
+  case destinations(slot: Int, NamedObjects, isOther: Bool)
   /// The test of a to-one's destination, by entity; and the result without a destination.
   case through(slot: Int, [Int: RowTest], null: Bool)
   /// Whether at least one object of a to-many fulfils the test.
@@ -124,9 +128,9 @@ indirect enum RowTest {
   var cost: Int {
     switch self {
     case .constant: 0
-    case .null, .integers, .doubles, .boolean, .destination, .uuid: 1
+    case .null, .integers, .doubles, .boolean, .destination, .uuid, .itself: 1
     case .count: 2
-    case .integerSet, .through: 4
+    case .integerSet, .through, .destinations: 4
     case .decimals: 6
     case .text(_, let test, _): test.cost
     case .numbers: 12
@@ -205,6 +209,18 @@ indirect enum RowTest {
     case .destination(let slot, let bits, let isOther):
       let column = column(slot)
       Self.every(mask, column) { (column.handle(at: $0) == bits) != isOther }
+    case .itself(let objects, let isOther):
+      let rows = objects.rows(of: entity).filter { $0 < mask.count }
+      if isOther {
+        for row in rows { mask[row] = 0 }
+      } else {
+        let kept = rows.filter { mask[$0] != 0 }
+        mask.update(repeating: 0)
+        for row in kept { mask[row] = 1 }
+      }
+    case .destinations(let slot, let objects, let isOther):
+      let column = column(slot)
+      Self.left(mask) { column.leads($0, to: objects.bits) != isOther }
     case .through(let slot, let tests, let null):
       let column = column(slot)
       let masks = Self.masks(tests, version, budget)

@@ -52,6 +52,7 @@ struct RowTestCompiler {
 
   private func compile(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
     guard !comparison.options.contains(.localeSensitive) else { return nil }
+    if let test = identity(comparison, entity) { return test }
     room.left = Self.testsPerComparison
     if let test = property(comparison, entity) { return test }
     room.left = Self.testsPerComparison
@@ -97,7 +98,7 @@ struct RowTestCompiler {
     let property = entity.properties[p]
     let rest = path.dropFirst()
     if rest.isEmpty {
-      guard !property.isToMany else { return nil }
+      guard !property.isToMany else { return destination(property, comparison) }
       return comparison.modifier == .direct ? leaf(property, comparison) : nil
     }
     if property.isToMany {
@@ -215,15 +216,7 @@ struct RowTestCompiler {
       }
     }
     switch property.kind {
-    case .toOne:
-      guard case .objectID(let id) = comparison.right,
-        comparison.comparator == .equal || comparison.comparator == .notEqual,
-        case .permanent(let identifier, let reference) = id.form, identifier == store,
-        let entity = version.nodes.model.entity(named: id.entityName)
-      else { return nil }
-      let isOther = comparison.comparator == .notEqual
-      guard let node = version.handle(for: reference, root: entity.root.index) else { return .constant(isOther) }
-      return .destination(slot: slot, node.rawBits, isOther: isOther)
+    case .toOne: return destination(property, comparison)
     case .attribute(let type):
       if case .aggregate(let list) = comparison.right { return listTest(list, slot, type, comparison) }
       guard case .constant(let value) = comparison.right else { return nil }

@@ -24,9 +24,10 @@ extension RowTest {
     case .not(let part): return part.holds(object, version, budget).map { !$0 }
     case .null(let slot, _), .integers(let slot, _, _, _, _), .integerSet(let slot, _, _), .doubles(let slot, _, _, _),
       .decimals(let slot, _, _, _), .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _),
-      .destination(let slot, _, _),
+      .destination(let slot, _, _), .destinations(let slot, _, _),
       .through(let slot, _, _), .some(let slot, _), .every(let slot, _), .count(let slot, _, _, _):
       return holds(object, slot, version, budget)
+    case .itself(let objects, let isOther): return objects.ids.contains(object.objectID) != isOther
     case .numbers: return nil
     }
   }
@@ -51,6 +52,9 @@ extension RowTest {
   private func holds(
     _ other: ManagedObject?, of object: ManagedObject, _ version: NodeVersion, _ budget: StepBudget
   ) -> Bool? {
+    if case .destinations(_, let objects, let isOther) = self {
+      return (other.map { objects.ids.contains($0.objectID) } ?? false) != isOther
+    }
     var node: NodeHandle?
     if let other {
       guard other.cache === object.cache, let reference = other.reference,
@@ -77,7 +81,7 @@ extension RowTest {
       (.boolean(_, _, let null), .null), (.text(_, _, let null), .null), (.uuid(_, _, _, let null), .null),
       (.through(_, _, let null), .null):
       return null
-    case (.destination(_, _, let isOther), .null): return isOther
+    case (.destination(_, _, let isOther), .null), (.destinations(_, _, let isOther), .null): return isOther
     case (.integers(_, let low, let high, let isOutside, _), .integer(let number)):
       return (number >= low && number <= high) != isOutside
     case (.integerSet(_, let set, _), .integer(let number)): return set.contains(number)
@@ -116,7 +120,7 @@ extension RowTest {
         expression.visitColumns(entity) { isFound = isFound || version.hasDeferredValues(entity: $0, slot: $1) }
       }
       return isFound
-    case .destination, .count: return false
+    case .itself, .destination, .destinations, .count: return false
     case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
       return tests.contains { $0.value.readsDeferredValues(version, $0.key) }
     }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "d9dcc82cdee76e41673d2b2195a08c14d8d1ea66d229825cc5e273b99de026f5"
+#define ASP_INTERFACE "744dce57792d10292792a9bd309c5fbcd3d54a27371abe5cd30873fc9c3d1471"

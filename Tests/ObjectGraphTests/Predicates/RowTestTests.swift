@@ -110,6 +110,71 @@ import Testing
   }
 
   @Test(
+    "objects that a predicate names are found over columns, those that do not exist included",
+    arguments: ["Person", "Employee"])
+  func objects(_ entity: String) throws {
+    let stack = try stack()
+    let columns = try stack.reopened()
+    func ids(_ name: String) throws -> [ManagedObjectID] {
+      try stack.context.fetch(FetchRequest<ManagedObject>(entityName: name)).map(\.objectID)
+    }
+    var people = try ids("Person")
+    let managers = try ids("Manager")
+    let store = stack.store.identifier
+    let reference = try #require(managers[0].reference)
+    people += [
+      ManagedObjectID(storeIdentifier: store, entityName: "Person", reference: reference),
+      ManagedObjectID(storeIdentifier: store, entityName: "Person", reference: .integer(1 << 40)),
+      ManagedObjectID(storeIdentifier: UUID(), entityName: "Manager", reference: reference),
+    ]
+    let departments = try ids("Department")
+    let tasks = try ids("Task")
+    let plan = ModelPlan.plan(of: CompanyGraph.model)
+    let compiler = RowTestCompiler(plan: plan, version: stack.store.version, store: store)
+    var predicates: [FetchPredicate] = []
+    for key in ["SELF", "objectID"] {
+      for id in people { predicates.append(try FetchPredicate(format: "\(key) == %@ OR %@ != \(key)", id, id)) }
+      for id in people { predicates.append(try FetchPredicate(format: "\(key) == %@", id)) }
+      predicates.append(try FetchPredicate(format: "\(key) IN %@ AND age > 0", Array(people.suffix(9))))
+      predicates.append(try FetchPredicate(format: "NOT \(key) IN %@", managers))
+    }
+    for id in departments + [people[0]] {
+      predicates.append(try FetchPredicate(format: "department == %@", id))
+      predicates.append(try FetchPredicate(format: "department != %@", id))
+    }
+    predicates.append(try FetchPredicate(format: "department IN %@", Array(departments.prefix(2)) + [people[1]]))
+    predicates.append(try FetchPredicate(format: "ANY tasks == %@", tasks[0]))
+    predicates.append(try FetchPredicate(format: "ANY tasks IN %@", Array(tasks.prefix(2))))
+    predicates.append(try FetchPredicate(format: "NONE tasks == %@", tasks[1]))
+    // The second time with unsaved changes: a new object, one whose department changed, and one that lost a task.
+    for hasChanges in [false, true] {
+      if hasChanges {
+        for context in [stack.context, columns.context] {
+          let new = try context.insertNewObject(forEntityName: "Employee")
+          try new.setValue(try context.existingObject(with: departments[0]), forKey: "department")
+          try context.obtainPermanentIDs(for: [new])
+          let changed = try context.existingObject(with: managers[0])
+          try changed.setValue(try context.existingObject(with: departments[1]), forKey: "department")
+          let other = try context.existingObject(with: managers[1])
+          for task in try other.objects(forRelationshipNamed: "tasks").prefix(1) {
+            try other.remove(task, from: "tasks")
+          }
+        }
+      }
+      for predicate in predicates {
+        let request = FetchRequest<ManagedObject>(entityName: entity, predicate: predicate)
+        let slow = FetchRequest<ManagedObject>(entityName: entity) { try PredicateEvaluator($0).evaluate(predicate) }
+        let expected = try stack.context.fetch(slow).map(\.objectID)
+        #expect(try columns.context.fetch(request).map(\.objectID) == expected, "\(predicate)")
+        #expect(try columns.context.count(for: request) == expected.count, "\(predicate)")
+        let compiled = compiler.compile(
+          predicate, plan.entities[try #require(CompanyGraph.model.entity(named: entity)).index])
+        #expect(compiled != nil, "\(predicate)")
+      }
+    }
+  }
+
+  @Test(
     "also doubles and dates, including not-a-number and zeros",
     arguments: [
       "salary == 0", "salary != 0", "salary < 0", "salary <= 0", "salary > 1.5", "salary >= -0.0", "salary == nil",

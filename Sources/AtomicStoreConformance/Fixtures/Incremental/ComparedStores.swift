@@ -64,10 +64,27 @@ package struct ComparedStores {
   ///
   /// - Parameter edits: The number of changes that are made to both, and not saved, before the requests.
   package func compare(requests count: Int, seed: UInt64, edits: Int) throws -> Outcome {
-    var source = RandomRequests(seed: seed)
+    var source = RandomRequests(seed: seed, objects: try objects())
     var requests: [FetchRequest<ManagedObject>] = []
     for _ in 0..<count { requests.append(try source.next()) }
     return try compare(requests, seed: seed, edits: edits)
+  }
+
+  /// The objects of both, which have the same IDs, and some that do not exist: by an unknown reference, as objects of
+  /// another entity, and of another store.
+  private func objects() throws -> [ManagedObjectID] {
+    let context = ManagedObjectContext(property)
+    var ids: [ManagedObjectID] = []
+    for entity in try Models.frozen(ItemGraph.description).entities where entity.superentity == nil {
+      ids += try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)).map(\.objectID)
+    }
+    guard let first = ids.first, let store = first.storeIdentifier, let reference = first.reference else { return ids }
+    let others = ["Item", "Special"].filter { $0 != first.entityName }
+    ids += others.map { ManagedObjectID(storeIdentifier: store, entityName: $0, reference: reference) }
+    ids += [.integer(1 << 40), .integer(.min), .string("none")].map {
+      ManagedObjectID(storeIdentifier: store, entityName: "Item", reference: $0)
+    }
+    return ids + [ManagedObjectID(storeIdentifier: UUID(), entityName: first.entityName, reference: reference)]
   }
 
   /// Has requests answered by both.
@@ -108,7 +125,7 @@ package struct ComparedStores {
 
   /// Has random requests for groups answered by both.
   package func compareGroups(requests count: Int, seed: UInt64, edits: Int = 0) throws -> Outcome {
-    var source = RandomRequests(seed: seed)
+    var source = RandomRequests(seed: seed, objects: try objects())
     var requests: [FetchRequest<ManagedObject>] = []
     for _ in 0..<count { requests.append(try source.nextGrouped()) }
     return try compareRows(requests, seed: seed, edits: edits)

@@ -6,9 +6,14 @@ import FoundationEssentials
 /// store understands it or not.
 package struct RandomRequests {
   private var random: SeededRandom
+  /// The objects that requests may name.
+  private let objects: [ManagedObjectID]
 
-  /// Creates a source; the same seed makes the same requests.
-  package init(seed: UInt64) { random = SeededRandom(seed) }
+  /// Creates a source; the same seed makes the same requests about the same objects.
+  package init(seed: UInt64, objects: [ManagedObjectID] = []) {
+    random = SeededRandom(seed)
+    self.objects = objects
+  }
 
   private mutating func pick<Element>(_ list: [Element]) -> Element { list[random.below(list.count)] }
   /// A small number, as the objects have them.
@@ -31,7 +36,8 @@ package struct RandomRequests {
   }
 
   private mutating func comparison() throws -> FetchPredicate {
-    switch random.below(12) {
+    switch random.below(13) {
+    case 12 where !objects.isEmpty: return try identity()
     case 0:
       let sign = pick(["==", "!=", "<", ">="])
       return try FetchPredicate(
@@ -64,6 +70,18 @@ package struct RandomRequests {
       let sign = pick(isOrdered ? ["==", "!=", "<", "<=", ">", ">="] : ["==", "!="])
       guard let argument else { return try FetchPredicate(format: "\(name) \(sign) nil") }
       return try FetchPredicate(format: "\(name) \(sign) %@", argument)
+    }
+  }
+
+  /// A condition about objects: the evaluated one, or those that it refers to.
+  private mutating func identity() throws -> FetchPredicate {
+    let key = pick(["SELF", "SELF", "objectID", "owner", "waitsFor", "alone", "owner.favourite"])
+    let named = (0...random.below(4)).map { _ in pick(objects) }
+    switch random.below(5) {
+    case 0: return try FetchPredicate(format: "\(key) != %@", named[0])
+    case 1: return try FetchPredicate(format: "\(key) IN %@", named)
+    case 2: return try FetchPredicate(format: "ANY \(pick(["tags", "parts", "wholes"])) == %@", named[0])
+    default: return try FetchPredicate(format: "\(key) == %@", named[0])
     }
   }
 
