@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "d9dcc82cdee76e41673d2b2195a08c14d8d1ea66d229825cc5e273b99de026f5"
+#define ASP_INTERFACE "3f33a354b87a90d0d60bba3963e862c65981bb1930b93718bff1980e59819201"
