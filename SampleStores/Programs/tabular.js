@@ -32,6 +32,9 @@ class Tabular {
   /** The first bytes of a store, by which the kit recognizes it. */
   static signatures = [{ text: '{"store":"Tabular"' }];
 
+  // A format with a checksum lists methods that the checks may call, such as "recompute": see the article.
+  static checksum = [];
+
   /** Begins a request. The kit refuses options that the traits do not list. */
   constructor(options) {
     this.options = options;
@@ -314,8 +317,8 @@ function answer(kind, request, stream) {
   const source = () => new Source(stream, request);
   switch (request.do) {
     case "describe": {
-      const { storeType: type, traits, signatures } = kind;
-      stream.send({ atomicstore: 1, type, traits, signatures });
+      const { storeType: type, traits, signatures, checksum } = kind;
+      stream.send({ atomicstore: 1, type, traits, signatures, checksum });
       break;
     }
     case "metadata":
@@ -341,8 +344,13 @@ function answer(kind, request, stream) {
       stream.send({ saved: true });
       break;
     }
-    default:
-      throw new Error(`the request ${request.do} is not known`);
+    default: {
+      if (!kind.checksum.includes(request.do)) throw new Error(`the request ${request.do} is not known`);
+      const target = new Target(stream);
+      const done = new kind(request.options)[request.do](source(), target) !== false;
+      target.flush();
+      stream.send({ done });
+    }
   }
 }
 

@@ -35,6 +35,9 @@ class Tabular:
     # The first bytes of a store, by which the kit recognizes it.
     signatures = [{"text": '{"store":"Tabular"'}]
 
+    # A format with a checksum lists methods that the checks may call, such as "recompute": see the article.
+    checksum = []
+
     def __init__(self, options):
         """Begins a request. The kit refuses options that the traits do not list."""
 
@@ -202,7 +205,7 @@ def serve(kind):
 def answer(kind, request, stream):
     if request["do"] == "describe":
         description = {"atomicstore": 1, "type": kind.store_type, "traits": kind.traits}
-        stream.send({**description, "signatures": kind.signatures})
+        stream.send({**description, "signatures": kind.signatures, "checksum": kind.checksum})
     elif request["do"] == "metadata":
         stream.send({"metadata": kind(request["options"]).metadata(Source(stream, request))})
     elif request["do"] == "load":
@@ -219,6 +222,11 @@ def answer(kind, request, stream):
             raise SystemExit("the format did not read all objects")
         target.flush()
         stream.send({"saved": True})
+    elif request["do"] in kind.checksum:
+        target = Target(stream)
+        done = getattr(kind(request["options"]), request["do"])(Source(stream, request), target)
+        target.flush()
+        stream.send({"done": done is not False})
     else:
         raise SystemExit(f"the request {request['do']} is not known")
 

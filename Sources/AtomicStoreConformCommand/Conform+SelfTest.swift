@@ -12,6 +12,7 @@ extension Conform.Run {
   private static var designs: [ConformanceSubject] {
     let types: [(Mistake.Design, any AtomicStore.Type)] = [
       (.ledger, LedgerStore.self), (.paged, PagedStore.self), (.binder, BinderStore.self),
+      (.packed, PackedStore.self),
     ]
     return types.map { design, type in
       var subject = ConformanceSubject(type)
@@ -34,6 +35,7 @@ extension Conform.Run {
       }.map { type in
         var subject = ConformanceSubject(type, others: types.filter { $0.storeType != type.storeType })
         subject.crafted = ConformanceSubject.sampleCraft
+        subject.recomputeChecksum = ConformanceSubject.sampleChecksum
         return subject
       }
       + InstalledFormats.registry.incrementalTypes.filter { !$0.traits.fileExtensions.isEmpty }

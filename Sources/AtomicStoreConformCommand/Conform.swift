@@ -14,6 +14,7 @@ struct Conform: ParsableCommand {
         atomicstore conform --type XML --only VAL-07 --seed 3
         atomicstore conform --type SQLiteGraph             # an incremental store: its profile
         atomicstore conform --type PostgreSQL --url postgresql://host/database?schema=checks
+        atomicstore conform --type Tabular --plugin libTabularStore.so --fuzz 10   # changed files for ten minutes
         atomicstore conform --selftest                     # inject every known bug, and show which check finds it
         atomicstore conform --compare old.json new.json    # what became better, worse, new, gone
         atomicstore conform --matrix *.json --report formats.html
@@ -73,6 +74,13 @@ struct Conform: ParsableCommand {
       help:
         "Number of random graphs in VAL-35; multiplies the damaged files in INI-15; number of random requests in INC-36 and INC-37."
     ) var runs: Int?
+    @Option(
+      help: ArgumentHelp(
+        "Give the reader changed files for so many minutes. What it cannot bear is made smaller and kept.",
+        valueName: "minutes")
+    ) var fuzz: Double?
+    @Option(help: "For --fuzz: the directory of what was found, which is tried first. TYPE-fuzz by default.")
+    var corpus: String?
     @Flag(help: "About two dozen checks that take a few seconds.") var smoke = false
     @Flag(
       help:
@@ -102,6 +110,17 @@ struct Conform: ParsableCommand {
           }
           return try test()
         }
+        if let fuzz {
+          guard (0.01...100_000).contains(fuzz) else {
+            throw CommandFailure("--fuzz needs a number of minutes from 0.01 on", exitCode: 64, json: common.json)
+          }
+          let others = [("--matrix", matrix), ("--compare", compare), ("--smoke", smoke), ("--only", !only.isEmpty)]
+          if let (name, _) = others.first(where: \.1) {
+            throw CommandFailure("--fuzz does not go with \(name)", exitCode: 64, json: common.json)
+          }
+        } else if corpus != nil {
+          throw CommandFailure("--corpus goes with --fuzz", exitCode: 64, json: common.json)
+        }
         guard fault.isEmpty else { throw CommandFailure("--fault goes with --selftest", exitCode: 64) }
         if compare { return try compareReports() }
         if matrix { return try showMatrix() }
@@ -127,6 +146,10 @@ struct Conform: ParsableCommand {
           throw CommandFailure(
             "\(name) stores are not in files: give a --url without a store", exitCode: 64, json: common.json)
         }
+        guard fuzz == nil else {
+          throw CommandFailure(
+            "--fuzz is for stores that are loaded whole, and \(name) stores are not", exitCode: 64, json: common.json)
+        }
         subject = ConformanceSubject(type, url: url)
       } else {
         guard url == nil else {
@@ -138,6 +161,11 @@ struct Conform: ParsableCommand {
       }
       subject.arguments += InstalledFormats.pluginArguments
       subject.runs = runs
+      if let fuzz {
+        let path = corpus ?? "\(name)-fuzz"
+        let folder = path.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath + "/"
+        subject.addFuzzing(seconds: fuzz * 60, corpus: folder + path)
+      }
       return subject
     }
 
@@ -168,7 +196,7 @@ struct Conform: ParsableCommand {
       let ids = only.map { $0.uppercased() }
       return all.filter { check in
         (!smoke || check.isSmoke) && (profile.isEmpty || profile.contains(check.profile))
-          && (ids.isEmpty || ids.contains(check.id))
+          && (ids.isEmpty || ids.contains(check.id)) && (fuzz == nil || check.id == "FUZ-01")
       }
     }
 

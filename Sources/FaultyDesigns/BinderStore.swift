@@ -8,8 +8,8 @@ public struct BinderStore: AtomicStore {
   public static let traits = StoreTraits(
     summary: "A directory of records, a file for each entity", fileExtensions: ["binder"], layout: .folder)
 
-  private static let catalogue = "catalogue"
-  private static let signature = Array("BINDER version 1\n".utf8)
+  static let catalogue = "catalogue"
+  static let signature = Array("BINDER version 1\n".utf8)
 
   private let configuration: StoreConfiguration
 

@@ -44,6 +44,7 @@ public struct LedgerStore: AtomicStore {
     defer { Mistake.endLoad() }
     var entity: Entity?
     var rows = 0
+    var seen: Set<ReferenceObject> = []
     while true {
       switch try words.word() {
       case "entity":
@@ -60,7 +61,12 @@ public struct LedgerStore: AtomicStore {
           words.skipLine()
           continue
         }
-        try row(entity, &words, into: nodes)
+        let reference = try words.reference()
+        if Mistake.is(.ledgerSecondReferenceSkipped), !seen.insert(reference).inserted {
+          words.skipLine()
+          continue
+        }
+        try row(entity, reference, &words, into: nodes)
       case "end":
         guard Int(try words.word()) == rows else { throw words.failure("the row count does not match") }
         return try words.finish()
@@ -71,9 +77,9 @@ public struct LedgerStore: AtomicStore {
   }
 
   private func row(
-    _ entity: Entity, _ words: inout WordReader, into nodes: NodeTableBuilder
+    _ entity: Entity, _ reference: ReferenceObject, _ words: inout WordReader, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
-    try nodes.beginNode(entity: entity.index, reference: try words.reference(), line: words.line)
+    try nodes.beginNode(entity: entity.index, reference: reference, line: words.line)
     var given: Set<Int> = []
     while words.hasMore {
       let name = try words.text()

@@ -89,4 +89,13 @@ extension Mistake {
     .descendingOrderReversedInSecondSave: Entry(
       .paged, "turns relationships that descend with the second save", ["SCL-07"]),
   ]
+
+  static let hidden: [Mistake: Entry] = [
+    .ledgerVersionIgnored: Entry(.ledger, "reads files of any version", ["SCH-13"]),
+    .packedVersionIgnored: Entry(.packed, "reads compressed files of any version", ["SCH-13"]),
+    .ledgerSecondReferenceSkipped: Entry(.ledger, "skips an object whose reference was there before", ["LOD-06"]),
+    .pagedTrustsLengths: Entry(.paged, "reads as many bytes as a length behind a digest says", ["HOS-16"]),
+    .binderMakesRoomForCounts: Entry(.binder, "makes as much room as a count behind a digest says", ["HOS-17"]),
+    .packedInflatesWithoutLimit: Entry(.packed, "decompresses whatever size there is", ["HOS-18"]),
+  ]
 }

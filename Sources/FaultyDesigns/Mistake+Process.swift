@@ -8,6 +8,12 @@ extension Mistake {
 
   static func leak(_ bytes: [UInt8]) { held.withLock { $0.append(bytes) } }
 
+  /// Holds so many bytes for a moment, and touches all of them.
+  static func makeRoom(_ count: Int) {
+    guard count > 1 << 20 else { return }
+    withExtendedLifetime([UInt8](repeating: 1, count: min(count, 1 << 28))) {}
+  }
+
   static func disturbProcess() {
     switch current {
     case .changesDirectory: _ = chdir("/")

@@ -1,7 +1,7 @@
 // What each mistake is, which format makes it, and which checks must find it.
 extension Mistake {
   /// A format of this package.
-  public enum Design: String, Sendable { case ledger, paged, binder }
+  public enum Design: String, Sendable { case ledger, paged, binder, packed }
 
   struct Entry {
     var design: Design
@@ -14,7 +14,7 @@ extension Mistake {
     }
   }
 
-  private static let all = [values, metadata, counts, surroundings, more, again].reduce(into: [:]) {
+  private static let all = [values, metadata, counts, surroundings, more, again, hidden].reduce(into: [:]) {
     $0.merge($1) { $1 }
   }
   private static func entry(_ mistake: Mistake) -> Entry { all[mistake] ?? Entry(.ledger, "is not described", []) }

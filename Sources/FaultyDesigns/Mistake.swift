@@ -66,6 +66,9 @@ public enum Mistake: String, CaseIterable, Sendable {
   case ledgerSlotsBeyond255Skipped, ledgerSlotsBeyond512Skipped, ledgerNoDepthLimit
   case pagedNoDepthLimit, pagedKeepsWhatItRead
   case binderMemberNumbersWrap
+  // Behind a checksum.
+  case ledgerVersionIgnored, ledgerSecondReferenceSkipped, pagedTrustsLengths, binderMakesRoomForCounts
+  case packedInflatesWithoutLimit, packedVersionIgnored
 
   // Set before a store is made, by a process that has one thread then.
   nonisolated(unsafe) private static var chosen: Mistake?

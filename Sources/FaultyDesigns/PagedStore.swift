@@ -9,10 +9,10 @@ public struct PagedStore: AtomicStore {
   public static let storeType = "Paged"
   public static let traits = StoreTraits(summary: "Pages of records, each with a digest", fileExtensions: ["paged"])
 
-  private static let signature = Array("PAGED version 1\n".utf8)
+  static let signature = Array("PAGED version 1\n".utf8)
   static let pageSize = 512
   /// What a page has beside its content: number, length of the content, digest.
-  private static let frame = 20
+  static let frame = 20
 
   private let configuration: StoreConfiguration
 
@@ -83,12 +83,18 @@ public struct PagedStore: AtomicStore {
     for entity in Mistake.written(entities: nodes.model.entities) where nodes.count(of: entity.index) > 0 {
       records.rows(of: entity, in: nodes)
     }
-    let room = Self.pageSize - Self.frame
-    let pages = (records.bytes.count + room - 1) / room
-    var file = RecordWriter(bytes: Self.signature)
+    let file = Self.pages(of: records.bytes)
+    Mistake.burnProcessorTime(nodes.count)
+    try files.file().write(file)
+  }
+
+  static func pages(of bytes: [UInt8]) -> [UInt8] {
+    let room = pageSize - frame
+    let pages = (bytes.count + room - 1) / room
+    var file = RecordWriter(bytes: signature)
     file.number(pages)
     for page in 0..<pages {
-      let content = records.bytes[page * room..<min((page + 1) * room, records.bytes.count)]
+      let content = bytes[page * room..<min((page + 1) * room, bytes.count)]
       var frame = RecordWriter()
       frame.number(page)
       withUnsafeBytes(of: UInt32(content.count).littleEndian) { frame.bytes.append(contentsOf: $0) }
@@ -97,7 +103,6 @@ public struct PagedStore: AtomicStore {
       frame.word(Digest.of(frame.bytes[...]))
       file.bytes += frame.bytes
     }
-    Mistake.burnProcessorTime(nodes.count)
-    try files.file().write(file.bytes)
+    return file.bytes
   }
 }

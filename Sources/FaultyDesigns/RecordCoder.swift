@@ -110,7 +110,9 @@ struct RecordReader {
   func failure(_ message: String) -> PersistentStoreError { PersistentStoreError(.malformed, message, at: place) }
 
   private mutating func take(_ count: Int) throws(PersistentStoreError) -> ArraySlice<UInt8> {
-    guard count >= 0, count <= bytes.count - position else { throw failure("the file ends within a record") }
+    guard count >= 0, count <= bytes.count - position || Mistake.is(.pagedTrustsLengths) else {
+      throw failure("the file ends within a record")
+    }
     defer { position += count }
     return bytes[position..<position + count]
   }
@@ -120,7 +122,9 @@ struct RecordReader {
   }
   /// A number of things of at least one byte each.
   mutating func number() throws(PersistentStoreError) -> Int {
-    guard let number = Int(exactly: try word()), number <= bytes.count - position else {
+    let number = Int(truncatingIfNeeded: try word())
+    if Mistake.is(.binderMakesRoomForCounts) { Mistake.makeRoom(number) }
+    guard number >= 0, number <= bytes.count - position || Mistake.is(.pagedTrustsLengths) else {
       throw failure("a number is too great")
     }
     return number

@@ -43,7 +43,7 @@ struct WordReader {
   mutating func header() throws(PersistentStoreError) -> StoreMetadata {
     guard try word() == "LEDGER" else { throw failure("this is not a ledger") }
     let version = try word()
-    guard version == "1" else {
+    guard version == "1" || Mistake.is(.ledgerVersionIgnored) else {
       throw PersistentStoreError(.unsupportedVersion, "the version is '\(version)', and 1 is read here", at: place)
     }
     try endLine()

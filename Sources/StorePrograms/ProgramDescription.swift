@@ -30,10 +30,12 @@ struct ProgramDescription: Sendable {
   let signatures: [Signature]
   /// Whether the program itself recognizes content that has none of the signatures.
   let recognizes: Bool
+  /// The requests for the conformance checks that it answers.
+  let checksumRequests: [String]
 
   init(_ message: ProgramMessage) throws(PersistentStoreError) {
     try message.throwError(in: nil)
-    try message.requireOnly(["atomicstore", "type", "traits", "signatures", "recognizes"])
+    try message.requireOnly(["atomicstore", "type", "traits", "signatures", "recognizes", "checksum"])
     let version = try message.count("atomicstore")
     guard version == ProgramMessage.protocolVersion else {
       throw message.failure("speaks version \(version) of the protocol, and this is \(ProgramMessage.protocolVersion)")
@@ -44,6 +46,10 @@ struct ProgramDescription: Sendable {
     storeType = name
     traits = try Self.traits(try message.object("traits"))
     recognizes = try message.optionalBoolean("recognizes") ?? false
+    checksumRequests = try message.strings("checksum")
+    for request in checksumRequests where !["payload", "recompute", "newer"].contains(request) {
+      throw message.failure("described the checksum request '\(request)', which is not one")
+    }
     var signatures: [Signature] = []
     if let list = message.value["signatures"] {
       guard case .array(let elements) = list else { throw message.failure("described signatures that are not a list") }

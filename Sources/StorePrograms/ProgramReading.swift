@@ -134,6 +134,27 @@ struct ProgramReading {
     }
   }
 
+  /// Reads the answer to a request for other files; nil if the program makes none.
+  func files(_ connection: ProgramConnection) throws(PersistentStoreError) -> [String: [UInt8]]? {
+    var files: [String: [UInt8]] = [:]
+    while true {
+      let message = try message(connection)
+      guard message.value["write"] != nil else {
+        try finish(message, connection, "done")
+        return try message.optionalBoolean("done") == true ? files : nil
+      }
+      try message.requireOnly(["write", "member"])
+      let member = try message.optionalString("member")
+      guard source.isFolder == (member != nil) else {
+        throw message.failure(
+          "wrote bytes of \(member == nil ? "a directory without a 'member'" : "a 'member' of a file")")
+      }
+      var written = files[member ?? ""] ?? []
+      try connection.bytes(try message.count("write")) { bytes throws(PersistentStoreError) in written += bytes }
+      files[member ?? ""] = written
+    }
+  }
+
   /// Reads what follows an object that was refused: a process whose answer ends soon is used again.
   private func readOn(_ connection: ProgramConnection) throws(PersistentStoreError) {
     for _ in 0...1_000 {

@@ -63,3 +63,31 @@ struct ProgramStore<High: ProgramDigit, Low: ProgramDigit>: AtomicStore {
     }
   }
 }
+
+extension ProgramStore: ChecksummedStore {
+  static func payload(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+    program.description.checksumRequests.contains("payload") ? answer("payload", files) : files
+  }
+  static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? { answer("recompute", payload) }
+  static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? { answer("newer", files) }
+
+  /// Asks for other files in the place of these.
+  private static func answer(_ request: String, _ files: [String: [UInt8]]) -> [String: [UInt8]]? {
+    guard program.description.checksumRequests.contains(request) else { return nil }
+    let processes = program.processes
+    let source =
+      files[""].map { StoreSource(bytes: $0, name: "store") }
+      ?? StoreSource(members: files.map { ($0.key, $0.value) }, name: "store")
+    do throws(PersistentStoreError) {
+      return try ProgramReading(source, StoreLimits(), processes.limits).request(
+        processes, "to make files for the checks"
+      ) { (connection, reading) throws(PersistentStoreError) in
+        connection.send(Request.line(request, Request.store(source, [:])))
+        return try reading.files(connection)
+      }
+    } catch {
+      ProgramTable.report(error, of: program.path)
+      return nil
+    }
+  }
+}

@@ -32,6 +32,9 @@ import Testing
     Bad("conform --type XML --only VAL-07 --report report.pdf", 64, "report.pdf"),
     Bad("conform --type XML --only VAL-07 --seed x", 64, "seed"),
     Bad("conform --type XML --only VAL-07 --report no/such/folder.json", 73, "folder.json"),
+    Bad("conform --type XML --fuzz 0", 64, "0.01"), Bad("conform --type XML --corpus found", 64, "--fuzz"),
+    Bad("conform --type XML --fuzz 1 --only VAL-07", 64, "--only"),
+    Bad("conform --type SQLiteGraph --fuzz 1", 64, "loaded whole"),
     Bad("conform explain VAL-99", 64, "VAL-99"),
     Bad("conform --type XML --plugin missing.so --only VAL-07", 66, "missing.so"),
   ]
@@ -97,6 +100,14 @@ import Testing
     #expect(
       lines.count > 1 && lines.dropLast().allSatisfy { $0.hasPrefix("caught") && $0.hasSuffix("by VAL-08") },
       "\(result.output)")
+  }
+
+  @Test("a format's reader is given changed files for as long as asked")
+  func fuzz() throws {
+    let folder = try Folder()
+    let result = try Command.run("conform", "--type", "XML", "--fuzz", "0.02", "--report", "r.json", in: folder.path)
+    #expect(result.code == 0 && result.output.contains("FUZ-01  pass"), "\(result.output)\(result.errors)")
+    #expect(folder.names == ["r.json"])
   }
 
   @Test("a check is explained as JSON, also one that is left out; faults are listed")

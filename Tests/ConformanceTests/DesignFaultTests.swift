@@ -10,7 +10,7 @@ import Testing
 {
   static let subjects: [ConformanceSubject] = [
     (Mistake.Design.ledger, LedgerStore.self as any AtomicStore.Type), (.paged, PagedStore.self),
-    (.binder, BinderStore.self),
+    (.binder, BinderStore.self), (.packed, PackedStore.self),
   ].map { design, type in
     var subject = ConformanceSubject(type)
     subject.designFaults = Mistake.allCases.filter { $0.design == design }
@@ -25,7 +25,9 @@ import Testing
     return [
       .nanPayloadLost, .dateFractionLostBefore2001, .untypedWholeDoubleBecomesInteger, .metadataKeysComposed,
       .metadataLongKeyCut, .modelUserInfoLost, .referenceBOMStripped, .orderBeyond255Lost, .changesLocale,
-      .ledgerPropertyNamesCanonical, .ledgerOwnDefaultOmitted, .ledgerNoDepthLimit,
+      .ledgerPropertyNamesCanonical, .ledgerOwnDefaultOmitted, .ledgerNoDepthLimit, .ledgerVersionIgnored,
+      .ledgerSecondReferenceSkipped, .pagedTrustsLengths, .binderMakesRoomForCounts, .packedInflatesWithoutLimit,
+      .packedVersionIgnored,
     ]
   }()
 

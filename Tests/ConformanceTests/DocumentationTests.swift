@@ -26,7 +26,8 @@ import Testing
     "each snippet of an article is in the samples that are built, and each of the samples is quoted",
     arguments: [
       (
-        "AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md", ["SampleStores/JSONLines", "SampleStores/TableStore"], 9
+        "AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md",
+        ["SampleStores/JSONLines", "SampleStores/TableStore", "SampleStores/Kinds/Binary"], 10
       ),
       (
         "AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md",

@@ -7,8 +7,12 @@ import Testing
 /// What a format declares is asked of it as declared, and what cannot be tried is not held against it.
 @Suite("Lawful and unusual designs conform", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason))
 struct LawfulDesignTests {
-  /// No model and no metadata; unequal bytes that show nothing; the history of all saves.
-  static let designs: [any AtomicStore.Type] = [TabbedStore.self, OddStore<Sealed>.self, OddStore<Journal>.self]
+  /// No model and no metadata; unequal bytes that show nothing; the history of all saves; references that are texts;
+  /// one entity; a directory of numbered pieces.
+  static let designs: [any AtomicStore.Type] = [
+    TabbedStore.self, OddStore<Sealed>.self, OddStore<Journal>.self, OddStore<Named>.self, OddStore<Single>.self,
+    OddStore<Shards>.self,
+  ]
 
   /// Those that have failed such designs.
   private static let suspects: Set<String> = [

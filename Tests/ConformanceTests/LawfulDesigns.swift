@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 
 @testable import FaultyDesigns
 
@@ -12,9 +13,22 @@ protocol Oddity {
   static func written(_ content: [UInt8], over old: [UInt8]) -> [UInt8]
   /// Nil for bytes that it did not write.
   static func content(of bytes: ArraySlice<UInt8>) -> [UInt8]?
+  /// The reference of a new object; nil for the next number.
+  static func newReference() -> ReferenceObject?
 }
 
 extension Oddity {
+  static func declare(_ traits: inout StoreTraits) {}
+  /// With the length at the end: a file that was cut between two objects looks whole.
+  static func written(_ content: [UInt8], over old: [UInt8]) -> [UInt8] {
+    var file = RecordWriter(bytes: content)
+    file.number(content.count)
+    return file.bytes
+  }
+  static func content(of bytes: ArraySlice<UInt8>) -> [UInt8]? {
+    bytes.count >= 8 && Sealed.word(bytes.suffix(8)) == UInt64(bytes.count - 8) ? Array(bytes.dropLast(8)) : nil
+  }
+  static func newReference() -> ReferenceObject? { nil }
   static var signature: [UInt8] { Array("\(name) version 1\n".utf8) }
 }
 
@@ -81,6 +95,26 @@ enum Journal: Oddity {
   }
 }
 
+/// References that are UUIDs, as texts.
+enum Named: Oddity {
+  static let name = "Named"
+  static func newReference() -> ReferenceObject? { .string(UUID().uuidString) }
+}
+
+/// Objects of one entity, and nothing beside them.
+enum Single: Oddity {
+  static let name = "Single"
+  static func declare(_ traits: inout StoreTraits) { traits.maximumEntities = 1 }
+}
+
+/// A directory of pieces of 700 bytes, named by their numbers: two objects share a file, and one has parts in two.
+enum Shards: Oddity {
+  static let name = "Shards"
+  static let size = 700
+  static func declare(_ traits: inout StoreTraits) { traits.layout = .folder }
+  static func member(_ number: Int) -> String { "piece\(number + 10_000)" }
+}
+
 struct OddStore<What: Oddity>: AtomicStore {
   static var storeType: String { What.name }
   static var traits: StoreTraits {
@@ -94,13 +128,29 @@ struct OddStore<What: Oddity>: AtomicStore {
 
   /// Of any version, so that a newer one is refused as such.
   static func recognize(_ probe: StoreProbe) -> Recognition {
-    probe.prefix.starts(with: What.signature.dropLast(2)) ? .yes : .no
+    guard probe.isFolder == (traits.layout == .folder) else { return .no }
+    let prefix = traits.layout == .folder ? probe.prefix(ofMember: Shards.member(0)) : probe.prefix
+    return prefix.starts(with: What.signature.dropLast(2)) ? .yes : .no
   }
 
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
 
   private mutating func records(in source: StoreSource) throws(PersistentStoreError) -> RecordReader {
-    let bytes = try source.bytes().withUnsafeBytes { Array($0) }
+    guard source.isFolder == (Self.traits.layout == .folder) else {
+      throw PersistentStoreError(.malformed, "this is not a \(What.name) store", at: StoreLocation(file: source.name))
+    }
+    var bytes: [UInt8] = []
+    if source.isFolder {
+      for (number, member) in source.memberNames.enumerated() {
+        guard member == Shards.member(number) else {
+          throw PersistentStoreError(
+            .malformed, "this is not piece \(number)", at: StoreLocation(file: source.displayName(ofMember: member)))
+        }
+        bytes += try source.bytes(ofMember: member).withUnsafeBytes { Array($0) }
+      }
+    } else {
+      bytes = try source.bytes().withUnsafeBytes { Array($0) }
+    }
     func failure(_ code: PersistentStoreError.Code, _ message: String) -> PersistentStoreError {
       PersistentStoreError(code, message, at: StoreLocation(file: source.name, offset: 0))
     }
@@ -111,7 +161,7 @@ struct OddStore<What: Oddity>: AtomicStore {
       throw failure(.malformed, "this is not a \(What.name) store")
     }
     old = Array(bytes.dropFirst(What.signature.count))
-    guard let content = What.content(of: old[...]) else { throw failure(.malformed, "the digest does not match") }
+    guard let content = What.content(of: old[...]) else { throw failure(.malformed, "the file is not whole") }
     return RecordReader(content, file: source.name, depth: depth)
   }
 
@@ -129,9 +179,25 @@ struct OddStore<What: Oddity>: AtomicStore {
   mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     var records = RecordWriter()
     records.description(snapshot.metadata, snapshot.nodes.model)
-    for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
+    let used = snapshot.nodes.model.entities.filter { snapshot.nodes.count(of: $0.index) > 0 }
+    guard used.count <= Self.traits.maximumEntities ?? .max else {
+      throw PersistentStoreError(.unsupportedByFormat, "the store holds objects of one entity")
+    }
+    for entity in used {
       records.rows(of: entity, in: snapshot.nodes)
     }
-    try files.file().write(What.signature + What.written(records.bytes, over: old))
+    let bytes = What.signature + What.written(records.bytes, over: old)
+    guard Self.traits.layout == .folder else { return try files.file().write(bytes) }
+    for (number, start) in stride(from: 0, to: bytes.count, by: Shards.size).enumerated() {
+      try files.member(Shards.member(number)).write(Array(bytes[start..<min(start + Shards.size, bytes.count)]))
+    }
+  }
+
+  mutating func newReferenceObject(
+    for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
+  ) throws(PersistentStoreError) -> ReferenceObject {
+    if let reference = What.newReference() { return reference }
+    metadata.lastReference = try nodes.nextIntegerReference(after: metadata.lastReference, entity: object.entity)
+    return .integer(metadata.lastReference)
   }
 }

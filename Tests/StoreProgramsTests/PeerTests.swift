@@ -204,4 +204,28 @@ import Testing
     #expect(!StoreProgram.isProgram(folder.path + "/a.so") && StoreProgram.isProgram(folder.path + "/b.py"))
     #expect(!StoreProgram.isProgram(folder.path))
   }
+
+  @Test("a program that describes it makes files for the checks, and one that does not is not asked")
+  func checksums() throws {
+    let description = Peer.description.dropLast() + #","checksum":["recompute","newer"]}"#
+    let peer = try Peer(description: String(description))
+    let script = try String(contentsOfFile: peer.path, encoding: .utf8)
+    try Peer.write(
+      script.replacing(
+        "  *'\"do\":\"save\"'*)",
+        with: #"""
+            *'"do":"recompute"'*) echo '{"read":4,"at":1}'; read -r size; printf '{"write":6}\n%s' "$(head -c 4)"; echo '#7{"done":true}' ;;
+            *'"do":"newer"'*) echo '{"done":false}' ;;
+            *'"do":"save"'*)
+          """#), to: peer.path)
+    let type = try #require(try peer.load() as? any ChecksummedStore.Type)
+    #expect(type.recomputeChecksum(of: ["": Array("xPEERy".utf8)]) == ["": Array("PEER#7".utf8)])
+    #expect(type.newerVersion(of: ["": [1]]) == nil)
+    #expect(type.payload(of: ["": [1]]) == ["": [1]])
+    let other = try #require(try Peer().load() as? any ChecksummedStore.Type)
+    #expect(other.recomputeChecksum(of: ["": [1]]) == nil)
+    let wrong = try Peer(description: String(description.replacing("recompute", with: "recomputed")))
+    let error = #expect(throws: PersistentStoreError.self) { try wrong.load() }
+    #expect(error?.message.contains("described the checksum request 'recomputed', which is not one") == true)
+  }
 }

@@ -11,7 +11,7 @@ package struct ConformanceResult: Sendable, Codable {
     case failed
     /// The format declares this unsupported, and correctly throws an error.
     case refusalVerified
-    /// The store declares that it cannot, and nothing can be asked of it.
+    /// It cannot be tried: a checksum hides the payload, and the author gives no way past it.
     case gap
     /// The rule is about something that the format does not have.
     case notApplicable

@@ -21,6 +21,15 @@ public struct ConformanceSubject: Sendable {
   /// for formats that write references neither as text nor as whole bytes nor in groups of seven bits. Its files by
   /// name, one file under the empty name. Nil where it cannot.
   public var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  /// What of a store's files is damaged by the checks that come past a checksum, such as the decompressed bytes; nil
+  /// for the files as they are. Its files by name, one file under the empty name.
+  public var payload: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  /// Makes files valid again whose ``payload`` was damaged: without it, nothing behind a checksum is tested. A type
+  /// that conforms to `ChecksummedStore` has set it, and those beside it.
+  public var recomputeChecksum: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  /// Makes a store of a later version of the format, which must be refused as `.unsupportedVersion`; nil where it
+  /// cannot.
+  public var newerVersion: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// How many random graphs the check of random graphs makes; nil for as many as it makes by itself.
   package var runs: Int?
   /// How to write the type on a command line, for the command that runs a check again.
@@ -50,6 +59,10 @@ public struct ConformanceSubject: Sendable {
     // A list of all of one's formats is what is at hand.
     self.others = others.filter { ObjectIdentifier($0) != ObjectIdentifier(type) && !$0.traits.isInProcess }
     arguments = "--type \(Self.quoted(type.storeType))"
+    guard let type = type as? any ChecksummedStore.Type else { return }
+    payload = { type.payload(of: $0) }
+    recomputeChecksum = { type.recomputeChecksum(of: $0) }
+    newerVersion = { type.newerVersion(of: $0) }
   }
 
   /// Creates a subject from an incremental type.

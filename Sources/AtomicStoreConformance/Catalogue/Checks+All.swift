@@ -4,10 +4,11 @@ import FoundationEssentials
 extension Checks {
   /// All, in the order of the catalogue.
   static let all: [CheckDefinition] =
-    registration + initialization + damagedFiles + namesAndOptions + metadata + loading + values + furtherValues
+    registration + initialization + damagedFiles + namesAndOptions + metadata + loading + values
+    + furtherValues
     + relationships + ends + references + changes + sessions + saving + publishing + concurrency
     + removal + schema + hostile + hostileProducts
-    + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
+    + payload + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
     + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred + incremental
 
   /// What checks do in new processes.

@@ -35,7 +35,7 @@ extension CheckContext {
   ///
   /// - Parameter seconds: The time limit for a damage that is looked at alone.
   private func sweep<End: Codable & Sendable>(
-    _ path: String, _ all: [Damage], seconds: Int, memory: Int64 = 0,
+    _ path: String, _ all: [Damage], of payload: [String: [UInt8]]? = nil, seconds: Int, memory: Int64 = 0,
     _ look: (StoreSession, _ place: Int, Damage) -> End
   ) throws -> [End] {
     let intact = Files.content(path) ?? [:]
@@ -44,9 +44,8 @@ extension CheckContext {
       let what = "open it with \(part.first?.label ?? "")" + (part.count > 1 ? ", and \(part.count - 1) others" : "")
       return try attempt(what, seconds: seconds, memory: memory) { session in
         part.enumerated().map { place, damage in
-          let file = damage.member.isEmpty ? path : path + "/" + damage.member
-          Files.write(damage.bytes, to: file)
-          defer { if !damage.member.isEmpty, let old = intact[damage.member] { Files.write(old, to: file) } }
+          lay(damage, of: payload, at: path)
+          defer { if payload == nil, !damage.member.isEmpty { restore(damage.member, of: intact, at: path) } }
           return look(session, place, damage)
         }
       }
@@ -59,7 +58,7 @@ extension CheckContext {
         for place in part.indices {
           let end = try run(all[place...place], seconds: seconds)
           if case .value = end { continue }
-          Files.put([all[place].member: all[place].bytes], at: folder + "/culprit")
+          putCulprit(all[place], of: payload, path)
           throw ExpectationFailure(
             expected: "\(all[place].label): opened, or refused with a store error",
             actual: "the process crashed or hung: \(end)")
@@ -70,6 +69,47 @@ extension CheckContext {
       ends += seen
     }
     return ends
+  }
+
+  /// Keeps what ended a process, or was refused with another error, for inspection.
+  ///
+  /// - Parameter path: The intact store's.
+  private func putCulprit(_ damage: Damage, of payload: [String: [UInt8]]?, _ path: String) {
+    let culprit = folder + "/culprit"
+    Files.put(Files.content(path) ?? [:], at: culprit)
+    lay(damage, of: payload, at: culprit)
+  }
+
+  /// Writes a damaged file of a store, or all files of a damaged payload.
+  private func lay(_ damage: Damage, of payload: [String: [UInt8]]?, at path: String) {
+    guard let payload else {
+      Files.write(damage.bytes, to: damage.member.isEmpty ? path : path + "/" + damage.member)
+      return
+    }
+    // Of what has no room for a checksum there is no file to read: it is tried as it is.
+    Files.put(files(of: payload, with: damage) ?? [damage.member: damage.bytes], at: path)
+  }
+  private func restore(_ member: String, of intact: [String: [UInt8]], at path: String) {
+    if let old = intact[member] { Files.write(old, to: path + "/" + member) }
+  }
+
+  /// Opens a store once for each damage, which may take 64 times a size and 64 MB.
+  ///
+  /// - Parameter payload: What the damages are made to; nil for the files.
+  func expectMemory(
+    of damages: [Damage], in payload: [String: [UInt8]]?, _ store: (path: String, graph: Graph, text: GraphText),
+    size: Int
+  ) throws {
+    let options = handmade
+    let grown = try sweep(store.path, damages, of: payload, seconds: 5, memory: 3 << 30) { session, _, _ in
+      (try? Memory.growth { _ = try? session.read(store.path, store.graph.model, options: options) }) ?? -1
+    }
+    guard !grown.contains(-1) else { throw Skipped(reason: "this system does not tell how much memory is used") }
+    let most = 64 * size + 64 << 20
+    for (damage, bytes) in zip(damages, grown) {
+      try expect(bytes <= most, "\(damage.label): at most \(most >> 20) MB", "it took \(bytes >> 20) MB")
+    }
+    note("\(damages.count) files of \(size) bytes: at most \((grown.max() ?? 0) >> 10) KB each")
   }
 
   /// Opens a store once for each damage that is done to it. Ends the check where one makes the process crash, hang, or
@@ -112,18 +152,23 @@ extension CheckContext {
 extension CheckContext {
   /// Opens a store once for each damage: as a file that was changed by hand, and with no model every other time.
   ///
+  /// - Parameter payload: What the damages are made to; nil for the files.
   /// - Returns: What came of each: `opened`, or the error's code.
-  func openHostile(_ path: String, _ model: ModelDescription, _ all: [Damage]) throws -> [String] {
+  func openHostile(
+    _ path: String, _ model: ModelDescription, _ all: [Damage], of payload: [String: [UInt8]]? = nil
+  ) throws -> [String] {
     let options = handmade
-    let ends = try sweep(path, all, seconds: 5, memory: 3 << 30) { session, place, _ in
+    let ends = try sweep(path, all, of: payload, seconds: 5, memory: 3 << 30) { session, place, _ in
       do {
         _ = try session.read(path, place % 2 == 0 ? model : nil, options: place % 4 < 2 ? options : [:])
         return "opened"
       } catch let error as PersistentStoreError { return error.code.description } catch { return "! \(error)" }
     }
-    for (damage, end) in zip(all, ends) {
-      try expect(!end.hasPrefix("!"), "\(damage.label): opened, or refused with a store error", end)
+    for (damage, end) in zip(all, ends) where end.hasPrefix("!") {
+      putCulprit(damage, of: payload, path)
+      throw ExpectationFailure(expected: "\(damage.label): opened, or refused with a store error", actual: end)
     }
+    record.expected()
     return ends
   }
 }

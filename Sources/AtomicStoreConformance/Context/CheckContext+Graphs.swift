@@ -4,6 +4,11 @@ import FoundationEssentials
 import Glibc
 
 extension CheckContext {
+  /// Whether the format has room for the entities of a graph's objects, as it declares.
+  func hasRoom(for graph: Graph) -> Bool {
+    Set(graph.objects.map { ScalarKey($0.entity) }).count <= traits.maximumEntities ?? .max
+  }
+
   /// Writes a graph in one process, reads it in another, and compares what came back with what was asked for. "Kept" in
   /// every rule means this.
   func expectKept(_ graph: Graph, _ what: String, path: String? = nil, seconds: Int = 20) throws {

@@ -156,7 +156,8 @@ struct CheckContext: Sendable {
   func settle<Value>(_ end: PhaseEnd<Value>, _ what: String, seconds: Int? = nil) throws -> Value {
     switch end {
     case .value(let value): return value
-    case .refused(let error): throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text)
+    case .refused(let error):
+      throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text, code: error.code)
     default: throw failure(of: end, expected: "\(what): it ends", seconds)
     }
   }

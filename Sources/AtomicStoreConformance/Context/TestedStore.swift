@@ -15,6 +15,10 @@ struct TestedStore: Sendable {
   var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
   /// As ``ConformanceSubject/duplicate``.
   var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  /// As ``ConformanceSubject/payload``, ``ConformanceSubject/recomputeChecksum``, ``ConformanceSubject/newerVersion``.
+  var payload: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  var recomputeChecksum: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  var newerVersion: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// How many random runs there are; nil for as many as the check has by itself.
   var runs: Int?
   /// The name of the planted fault.

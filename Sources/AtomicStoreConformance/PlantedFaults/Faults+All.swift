@@ -47,8 +47,7 @@ extension Faults {
   /// The format with a fault in it, for the rest of this process.
   static func plant(_ fault: Fault, in subject: ConformanceSubject) -> any AtomicStore.Type {
     FaultHooks.current = fault.hooks
-    func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
-    return wrapped(subject.type)
+    return FaultHooks.wrapped(subject.type)
   }
 
   /// An incremental type with a fault in it, for the rest of this process.

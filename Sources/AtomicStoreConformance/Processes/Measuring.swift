@@ -43,3 +43,32 @@ enum Stopwatch {
     return now() - start
   }
 }
+
+/// How work grows with a size, by the processor's time: the counters of instructions are not there in most virtual
+/// machines.
+struct TimeGrowth {
+  let sizes: [Int]
+  /// The least time that each size took. What else the machine does only adds to it.
+  private(set) var least: [Double]
+
+  init(_ sizes: [Int]) {
+    self.sizes = sizes
+    least = sizes.map { _ in .infinity }
+  }
+
+  mutating func add(_ times: [Double]) { least = zip(least, times).map { min($0, $1) } }
+
+  /// The exponent of the size in the time of the last three sizes: 1 if the time is in proportion to the size, 2 if to
+  /// its square. In the differences, what each run does once cancels.
+  var exponent: Double {
+    let count = sizes.count
+    let (more, before) = (least[count - 1] - least[count - 2], least[count - 2] - least[count - 3])
+    let (size, smaller) = (sizes[count - 1] - sizes[count - 2], sizes[count - 2] - sizes[count - 3])
+    guard more > 0, before > 0 else { return more > 0 ? .infinity : 0 }
+    return 1 + log(more / before / (Double(size) / Double(smaller)))
+      / log(Double(sizes[count - 1]) / Double(sizes[count - 2]))
+  }
+
+  /// Below that a time is noise.
+  var isMeasurable: Bool { (least.last ?? 0) >= 0.1 }
+}

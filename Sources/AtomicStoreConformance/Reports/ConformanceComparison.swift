@@ -76,7 +76,8 @@ package struct ConformanceComparison: Sendable {
 
   private static func rank(_ claim: ConformanceReport.Claim) -> Int {
     switch claim {
-    case .full: 2
+    case .full: 3
+    case .untested: 2
     case .partial: 1
     case .incomplete, .none: 0
     }

@@ -28,7 +28,7 @@ package struct ConformanceMatrix: Sendable {
       met = own.count { [.passed, .refusalVerified, .notApplicable].contains($0.outcome) }
       run = own.count
       of = record.totals[profile] ?? 0
-      against = own.filter { $0.outcome.isFailure || $0.outcome == .blocked || $0.outcome == .gap }.map(\.id)
+      against = own.filter { $0.outcome.isFailure || $0.outcome == .blocked }.map(\.id)
     }
 
     /// For people: `full`, `partial (191/193)`, `7/193 run`, or a dash where no check was run.
@@ -120,7 +120,7 @@ package struct ConformanceMatrix: Sendable {
   }
 
   private static func cell(_ cell: Cell, _ profile: ConformanceCheck.Profile) -> String {
-    let style = cell.claim == "not claimed" ? "unclaimed" : cell.claim
+    let style = cell.claim == "not claimed" ? "unclaimed" : cell.claim == "full" ? "full" : "partial"
     var text = "<td class=\"rule\" data-profile=\"\(profile.rawValue)\">"
     text += "<span class=\"\(style)\">\(cell.claim)</span>"
     if cell.run > 0 {

@@ -17,6 +17,8 @@ package struct ConformanceReport: Sendable {
   package enum Claim: Sendable, Equatable {
     /// All of its checks were run, and none is against it.
     case full
+    /// None of its checks is against it, and these could not be tried, since a checksum hides the payload.
+    case untested([String])
     /// With the checks that stand against it.
     case partial([String])
     /// A part of its checks was run, which says nothing of the rest.
@@ -32,15 +34,17 @@ package struct ConformanceReport: Sendable {
         // Checks that do not apply give no claim.
         self = .none
       } else {
-        let against = own.filter { $0.outcome.isFailure || $0.outcome == .blocked || $0.outcome == .gap }.map(\.id)
-        self = against.isEmpty ? .full : .partial(against)
+        let against = own.filter { $0.outcome.isFailure || $0.outcome == .blocked }.map(\.id)
+        let untested = own.filter { $0.outcome == .gap }.map(\.id)
+        self = !against.isEmpty ? .partial(against) : untested.isEmpty ? .full : .untested(untested)
       }
     }
 
-    /// The claim in a word: `full`, `partial`, `not claimed`.
+    /// The claim in a word: `full`, `payload not tested`, `partial`, `not claimed`.
     package var word: String {
       switch self {
       case .full: "full"
+      case .untested: "payload not tested"
       case .partial: "partial"
       case .incomplete, .none: "not claimed"
       }
@@ -50,6 +54,7 @@ package struct ConformanceReport: Sendable {
     var text: String {
       switch self {
       case .partial(let against): "partial, against it \(against.joined(separator: ", "))"
+      case .untested(let checks): "\(word): \(checks.joined(separator: ", "))"
       case .incomplete(let run, let all): "\(word) (\(run) of \(all) run)"
       case .full, .none: word
       }
@@ -213,7 +218,7 @@ package struct ConformanceReport: Sendable {
         "storeType": {"type": "string"},
         "total": {"type": "integer", "minimum": 0},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "claims": {"type": "object", "additionalProperties": {"enum": ["full", "partial", "not claimed"]}},
+        "claims": {"type": "object", "additionalProperties": {"enum": ["full", "payload not tested", "partial", "not claimed"]}},
         "coverage": {
           "type": "object",
           "additionalProperties": {

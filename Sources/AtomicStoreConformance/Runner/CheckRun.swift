@@ -73,6 +73,7 @@ struct CheckRun {
   private func testedStore() -> TestedStore? {
     var tested = TestedStore(
       type: subject.type, others: subject.others, crafted: subject.crafted, duplicate: subject.duplicate,
+      payload: subject.payload, recomputeChecksum: subject.recomputeChecksum, newerVersion: subject.newerVersion,
       runs: subject.runs, fault: subject.fault, timeLimit: subject.timeLimit)
     (tested.incremental, tested.soundIncremental) = (subject.incrementalType, subject.incrementalType)
     tested.url = subject.url
@@ -112,6 +113,9 @@ struct CheckRun {
       result.reason = error.reason
     } catch let end as NotApplicable {
       result.outcome = .notApplicable
+      result.reason = end.reason
+    } catch let end as Untested {
+      result.outcome = .gap
       result.reason = end.reason
     } catch let end as PhaseFailure {
       result.outcome = end.isTimeOut ? .timedOut : end.isCrash ? .crashed : .failed

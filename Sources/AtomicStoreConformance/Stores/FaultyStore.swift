@@ -1,6 +1,14 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 
+extension FaultHooks {
+  /// A format with the hooks of this process round it.
+  static func wrapped(_ type: any AtomicStore.Type) -> any AtomicStore.Type {
+    func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
+    return wrapped(type)
+  }
+}
+
 /// A store with a mistake planted in it: round any other, doing everything as that one does except for the mistake.
 struct FaultyStore<Base: AtomicStore>: AtomicStore {
   private var base: Base

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "744dce57792d10292792a9bd309c5fbcd3d54a27371abe5cd30873fc9c3d1471"
+#define ASP_INTERFACE "5d01b3af4a3800863dc277ef7becc803c32d17769987ad8316b5eb8a4ac72007"

@@ -46,80 +46,39 @@ extension Checks {
       let store = try check.small()
       let intact = Files.content(store.path) ?? [:]
       let size = intact.values.reduce(0) { $0 + $1.count }
-      let damages = Mutation.large(intact, limit: 300)
-      let options = check.handmade
-      var worst = 0
-      for start in stride(from: 0, to: damages.count, by: 100) {
-        let part = Array(damages[start..<min(start + 100, damages.count)])
-        let end = try check.attempt("open \(part.count) files of large numbers", seconds: 30, memory: 3 << 30) {
-          session -> [Int] in
-          try part.map { damage in
-            Files.write(damage.bytes, to: damage.member.isEmpty ? store.path : store.path + "/" + damage.member)
-            defer {
-              if !damage.member.isEmpty, let old = intact[damage.member] {
-                Files.write(old, to: store.path + "/" + damage.member)
-              }
-            }
-            return try Memory.growth { _ = try? session.read(store.path, store.graph.model, options: options) }
-          }
-        }
-        Files.put(intact, at: store.path)
-        guard case .value(let grown) = end else {
-          throw ExpectationFailure(
-            expected: "the files are opened or refused", actual: "with \(part.first?.label ?? "") and the next: \(end)")
-        }
-        worst = max(worst, grown.max() ?? 0)
-        for (damage, bytes) in zip(part, grown) {
-          try check.expect(
-            bytes <= 64 * size + 64 << 20, "\(damage.label): at most \((64 * size + 64 << 20) >> 20) MB",
-            "it took \(bytes >> 20) MB")
-        }
-      }
-      check.note("\(damages.count) files of \(size) bytes: at most \(worst >> 10) KB each")
+      try check.expectMemory(of: Mutation.large(intact, limit: 300), in: nil, store, size: size)
     },
     CheckDefinition(
       "HOS-03", "Time to open grows with the file's size, not with its square, also for files that are refused",
       profile: .hostile, from: kit,
       by:
-        "many objects, a long text, a text of marks, and long runs of one byte in the middle of a store, each in four sizes: eight times the size takes at most 24 times as long",
+        "many objects, a long text, a text of marks, and long runs of one byte in the middle of a store, each in four sizes: the processor's time grows with the size to the power of at most 1.5",
       causes: ["the rest of the file is copied or searched again for each piece"], catches: ["quadraticParse"],
       timeLimit: 180
     ) { check in
       let options = check.handmade
-      func time(_ path: String, _ model: ModelDescription?) throws -> Double {
-        try check.process("open \(path.split(separator: "/").last ?? "")", seconds: 60) { session in
-          (0..<2).map { _ in
-            Stopwatch.seconds { _ = try? session.read(path, model, options: options) }
-          }.min() ?? 0
-        }
-      }
-      func judge(_ what: String, _ times: [Double]) throws {
-        check.note("\(what): " + times.map { "\(Int($0 * 1000)) ms" }.joined(separator: ", "))
-        guard let first = times.first, let last = times.last else { return }
-        // Less than that is noise.
-        try check.expect(
-          last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long",
-          "\(Int(first * 1000)) ms became \(Int(last * 1000)) ms")
-      }
       let unit = objects
       let factors = [1, 2, 4, 8]
+      func judge(_ what: String, _ paths: [String], _ model: ModelDescription?) throws {
+        try check.expectGrowth("opening \(what)", factors, atMost: 1.5) { session, number in
+          Stopwatch.seconds { _ = try? session.read(paths[number], model, options: options) }
+        }
+      }
+      func judge(_ what: String, _ graphs: [Graph]) throws {
+        let paths = factors.map { check.path("size\($0)") }
+        for (path, graph) in zip(paths, graphs) {
+          _ = try check.process("write \(what)") { try $0.forge(graph, to: path) }
+        }
+        try judge(what, paths, graphs[0].model)
+      }
       try judge(
         "many objects",
-        try factors.map { factor in
-          let graph = Graph.values(.string, (0..<unit * factor).map { .string("text of object \($0)") })
-          let path = check.path("objects\(factor)")
-          _ = try check.process("write \(unit * factor) objects") { try $0.forge(graph, to: path) }
-          return try time(path, graph.model)
-        })
+        factors.map { factor in Graph.values(.string, (0..<unit * factor).map { .string("text of object \($0)") }) })
       for (what, piece) in [("a long text", "word "), ("a text of marks", "\"<&,\n")] {
         try judge(
           what,
-          try factors.map { factor in
-            let graph = Graph.values(
-              .string, [.string(String(repeating: piece, count: unit * 50 * factor)), .string("end")])
-            let path = check.path("text\(factor)")
-            _ = try check.process("write \(what)") { try $0.forge(graph, to: path) }
-            return try time(path, graph.model)
+          factors.map { factor in
+            Graph.values(.string, [.string(String(repeating: piece, count: unit * 50 * factor)), .string("end")])
           })
       }
       let store = try check.small("runs")
@@ -127,18 +86,15 @@ extension Checks {
       guard let (member, bytes) = intact.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }) else {
         return
       }
+      let half = bytes.count / 2
       for byte in "<&\"',;{[( \n\0".utf8 {
-        var times: [Double] = []
-        for factor in factors {
-          let crafted =
-            Array(bytes.prefix(bytes.count / 2))
-            + Array(
-              repeating: byte,
-              count: unit * 50 * factor) + bytes.suffix(bytes.count / 2)
-          Files.write(crafted, to: member.isEmpty ? store.path : store.path + "/" + member)
-          times.append(try time(store.path, store.graph.model))
+        let paths = factors.map { check.path("run\($0)") }
+        for (path, factor) in zip(paths, factors) {
+          var crafted = intact
+          crafted[member] = Array(bytes[..<half]) + [UInt8](repeating: byte, count: unit * 50 * factor) + bytes[half...]
+          Files.put(crafted, at: path)
         }
-        try judge("a run of byte \(byte)", times)
+        try judge("a run of byte \(byte)", paths, store.graph.model)
       }
     },
     CheckDefinition(

@@ -17,7 +17,7 @@ extension Checks {
     ) { check in
       guard !check.partners.isEmpty else { throw NotApplicable(reason: "no other format was given, with others:") }
       var compared = 0
-      for (place, graph) in [Models.golden(), try CheckContext.people()].enumerated() {
+      for (place, graph) in [Models.golden(), try CheckContext.people()].enumerated() where check.hasRoom(for: graph) {
         let source = check.path("source\(place)")
         let names = try check.process("save graph \(place)") { session in
           var entries = PropertyListDictionary()

@@ -271,6 +271,7 @@ extension CheckContext {
     base.set("ann", "age", .integer(7))
     guard let uuid = UUID(uuidString: "0F8FAD5B-D9CB-469F-A165-70867728950E") else { return }
     let first = base
+    guard hasRoom(for: base) else { throw NotApplicable(reason: "maximumEntities is \(traits.maximumEntities ?? 0)") }
     let references = Dictionary(
       uniqueKeysWithValues: base.objects.enumerated().map { ($0.element.label, Int64($0.offset) + 1) })
     let one = path("one")

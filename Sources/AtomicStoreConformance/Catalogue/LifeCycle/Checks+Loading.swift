@@ -157,9 +157,11 @@ extension Checks {
           }
         }.write(graph, to: path)
       }
-      let written = Files.content(path) ?? [:]
-      let crafted = check.subject.duplicate?(written)
-      var content = crafted ?? written
+      let files = Files.content(path) ?? [:]
+      let payload = check.payload(of: files)
+      let written = payload ?? files
+      let crafted = check.subject.duplicate?(files)
+      var content = written
       var found = crafted != nil
       for (member, bytes) in written where crafted == nil {
         for (old, new) in zip(ReferenceForms.all(2_000_003), ReferenceForms.all(1_111_111)) {
@@ -175,7 +177,10 @@ extension Checks {
         throw NotApplicable(reason: "the file does not hold references as text or bytes: ConformanceSubject.duplicate")
       }
       let before = try check.process("read the references") { try $0.read(path, graph.model) }
-      Files.put(content, at: path)
+      guard let valid = crafted ?? (payload == nil ? content : check.valid(content)) else {
+        throw NotApplicable(reason: "the author's function makes no files of this payload")
+      }
+      Files.put(valid, at: path)
       let end = try check.attempt("read the references that were written over") { session in
         Set(try session.read(path, graph.model, options: check.handmade).objects.keys) == Set(before.objects.keys)
       }

@@ -258,12 +258,24 @@ extension Checks {
     CheckDefinition(
       "SCH-13", "A file of a newer version of the format is refused as such", from: kit,
       by:
-        "each place in the file that says “version” with a number behind it, one at a time, made to say a greater one",
+        "each place in the file that says “version” with a number behind it, one at a time, made to say a greater one; and what the author supplies as a newer version",
       causes: ["the version is written and never read"], catches: ["ignoresFormatVersion"]
     ) { check in
       let (path, _, text) = try check.golden()
+      let newer = check.subject.newerVersion.flatMap { $0(Files.content(path) ?? [:]) }
+      if let newer {
+        let copy = check.path("newer")
+        Files.put(newer, at: copy)
+        _ = try check.refusal(of: "the author's newer version", codes: ["unsupportedVersion"]) {
+          try $0.read(copy, Models.nodes, options: check.handmade)
+        }
+      }
       let edits = check.versions(at: path)
-      if edits.isEmpty { throw NotApplicable(reason: "its files show no version that could be made a newer one") }
+      if edits.isEmpty {
+        guard newer == nil else { return }
+        throw NotApplicable(
+          reason: "its files show no version that could be made a newer one: ConformanceSubject.newerVersion")
+      }
       var refusals = 0
       for (number, edit) in edits.enumerated() {
         let copy = check.path("newer\(number)")
@@ -284,7 +296,7 @@ extension Checks {
         }
       }
       try check.expect(
-        refusals > 0, "one of \(edits.count) places is the format's version",
+        refusals > 0 || newer != nil, "one of \(edits.count) places is the format's version",
         "the file was read with each of them changed")
     },
     CheckDefinition(

@@ -102,7 +102,9 @@ enum Mutation {
   }
 
   /// Files that announce more than they hold.
-  static func large(_ files: [String: [UInt8]], limit: Int) -> [Damage] {
+  ///
+  /// - Parameter edge: How many bytes at the beginning and the end of a file are changed.
+  static func large(_ files: [String: [UInt8]], limit: Int, edge: Int = 48) -> [Damage] {
     var all: [Damage] = []
     for (member, intact) in files.sorted(by: { $0.key < $1.key }) where !intact.isEmpty {
       for range in pieces(intact) where intact[range.lowerBound].isDigit {
@@ -114,12 +116,9 @@ enum Mutation {
       }
       for value in [UInt8(0xFF), 0x7F] {
         for width in [1, 4, 8] {
-          for start in Array(0..<min(48, intact.count))
-            + Array(
-              max(
-                0,
-                intact.count - 48)..<intact.count) where start + width <= intact.count
-          {
+          let first = min(edge, intact.count)
+          for start in Array(0..<first) + Array(max(first, intact.count - edge)..<intact.count)
+          where start + width <= intact.count {
             var bytes = intact
             for place in start..<start + width { bytes[place] = value }
             all.append(.init(label: "bytes \(start)..<\(start + width) are \(value)", member: member, bytes: bytes))

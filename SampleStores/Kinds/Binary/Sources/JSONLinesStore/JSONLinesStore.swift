@@ -117,3 +117,18 @@ public struct JSONLinesStore: AtomicStore {
     try staged.file().write(records.bytes)
   }
 }
+
+/// The conformance checks damage what is behind the digest, too.
+extension JSONLinesStore: ChecksummedStore {
+  public static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
+    payload.mapValues { bytes in
+      var records = RecordWriter(bytes: Array(bytes.dropLast(8)))
+      records.digest()
+      return records.bytes
+    }
+  }
+
+  public static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+    recomputeChecksum(of: files.mapValues { signature + [version + 1] + $0.dropFirst(signature.count + 1) })
+  }
+}
