@@ -268,8 +268,8 @@ protocol FetchedPropertyReading {
 
 /// Rarely needed parts of an object.
 final class ObjectExtras {
-  /// What records the accesses to an object that stands in for those of its class.
-  weak var probe: PropertyProbe?
+  /// What records the accesses to an object that stands in for those of its class: a ``PropertyProbe``.
+  weak var recorder: AnyObject?
   /// The name of the temporary ID, once it was requested.
   var temporaryName: UUID?
   /// In a child context, the object of the parent that this one represents.

@@ -37,7 +37,7 @@ final class PropertyProbe {
   /// Creates an object that stands in for those of a class.
   func standIn(_ type: ManagedObject.Type) -> ManagedObject {
     let object = type.init(entity: ManagedObject.standInModel.entity(at: 0), insertInto: nil)
-    object.needExtras().probe = self
+    object.needExtras().recorder = self
     return object
   }
 
@@ -78,13 +78,20 @@ final class PropertyProbe {
 
   // A space at an end, both cases and a negative number, since calculations that keep one of them are common.
   private static let ones: [StoredValue] = [
-    .string(" aB"), .integer(113), .double(113.5), .float(113.5), .boolean(true), .decimal(DecimalNumber(113)),
+    .string(" aB"), .integer(113), .double(113.5), .float(113.5), .boolean(true),
+    .decimal(DecimalNumber(mantissa: 113)),
     .date(Date(timeIntervalSinceReferenceDate: 113.5)), .data(Data([113])),
     .uuid(UUID(uuid: (1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
   ]
   private static let twos: [StoredValue] = [
-    .string("Yz "), .integer(-7), .double(-7.25), .float(-7.25), .boolean(false), .decimal(DecimalNumber(-7)),
+    .string("Yz "), .integer(-7), .double(-7.25), .float(-7.25), .boolean(false),
+    .decimal(DecimalNumber(mantissa: 7, isNegative: true)),
     .date(Date(timeIntervalSinceReferenceDate: -7.25)), .data(Data([7, 0])),
     .uuid(UUID(uuid: (7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
   ]
+}
+
+extension ObjectExtras {
+  /// What records the accesses to the object; nil unless it stands in for others.
+  var probe: PropertyProbe? { recorder as? PropertyProbe }
 }
