@@ -341,6 +341,9 @@ let package = Package(
     .executableTarget(
       name: "friendinfo", dependencies: ["AtomicStoreKit", "BuiltInStoreFormats", "ModelFiles"],
       path: "SampleStores/FriendInfo/Command", packageAccess: false, swiftSettings: strict),
+    .executableTarget(
+      name: "tracker", dependencies: ["StoreContainers", "AtomicStoreSPI"], path: "SampleStores/Tracker",
+      packageAccess: false, swiftSettings: strict),
 
     .target(
       name: "ContactBook", dependencies: ["StoreContainers", "AtomicStoreSPI"], path: "SampleStores/Contacts/Book",
@@ -485,7 +488,7 @@ let package = Package(
       name: "CommandTests",
       dependencies: [
         "atomicstore", "atomicstore-conform", "atomicstore-browse", "allocation-guard", "departments", "friendinfo",
-        "iclass", "AtomicStoreCommand", "CommandSupport",
+        "iclass", "tracker", "AtomicStoreCommand", "CommandSupport",
         "AtomicStoreConformance", argumentParser,
         "TestSupport", "ArrowTables", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats",
       ],

@@ -96,7 +96,5 @@ do {
 }
 
 // Which departments pay someone more than 5000?
-let request = FetchRequest<Department>(
-  entityName: "Department", predicate: try FetchPredicate(format: "ANY employees.salary > %d", 5000),
-  sortKeys: [SortKey("name")])
+let request = FetchRequest<Department>((\Department.employees).any(\.salary > 5000), sortedBy: .ascending(\.name))
 print("Departments with someone above 5000: \(try context.fetch(request).map(\.name)).")

@@ -36,9 +36,9 @@ package struct SwiftModelWriter {
   /// Types that generated code names: an entity's class with such a name gets another.
   private static let typesUsed: Set<String> = [
     "Any", "Array", "AttributeValue", "Bool", "CaseIterable", "Data", "Date", "DecimalNumber", "Double",
-    "FetchExpression", "FetchKey", "FetchPredicate", "FetchRequest", "Float", "Int", "Int16", "Int32", "Int64",
+    "FetchExpression", "FetchPredicate", "FetchRequest", "Float", "Int", "Int16", "Int32", "Int64",
     "Managed", "ManagedObject", "Optional", "PersistentStoreCoordinator", "PredicateFormatError", "Sendable", "Set",
-    "SortKey", "String", "URL", "UUID", "AtomicStoreKit", "Foundation", "Swift", "Error", "Never", "Key",
+    "SortKey", "String", "URL", "UUID", "AtomicStoreKit", "Foundation", "Swift", "Error", "Never",
   ]
 
   private var access: String { isPublic ? "public " : "" }
@@ -103,7 +103,6 @@ package struct SwiftModelWriter {
     // A type in the class gets none of their names.
     let identifiers = entity.declaration.properties.map { names.identifier($0.name) }
     var types = SwiftNames(taken: Set(identifiers.map { $0.filter { $0 != "`" } }), within: typeNames)
-    var keys = ""
     var enumerations = ""
     for (property, identifier) in zip(entity.declaration.properties, identifiers) {
       var type = swiftType(property)
@@ -115,15 +114,8 @@ package struct SwiftModelWriter {
         type = (enumeration.name, type.isWrapped)
       }
       text += propertyText(property, identifier, type)
-      if let key = keyType(property, type.name) {
-        keys += "    /// See ``\(identifier)``.\n"
-        keys += "    \(access)static let \(identifier) = FetchKey<\(key)>(\(SwiftNames.literal(property.name)))\n"
-      }
     }
     text += enumerations
-    if !keys.isEmpty {
-      text += "\n  /// Keys for predicates and sorting.\n  \(access)enum Key {\n\(keys)  }\n"
-    }
     let isOverride = entity.superentity != nil
     text += """
 
@@ -189,21 +181,6 @@ package struct SwiftModelWriter {
     case .uri: "URL"
     case .composite: "[String: Any]"
     case .undefined, .transformable: "Any"
-    }
-  }
-
-  /// The value type of a property's key; nil for values that predicates do not compare.
-  private func keyType(_ property: PropertyDescription, _ type: String) -> String? {
-    switch property {
-    case .attribute(let attribute):
-      switch attribute.type {
-      case .undefined, .transformable, .composite: return nil
-      default: return type
-      }
-    case .relationship(let relationship):
-      let destination = className(relationship.destinationEntityName)
-      return relationship.isToMany ? "[\(destination)]" : destination
-    case .fetchedProperty: return nil
     }
   }
 

@@ -65,7 +65,7 @@ import Testing
     let files = try generate(folder("contents"), to: folder("Out"), "--name", "Odd")
     let publicFiles = try generate(folder("contents"), to: folder("Public"), "--name", "Odd", "--public")
     let use = folder("Use.swift")
-    let text = """
+    let text = #"""
       import AtomicStoreKit
       func use(_ context: ManagedObjectContext) throws {
         OddModel.registerClasses(with: context.persistentStoreCoordinator)
@@ -75,10 +75,11 @@ import Testing
           object.cached = 3
           if object.isDeletedValue { object.`class` = object.selfValue?.note }
         }
-        var request = FetchRequest<DateObject>(entityName: DateObject.entityName, predicate: DateObject.Key.level == .high)
-        request.sortKeys = [DateObject.Key.when.descending]
+        let request = FetchRequest<DateObject>(
+          \.level == .high && \.selfValue?.cached > 2, sortedBy: .descending(\.when))
+        _ = try context.fetch(request)
       }
-      """
+      """#
     try Data(text.utf8).write(to: URL(filePath: use))
     try typecheck(files + [use])
     try typecheck(publicFiles)

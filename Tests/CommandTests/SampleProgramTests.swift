@@ -45,4 +45,15 @@ import Testing
     }
     #expect(try Command.run("fetch", folder("base/People.sqlgraph"), "--entity", "Student", "--count").output == "2\n")
   }
+
+  @Test("tracker: a migration, key paths, live counts and undo, on SQLiteGraph as on XML, and again on what is there")
+  func tracker() throws {
+    let folder = try Folder()
+    let xml = try output("tracker", [])
+    #expect(xml.first == "From the first version: 'Crash on start', priority normal.")
+    #expect(xml.contains("Board: active 2, open 7"))
+    #expect(try output("tracker", [folder("tracker.sqlgraph")]) == xml)
+    let again = try output("tracker", [folder("tracker.sqlgraph")])
+    #expect(again.filter { !$0.hasPrefix("Removed ") } == xml && again.count == xml.count + 1)
+  }
 }

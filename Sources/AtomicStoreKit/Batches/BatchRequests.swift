@@ -68,8 +68,9 @@ public struct BatchInsertRequest {
 /// Sets properties of all objects that match a predicate: see
 /// ``ManagedObjectContext/execute(_:)-(BatchUpdateRequest)``.
 public struct BatchUpdateRequest {
-  /// The entity of the objects.
+  /// The entity of the objects; empty for that of the class whose key paths made the request.
   public var entityName: String
+  var objectClass: ManagedObject.Type?
   /// The condition that objects must fulfil; nil for all objects.
   public var predicate: FetchPredicate?
   /// Whether objects of sub-entities are included.
@@ -86,6 +87,22 @@ public struct BatchUpdateRequest {
     self.predicate = predicate
     self.propertiesToUpdate = propertiesToUpdate
   }
+
+  /// Creates a request for objects of the entity that `Object` is registered for.
+  ///
+  /// ```swift
+  /// var request = BatchUpdateRequest(\Employee.salary < 3000 && \.department?.name == "Sales")
+  /// request.set(\Employee.salary, to: 3000)
+  /// ```
+  public init<Object: ManagedObject>(_ predicate: ObjectPredicate<Object>, propertiesToUpdate: [String: Any?] = [:]) {
+    self.init(entityName: "", predicate: predicate.fetchPredicate, propertiesToUpdate: propertiesToUpdate)
+    objectClass = Object.self
+  }
+
+  /// Adds the new value of a property to ``propertiesToUpdate``.
+  public mutating func set<Object: ManagedObject, Value>(_ keyPath: KeyPath<Object, Value>, to value: Value) {
+    propertiesToUpdate[keyPath.keyPathText] = .some(value)
+  }
 }
 
 /// Deletes all objects that match a fetch request, or those with certain IDs: see
@@ -99,6 +116,12 @@ public struct BatchDeleteRequest {
   public init(fetchRequest: FetchRequest<ManagedObject>) {
     self.fetchRequest = fetchRequest
     objectIDs = nil
+  }
+
+  /// Creates a request for objects of the entity that `Object` is registered for.
+  public init<Object: ManagedObject>(_ predicate: ObjectPredicate<Object>) {
+    self.init(fetchRequest: FetchRequest(entityName: "", predicate: predicate.fetchPredicate))
+    fetchRequest.objectClass = Object.self
   }
 
   /// Creates a request for objects by ID. Those that no longer exist are left out.

@@ -14,6 +14,8 @@ extension ManagedObjectContext {
     checkThread()
     let context = batchContext()
     var fetch = FetchRequest<ManagedObject>(entityName: request.entityName, predicate: request.predicate)
+    fetch.objectClass = request.objectClass ?? ManagedObject.self
+    fetch = named(fetch)
     fetch.includesSubentities = request.includesSubentities
     fetch.affectedStores = request.affectedStores
     let objects = try context.fetch(fetch)
@@ -45,7 +47,8 @@ extension ManagedObjectContext {
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
     checkThread()
     let context = batchContext()
-    let objects = try request.objectIDs.map { context.existingObjects(with: $0) } ?? context.fetch(request.fetchRequest)
+    let objects =
+      try request.objectIDs.map { context.existingObjects(with: $0) } ?? context.fetch(named(request.fetchRequest))
     for object in objects { context.delete(object) }
     let changes = try saveBatch(context)
     return BatchResult(changes: changes, objectIDs: changes.deleted)

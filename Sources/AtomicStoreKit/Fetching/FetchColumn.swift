@@ -19,6 +19,10 @@ public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
   public init(keyPath: String) {
     self.init(keyPath, .keyPath(of: keyPath))
   }
+  /// Creates a column for a key path, whose names in the model, joined by dots, are its name.
+  public init<Object: ManagedObject, Value: ComparablePropertyValue>(_ keyPath: KeyPath<Object, Value>) {
+    self.init(keyPath.keyPathText, keyPath.expression)
+  }
   /// Creates a column for an expression in format language, such as `sum:(salary)`. Its name defaults to the text.
   public init(format: String, as name: String? = nil) throws(PredicateFormatError) {
     self.init(name ?? format, try FetchExpression(format: format))

@@ -1,5 +1,5 @@
 public import AtomicStoreSPI
-import FoundationEssentials
+public import FoundationEssentials
 import StoreCoordination
 import StorePredicates
 import StorePrimitives
@@ -15,8 +15,10 @@ import StorePrimitives
 ///
 /// `Result` is the class of the returned objects; use `ManagedObject` for entities without a class.
 public struct FetchRequest<Result: ManagedObject> {
-  /// The entity whose objects are fetched.
+  /// The entity whose objects are fetched; empty for the one that `Result` is registered for.
   public var entityName: String
+  /// The class whose entity is meant if there is no ``entityName``.
+  var objectClass: ManagedObject.Type = Result.self
   /// Whether objects of sub-entities are included.
   public var includesSubentities = true
   /// Whether unsaved changes of the context are taken into account. Otherwise the fetch returns what the stores hold.
@@ -86,6 +88,25 @@ public struct FetchRequest<Result: ManagedObject> {
     self.predicate = predicate
     self.sortKeys = sortKeys
     self.filter = filter
+  }
+
+  /// Creates a request for objects of the entity that `Result` is registered for.
+  ///
+  /// ```swift
+  /// let request = FetchRequest<Employee>(
+  ///   \.department?.name == "Sales" && \.salary > 5000, sortedBy: .ascending(\.name))
+  /// ```
+  public init(_ predicate: ObjectPredicate<Result>? = nil, sortedBy keys: ObjectSortKey<Result>...) {
+    self.init(entityName: "", predicate: predicate?.fetchPredicate, sortKeys: keys.map(\.sortKey))
+  }
+
+  /// Creates a request for objects that fulfil a `#Predicate`.
+  ///
+  /// - Throws: what `FetchPredicate(_:)` throws for a predicate that cannot be converted.
+  public init(
+    _ predicate: FoundationEssentials.Predicate<Result>, sortedBy keys: ObjectSortKey<Result>...
+  ) throws(PredicateConversionError) {
+    self.init(entityName: "", predicate: try FetchPredicate(predicate), sortKeys: keys.map(\.sortKey))
   }
 
   /// Creates a request from its description in a model.

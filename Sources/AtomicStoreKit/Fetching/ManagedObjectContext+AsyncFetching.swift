@@ -29,6 +29,7 @@ extension ManagedObjectContext {
   ) async throws -> [Result] {
     try Task.checkCancellation()
     processPendingChanges()
+    let request = named(request)
     try check(request)
     guard request.predicate != nil, case .objects = try plan(request, for: .objects) else {
       let results = try fetch(request)

@@ -1,7 +1,7 @@
 extension ManagedObjectContext {
   /// Returns the number of objects that match the request.
   public func count<Result: ManagedObject>(for request: FetchRequest<Result>) throws -> Int {
-    try withStepBudget(of: request) { try countWithinBudget(request) }
+    try withStepBudget(of: request) { try countWithinBudget($0) }
   }
 
   private func countWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> Int {

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
   /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; the errors of the
   ///   filter.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
-    try withStepBudget(of: request) { try fetchWithinBudget(request) }
+    try withStepBudget(of: request) { try fetchWithinBudget($0) }
   }
 
   private func fetchWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
@@ -182,7 +182,7 @@ extension ManagedObjectContext {
   /// Returns the IDs of the objects that match a request, without creating the objects if the stores' columns suffice.
   /// Unsaved objects have temporary IDs.
   public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
-    try withStepBudget(of: request) { try fetchObjectIDsWithinBudget(request) }
+    try withStepBudget(of: request) { try fetchObjectIDsWithinBudget($0) }
   }
 
   private func fetchObjectIDsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws
@@ -339,12 +339,21 @@ extension ManagedObjectContext {
     return objects
   }
 
-  /// Runs a fetch with its step budget, or with that of the enclosing fetch.
+  /// Runs a fetch, with its entity's name, with its step budget or with that of the enclosing fetch.
   func withStepBudget<Object: ManagedObject, Result>(
-    of request: FetchRequest<Object>, _ body: () throws -> Result
+    of request: FetchRequest<Object>, _ body: (FetchRequest<Object>) throws -> Result
   ) rethrows -> Result {
-    guard fetchState.stepBudget == nil else { return try body() }
-    return try withStepBudget(StepBudget(limit: request.stepLimit, predicate: request.predicate), body)
+    let request = named(request)
+    guard fetchState.stepBudget == nil else { return try body(request) }
+    return try withStepBudget(StepBudget(limit: request.stepLimit, predicate: request.predicate)) { try body(request) }
+  }
+
+  /// The request with the name of its entity.
+  func named<Result>(_ request: FetchRequest<Result>) -> FetchRequest<Result> {
+    guard request.entityName.isEmpty else { return request }
+    var named = request
+    named.entityName = entityName(of: request.objectClass)
+    return named
   }
 
   /// Runs a part of a fetch with the budget of all its parts, or with that of the enclosing fetch.

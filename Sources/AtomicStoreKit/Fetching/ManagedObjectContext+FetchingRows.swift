@@ -19,7 +19,7 @@ extension ManagedObjectContext {
 
   /// As ``fetchRows(_:)``, but rows that are in the columns of stores are read when they are asked for.
   package func fetchedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> FetchedRows {
-    try withStepBudget(of: request) {
+    try withStepBudget(of: request) { request in
       processPendingChanges()
       if !request.includesPendingChanges, parent == nil, hasPendingChanges {
         return try withStoresAlone(request) { try $0.fetchedRows(request) }

@@ -9,6 +9,7 @@ extension ManagedObjectContext {
   /// - Throws: `.invalidFetch` as ``fetch(_:)``.
   public func explain<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> FetchExplanation {
     processPendingChanges()
+    let request = named(request)
     try check(request)
     let plan = try plan(request, for: .objects)
     if case .store(let search) = plan, let grouped = explanation(ofGroups: request, search) { return grouped }

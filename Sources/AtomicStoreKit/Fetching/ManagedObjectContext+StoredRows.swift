@@ -16,7 +16,7 @@ extension ManagedObjectContext {
   ///
   /// - Throws: as ``fetch(_:)``.
   package func storedRows<Result: ManagedObject>(of request: FetchRequest<Result>) throws -> [StoredRows]? {
-    try withStepBudget(of: request) {
+    try withStepBudget(of: request) { request in
       processPendingChanges()
       try check(request)
       guard let found = try rows(of: request, by: try plan(request, for: .ids)), found.objects.isEmpty,

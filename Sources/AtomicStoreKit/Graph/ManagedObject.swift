@@ -80,8 +80,6 @@ open class ManagedObject {
     static let deleting = Flags(rawValue: 1024)
     /// It is about to turn into a fault.
     static let faulting = Flags(rawValue: 2048)
-    /// It is a stand-in for its class, used to find out which keys its properties read.
-    static let probing = Flags(rawValue: 4096)
     /// It was merged into another object that has the same unique values.
     static let merged = Flags(rawValue: 8192)
     /// Its current values are in the context's table of values that fetches search.
@@ -270,8 +268,8 @@ protocol FetchedPropertyReading {
 
 /// Rarely needed parts of an object.
 final class ObjectExtras {
-  /// The property that was read of an object that is a stand-in for its class.
-  var probed: AnyKeyPath?
+  /// What records the accesses to an object that stands in for those of its class: a ``PropertyProbe``.
+  weak var recorder: AnyObject?
   /// The name of the temporary ID, once it was requested.
   var temporaryName: UUID?
   /// In a child context, the object of the parent that this one represents.

@@ -28,6 +28,13 @@ extension ManagedObjectContext {
     return found
   }
 
+  /// The name of the entity whose objects, with those of its sub-entities, are of a class.
+  func entityName(of type: ManagedObject.Type) -> String {
+    guard var entity = entity(for: type) else { return String(describing: type) }
+    while let above = entity.superentity, classes[ScalarString(above.name)] == type { entity = above }
+    return entity.name
+  }
+
   private func findEntity(for type: ManagedObject.Type, _ name: String) -> Entity? {
     if let model = managedObjectModel {
       if let own = classes[ScalarString(name)], own == type, let entity = model.entity(named: name) { return entity }

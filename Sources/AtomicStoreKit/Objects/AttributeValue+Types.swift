@@ -87,6 +87,11 @@ extension DecimalNumber: AttributeValue {
   public var atomicStoreValue: StoredValue { .decimal(self) }
   public static var atomicStoreValueForNull: DecimalNumber { DecimalNumber(0) }
 }
+extension DecimalNumber: Comparable, ExpressibleByIntegerLiteral {
+  public init(integerLiteral number: Int64) { self.init(number) }
+  /// Compares the values. Not-a-number is less than every other number.
+  public static func < (one: DecimalNumber, other: DecimalNumber) -> Bool { one.isLess(than: other) }
+}
 extension Date: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Date? {
     if let (cells, cell) = object.cell(key, .date) {

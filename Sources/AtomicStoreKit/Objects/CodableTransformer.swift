@@ -1,4 +1,4 @@
-import AtomicStoreSPI
+public import AtomicStoreSPI
 public import FoundationEssentials
 
 /// A transformer for values of a `Codable` type, which it stores as JSON with sorted keys: equal values give equal
@@ -40,8 +40,8 @@ public struct CodableTransformer<Value: Codable>: AttributeTransformer {
 /// ```
 ///
 /// No transformer needs to be registered. Bytes that are not such a value read as nil, with an error in
-/// ``ManagedObject/accessError``.
-public protocol CodableAttributeValue: Codable, OptionalManagedPropertyValue {}
+/// ``ManagedObject/accessError``. Predicates compare the JSON: `address == %@` finds equal values.
+public protocol CodableAttributeValue: Codable, OptionalManagedPropertyValue, StoredValueRepresentable {}
 
 extension CodableAttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
@@ -60,6 +60,9 @@ extension CodableAttributeValue {
     guard let p = key.property(of: object) else { return }
     do throws(ManagedObjectError) { try object.setValue(value, at: p) } catch { object.refuse(error) }
   }
+
+  /// The bytes as which it is stored; none, which no value has, if it cannot be encoded.
+  public var atomicStoreValue: StoredValue { .data((try? encoded()) ?? Data()) }
 
   func encoded() throws -> Data { try CodableTransformer<Self>.encode(self) }
 }

@@ -48,10 +48,6 @@ public struct Managed<Value: ManagedPropertyValue> {
       return Value.atomicStoreRead(object, ManagedKey(key: place.key, count: Int(place.count)))
     }
     set {
-      if object.flags.contains(.probing) {
-        object.needExtras().probed = wrapped
-        return
-      }
       let place = object[keyPath: storage]
       Value.atomicStoreWrite(newValue, object, ManagedKey(key: place.key, count: Int(place.count)))
     }
@@ -70,8 +66,7 @@ extension ManagedObject {
   /// }
   /// ```
   ///
-  /// It reads and writes in the same way. Only `#Predicate` does not find out which property such a computed one is:
-  /// use a ``FetchKey``.
+  /// It reads and writes in the same way, and key paths in requests recognize it.
   public final subscript<Value: ManagedPropertyValue>(managed key: StaticString) -> Value {
     get { Value.atomicStoreRead(self, ManagedKey(key: key.utf8Start, count: key.utf8CodeUnitCount)) }
     set { Value.atomicStoreWrite(newValue, self, ManagedKey(key: key.utf8Start, count: key.utf8CodeUnitCount)) }
@@ -91,9 +86,14 @@ public struct ManagedKey {
 
   var text: String { String(decoding: UnsafeBufferPointer(start: key, count: count), as: UTF8.self) }
 
-  /// The number of the property; nil if the entity has no property of that name, which is then recorded as an error.
+  /// The number of the property; nil if the entity has no property of that name, which is then recorded as an error,
+  /// and if only the access is to be recorded.
   func property(of object: ManagedObject) -> Int? {
     if let p = object.plan.property(literal: key, count: count) { return p }
+    if let probe = object.extras?.probe {
+      probe.note(PropertyProbe.Read(owner: object, name: UnsafeBufferPointer(start: key, count: count)))
+      return nil
+    }
     do throws(ManagedObjectError) { _ = try object.number(of: text) } catch { object.refuse(error) }
     return nil
   }
@@ -119,6 +119,19 @@ public protocol OptionalManagedPropertyValue {
   static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey)
 }
 
+/// The type of a property that key paths in requests compare and sort by: attribute values and objects, optional or
+/// not. Do not adopt it: adopt ``AttributeValue``.
+public protocol ComparablePropertyValue {
+  /// The type without the optional.
+  associatedtype AtomicStoreOperand: OptionalManagedPropertyValue
+}
+
+/// The type of a property that leads to several objects. Do not adopt it.
+public protocol ToManyPropertyValue {
+  /// The class of the objects.
+  associatedtype AtomicStoreElement: ManagedObject
+}
+
 /// A type that attributes are read as. Adopt it for your own, such as enumerations with raw values, for which one
 /// requirement is left:
 ///
@@ -130,7 +143,9 @@ public protocol OptionalManagedPropertyValue {
 /// ```
 ///
 /// Its values can also be passed to `setValue(_:forKey:)`, to batches, and as arguments of predicates.
-public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyValue, StoredValueRepresentable {
+public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyValue, ComparablePropertyValue,
+  StoredValueRepresentable
+where AtomicStoreOperand == Self {
   /// Creates a value from what a store has; nil if that is not a value of this type.
   init?(atomicStoreValue stored: StoredValue)
   /// What a property that is not optional returns for null.
@@ -176,6 +191,13 @@ extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue 
   public var atomicStoreValue: StoredValue { rawValue.atomicStoreValue }
 }
 
+extension Optional: ComparablePropertyValue where Wrapped: OptionalManagedPropertyValue {
+  public typealias AtomicStoreOperand = Wrapped
+}
+extension Optional: ToManyPropertyValue where Wrapped: ToManyPropertyValue {
+  public typealias AtomicStoreElement = Wrapped.AtomicStoreElement
+}
+
 extension Optional: ManagedPropertyValue where Wrapped: OptionalManagedPropertyValue {
   @inlinable public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Wrapped? {
     Wrapped.atomicStoreReadOptional(object, key)
@@ -191,9 +213,11 @@ extension ManagedObject: OptionalManagedPropertyValue {
       object.hold(known, at: Int(cell.holder))
       return known as? Self
     }
-    guard let p = key.property(of: object), object.isReadable(p), object.plan.properties[p].kind == .toOne else {
-      return nil
+    guard let p = key.property(of: object) else {
+      let standIns: [Self]? = object.extras?.probe?.objects(of: object, key.text, isList: false)
+      return standIns?.first
     }
+    guard object.isReadable(p), object.plan.properties[p].kind == .toOne else { return nil }
     return object.readToOne(p) as? Self
   }
   public static func atomicStoreWriteOptional(_ value: ManagedObject?, _ object: ManagedObject, _ key: ManagedKey) {
@@ -211,7 +235,8 @@ extension ManagedObject: OptionalManagedPropertyValue {
   }
 }
 
-extension Set: ManagedPropertyValue where Element: ManagedObject {
+extension Set: ManagedPropertyValue, ToManyPropertyValue where Element: ManagedObject {
+  public typealias AtomicStoreElement = Element
   public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Set<Element> {
     Set([Element].atomicStoreRead(object, key))
   }
@@ -220,9 +245,13 @@ extension Set: ManagedPropertyValue where Element: ManagedObject {
   }
 }
 
-extension Array: ManagedPropertyValue where Element: ManagedObject {
+extension Array: ManagedPropertyValue, ToManyPropertyValue where Element: ManagedObject {
+  public typealias AtomicStoreElement = Element
   public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> [Element] {
-    guard let p = key.property(of: object), object.isReadable(p) else { return [] }
+    guard let p = key.property(of: object) else {
+      return object.extras?.probe?.objects(of: object, key.text, isList: true) ?? []
+    }
+    guard object.isReadable(p) else { return [] }
     switch object.plan.properties[p].kind {
     case .toMany, .orderedToMany: return object.readToMany(p).compactMap { $0 as? Element }
     case .fetched:

@@ -37,7 +37,10 @@ extension ManagedObject {
   /// The value of an attribute, as access by key reads it, in another type; nil if it is not a value of that type, and
   /// if it cannot be read, which is recorded as an error.
   final func attributeValue<Value: AttributeValue>(_ key: ManagedKey) -> Value? {
-    guard let p = key.property(of: self), isReadable(p), case .attribute = plan.properties[p].kind else { return nil }
+    guard let p = key.property(of: self) else {
+      return extras?.probe?.values.lazy.compactMap { Value(atomicStoreValue: $0) }.first
+    }
+    guard isReadable(p), case .attribute = plan.properties[p].kind else { return nil }
     do throws(ManagedObjectError) {
       switch try content(p) {
       case .stored(let stored): return Value(atomicStoreValue: stored)

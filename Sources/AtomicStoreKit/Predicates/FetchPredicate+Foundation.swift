@@ -10,9 +10,10 @@ extension FetchPredicate {
   /// let request = FetchRequest<Person>(entityName: "Person", predicate: try FetchPredicate(grown))
   /// ```
   ///
-  /// Properties must be ``Managed``. Collections (`contains(where:)`, `allSatisfy`, `filter`, `count`, `isEmpty`),
-  /// optional chains, ranges, arithmetic, `min()` and `max()`, `??`, the conditional operator, and string comparisons
-  /// are converted; casts, regular expressions and nested predicates are refused.
+  /// Properties must be ``Managed`` or use ``ManagedObject/subscript(managed:)``. Collections (`contains(where:)`,
+  /// `allSatisfy`, `filter`, `count`, `isEmpty`), optional chains, ranges, arithmetic, `min()` and `max()`, `??`, the
+  /// conditional operator, and string comparisons are converted; casts, regular expressions and dictionaries are
+  /// refused.
   ///
   /// - Throws: ``PredicateConversionError``, which names what cannot be converted.
   public init<Object: ManagedObject>(_ predicate: FoundationEssentials.Predicate<Object>)
@@ -21,6 +22,13 @@ extension FetchPredicate {
     var converter = PredicateConverter()
     converter.variables[predicate.variable.key] = .evaluatedObject
     self = try converter.predicate(predicate.expression)
+  }
+}
+
+extension ObjectPredicate {
+  /// Converts a `#Predicate`, as ``/AtomicStoreSPI/FetchPredicate``'s initializer does.
+  public init(_ predicate: FoundationEssentials.Predicate<Object>) throws(PredicateConversionError) {
+    self.init(try FetchPredicate(predicate))
   }
 }
 
@@ -81,27 +89,6 @@ struct PredicateConverter {
     default: .member(base, [key])
     }
   }
-
-  /// The name of the property that a key path reads: it is read from a stand-in object, which records the key.
-  static func name<Root, Value>(_ keyPath: KeyPath<Root, Value>) -> String? {
-    guard let type = Root.self as? ManagedObject.Type else { return nil }
-    let object = type.init(entity: ManagedObject.standInModel.entity(at: 0), insertInto: nil)
-    guard let root = object as? Root else { return nil }
-    object.flags.insert(.probing)
-    object.extras?.accessError = nil
-    // Reading records the key. Writing records the key path: doing that at each read would slow all of them down.
-    let value = root[keyPath: keyPath]
-    guard let key = object.accessError?.key, let writable = keyPath as? ReferenceWritableKeyPath<Root, Value> else {
-      return nil
-    }
-    root[keyPath: writable] = value
-    // A computed property of the program uses managed properties and is not one itself. The key path of an inherited
-    // property has another root type.
-    guard let probed = object.extras?.probed,
-      probed == keyPath || Swift.type(of: probed).rootType != Root.self
-    else { return nil }
-    return key
-  }
 }
 
 protocol ConvertiblePredicateNode {
@@ -153,13 +140,13 @@ extension PredicateExpressions.KeyPath: ConvertiblePredicateNode {
     case .bidirectionalCollectionLast?: return .expression(.element(base, .last))
     default: break
     }
-    guard let name = PredicateConverter.name(keyPath) else {
+    guard case .keyPath(let names)? = keyPath.fetchExpression else {
       throw PredicateConversionError(
         message:
           "the predicate uses a property of \(Root.Output.self) that is not @Managed, so its name in the model is unknown"
       )
     }
-    return .expression(PredicateConverter.member(base, name))
+    return .expression(names.reduce(base, PredicateConverter.member))
   }
 }
 

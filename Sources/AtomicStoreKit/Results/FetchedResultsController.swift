@@ -44,10 +44,20 @@ public final class FetchedResultsController<Result: ManagedObject> {
   public init(
     fetchRequest: FetchRequest<Result>, managedObjectContext: ManagedObjectContext, sectionNameKeyPath: String? = nil
   ) {
-    self.fetchRequest = fetchRequest
+    self.fetchRequest = managedObjectContext.named(fetchRequest)
     self.managedObjectContext = managedObjectContext
     self.sectionNameKeyPath = sectionNameKeyPath
     order = FetchedResultsOrder(keys: fetchRequest.sortKeys, sectionKeyPath: sectionNameKeyPath)
+  }
+
+  /// Creates a controller without results, whose sections are the values of a key path.
+  public convenience init<Value: ComparablePropertyValue>(
+    fetchRequest: FetchRequest<Result>, managedObjectContext: ManagedObjectContext,
+    sectionNameKeyPath: KeyPath<Result, Value>
+  ) {
+    self.init(
+      fetchRequest: fetchRequest, managedObjectContext: managedObjectContext,
+      sectionNameKeyPath: sectionNameKeyPath.keyPathText)
   }
 
   deinit { for stream in streams { stream.finish() } }

@@ -95,17 +95,4 @@ import Testing
     let context = ManagedObjectContext(known)
     #expect(try context.insertNewObject(forEntityName: "Store") is Shop)
   }
-
-  @Test("keys sort as well")
-  func sortKeys() throws {
-    let stack = try stack()
-    for name in ["b", "a", "c"] { _ = try stack.insert("Shop", ["name": name]) }
-    let name = FetchKey<String>("name")
-    func found(_ key: SortKey) throws -> [String] {
-      try stack.context.fetch(FetchRequest<Shop>(entityName: "Shop", sortKeys: [key])).map {
-        $0["name"] as? String ?? ""
-      }
-    }
-    #expect(try found(name.ascending) == ["a", "b", "c"] && found(name.descending) == ["c", "b", "a"])
-  }
 }

@@ -10,26 +10,27 @@ class Worker: ManagedObject {
   @Managed("tasks") var tasks: [Duty]
   @Managed("reports") var reports: Set<Worker>
   var nickname: String? { name?.lowercased() }
+  var trimmed: String? { name?.trimmingCharacters(in: .whitespaces) }
+  var negated: Int? { age.map { -$0 } }
+  var nameOrNothing: String { name ?? "nothing" }
+  var hasDepartment: Int { department == nil ? 0 : 1 }
+  var firstTitle: String? { tasks.first?.title }
+  var bothNames: String { "\(name ?? "")\(department?.name ?? "")" }
+  var alias: String? { name }
+  var officeName: String? { department?.name }
+  var load: Int { tasks.count }
 }
 final class Boss: Worker {}
 final class Office: ManagedObject {
   @Managed("name") var name: String?
   @Managed("floor") var floor: Int
+  var shout: String? { name?.uppercased() }
 }
 final class Duty: ManagedObject {
   @Managed("title") var title: String?
 }
 
 @Suite("Predicates that are not parsed from text") struct PredicateBuildingTests {
-  enum Keys {
-    static let name = FetchKey<String>("name")
-    static let age = FetchKey<Int>("age")
-    static let department = FetchKey<Office>("department")
-    static let title = FetchKey<String>("title")
-    static let tasks = FetchKey<[Duty]>("tasks")
-    static let reports = FetchKey<Set<Worker>>("reports")
-  }
-
   static func stack() throws -> Stack {
     let stack = try Stack(
       classes: [
@@ -45,51 +46,56 @@ final class Duty: ManagedObject {
     return try stack.context.fetch(request).map { $0.name ?? "" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  static let built: [(FetchPredicate, String, [String])] = [
-    (Keys.name == "Ada", "name == \"Ada\"", ["Ada"]),
-    (Keys.name == nil, "name == nil", []),
-    (Keys.age >= 25 && Keys.age < 40, "age >= 25 AND age < 40", ["Ada", "Bob"]),
+  static let built: [(ObjectPredicate<Worker>, String, [String])] = [
+    (\.name == "Ada", "name == \"Ada\"", ["Ada"]),
+    (\.name == nil, "name == nil", []),
+    (\.age >= 25 && \.age < 40, "age >= 25 AND age < 40", ["Ada", "Bob"]),
     (
-      Keys.age == 0 || Keys.name == "Bob" || Keys.age > 40, "age == 0 OR name == \"Bob\" OR age > 40",
-      ["Bob", "zoe", "Éva"]
+      \.age == 0 || \.name == "Bob" || \.age > 40, "age == 0 OR name == \"Bob\" OR age > 40", ["Bob", "zoe", "Éva"]
     ),
-    (!(Keys.age > 30), "NOT age > 30", ["Bob", "Cyd", "zoe"]),
-    (Keys.age.isNil, "age == nil", ["Cyd"]),
-    (Keys.age.isBetween(25...36), "age BETWEEN {25, 36}", ["Ada", "Bob"]),
-    (Keys.age.isBetween(25..<36), "age >= 25 AND age < 36", ["Bob"]),
-    (Keys.age.isIn([0, 41]), "age IN {0, 41}", ["zoe", "Éva"]),
-    (Keys.name.begins(with: "a", .caseInsensitive), "name BEGINSWITH[c] \"a\"", ["Ada"]),
-    (Keys.name.isLike("?o?"), "name LIKE \"?o?\"", ["Bob", "zoe"]),
-    (Keys.name.length > 3, "length:(name) > 3", []),
-    (Keys.department.then(Keys.name) == "Sales", "department.name == \"Sales\"", ["Ada", "Bob"]),
-    (Keys.department == nil, "department == nil", ["Cyd"]),
-    (Keys.tasks.count > 1, "tasks.@count > 1", ["Ada"]),
-    (Keys.tasks.isEmpty, "tasks.@count == 0", ["Cyd", "Éva"]),
-    (Keys.tasks.any(Keys.title == "count"), "ANY tasks.title == \"count\"", ["Ada", "Bob"]),
-    (Keys.tasks.none(Keys.title == "count"), "NOT ANY tasks.title == \"count\"", ["Cyd", "zoe", "Éva"]),
+    (!(\.age > 30), "NOT age > 30", ["Bob", "Cyd", "zoe"]),
+    (\.age == nil, "age == nil", ["Cyd"]),
+    (\.age >= \.department?.floor, "age >= department.floor", ["Ada", "Bob", "Éva"]),
+    (\.name == \.department?.name, "name == department.name", []),
+    ((\Worker.age).isBetween(25...36), "age BETWEEN {25, 36}", ["Ada", "Bob"]),
+    ((\Worker.age).isBetween(25..<36), "age >= 25 AND age < 36", ["Bob"]),
+    ((\Worker.age).isIn([0, 41]), "age IN {0, 41}", ["zoe", "Éva"]),
+    ((\Worker.name).begins(with: "a", .caseInsensitive), "name BEGINSWITH[c] \"a\"", ["Ada"]),
+    ((\Worker.name).isLike("?o?"), "name LIKE \"?o?\"", ["Bob", "zoe"]),
+    ((\Worker.name).length > 3, "length:(name) > 3", []),
+    (\.department?.name == "Sales", "department.name == \"Sales\"", ["Ada", "Bob"]),
+    ((\Worker.department?.name).ends(with: "les"), "department.name ENDSWITH \"les\"", ["Ada", "Bob"]),
+    (\.department == nil, "department == nil", ["Cyd"]),
+    (\.tasks.count > 1, "tasks.@count > 1", ["Ada"]),
+    ((\Worker.tasks).any(\.title == "count"), "ANY tasks.title == \"count\"", ["Ada", "Bob"]),
+    ((\Worker.tasks).none(\.title == "count"), "NOT ANY tasks.title == \"count\"", ["Cyd", "zoe", "Éva"]),
     (
-      Keys.tasks.all(Keys.title == "count"),
-      "NOT SUBQUERY(tasks, $element, NOT $element.title == \"count\").@count > 0",
-      ["Bob", "Cyd", "Éva"]
+      (\Worker.tasks).all(\.title == "count"),
+      "NOT SUBQUERY(tasks, $element, NOT $element.title == \"count\").@count > 0", ["Bob", "Cyd", "Éva"]
     ),
     (
-      Keys.reports.any(Keys.tasks.any(Keys.title == "count")),
+      (\Worker.reports).any((\Worker.tasks).any(\.title == "count")),
       "SUBQUERY(reports, $element, ANY $element.tasks.title == \"count\").@count > 0", ["Ada"]
     ),
     (
-      Keys.reports.any(Keys.tasks.all(Keys.title == "count") && Keys.age.isNil),
+      (\Worker.reports).any((\Worker.tasks).all(\.title == "count") && \.age == nil),
       "SUBQUERY(reports, $element, NOT SUBQUERY($element.tasks, $elementx, NOT $elementx.title == \"count\").@count > 0 AND $element.age == nil).@count > 0",
       ["Ada"]
     ),
     (
-      Keys.reports.count(where: Keys.age > 20) == 1, "SUBQUERY(reports, $element, $element.age > 20).@count == 1",
+      (\Worker.reports).any(\.tasks.count == 1), "SUBQUERY(reports, $element, $element.tasks.@count == 1).@count > 0",
+      ["Ada"]
+    ),
+    (
+      (\Worker.reports).count(where: \.age > 20) == 1, "SUBQUERY(reports, $element, $element.age > 20).@count == 1",
       ["Ada"]
     ),
   ]
 
-  @Test("typed keys build the same predicate as the text", arguments: built.indices)
+  @Test("key paths build the same predicate as the text", arguments: built.indices)
   func builds(_ index: Int) throws {
-    let (predicate, text, expected) = Self.built[index]
+    let (built, text, expected) = Self.built[index]
+    let predicate = built.fetchPredicate
     #expect(predicate.predicateFormat == text)
     #expect(try FetchPredicate(format: text) == predicate)
     let stack = try Self.stack()
@@ -97,19 +103,93 @@ final class Duty: ManagedObject {
     try predicate.check(against: #require(CompanyGraph.model.entity(named: "Person")))
   }
 
-  @Test("typed keys compare objects")
+  @Test("key paths compare objects")
   func objects() throws {
     let stack = try Self.stack()
-    let offices = try stack.context.fetch(FetchRequest<Office>(entityName: "Department"))
+    let offices = try stack.context.fetch(FetchRequest<Office>())
     let sales = try #require(offices.first { $0.name == "Sales" })
-    #expect(try Self.names(Keys.department == sales, stack) == ["Ada", "Bob"])
-    #expect(try Self.names(Keys.department != sales, stack) == ["Cyd", "zoe", "Éva"])
-    #expect(try Self.names(Keys.department.isIn(offices), stack) == ["Ada", "Bob", "zoe", "Éva"])
-    let ada = try #require(
-      try stack.context.fetch(FetchRequest<Worker>(entityName: "Person")).first { $0.name == "Ada" })
-    #expect(try Self.names(Keys.reports.contains(ada), stack) == [])
-    #expect(try (Keys.department == sales).evaluate(with: ada))
-    #expect(try (Keys.age > 30).filter([ada]) == [ada])
+    func names(_ predicate: ObjectPredicate<Worker>) throws -> [String] {
+      try Self.names(predicate.fetchPredicate, stack)
+    }
+    #expect(try names(\.department == sales) == ["Ada", "Bob"])
+    #expect(try names(\.department != sales) == ["Cyd", "zoe", "Éva"])
+    #expect(try names((\Worker.department).isIn(offices)) == ["Ada", "Bob", "zoe", "Éva"])
+    let ada = try #require(try stack.context.fetch(FetchRequest<Worker>(\.name == "Ada")).first)
+    #expect(try names((\Worker.reports).contains(ada)) == [])
+    #expect(try (\Worker.department == sales).fetchPredicate.evaluate(with: ada))
+    #expect(try (\Worker.age > 30).fetchPredicate.filter([ada]) == [ada])
+  }
+
+  @Test("a request of key paths knows its entity, with the sub-entities of the same class")
+  func requests() throws {
+    let stack = try Self.stack()
+    let context = stack.context
+    let request = FetchRequest(
+      \Worker.department?.name == "Sales" && \.age > 20 || \.age == nil, sortedBy: .descending(\.name))
+    #expect(try context.fetch(request).map(\.name) == ["Cyd", "Bob", "Ada"])
+    #expect(try context.count(for: request) == 3 && context.fetchObjectIDs(request).count == 3)
+    #expect(try context.explain(request).description == context.explain(named(request, "Person")).description)
+    #expect(try context.count(for: FetchRequest<Boss>()) == 1)
+    #expect(
+      try context.fetch(FetchRequest<Worker>(sortedBy: .ascending(\.department?.name), .ascending(\.name))).map(\.name)
+        == context.fetch(
+          FetchRequest<Worker>(entityName: "Person", sortKeys: [SortKey("department.name"), SortKey("name")])
+        ).map(\.name))
+    var rows = FetchRequest<Worker>(\.age != nil)
+    rows.propertiesToFetch = [FetchColumn(\Worker.department?.name), FetchColumn("count", .keyPath(["@count"]))]
+    rows.propertiesToGroupBy = [FetchColumn(\Worker.department?.name)]
+    #expect(Set(try context.fetchRows(rows).map { $0["department.name"] as? String }) == ["Sales", "Ops"])
+    let controller = FetchedResultsController(
+      fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: \.department?.name)
+    try controller.performFetch()
+    #expect(controller.sections?.map(\.name) == ["", "Sales"] && controller.fetchRequest.entityName == "Person")
+    _ = try stack.insert("Employee", ["name": "Dan"])
+    context.processPendingChanges()
+    #expect(controller.count == 4)
+  }
+
+  private func named<Object>(_ request: FetchRequest<Object>, _ name: String) -> FetchRequest<Object> {
+    var named = request
+    named.entityName = name
+    return named
+  }
+
+  @Test("batches are made of key paths")
+  func batches() throws {
+    let stack = try Self.stack()
+    try stack.context.save()
+    var update = BatchUpdateRequest(\Worker.age < 40 && \.department?.name == "Sales")
+    update.set(\Worker.age, to: 50)
+    #expect(try stack.context.execute(update).count == 2)
+    stack.context.refreshAllObjects()
+    #expect(try Self.names((\Worker.age == 50).fetchPredicate, stack) == ["Ada", "Bob"])
+    #expect(try stack.context.execute(BatchDeleteRequest(\Duty.title == "count")).count > 0)
+    #expect(try stack.context.count(for: FetchRequest<Duty>(\.title == "count")) == 0)
+  }
+
+  @Test("a computed property is refused by the fetch, unless it is a property by another name")
+  func computed() throws {
+    let stack = try Self.stack()
+    let refused: [ObjectPredicate<Worker>] = [
+      \.nickname == "ada", \.trimmed == "Ada", \.negated == -36, \.nameOrNothing == "Ada", \.hasDepartment == 1,
+      \.department?.shout == "SALES", \.firstTitle == "count", \.bothNames == "AdaSales",
+    ]
+    for predicate in refused {
+      #expect { _ = try Self.names(predicate.fetchPredicate, stack) } throws: {
+        "\($0)".contains("a property of Worker that is not @Managed")
+      }
+    }
+    let alias: ObjectPredicate<Worker> = \.alias == "Ada"
+    #expect(alias.fetchPredicate.predicateFormat == "name == \"Ada\"")
+    #expect((\Worker.officeName == "Sales").fetchPredicate.predicateFormat == "department.name == \"Sales\"")
+    #expect((\Worker.load > 1).fetchPredicate.predicateFormat == "tasks.@count > 1")
+  }
+
+  @Test("key paths can still be compared with each other")
+  func comparingKeyPaths() {
+    let (one, other): (KeyPath<Worker, String?>, KeyPath<Worker, String?>) = (\.name, \.alias)
+    let areEqual = one == other
+    #expect(!areEqual && one == \.name)
   }
 
   @Test("a #Predicate over managed properties runs as a fetch predicate")
@@ -157,10 +237,22 @@ final class Duty: ManagedObject {
     try check(#Predicate { ($0.age ?? 0) * 2 + 1 == 51 }, "TERNARY(age != nil, age, 0) * 2 + 1 == 51", ["Bob"])
   }
 
+  @Test("requests, batches and conditions of key paths accept a #Predicate, and refuse one when they are made")
+  func foundationRequests() throws {
+    let stack = try Self.stack()
+    let request = try FetchRequest(#Predicate<Worker> { $0.age == nil }, sortedBy: .ascending(\.name))
+    #expect(try stack.context.fetch(request).map(\.name) == ["Cyd"])
+    let either = try ObjectPredicate(#Predicate<Worker> { $0.age == nil }) || \.age > 40
+    #expect(either.fetchPredicate.predicateFormat == "age == nil OR age > 40")
+    #expect(throws: PredicateConversionError.self) {
+      try FetchRequest(#Predicate<Worker> { $0.nickname == "ada" })
+    }
+  }
+
   @Test("inherited properties are recognized")
   func inherited() throws {
     let predicate = try FetchPredicate(#Predicate<Boss> { $0.name == "Ada" })
-    #expect(predicate == (Keys.name == "Ada"))
+    #expect(predicate == (\Boss.name == "Ada").fetchPredicate)
   }
 
   @Test("an unsupported part of a #Predicate is named")
@@ -171,6 +263,13 @@ final class Duty: ManagedObject {
     let table = ["Ada": 1]
     let foreign = #Predicate<Worker> { table[$0.name ?? ""] == 1 }
     #expect { _ = try FetchPredicate(foreign) } throws: { "\($0)".contains("DictionaryKeySubscript") }
+    #expect { _ = try FetchPredicate(#Predicate<Worker> { $0 is Boss }) } throws: { "\($0)".contains("TypeCheck") }
+    #expect { _ = try FetchPredicate(#Predicate<Worker> { ($0 as? Boss)?.name == "Ada" }) } throws: {
+      "\($0)".contains("ConditionalCast")
+    }
+    #expect { _ = try FetchPredicate(#Predicate<Worker> { ($0.name ?? "").contains(/a/) }) } throws: {
+      "\($0)".contains("StringContainsRegex")
+    }
   }
 
   @Test("a closure runs on objects, and is printed as text that cannot be parsed")
@@ -178,10 +277,11 @@ final class Duty: ManagedObject {
     let stack = try Self.stack()
     let predicate = FetchPredicate("is Ada") { object, _ in object["name"] as? String == "Ada" }
     #expect(try Self.names(predicate, stack) == ["Ada"])
-    #expect(try Self.names(.and([predicate, Keys.age > 40]), stack) == [])
+    #expect(try Self.names(predicate && (\Worker.age > 40).fetchPredicate, stack) == [])
     #expect(predicate.predicateFormat == "BLOCKPREDICATE(\"is Ada\")")
     #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: predicate.predicateFormat) }
-    #expect(try FetchPredicate(format: "age > 3 AND %@", predicate) == .and([Keys.age > 3, predicate]))
+    #expect(
+      try FetchPredicate(format: "age > 3 AND %@", predicate) == .and([(\Worker.age > 3).fetchPredicate, predicate]))
     #expect(predicate != FetchPredicate("is Ada") { _, _ in true })
     struct Broken: Error {}
     let failing = FetchPredicate("broken") { _, _ in throw Broken() }
@@ -245,9 +345,8 @@ final class Duty: ManagedObject {
     ada.name = "Anna"
     stack.context.delete(bob)
     _ = try stack.insert("Person", ["name": "Dan"])
-    var request = FetchRequest<Worker>(entityName: "Person", predicate: Keys.name < "C")
+    var request = FetchRequest<Worker>(\.name < "C", sortedBy: .ascending(\.name))
     request.includesPendingChanges = false
-    request.sortKeys = [SortKey("name")]
     let found = try stack.context.fetch(request)
     #expect(found == [ada, bob])
     #expect(found.first?.name == "Anna")
@@ -255,7 +354,7 @@ final class Duty: ManagedObject {
     request.predicate = nil
     #expect(try stack.context.count(for: request) == 5)
     request.includesPendingChanges = true
-    request.predicate = Keys.name < "C"
+    request.predicate = (\Worker.name < "C").fetchPredicate
     #expect(try stack.context.fetch(request) == [ada])
   }
 

@@ -128,6 +128,40 @@ private func insert<Object: ManagedObject>(_ type: Object.Type, in context: Mana
     #expect(issue["address"] as? Address == issue.address)
   }
 
+  @Test("key paths and arguments of predicates take enumerations and Codable values")
+  func conditions() throws {
+    let stack = try stack()
+    let issue = Ticket(context: stack.context)
+    _ = Ticket(context: stack.context)
+    issue.status = .closed
+    issue.price = Price(cents: 250)
+    issue.address = Address(street: "Main")
+    let conditions: [ObjectPredicate<Ticket>] = [
+      \.status == .closed, (\Ticket.status).isIn([.closed]), \.price == Price(cents: 250),
+      \.address == Address(street: "Main"), \.address != nil, (\Ticket.address).isIn([Address(street: "Main")]),
+      ObjectPredicate(try FetchPredicate(format: "address == %@", Address(street: "Main"))),
+      ObjectPredicate(try FetchPredicate(format: "address IN %@", [Address(street: "Main"), Address(street: "Side")])),
+    ]
+    for isSaved in [false, true] {
+      if isSaved { try stack.context.save() }
+      for condition in conditions {
+        #expect(
+          try stack.context.fetch(FetchRequest(condition)) == [issue], "\(condition.fetchPredicate), saved: \(isSaved)")
+      }
+    }
+    var update = BatchUpdateRequest(\Ticket.status == .closed)
+    update.set(\Ticket.address, to: Address(street: "Side"))
+    update.set(\Ticket.status, to: .open)
+    #expect(try stack.context.execute(update).count == 1)
+    stack.context.refreshAllObjects()
+    #expect(issue.address == Address(street: "Side") && issue.status == .open)
+    update.set(\Ticket.address, to: nil)
+    update.predicate = nil
+    _ = try stack.context.execute(update)
+    stack.context.refreshAllObjects()
+    #expect(issue.address == nil)
+  }
+
   @Test("a property whose wrapper's name is taken is read and written by a subscript")
   func subscripting() throws {
     let stack = try stack()
@@ -138,6 +172,9 @@ private func insert<Object: ManagedObject>(_ type: Object.Type, in context: Mana
     #expect(issue["title"] as? String == "A" && issue.count == 1)
     try stack.context.save()
     #expect(issue.cars == [other] && issue.title == "A")
+    let request = try FetchRequest(#Predicate<Ticket> { $0.title == "A" && $0.cars.count == 1 })
+    #expect(try stack.context.fetch(request) == [issue])
+    #expect(try stack.context.fetch(FetchRequest((\Ticket.cars).contains(other) && \.title == "A")) == [issue])
   }
 
   @Test("generic code creates objects in a context")
