@@ -210,6 +210,56 @@ struct SQLPredicateCompiler {
     }
   }
 
+  /// Whether the object of a row is one of some, or is not.
+  private mutating func itself(
+    _ ids: [ManagedObjectID], _ isOther: Bool, _ entity: Entity, _ table: String
+  ) -> String? {
+    guard let condition = among(ids, entity.root, table) else { return nil }
+    return isOther ? "NOT \(condition)" : condition
+  }
+
+  /// A condition for the rows of some objects; nil for temporary IDs, by which objects that were saved since are known
+  /// as well, and for too many.
+  private mutating func among(_ ids: [ManagedObjectID], _ root: Entity, _ table: String) -> String? {
+    guard ids.count <= dialect.listLimit else { return nil }
+    var numbers: [Int: [String]] = [:]
+    var texts: [Int: [String]] = [:]
+    for id in ids {
+      guard let reference = id.reference else { return nil }
+      guard id.storeIdentifier == store, let named = schema.model.entity(named: id.entityName), named.root == root
+      else {
+        continue
+      }
+      switch reference {
+      case .integer(let number):
+        if number > SQLKeys.lastText { numbers[named.index, default: []].append(parameter(.integer(number))) }
+      case .string(let text): texts[named.index, default: []].append(parameter(.text(text)))
+      }
+    }
+    var conditions: [String] = []
+    for (entity, list) in numbers.sorted(by: { $0.key < $1.key }) {
+      conditions.append("(\(table).id IN (\(list.joined(separator: ", "))) AND \(table).ent = \(entity))")
+    }
+    for (entity, list) in texts.sorted(by: { $0.key < $1.key }) {
+      conditions.append(
+        "(\(table).ref IS NOT NULL AND \(table).ref IN (\(list.joined(separator: ", "))) AND \(table).ent = \(entity))")
+    }
+    return conditions.isEmpty ? dialect.literal(false) : "(" + conditions.joined(separator: " OR ") + ")"
+  }
+
+  /// Whether a to-one leads to one of some objects, or does not.
+  private mutating func destination(_ comparison: FetchPredicate.Comparison, _ slot: Slot, _ place: String) -> String? {
+    guard let ids = comparison.objectIDs, let destination = slot.destination.map({ schema.model.entity(at: $0) }) else {
+      return nil
+    }
+    let inner = alias()
+    guard let condition = among(ids, destination.root, inner) else { return nil }
+    // Asked for once, so that an index of the column finds the rows.
+    let list = "(SELECT \(inner).id FROM \(schema.table(of: destination).name.quoted) \(inner) WHERE \(condition))"
+    return comparison.comparator == .notEqual
+      ? "(\(place) IS NULL OR \(place) NOT IN \(list))" : "(\(place) IS NOT NULL AND \(place) IN \(list))"
+  }
+
   private mutating func list(
     _ list: [FetchExpression], _ comparison: FetchPredicate.Comparison, _ type: AttributeType, _ place: String
   ) -> String? {
@@ -306,50 +356,6 @@ struct SQLPredicateCompiler {
       }
     }
     return "(\(place) IS NOT NULL AND \(test))"
-  }
-
-  // MARK: Order
-
-  /// The terms of `ORDER BY` for sort keys; nil if the kit has to sort.
-  mutating func order(_ keys: [SortKey], _ entity: Entity, table: String) -> [String]? {
-    var terms: [String] = []
-    for key in keys {
-      guard key.comparator == nil,
-        key.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]), key.textOrder == .scalars,
-        let (value, type) = sortValue(key.keyPath, entity, table)
-      else { return nil }
-      let direction = key.isAscending ? "ASC" : "DESC"
-      let nulls = dialect.isSQLite ? "" : key.isAscending ? " NULLS FIRST" : " NULLS LAST"
-      switch type {
-      case .integer16, .integer32, .integer64, .boolean, .string: terms.append("\(value) \(direction)\(nulls)")
-      case .double, .float, .date:
-        // Not-a-number comes after null and before all numbers.
-        terms.append(
-          "(CASE WHEN \(value) IS NULL THEN 0 WHEN \(dialect.number(value)) IS NULL THEN 1 ELSE 2 END) \(direction)")
-        terms.append("\(dialect.number(value)) \(direction)")
-      default: return nil
-      }
-    }
-    return terms
-  }
-
-  private mutating func sortValue(_ path: String, _ entity: Entity, _ table: String) -> (String, AttributeType)? {
-    if let slot = entity.slot(named: path), let type = entity.slots[slot].attributeType,
-      let column = schema.column(slot, of: entity)
-    {
-      return ("\(table).\(column.name.quoted)", type)
-    }
-    let keys = path.split(separator: ".").map(String.init)
-    guard keys.count == 2, let first = entity.slot(named: keys[0]), case .toOne = entity.slots[first].kind,
-      let way = schema.column(first, of: entity),
-      let destination = entity.slots[first].destination.map({ schema.model.entity(at: $0) }),
-      let second = destination.slot(named: keys[1]), let type = destination.slots[second].attributeType,
-      let column = schema.column(second, of: destination)
-    else { return nil }
-    let inner = alias()
-    let value =
-      "(SELECT \(inner).\(column.name.quoted) FROM \(schema.table(of: destination).name.quoted) \(inner) WHERE \(inner).id = \(table).\(way.name.quoted))"
-    return (value, type)
   }
 }
 

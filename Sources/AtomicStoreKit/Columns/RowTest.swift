@@ -100,6 +100,15 @@ indirect enum RowTest {
         part.narrow(scratch, version, entity, budget)
         for row in 0..<mask.count { mask[row] ^= scratch[row] }
       }
+    case .itself(let objects, let isOther):
+      let rows = objects.rows(of: entity).filter { $0 < mask.count && mask[$0] != 0 }
+      if !isOther { mask.update(repeating: 0) }
+      for row in rows { mask[row] = isOther ? 0 : 1 }
+    case .destinations(let slot, let objects, let isOther):
+      withExtendedLifetime(version) {
+        let column = version.column(entity: entity, slot: slot)
+        Self.left(mask) { column.leads($0, to: objects.bits) != isOther }
+      }
     case .decimals(let slot, let order, let bound, let null):
       withExtendedLifetime(version) {
         let column = version.column(entity: entity, slot: slot)
@@ -145,7 +154,6 @@ indirect enum RowTest {
   ) {
     func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
     switch self {
-    case .constant, .and, .or, .not, .decimals, .numbers: return
     case .null(let slot, let wanted):
       let column = column(slot)
       switch column.layout {
@@ -209,18 +217,7 @@ indirect enum RowTest {
     case .destination(let slot, let bits, let isOther):
       let column = column(slot)
       Self.every(mask, column) { (column.handle(at: $0) == bits) != isOther }
-    case .itself(let objects, let isOther):
-      let rows = objects.rows(of: entity).filter { $0 < mask.count }
-      if isOther {
-        for row in rows { mask[row] = 0 }
-      } else {
-        let kept = rows.filter { mask[$0] != 0 }
-        mask.update(repeating: 0)
-        for row in kept { mask[row] = 1 }
-      }
-    case .destinations(let slot, let objects, let isOther):
-      let column = column(slot)
-      Self.left(mask) { column.leads($0, to: objects.bits) != isOther }
+    case .itself, .destinations, .constant, .and, .or, .not, .decimals, .numbers: return
     case .through(let slot, let tests, let null):
       let column = column(slot)
       let masks = Self.masks(tests, version, budget)

@@ -204,6 +204,31 @@ struct RowTestCompiler {
     }
   }
 
+  // MARK: Objects
+
+  /// `SELF == x`, `SELF IN {x, y}`.
+  private func identity(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
+    guard let (ids, isOther) = comparison.objects(comparedWithThoseOf: entity.entity),
+      let objects = NamedObjects(ids, version, store: store)
+    else {
+      return nil
+    }
+    return .itself(objects, isOther: isOther)
+  }
+
+  /// `department == x`, `department IN {x, y}`, and of a to-many, `ANY tasks == x`.
+  private func destination(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison) -> RowTest? {
+    guard let ids = comparison.objectIDs, let objects = NamedObjects(ids, version, store: store) else { return nil }
+    let isOther = comparison.comparator == .notEqual
+    if property.isToMany {
+      return comparison.modifier == .any && !isOther ? .destinations(slot: property.slot, objects, isOther: false) : nil
+    }
+    if ids.count == 1, let bits = objects.bits.first {
+      return .destination(slot: property.slot, bits, isOther: isOther)
+    }
+    return .destinations(slot: property.slot, objects, isOther: isOther)
+  }
+
   // MARK: Leaves
 
   private func leaf(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison) -> RowTest? {
