@@ -68,7 +68,13 @@ struct SQLPredicateCompiler {
   }
 
   private mutating func exactly(_ given: FetchPredicate.Comparison, _ entity: Entity, _ table: String) -> String? {
-    if let (ids, isOther) = given.objects(comparedWithThoseOf: entity) { return itself(ids, isOther, entity, table) }
+    if let (ids, isOther) = given.objects(comparedWithThoseOf: entity) {
+      // A sub-entity may have a property of that name, which is the object elsewhere.
+      guard given.options.isEmpty, entity.hierarchy.allSatisfy({ given.objects(comparedWithThoseOf: $0) != nil }) else {
+        return nil
+      }
+      return itself(ids, isOther, entity, table)
+    }
     var comparison = given
     if case .keyPath = comparison.right, case .constant = comparison.left, comparison.modifier == .direct {
       let turned: FetchPredicate.Comparator

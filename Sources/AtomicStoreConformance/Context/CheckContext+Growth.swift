@@ -25,7 +25,7 @@ extension CheckContext {
         })
       if !growth.isMeasurable || growth.exponent <= exponent { break }
     }
-    let shown = Double(Int(growth.exponent * 100)) / 100
+    let shown = growth.exponent.isFinite ? "\((growth.exponent * 100).rounded() / 100)" : "many"
     note("\(what): " + growth.least.map { "\(Int($0 * 1000))" }.joined(separator: ", ") + " ms, exponent \(shown)")
     try expect(
       !growth.isMeasurable || growth.exponent <= exponent,

@@ -53,7 +53,6 @@ final class WorkerPool: Sendable {
     self.name = name
     let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     root = "\(base)/atomicstore-conformance-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
-    Files.makeFolder(root)
   }
 
   /// Takes away the files of the checks that passed, and the folder if it is empty then.
@@ -120,11 +119,16 @@ final class WorkerPool: Sendable {
   private func runNow(
     _ definition: CheckDefinition, _ subject: ConformanceSubject, seed: UInt64
   ) -> ConformanceResult {
+    // A worker that comes by other tests before it serves is ended from outside, and would leave its folders.
+    guard Self.startsWorkers else {
+      var result = ConformanceResult(id: definition.id, outcome: .blocked)
+      result.reason = "a worker process starts no others"
+      return result
+    }
     let start = ContinuousClock.now
     let number = state.withLock { state in
       Self.waitForTheEnd(state)
       state.last += 1
-      // It may have been taken away after an earlier run.
       Files.makeFolder(root)
       return state.last
     }
@@ -198,6 +202,12 @@ final class WorkerPool: Sendable {
 
   // MARK: Workers
 
+  /// Whether this process may start workers: one that is or will be a worker itself may not, but the copy of it that
+  /// runs a check may.
+  private static var startsWorkers: Bool {
+    !WorkerServer.wasAsked || WorkerServer.runsCheck.load(ordering: .relaxed)
+  }
+
   private func take() -> Worker? {
     if let worker = state.withLock({ state in
       Self.waitForTheEnd(state)
@@ -205,7 +215,7 @@ final class WorkerPool: Sendable {
     }) {
       return worker
     }
-    guard !WorkerServer.wasAsked || WorkerServer.runsCheck.load(ordering: .relaxed) else { return nil }
+    guard Self.startsWorkers else { return nil }
     var pair: [Int32] = [0, 0]
     guard cpr_socketpair(&pair) == 0 else { return nil }
     defer { close(pair[1]) }

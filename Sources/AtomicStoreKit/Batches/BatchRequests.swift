@@ -100,7 +100,9 @@ public struct BatchUpdateRequest {
   }
 
   /// Adds the new value of a property to ``propertiesToUpdate``.
-  public mutating func set<Object: ManagedObject, Value>(_ keyPath: KeyPath<Object, Value>, to value: Value) {
+  public mutating func set<Object: ManagedObject, Value>(
+    _ keyPath: ReferenceWritableKeyPath<Object, Value>, to value: Value
+  ) {
     propertiesToUpdate[keyPath.keyPathText] = .some(value)
   }
 }

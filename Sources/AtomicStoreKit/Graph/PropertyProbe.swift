@@ -16,6 +16,8 @@ final class PropertyProbe {
     /// The name of the property, as ``Managed`` stores it; nil for a read of ``expression``.
     let name: UnsafeBufferPointer<UInt8>?
     var expression: FetchExpression?
+    /// The type that was read, without its optional; nil for a list of objects.
+    var type: Any.Type?
 
     var text: String { name.map { String(decoding: $0, as: UTF8.self) } ?? "" }
   }
@@ -43,6 +45,11 @@ final class PropertyProbe {
 
   func note(_ read: Read) { if isRecording { reads.append(read) } }
 
+  /// Notes the type of what was just read.
+  func note(_ type: Any.Type) {
+    if isRecording, !reads.isEmpty { reads[reads.count - 1].type = type }
+  }
+
   /// The values that attributes of all types can have now.
   var values: [StoredValue] {
     switch round {
@@ -55,6 +62,7 @@ final class PropertyProbe {
   /// What stands in for the objects of a relationship that was just read.
   func objects<Object: ManagedObject>(of owner: ManagedObject, _ name: String, isList: Bool) -> [Object] {
     if isRecording { self.isList = isList }
+    if !isList { note(Object.self) }
     if round == .nothing, reads.count > lastRead { return [] }
     let key = Self.key(owner, name, isList: isList)
     let known = related[key] ?? (0..<(isList && round == .two ? 2 : 1)).map { _ in standIn(Object.self) }
@@ -76,10 +84,12 @@ final class PropertyProbe {
     "\(ObjectIdentifier(owner)) \(isList) \(name)"
   }
 
-  // A space at an end, both cases and a negative number, since calculations that keep one of them are common.
+  // A space at an end, both cases, a long text, a large and a negative number, since calculations that keep one of
+  // them are common. Of several integers, the first that fits is used.
   private static let ones: [StoredValue] = [
-    .string(" aB"), .integer(113), .double(113.5), .float(113.5), .boolean(true),
-    .decimal(DecimalNumber(mantissa: 113)),
+    .string(" aB" + String(repeating: "é\n", count: 1000)), .double(987_654_321.328125), .float(98765.5),
+    .integer(4_611_686_018_427_388_017), .integer(2_000_000_113), .integer(30_113), .integer(113), .boolean(true),
+    .decimal(DecimalNumber(mantissa: 9_876_543_211)),
     .date(Date(timeIntervalSinceReferenceDate: 113.5)), .data(Data([113])),
     .uuid(UUID(uuid: (1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
   ]

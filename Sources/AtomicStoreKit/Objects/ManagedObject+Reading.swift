@@ -38,7 +38,9 @@ extension ManagedObject {
   /// if it cannot be read, which is recorded as an error.
   final func attributeValue<Value: AttributeValue>(_ key: ManagedKey) -> Value? {
     guard let p = key.property(of: self) else {
-      return extras?.probe?.values.lazy.compactMap { Value(atomicStoreValue: $0) }.first
+      guard let probe = extras?.probe else { return nil }
+      probe.note(Value.self)
+      return probe.values.lazy.compactMap { Value(atomicStoreValue: $0) }.first
     }
     guard isReadable(p), case .attribute = plan.properties[p].kind else { return nil }
     do throws(ManagedObjectError) {

@@ -4,7 +4,8 @@ extension KeyPath {
   /// The expression that reads the same; nil if the key path leads to anything but a property in the model: it is read
   /// from objects that record that, in three rounds with different values.
   var fetchExpression: FetchExpression? {
-    guard let type = Root.self as? ManagedObject.Type else { return nil }
+    // What a key path unwraps with an exclamation mark would end the program where it is nothing.
+    guard let type = Root.self as? ManagedObject.Type, !String(reflecting: self).contains("!") else { return nil }
     var found: FetchExpression?
     var count = 0
     for round in [PropertyProbe.Round.one, .two, .nothing] {
@@ -36,7 +37,10 @@ extension PropertyProbe {
       return count == list.count ? .keyPath(path + ["@count"]) : nil
     }
     let key = ManagedKey(key: address, count: name.count)
-    for type in [Value.self, (Value.self as? any OptionalType.Type)?.wrappedType] {
+    let wrapped = (Value.self as? any OptionalType.Type)?.wrappedType
+    // Of another type, it was computed.
+    guard isList || last.type == Value.self || last.type == wrapped else { return nil }
+    for type in [Value.self, wrapped] {
       guard let type = type as? any ManagedPropertyValue.Type else { continue }
       if Self.areEqual(type.atomicStoreRead(last.owner, key), value) { return .keyPath(path) }
     }

@@ -182,6 +182,8 @@ extension KeyPath where Root: ManagedObject, Value: ToManyPropertyValue {
       comparison.modifier == .direct, comparison.right.isFixed, case .keyPath(let above) = expression,
       // Null at the end of a path is not an element of the list: only a subquery sees it.
       comparison.comparator != .notEqual, comparison.right != .constant(.null),
+      // A list of lists would be one list, whose elements contain nothing.
+      comparison.comparator != .contains || !comparison.right.isObject,
       !path.contains(where: FetchExpression.isOperator)
     {
       comparison.left = .keyPath(above + path)
@@ -193,6 +195,7 @@ extension KeyPath where Root: ManagedObject, Value: ToManyPropertyValue {
 }
 
 extension FetchExpression {
+  fileprivate var isObject: Bool { if case .objectID = self { true } else { false } }
   fileprivate var isFixed: Bool {
     switch self {
     case .constant, .objectID: true

@@ -19,14 +19,19 @@ enum DistributionScript {
           end = seconds ? function (index) { return index * seconds; } : function (index) { return new Date(0).setUTCFullYear(0, index * months, 1) / 1000; };
           place = Math.floor(seconds ? least / seconds : (first.getUTCFullYear() * 12 + first.getUTCMonth()) / months);
         }
-        while (end(place) > least) place--;
-        for (; list.length < 20 && end(place) <= greatest; place++) list.push(end(place));
-        return list.length > 1 ? list : [];
+        /* Numbers that are nearly equal, or very small, have no round ends between them. */
+        if (!isFinite(end(place)) || !isFinite(end(place + 1)) || Math.abs(place) > 9e15) return list;
+        for (var back = 0; back < 3 && end(place) > least; back++) place--;
+        for (; list.length < 20 && end(place) <= greatest; place++) {
+          if (list.length && !(end(place) > list[list.length - 1])) return [];
+          list.push(end(place));
+        }
+        return list.length > 1 && list.length < 20 ? list : [];
       }
       function bins(numbers, kind) {
         var least = Infinity, greatest = -Infinity;
         numbers.forEach(function (number) { least = Math.min(least, number); greatest = Math.max(greatest, number); });
-        var ends = starts(least, greatest, kind), counts = ends.map(function () { return 0; });
+        var ends = Math.max(Math.abs(least), Math.abs(greatest)) > 8e12 && kind === 'date' ? [] : starts(least, greatest, kind), counts = ends.map(function () { return 0; });
         numbers.forEach(function (number) {
           var bin = ends.length - 1;
           while (bin > 0 && number < ends[bin]) bin--;

@@ -22,7 +22,8 @@ enum FilterScript {
         asked.where = predicate(view, index);
         asked.filters = Object.assign({}, view.filters);
         delete asked.filters[index];
-        source.facet(asked).then(function (answer) {
+        var isUnwritten = asked.where === null && source.isEditable;
+        (isUnwritten ? Promise.resolve({ problem: 'A filter is not a value of its column.' }) : source.facet(asked)).then(function (answer) {
           if (view.open !== index) return;
           view.facet.hidden = false;
           view.facet.replaceChildren.apply(view.facet, answer.problem ? [element('p', answer.problem, 'error')] : facet(view, index, answer));

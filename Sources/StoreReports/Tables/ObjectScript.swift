@@ -99,9 +99,10 @@ enum ObjectScript {
           : { text: value.text, literal: typeof value.literal === 'string' ? value.literal : null };
       }
       /* What an address says that someone sent: only texts, numbers and lists of them are used. */
-      function safeFilter(filter) {
+      function safeFilter(filter, kind) {
         var safe = {};
-        ['contains', 'from', 'to', 'below'].forEach(function (name) { if (typeof filter[name] === 'string') safe[name] = filter[name]; });
+        var names = kind === 'text' ? ['contains'] : kind === 'number' || kind === 'date' ? ['from', 'to', 'below'] : [];
+        names.forEach(function (name) { if (typeof filter[name] === 'string') safe[name] = filter[name]; });
         if (typeof filter.empty === 'boolean') safe.empty = filter.empty;
         if (Array.isArray(filter.values)) {
           safe.values = filter.values.filter(function (value) { return value && (typeof value.text === 'string' || Number.isInteger(value.number) && typeof value.uri === 'string'); })
@@ -116,11 +117,11 @@ enum ObjectScript {
         var values = new URLSearchParams(match[2]), sort = /^(-?)(\d+)$/.exec(values.get('sort') || ''), filters = {};
         clear(view);
         if (source.isEditable) view.typed = values.get('where') || '';
-        try { filters = JSON.parse(values.get('filters') || '{}'); } catch (_) { filters = {}; }
-        view.columns.forEach(function (_, index) { if (filters[index] && typeof filters[index] === 'object') view.filters[index] = safeFilter(filters[index]); });
+        try { filters = JSON.parse(values.get('filters') || '{}') || {}; } catch (_) { filters = {}; }
+        view.columns.forEach(function (column, index) { if (filters[index] && typeof filters[index] === 'object') view.filters[index] = safeFilter(filters[index], column.kind); });
         if (sort && view.columns[sort[2]] && isSortable(view.columns[sort[2]])) { view.sort = Number(sort[2]); view.descends = sort[1] === '-'; }
         if (values.get('columns') !== null) {
-          view.shown = values.get('columns').split('.').map(Number)
+          view.shown = values.get('columns').split('.').filter(Boolean).map(Number)
             .filter(function (index, place, all) { return view.columns[index] && all.indexOf(index) === place; });
         }
         redraw(view);

@@ -55,9 +55,10 @@ enum PredicateScript {
         var wanted = predicate(view), column = view.columns[view.sort];
         function word(text) { return "'" + text.replace(/'/g, "'\\''") + "'"; }
         if (wanted === null) return null;
-        var words = ['atomicstore', 'fetch', word(document.querySelector('h1').textContent), '--entity', word(view.name), '--no-subentities'];
-        if (wanted) words.push('--where', word(wanted));
-        if (column) words.push('--sort', word((view.descends ? '-' : '') + (column.key || column.name)));
+        var store = document.querySelector('h1').textContent;
+        var words = ['atomicstore', 'fetch', word(store[0] === '-' ? './' + store : store), '--entity=' + word(view.name), '--no-subentities'];
+        if (wanted) words.push('--where=' + word(wanted));
+        if (column) words.push('--sort=' + word((view.descends ? '-' : '') + (column.property || column.name)));
         return words.join(' ');
       }
 

@@ -177,9 +177,10 @@ enum TableScript {
         var columns = view.shown.map(function (index) { return view.columns[index]; }), text;
         if (format === 'json') {
           text = JSON.stringify(rows.map(function (row) {
-            var object = { object: view.name + '/' + row.reference };
-            view.shown.forEach(function (index, place) { object[columns[place].name] = plain(columns[place].kind, row.values[index]); });
-            return object;
+            /* A property may have any name, also that of the object itself. */
+            var pairs = [[columns.some(function (column) { return column.name === 'object'; }) ? 'objectID' : 'object', view.name + '/' + row.reference]];
+            view.shown.forEach(function (index, place) { pairs.push([columns[place].name, plain(columns[place].kind, row.values[index])]); });
+            return Object.fromEntries(pairs);
           }), null, 2) + '\n';
         } else {
           var field = function (value) {

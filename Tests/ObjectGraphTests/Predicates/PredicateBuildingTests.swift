@@ -16,6 +16,10 @@ class Worker: ManagedObject {
   var hasDepartment: Int { department == nil ? 0 : 1 }
   var firstTitle: String? { tasks.first?.title }
   var bothNames: String { "\(name ?? "")\(department?.name ?? "")" }
+  var isOld: Bool { (age ?? 0) > 0 }
+  var ageInYears: Double { Double(age ?? 0) }
+  var preview: String? { name.map { String($0.prefix(50)) } }
+  var atMost: Int? { age.map { min($0, 1_000_000) } }
   var alias: String? { name }
   var officeName: String? { department?.name }
   var load: Int { tasks.count }
@@ -172,7 +176,8 @@ final class Duty: ManagedObject {
     let stack = try Self.stack()
     let refused: [ObjectPredicate<Worker>] = [
       \.nickname == "ada", \.trimmed == "Ada", \.negated == -36, \.nameOrNothing == "Ada", \.hasDepartment == 1,
-      \.department?.shout == "SALES", \.firstTitle == "count", \.bothNames == "AdaSales",
+      \.department?.shout == "SALES", \.firstTitle == "count", \.bothNames == "AdaSales", \.isOld == true,
+      \.ageInYears == 36, \.preview == "Ada", \.atMost == 36, \.name! == "Ada", \.department!.name == "Sales",
     ]
     for predicate in refused {
       #expect { _ = try Self.names(predicate.fetchPredicate, stack) } throws: {
@@ -183,6 +188,20 @@ final class Duty: ManagedObject {
     #expect(alias.fetchPredicate.predicateFormat == "name == \"Ada\"")
     #expect((\Worker.officeName == "Sales").fetchPredicate.predicateFormat == "department.name == \"Sales\"")
     #expect((\Worker.load > 1).fetchPredicate.predicateFormat == "tasks.@count > 1")
+  }
+
+  @Test("an object in a to-many of a to-many's objects is found")
+  func nestedContains() throws {
+    let stack = try Self.stack()
+    let workers = try stack.context.fetch(FetchRequest<Worker>(entityName: "Person"))
+    for duty in try stack.context.fetch(FetchRequest<Duty>(entityName: "Task")) {
+      let expected = workers.filter { $0.reports.contains { $0.tasks.contains(duty) } }.compactMap(\.name)
+      let any = (\Worker.reports).any((\Worker.tasks).contains(duty))
+      #expect(try Self.names(any.fetchPredicate, stack).sorted() == expected.sorted())
+      let none = (\Worker.reports).none((\Worker.tasks).contains(duty))
+      let others = Set(workers.compactMap(\.name)).subtracting(expected)
+      #expect(try Set(Self.names(none.fetchPredicate, stack)) == others)
+    }
   }
 
   @Test("key paths can still be compared with each other")
