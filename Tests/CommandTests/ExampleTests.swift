@@ -24,10 +24,14 @@ import Testing
 
     struct Address: CodableAttributeValue { var street: String }
     final class Department: ManagedObject { @Managed("name") var name: String }
-    final class Project: ManagedObject { @Managed("name") var name: String }
+    final class Project: ManagedObject {
+      @Managed("name") var name: String
+      @Managed("isOpen") var isOpen: Bool
+    }
     final class Employee: ManagedObject {
       @Managed("name") var name: String
       @Managed("salary") var salary: Int
+      @Managed("projects") var projects: Set<Project>
       @Managed("department") var department: Department?
     }
     final class Person: ManagedObject {

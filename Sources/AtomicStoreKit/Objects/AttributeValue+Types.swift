@@ -126,7 +126,9 @@ extension UUID: AttributeValue {
 }
 extension URL: OptionalManagedPropertyValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> URL? {
-    String.atomicStoreReadOptional(object, key).flatMap { URL(string: $0) }
+    let text = String.atomicStoreReadOptional(object, key)
+    object.extras?.probe?.note(Self.self)
+    return text.flatMap { URL(string: $0) }
   }
   public static func atomicStoreWriteOptional(_ value: URL?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }

@@ -45,7 +45,10 @@ public protocol CodableAttributeValue: Codable, OptionalManagedPropertyValue, St
 
 extension CodableAttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    guard let p = key.property(of: object), object.isReadable(p) else { return nil }
+    guard let p = key.property(of: object), object.isReadable(p) else {
+      object.extras?.probe?.note(Self.self)
+      return nil
+    }
     if case .other(let value)? = try? object.content(p), let value = value as? Self { return value }
     guard case .data(let data) = object.storedValue(p) else { return nil }
     do { return try CodableTransformer<Self>.decode(data) } catch {

@@ -39,12 +39,19 @@ extension PropertyProbe {
     let key = ManagedKey(key: address, count: name.count)
     let wrapped = (Value.self as? any OptionalType.Type)?.wrappedType
     // Of another type, it was computed.
-    guard isList || last.type == Value.self || last.type == wrapped else { return nil }
+    guard isList || last.type.map({ Self.isRead(wrapped ?? Value.self, as: $0) }) ?? false else { return nil }
     for type in [Value.self, wrapped] {
       guard let type = type as? any ManagedPropertyValue.Type else { continue }
       if Self.areEqual(type.atomicStoreRead(last.owner, key), value) { return .keyPath(path) }
     }
     return nil
+  }
+
+  /// Whether a property of one type is read as another one: integers of all widths as one, enumerations as raw values.
+  private static func isRead(_ type: Any.Type, as read: Any.Type) -> Bool {
+    func isRawRead<Raw: RawRepresentable>(_: Raw.Type) -> Bool { isRead(Raw.RawValue.self, as: read) }
+    if type == read || read == Int64.self && type is any FixedWidthInteger.Type { return true }
+    return (type as? any RawRepresentable.Type).map { isRawRead($0) } ?? false
   }
 
   private static func areEqual(_ one: Any, _ other: Any) -> Bool {

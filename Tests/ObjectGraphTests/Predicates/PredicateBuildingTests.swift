@@ -19,7 +19,7 @@ class Worker: ManagedObject {
   var isOld: Bool { (age ?? 0) > 0 }
   var ageInYears: Double { Double(age ?? 0) }
   var preview: String? { name.map { String($0.prefix(50)) } }
-  var atMost: Int? { age.map { min($0, 1_000_000) } }
+  var squared: Int? { age.map { $0 * $0 } }
   var alias: String? { name }
   var officeName: String? { department?.name }
   var load: Int { tasks.count }
@@ -177,7 +177,7 @@ final class Duty: ManagedObject {
     let refused: [ObjectPredicate<Worker>] = [
       \.nickname == "ada", \.trimmed == "Ada", \.negated == -36, \.nameOrNothing == "Ada", \.hasDepartment == 1,
       \.department?.shout == "SALES", \.firstTitle == "count", \.bothNames == "AdaSales", \.isOld == true,
-      \.ageInYears == 36, \.preview == "Ada", \.atMost == 36, \.name! == "Ada", \.department!.name == "Sales",
+      \.ageInYears == 36, \.preview == "Ada", \.squared == 36, \.name! == "Ada", \.department!.name == "Sales",
     ]
     for predicate in refused {
       #expect { _ = try Self.names(predicate.fetchPredicate, stack) } throws: {
