@@ -1,8 +1,9 @@
-import AtomicStoreConformance
 import AtomicStoreSPI
 import Foundation
 import Testing
 import XMLStoreFormat
+
+@testable import AtomicStoreConformance
 
 @Suite("Stores that an author has crafted", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason))
 struct CraftedStoreTests {
@@ -28,6 +29,18 @@ struct CraftedStoreTests {
     // Without the author's function there is nothing to try.
     let without = try #require(Conformance.checks(for: XMLStore.self).first { $0.id == check.id })
     #expect(without.outcome().outcome == .notApplicable)
+  }
+
+  @Test("a worker process serves the functions that the author supplied, not the type alone")
+  func served() {
+    let plain = ConformanceSubject(CraftedXMLStore.self)
+    var names = [plain, Self.checks[0].subject].map(WorkerServer.name)
+    for function in [\ConformanceSubject.duplicate, \.payload, \.recomputeChecksum, \.newerVersion] {
+      var subject = plain
+      subject[keyPath: function] = { $0 }
+      names.append(WorkerServer.name(of: subject))
+    }
+    #expect(Set(names).count == 6)
   }
 }
 

@@ -17,9 +17,15 @@ enum WorkerServer {
   }
 
   /// What the environment asks this process to serve: a type by its name in the program, with the types that it is
-  /// checked beside; a program may check one type with and without others.
+  /// checked beside, the functions that its author supplied, and further checks. A program may check one type with and
+  /// without each of them.
   static func name(of subject: ConformanceSubject) -> String {
-    ([subject.type] + subject.others).map { String(reflecting: $0) }.joined(separator: " ")
+    let types = ([subject.type] + subject.others).map { String(reflecting: $0) }
+    let supplied = [
+      ("crafted", subject.crafted != nil), ("duplicate", subject.duplicate != nil), ("payload", subject.payload != nil),
+      ("recomputeChecksum", subject.recomputeChecksum != nil), ("newerVersion", subject.newerVersion != nil),
+    ]
+    return (types + supplied.filter(\.1).map(\.0) + subject.ownChecks.map(\.id)).joined(separator: " ")
   }
 
   /// Serves and ends the process, where it was started to.
