@@ -177,10 +177,11 @@ package actor StoreBrowser {
           for member in members { counts[member, default: 0] += 1 }
         case let value where value.isNull: none += 1
         case let value where kind != "bytes":
+          let number = if case .value(let stored) = value { Self.number(stored) } else { Double?.none }
+          // No predicate finds not-a-number by its value.
+          if number?.isNaN ?? false { break }
           counts[value, default: 0] += 1
-          if case .value(let stored) = value, let number = Self.number(stored), number.isFinite {
-            numbers.append(number)
-          }
+          if let number, number.isFinite { numbers.append(number) }
         default: break
         }
       }
@@ -213,7 +214,7 @@ package actor StoreBrowser {
         guard let text = report.shownText(stored) else { continue }
         list.append(
           Counted(
-            count: count, number: Self.number(stored).map { $0.isNaN ? -.infinity : $0 } ?? 0, text: text,
+            count: count, number: Self.number(stored) ?? 0, text: text,
             shown: [("text", .string(text)), ("literal", .string(FetchExpression.constant(stored).description))]))
       case .list: continue
       }

@@ -86,7 +86,7 @@ extension CheckContext {
       Files.write(damage.bytes, to: damage.member.isEmpty ? path : path + "/" + damage.member)
       return
     }
-    // Of what has no room for a checksum there is no file to read: it is tried as it is.
+    // If the author's function refuses the payload, the damaged bytes themselves are written.
     Files.put(files(of: payload, with: damage) ?? [damage.member: damage.bytes], at: path)
   }
   private func restore(_ member: String, of intact: [String: [UInt8]], at path: String) {

@@ -268,7 +268,7 @@ protocol FetchedPropertyReading {
 
 /// Rarely needed parts of an object.
 final class ObjectExtras {
-  /// What records the accesses to an object that stands in for those of its class: a ``PropertyProbe``.
+  /// Records the accesses to a placeholder object: a ``PropertyProbe``.
   weak var recorder: AnyObject?
   /// The name of the temporary ID, once it was requested.
   var temporaryName: UUID?

@@ -1,12 +1,11 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Records which properties are read of objects that stand in for others: they have no store and no model, so that
+/// Records which properties of placeholder objects are read. Placeholders have no store and no model, so that
 /// recording never reaches data.
 ///
-/// What a stand-in returns depends on the round: nothing, or one of two values that are easily told from what a
-/// calculation with them would result in. So a key path that returns a property can be told from one that computes
-/// something of it.
+/// A placeholder returns nothing in one round, and in two others a value that few calculations leave unchanged. This
+/// distinguishes a key path that returns a property from one that computes something from it.
 final class PropertyProbe {
   enum Round {
     case nothing, one, two
@@ -36,8 +35,8 @@ final class PropertyProbe {
     self.lastRead = lastRead
   }
 
-  /// Creates an object that stands in for those of a class.
-  func standIn(_ type: ManagedObject.Type) -> ManagedObject {
+  /// Creates a placeholder of a class.
+  func placeholder(_ type: ManagedObject.Type) -> ManagedObject {
     let object = type.init(entity: ManagedObject.standInModel.entity(at: 0), insertInto: nil)
     object.needExtras().recorder = self
     return object
@@ -59,13 +58,13 @@ final class PropertyProbe {
     }
   }
 
-  /// What stands in for the objects of a relationship that was just read.
+  /// The placeholders at the other end of the relationship that was just read.
   func objects<Object: ManagedObject>(of owner: ManagedObject, _ name: String, isList: Bool) -> [Object] {
     if isRecording { self.isList = isList }
     if !isList { note(Object.self) }
     if round == .nothing, reads.count > lastRead { return [] }
     let key = Self.key(owner, name, isList: isList)
-    let known = related[key] ?? (0..<(isList && round == .two ? 2 : 1)).map { _ in standIn(Object.self) }
+    let known = related[key] ?? (0..<(isList && round == .two ? 2 : 1)).map { _ in placeholder(Object.self) }
     related[key] = known
     return known.compactMap { $0 as? Object }
   }
@@ -101,6 +100,6 @@ final class PropertyProbe {
 }
 
 extension ObjectExtras {
-  /// What records the accesses to the object; nil unless it stands in for others.
+  /// Records the accesses to the object; nil unless the object is a placeholder.
   var probe: PropertyProbe? { recorder as? PropertyProbe }
 }

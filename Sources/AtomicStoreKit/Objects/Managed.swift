@@ -214,8 +214,8 @@ extension ManagedObject: OptionalManagedPropertyValue {
       return known as? Self
     }
     guard let p = key.property(of: object) else {
-      let standIns: [Self]? = object.extras?.probe?.objects(of: object, key.text, isList: false)
-      return standIns?.first
+      let placeholders: [Self]? = object.extras?.probe?.objects(of: object, key.text, isList: false)
+      return placeholders?.first
     }
     guard object.isReadable(p), object.plan.properties[p].kind == .toOne else { return nil }
     return object.readToOne(p) as? Self

@@ -10,7 +10,7 @@ extension KeyPath {
     var count = 0
     for round in [PropertyProbe.Round.one, .two, .nothing] {
       let probe = PropertyProbe(round, lastRead: count - 1)
-      let object = probe.standIn(type)
+      let object = probe.placeholder(type)
       guard let root = object as? Root else { return nil }
       let value = root[keyPath: self]
       guard probe.isPath(from: object), let expression = probe.expression(of: value), found ?? expression == expression

@@ -56,6 +56,7 @@ struct ReportRows {
       ("name", .string(Markup.visible(entity.name))), ("title", .string(shown(entity.name))),
       ("total", .integer(nodes.count(of: entity.index))), ("count", .integer(counts[entity.index])),
       ("first", .integer(firsts[entity.index])), ("uri", .string(uriPrefix(of: entity))),
+      ("isNameWhole", .boolean(shown(entity.name) == entity.name)),
       ("labels", .array(Self.labels(of: entity).map { .integer($0.index) })),
       ("columns", .array(entity.slots.map { .object(column($0)) })),
     ])

@@ -40,11 +40,22 @@ enum ReportScript {
           one = one.replace('Z', '');
           other = other.replace('Z', '');
         }
-        if (kind !== 'number') return one < other ? -1 : one > other ? 1 : 0;
+        if (kind !== 'number' && kind !== 'decimal') return one < other ? -1 : one > other ? 1 : 0;
         var left = amount(one), right = amount(other), digits = /^-?\d+$/;
         if (left !== right) return left - right;
-        return one.length > 15 && digits.test(one) && digits.test(other) ? Number(BigInt(one) - BigInt(other)) : 0;
+        if (one === other) return 0;
+        return kind === 'decimal' || digits.test(one) && digits.test(other) ? exactly(one, other) : 0;
       }
+      /* The order of two decimals that are equal as doubles. */
+      function exactly(one, other) {
+        var parts = [one, other].map(function (text) { return /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text); });
+        if (!parts[0] || !parts[1]) return 0;
+        var powers = parts.map(function (part) { return Number(part[4] || 0) - (part[3] || '').length; }), least = Math.min(powers[0], powers[1]);
+        if (Math.abs(powers[0] - powers[1]) > 400) return 0;
+        var whole = parts.map(function (part, index) { return BigInt(part[1] + part[2] + (part[3] || '')) * BigInt(10) ** BigInt(powers[index] - least); });
+        return whole[0] < whole[1] ? -1 : whole[0] > whole[1] ? 1 : 0;
+      }
+      function compared(column) { return column.cast === 'NSDecimalNumber' ? 'decimal' : column.kind; }
       function amount(text) { return text === 'inf' ? Infinity : text === '-inf' ? -Infinity : parseFloat(text); }
       /* For sorting: NaN, which no range has, comes first. */
       function ranked(kind, one, other) {
@@ -52,7 +63,7 @@ enum ReportScript {
         return isNaN(difference) ? isNaN(amount(other)) - isNaN(amount(one)) : difference;
       }
       function test(entity, index, filter) {
-        var kind = entity.columns[index].kind, values = entity.values[index], parts = [];
+        var kind = compared(entity.columns[index]), values = entity.values[index], parts = [];
         if (filter.empty !== undefined) parts.push(function (value) { return (value === null) === filter.empty; });
         if (filter.contains) {
           var wanted = folded(filter.contains);
@@ -88,7 +99,7 @@ enum ReportScript {
           var key = JSON.stringify([asked.entity, asked.filters, asked.sort, asked.descends]);
           if (!orders[key]) {
             orders = {};
-            var rows = orders[key] = matching(asked), kind = values && entity.columns[asked.sort].kind;
+            var rows = orders[key] = matching(asked), kind = values && compared(entity.columns[asked.sort]);
             if (values) rows.sort(function (a, b) { return (asked.descends ? -1 : 1) * ranked(kind, values[a], values[b]) || a - b; });
           }
           var part = orders[key].slice(asked.offset, asked.offset + asked.limit).map(function (row) {
@@ -107,14 +118,15 @@ enum ReportScript {
             var value = values[row];
             if (value === null) return none++;
             if (column.kind === 'many') return value.forEach(function (member) { if (typeof member === 'number' && member >= 0) add(member); });
-            if (column.kind === 'bytes') return;
+            /* No predicate finds not-a-number by its value. */
+            if (column.kind === 'bytes' || column.kind === 'number' && isNaN(amount(value))) return;
             add(value);
             if (entity.partial[index].has(row)) partial.add(value);
             if (column.kind === 'number') numbers.push(amount(value));
             if (column.kind === 'date') numbers.push(Date.parse(value) / 1000);
           });
           var list = Array.from(counts).filter(function (pair) { return column.kind !== 'one' || typeof pair[0] === 'number'; });
-          list.sort(function (a, b) { return b[1] - a[1] || ranked(typeof a[0] === 'number' ? null : column.kind, a[0], b[0]); });
+          list.sort(function (a, b) { return b[1] - a[1] || ranked(typeof a[0] === 'number' ? null : compared(column), a[0], b[0]); });
           var shown = list.slice(0, 20).map(function (pair) {
             if (typeof pair[0] === 'number') return Object.assign(object(pair[0]), { count: pair[1] });
             return { text: pair[0], literal: partial.has(pair[0]) ? null : literal(column, pair[0]), count: pair[1] };

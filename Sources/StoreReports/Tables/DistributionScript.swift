@@ -31,7 +31,9 @@ enum DistributionScript {
       function bins(numbers, kind) {
         var least = Infinity, greatest = -Infinity;
         numbers.forEach(function (number) { least = Math.min(least, number); greatest = Math.max(greatest, number); });
-        var ends = Math.max(Math.abs(least), Math.abs(greatest)) > 8e12 && kind === 'date' ? [] : starts(least, greatest, kind), counts = ends.map(function () { return 0; });
+        /* Beyond these, dates are not dates, and numbers here are not exactly those of the store. */
+        var limit = kind === 'date' ? 8e12 : 9e15;
+        var ends = Math.max(Math.abs(least), Math.abs(greatest)) > limit ? [] : starts(least, greatest, kind), counts = ends.map(function () { return 0; });
         numbers.forEach(function (number) {
           var bin = ends.length - 1;
           while (bin > 0 && number < ends[bin]) bin--;

@@ -34,6 +34,7 @@ enum FilterScript {
         var column = view.columns[index], filter = view.filters[index] = view.filters[index] || {}, timer = null;
         var bar = element('p'), fields = element('p', null, 'fields'), list = element('ul');
         function apply() { change(view, null); mark(); }
+        function isRange(bin) { return filter.from === bin.from && (filter.below || null) === bin.below; }
         function field(label, name, hint) {
           var node = element('label', label + ' '), input = element('input');
           input.value = filter[name] || '';
@@ -74,7 +75,7 @@ enum FilterScript {
         ranges.forEach(function (bin) {
           var name = 'from ' + bin.from + (bin.below ? ' to below ' + bin.below : '') + ': ' + counted(bin.count, 'object');
           var node = button('', name, function () {
-            var isChosen = filter.from === bin.from && filter.below === bin.below;
+            var isChosen = isRange(bin);
             delete filter.from; delete filter.to; delete filter.below;
             if (!isChosen) { filter.from = bin.from; if (bin.below) filter.below = bin.below; }
             fields.querySelectorAll('input').forEach(function (input, place) { input.value = place === 0 && filter.from || ''; });
@@ -83,7 +84,7 @@ enum FilterScript {
           node.title = name;
           node.disabled = bin.count === 0;
           node.style.setProperty('--height', (bin.count === 0 ? 0 : Math.max(4, Math.round(bin.count * 100 / most))) + '%');
-          buttons.push([node, function () { return filter.from === bin.from && filter.below === bin.below; }]);
+          buttons.push([node, function () { return isRange(bin); }]);
           chart.appendChild(node);
         });
         function key(value) { return value.number === undefined ? value.literal || value.text : '#' + value.number; }
@@ -120,10 +121,10 @@ enum FilterScript {
         var wanted = predicate(view), text = view.isCommandShown ? command(view) : '';
         view.reset.hidden = !view.typed && !Object.keys(view.filters).some(function (index) { return !isEmpty(view.filters[index]); });
         view.command.hidden = !view.isCommandShown;
-        view.command.textContent = text === null ? 'A filter has a value that this page shows in part only, so there is no command for it.' : text;
+        view.command.textContent = text === null ? 'No command: this page shows a name or a value of it in another form.' : text;
         if (!source.isEditable) {
           view.predicate.hidden = view.reset.hidden;
-          view.predicate.textContent = wanted === null ? 'filtered by a value that this page shows in part only' : wanted;
+          view.predicate.textContent = wanted === null ? 'a filter uses a value that this page shortens' : wanted;
         }
       }
       function columnChoice(view) {

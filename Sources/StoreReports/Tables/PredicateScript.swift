@@ -1,8 +1,8 @@
 /// The conditions of a table as one predicate in Core Data's language.
 ///
 /// A view's `filters` has, by the index of a column, what was chosen there: `contains`, `from`, `to`, `below`, `empty`
-/// (whether there is no value) and `values`, a list of `{text, literal}` or of objects. `literal` is null where the
-/// page does not have the whole value.
+/// (true for null) and `values`, a list of `{text, literal}` or of objects. `literal` is null if the page does not have
+/// the whole value.
 enum PredicateScript {
   static let text = #"""
       function quoted(text) {
@@ -50,11 +50,11 @@ enum PredicateScript {
         indexes.forEach(function (index) { parts.push(condition(view.columns[index], view.filters[index])); });
         return parts.indexOf(null) >= 0 ? null : parts.join(' AND ');
       }
-      /* The command that prints the rows that are shown; null where a filter cannot be written. */
+      /* The command that prints the rows that are shown; null if a name or a filter cannot be written. */
       function command(view) {
         var wanted = predicate(view), column = view.columns[view.sort];
         function word(text) { return "'" + text.replace(/'/g, "'\\''") + "'"; }
-        if (wanted === null) return null;
+        if (wanted === null || !entities[view.index].isNameWhole) return null;
         var store = document.querySelector('h1').textContent;
         var words = ['atomicstore', 'fetch', word(store[0] === '-' ? './' + store : store), '--entity=' + word(view.name), '--no-subentities'];
         if (wanted) words.push('--where=' + word(wanted));
