@@ -4,16 +4,21 @@ import Glibc
 import PostgreSQLStoreFormat
 import SQLiteGraphStoreFormat
 import StoreSQL
+import TestSupport
 import Testing
 
 /// The incremental types of the kit pass the checks, and the checks find the mistakes that they are there to find.
 @Suite struct IncrementalConformanceTests {
-  @Test("SQLiteGraph conforms", arguments: Conformance.checks(for: SQLiteGraphStore.self))
+  @Test(
+    "SQLiteGraph conforms",
+    arguments: Conformance.checks(for: SQLiteGraphStore.self)
+      .share(of: "SQLiteGraph", always: \.isSmoke, name: \.id))
   func sqlite(_ check: ConformanceCheck) throws { try check.run() }
 
   @Test(
     "PostgreSQL conforms", .enabled(if: TestServer.url != nil, "ATOMICSTORE_POSTGRES_URL names no server"),
-    arguments: Conformance.checks(for: PostgreSQLStore.self, url: TestServer.schema("conformance")))
+    arguments: Conformance.checks(for: PostgreSQLStore.self, url: TestServer.schema("conformance"))
+      .share(of: "PostgreSQL", always: \.isSmoke, name: \.id))
   func postgreSQL(_ check: ConformanceCheck) throws { try check.run() }
 
   @Test("there are at least 40 checks of incremental stores, each of which names a mistake that it finds")
