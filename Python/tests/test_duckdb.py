@@ -33,6 +33,23 @@ def test_keys_join_without_knowing_the_model(company):
     assert grouped == [(each, departments.count(each)) for each in sorted(set(departments) - {None})]
 
 
+def test_keys_that_are_texts_join_too(text_references):
+    connection = atomicstore.duckdb(text_references)
+    store = atomicstore.open(text_references)
+    managed = sum(row["manager"] is not None for row in store["Employee"].to_arrow().to_pylist())
+    joined = connection.sql("SELECT count(*) FROM Employee e JOIN Employee m ON e.manager = m.id").fetchall()
+    assert joined == [(managed,)] and managed > 0
+
+
+def test_a_sub_entity_is_a_view_with_its_own_columns(company):
+    connection = atomicstore.duckdb(company)
+    assert connection.sql("SELECT * FROM Department").columns[:3] == ["id", "entity", "createdAt"]
+    assert "title" not in connection.sql("SELECT * FROM Department").columns
+    store = atomicstore.open(company)
+    titles = [row["title"] for row in store["Project"].to_arrow().to_pylist()]
+    assert [row[0] for row in connection.sql("SELECT title FROM Project ORDER BY id").fetchall()] == titles
+
+
 def test_an_open_connection_gets_the_tables_and_the_store_stays_as_it_is(company):
     before = company.read_bytes()
     connection = duckdb.connect()

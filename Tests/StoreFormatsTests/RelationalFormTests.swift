@@ -10,13 +10,8 @@ import Testing
     GraphComparison.differences(one, other, options: .init(comparesUnknownOrder: true, limit: 10))
   }
 
-  @Test(
-    "tables in CSV and Arrow files hold every value, reference and link of a random graph",
-    arguments: ["CSV", "Arrow"], [UInt64](1...24))
-  func files(_ type: String, _ seed: UInt64) throws {
-    var snapshot = try RandomGraphs.make(seed: seed)
-    snapshot.nodes = try snapshot.nodes.canonical()
-    snapshot.metadata.entries["note"] = ["a": [1, "\u{202E}x"]]
+  /// What differs after tables of a store were written and read.
+  private static func throughFiles(_ snapshot: StoreSnapshot, _ type: String) throws -> [GraphDifference] {
     let folder = try CoreDataSQLiteWritingTests.Scratch()
     var converter = StoreConverter(registry: .builtIn)
     converter.targetType = type
@@ -24,8 +19,17 @@ import Testing
     let path = folder.path + "/tables"
     _ = try converter.write(try snapshot.asTables(try RelationalForm(snapshot.nodes.model)), to: path)
     let store = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true)
-    let back = try StoreSnapshot(nodes: store.nodes, metadata: store.metadata).ofTables()
-    let found = Self.differences(snapshot, back)
+    return differences(snapshot, try StoreSnapshot(nodes: store.nodes, metadata: store.metadata).ofTables())
+  }
+
+  @Test(
+    "tables in CSV and Arrow files hold every value, reference and link of a random graph",
+    arguments: ["CSV", "Arrow"], [UInt64](1...24))
+  func files(_ type: String, _ seed: UInt64) throws {
+    var snapshot = try RandomGraphs.make(seed: seed)
+    snapshot.nodes = try snapshot.nodes.canonical()
+    snapshot.metadata.entries["note"] = ["a": [1, "\u{202E}x"]]
+    let found = try Self.throughFiles(snapshot, type)
     #expect(found.isEmpty, "seed \(seed): \(found)")
   }
 
@@ -38,6 +42,40 @@ import Testing
     let back = try snapshot.asTables(try RelationalForm(snapshot.nodes.model)).ofTables()
     let found = Self.differences(snapshot, back)
     #expect(found.isEmpty, "seed \(seed): \(found)")
+  }
+
+  @Test("names may be anything, also those that files, CSV and SQL treat otherwise", arguments: ["CSV", "Arrow"])
+  func names(_ type: String) throws {
+    let names = [
+      "a b", "a,b", "a\"b", "\u{202E}ab", "a/b", "a:b->c", "é", "e\u{301}", "A b", "id", "owner", "'; DROP--", "..",
+      "=1+1",
+    ]
+    let entities = names.map { name in
+      EntityDescription(
+        name: name,
+        properties: names.map { .attribute($0 + "!", .string) } + [
+          .attribute("id", .integer64), .attribute("reference", .string), .toMany(name + "s", name, isOrdered: true),
+          .toOne("to \(name)", name),
+        ], subentities: [EntityDescription(name: name + "_sub", properties: [.attribute("entity", .boolean)])])
+    }
+    let model = try ManagedObjectModel(ModelDescription(entities: entities))
+    let builder = NodeTableBuilder(model: model)
+    for entity in model.entities {
+      for (number, text) in ["", "\u{0}", "'"].enumerated() {
+        try builder.beginNode(entity: entity.index, reference: .string("\(entity.name) \(number)"))
+        for slot in entity.slots {
+          switch slot.kind {
+          case .attribute(.string) where number != 1: try builder.set(.string(text), slot: slot.index)
+          case .attribute(.boolean): try builder.set(boolean: number == 1, slot: slot.index)
+          case .toMany:
+            for other in [2, 0] { try builder.append(toMany: .string("\(entity.name) \(other)"), slot: slot.index) }
+          default: break
+          }
+        }
+      }
+    }
+    let snapshot = StoreSnapshot(nodes: try builder.finish().canonical(), metadata: StoreMetadata(storeType: "XML"))
+    #expect(try Self.throughFiles(snapshot, type) == [])
   }
 
   private static func form(_ entities: [EntityDescription]) throws -> RelationalForm {
