@@ -25,7 +25,7 @@ struct AtomicStoreCommand: ParsableCommand {
           Inspect.self, Fetch.self, Dump.self, Extract.self, History.self, Report.self, BrowseCommand.self, Check.self,
           Metadata.self, PredicateCommand.self,
         ]),
-      CommandGroup(name: "Convert", subcommands: [Convert.self, Import.self, Migrate.self]),
+      CommandGroup(name: "Convert", subcommands: [Convert.self, Import.self, Tables.self, Migrate.self]),
       CommandGroup(
         name: "Change",
         subcommands: [SetCommand.self, InsertCommand.self, DeleteCommand.self, PatchCommand.self, Anonymize.self]),

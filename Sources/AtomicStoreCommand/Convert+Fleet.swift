@@ -26,7 +26,7 @@ extension Convert {
       converter.model = try model ?? reading.loadModel(for: source)
       let input = try Input.path(for: source)
       if !dryRun {
-        try FleetTargets.makeDirectories(of: target)
+        try targets.prepareDirectory(of: target, for: &converter)
       } else if FleetTargets.directoryExists(of: target) {
         try ResultPlace.check(target)
       }

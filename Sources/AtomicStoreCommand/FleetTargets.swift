@@ -2,6 +2,8 @@ import AtomicStoreKit
 import CommandSupport
 import FoundationEssentials
 import Glibc
+import StoreCoordination
+import Synchronization
 
 /// Where the results of a list of stores are written: below one directory, with the paths of the sources.
 struct FleetTargets: Sendable {
@@ -12,6 +14,7 @@ struct FleetTargets: Sendable {
   private let targets: [Target]
   /// The files of the sources, if a result may replace a file.
   private let sources: Set<FileNumber>
+  private let prepared = PreparedDirectories()
 
   /// The device and the inode of a file.
   private struct FileNumber: Hashable {
@@ -100,10 +103,20 @@ struct FleetTargets: Sendable {
     return stat(directory(of: target), &status) == 0
   }
 
-  /// Creates the directories of a result that do not exist. Another worker may create them at the same time.
-  static func makeDirectories(of target: String) throws {
-    let directory = directory(of: target)
-    guard !directoryExists(of: target) else { return }
-    try Publication.makeDirectory(directory)
+  /// Creates the directories of a result that do not exist, and prepares the one that it is written into, once for all
+  /// results in it. Another worker may do the same at the same time.
+  func prepareDirectory(of target: String, for converter: inout StoreConverter) throws {
+    let directory = Self.directory(of: target)
+    if !Self.directoryExists(of: target) { try Publication.makeDirectory(directory) }
+    if !prepared.names.withLock({ $0.contains(directory) }) {
+      try converter.prepareDirectory(of: target)
+      prepared.names.withLock { _ = $0.insert(directory) }
+    }
+    converter.isDirectoryPrepared = true
+  }
+
+  /// The directories that need not be listed again.
+  private final class PreparedDirectories: Sendable {
+    let names = Mutex<Set<String>>([])
   }
 }

@@ -18,7 +18,8 @@ struct Import: ParsableCommand {
       or ENTITY=FILE. Several files that are parts of one table are ENTITY=FILE,FILE, or ENTITY=DIRECTORY; columns are
       found by name, and a file without one has no values of it. JSON is an array of objects, or one object on each line; with a model also what fetch --json
       prints of an entity. A directory stands for all its tables, and so does a ZIP archive; a table may be compressed
-      with gzip.
+      with gzip. A directory that 'tables' wrote becomes the store that it was made of; other options than -o and those of
+      the result and of reading are not for it.
 
       A column is the property of its name, whatever its case and separators: in_print is inPrint. The column id
       is the key, and author_id the relationship author; --key and --relationship name others. Keys become
@@ -71,6 +72,7 @@ struct Import: ParsableCommand {
 
   func run() throws {
     try guarded(common) {
+      if tables.count == 1, let path = tables.first, try TablesFolder.exists(at: path) { return try importStore(path) }
       var importer = StoreImporter()
       var options = try parseOptions(readOptions)
       importer.limits = try StoreLimits(taking: &options)
@@ -94,6 +96,35 @@ struct Import: ParsableCommand {
       var told: Set<String> = []
       try RepeatedSave.changing(isInPlace: isOfExisting) { try run(importer, &told) }
     }
+  }
+
+  /// Imports a directory that `tables` wrote.
+  private func importStore(_ path: String) throws {
+    if let option = optionOfOtherTables {
+      throw CommandFailure(
+        "\(option) is not for a directory that 'tables' wrote, which is a whole store: import it to a new store, and 'merge' that",
+        exitCode: 64)
+    }
+    let folder = try TablesFolder(path, options: try parseOptions(readOptions))
+    let report = try result.write(folder.snapshot, describedAs: "tables", madeOf: [folder.store])
+    try result.tell(report, of: path, verb: ("imported", "would import"), json: common.json)
+  }
+
+  /// An option that is for tables of other programs; nil if there is none.
+  private var optionOfOtherTables: String? {
+    let given: [(String, Bool)] = [
+      ("--into", into != nil), ("--append", append), ("--upsert", !upsert.isEmpty), ("--model", model != nil),
+      ("--key", !columns.key.isEmpty), ("--relationship", !columns.relationship.isEmpty),
+      ("--join", !columns.join.isEmpty), ("--types", !columns.types.isEmpty),
+      ("--write-model", columns.writeModel != nil), ("--report", problems.reportPath != nil),
+      ("--reject", problems.reject != nil), ("--dangling", problems.dangling != nil),
+      ("--max-errors", problems.maximum != nil), ("--encoding", texts.encoding != nil),
+      ("--delimiter", texts.delimiter != nil), ("--decimal", texts.decimal != nil),
+      ("--thousands", texts.thousands != nil), ("--date-format", !texts.dateFormats.isEmpty),
+      ("--comment", texts.comment != nil), ("--quotes", texts.quotes != nil), ("--columns", texts.columnNames != nil),
+      ("--null", !texts.nullWords.isEmpty), ("--boolean", !texts.boolean.isEmpty),
+    ]
+    return given.first { $0.1 }?.0
   }
 
   /// Whether tables are added to a store that exists.

@@ -142,7 +142,8 @@ struct Cell {
       return true
     }
     let text = Self.text(bytes)
-    switch isForeign ? text.lowercased() : text {
+    // Spreadsheets write TRUE, and pandas True.
+    switch text.lowercased() {
     case "true": return true
     case "false": return false
     case "yes" where isForeign, "1" where isForeign: return true

@@ -9,7 +9,7 @@ import Testing
       "delete t.xml --entity Tag --all -o PLACE", "import Tag.csv --model T.xcdatamodel -o PLACE",
       "merge t.xml t.xml -o PLACE", "migrate t.xml --model T.xcdatamodel -o PLACE",
       "anonymize t.xml Tag.name=mask -o PLACE", "check t.xml --fix inverses=from-to-one -o PLACE",
-      "patch t.xml p.json -o PLACE", "convert t.xml PLACE",
+      "patch t.xml p.json -o PLACE", "convert t.xml PLACE", "tables t.xml -o PLACE",
     ],
     ["nodir/x.xml", "there.xml"])
   func results(_ command: String, _ place: String) throws {

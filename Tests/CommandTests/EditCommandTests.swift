@@ -199,6 +199,37 @@ import Testing
       conflict.code != 0 && conflict.errors.contains("Book/2.price: 3 or 2"), "\(conflict.errors)\(conflict.output)")
   }
 
+  @Test(
+    "git merges two branches of a store of each type that is one file and changes in place",
+    .enabled(if: GuideTests.hasGit, "git is not on this machine"),
+    arguments: ["xml", "plist", "binary", "csv", "sqlgraph"])
+  func gitDriverOfType(_ type: String) throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let path = try #require(Command.path)
+    try FileManager.default.createDirectory(atPath: folder("bin"), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: folder("bin/atomicstore"), withDestinationPath: path)
+    let options = type == "csv" ? "--write-option entity=Book --allow-loss" : "--renumber"
+    let merged = try Command.shell(
+      """
+      set -e; PATH="$1/bin:$PATH"; export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+      set_price() { atomicstore set s.$2 --entity Book --where "title BEGINSWITH '$1'" "price=$3"; git commit -qam "$1"; }
+      mkdir git; cd git; git init -q -b main .; git config user.email a@b; git config user.name a
+      git config merge.atomicstore.driver 'atomicstore merge --base %O %A %B -o %A --force'
+      atomicstore convert ../lib.xml s.\(type) \(options)
+      echo 's.\(type) merge=atomicstore' > .gitattributes; git add .; git commit -qm base
+      git checkout -qb other; set_price Emma \(type) 1
+      git checkout -q main; set_price Pride \(type) 2
+      git merge -q other -m merged
+      test -z "$(git status --porcelain)"
+      """, folder.path, in: folder.path)
+    #expect(merged.code == 0, "\(merged.output)\(merged.errors)")
+    let prices = try Command.run(
+      "fetch", "git/s.\(type)", "--entity", "Book", "--where", "price < 3", "--sort", "price", "--columns",
+      "title,price", "--format", "csv", in: folder.path)
+    #expect(prices.output == "title,price\nEmma,1\nPride and Prejudice,2\n", "\(prices.output)\(prices.errors)")
+  }
+
   @Test("diff by entity, without a property, and as a summary")
   func comparing() throws {
     let folder = try Folder()

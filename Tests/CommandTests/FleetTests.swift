@@ -27,6 +27,38 @@ import Testing
     Data((paths.joined(separator: separator) + separator).utf8)
   }
 
+  static let hasStrace =
+    (try? Command.run(arguments: ["-c", "strace -o /dev/null true"], program: "/bin/sh").code) == 0
+
+  @Test(
+    "results in one directory are made without listing it for each of them",
+    .enabled(if: hasStrace, "strace is not on this machine, or is not allowed"))
+  func directoryListings() throws {
+    func listings(_ count: Int) throws -> Int {
+      let folder = try Folder()
+      let paths = try Self.stores(count, in: folder)
+      let result = try Command.shell(
+        "printf '%s\\n' \(paths.joined(separator: " ")) | strace -f -o trace -e trace=getdents64 \"$0\" "
+          + "convert --files-from - -o out --to BinaryPropertyList --jobs 1 >/dev/null", in: folder.path)
+      #expect(result.code == 0, "\(result.errors)")
+      return try String(contentsOfFile: folder("trace"), encoding: .utf8).split(separator: "\n").count
+    }
+    // The results are in three directories.
+    #expect(try listings(24) == listings(6))
+  }
+
+  @Test("a directory of results that is itself a store is refused for each of them, and the others are made")
+  func preparedDirectory() throws {
+    let folder = try Folder()
+    let paths = try Self.stores(6, in: folder)
+    try FileManager.default.createDirectory(atPath: folder("out/in"), withIntermediateDirectories: true)
+    #expect(try Command.run("convert", Command.company, folder("out/in/1"), "--to", "CSV").code == 0)
+    let refused = try Command.run(
+      arguments: ["convert", "--files-from", "-", "-o", folder("out"), "--to", "BinaryPropertyList", "--jobs", "1"],
+      input: Self.input(paths), in: folder.path)
+    #expect(try Self.lines(refused).compactMap { $0["exitCode"] as? Int } == [0, 73, 0, 0, 73, 0], "\(refused.output)")
+  }
+
   @Test("--jobs limits the threads that treat one store, and changes no byte of the result")
   func oneStore() throws {
     let folder = try Folder()

@@ -122,6 +122,9 @@ import Testing
     Mistake(
       "inspect People.sqlite --model Company.xcdatamodeld", 65, "this is not the store's model", "Guest, Person, Tag"),
     Mistake("convert Company.xml lib.xml", 73, "--force replaces it"),
+    Mistake("tables Company.xml", 64, "--output"),
+    Mistake("tables Company.xml -o -", 64, "'fetch --entity NAME --format arrow'"),
+    Mistake("tables Company.xml -o t --format parquet", 64, "csv, arrow"),
     Mistake("convert Company.xml Company.xml", 73, "the target is the source itself"),
     Mistake("convert Company.xml x.json", 64, "'dump --json'", "'fetch --json'"),
     Mistake("convert Company.xml x.foo", 64, "'foo'", "--to TYPE"),

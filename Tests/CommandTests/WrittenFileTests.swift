@@ -15,6 +15,7 @@ import Testing
       "import T=t.csv -o x.xml --write-model @EMPTY", "import T=t.csv --into @EMPTY",
       "set @COMPANY --entity Department --all floor=1 -o @EMPTY", "check @COMPANY --fix dangling=nullify -o @EMPTY",
       "anonymize @COMPANY Department.name=hash -o @EMPTY", "merge @COMPANY @COMPANY -o @EMPTY",
+      "tables @COMPANY -o @EMPTY",
       "conform --type XML --report @EMPTY", "conform --type XML --badge=",
     ])
   func emptyPath(_ line: String) throws {
@@ -33,6 +34,7 @@ import Testing
     "a new file grants no more than what it is made of",
     arguments: [
       "convert s.xml out.plist", "convert s.xml out.csvstore", "report s.xml -o out.html",
+      "tables s.xml -o out", "tables s.xml -o out --format arrow",
       "model diagram s.xml -o out.svg",
       "model convert s.xml out.xcdatamodel", "model convert s.xml out.xcdatamodeld", "model swift s.xml -o out",
       "fetch s.xml --entity Department --format arrow -o out.arrow",

@@ -163,7 +163,13 @@ import Testing
     #expect(error.location.property == "value")
   }
 
-  @Test("our own files know two words for booleans, files of others more", arguments: ["yes", "TRUE", "1", "No", "0"])
+  @Test("a Boolean is read in the case in which spreadsheets and pandas write it", arguments: ["TRUE", "True", "true"])
+  func caseOfBooleans(_ word: String) throws {
+    let open = try OpenCSV(try folder.write("id:Reference,b:Boolean\n1,\(word)\n"))
+    #expect(try open.value("b", of: .integer(1)) == .boolean(true))
+  }
+
+  @Test("our own files know two words for booleans, files of others more", arguments: ["yes", "Yes", "1", "No", "0"])
   func booleans(_ word: String) throws {
     let own = try OpenCSV.failure(try folder.write("id:Reference,b:Boolean\n1,\(word)\n"))
     #expect(own.code == .invalidValue)

@@ -70,6 +70,12 @@ class Command:
                 )
         return pa.table(found)
 
+    def tables(self, store: str, folder: str) -> List[Dict[str, Any]]:
+        """Writes the store to a new directory of Arrow tables, and returns what ``tables --json`` says of each."""
+        written = self._run(["tables", _argument(store), f"--output={folder}", "--format=arrow"], json.load)
+        described: List[Dict[str, Any]] = written["tables"]
+        return described
+
     def _run(self, arguments: List[str], read: Callable[[IO[bytes]], _Answer]) -> _Answer:
         """What ``read`` makes of the output, while the command writes it. It counts only if the command succeeded."""
         # In a file: nothing has to read it while the output is read.

@@ -60,7 +60,7 @@ class EntityTable:
         """A data frame of Polars. UUIDs are binary there."""
         import polars
 
-        frame = polars.from_arrow(_without_extensions(self.arrow))
+        frame = polars.from_arrow(without_extensions(self.arrow))
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -68,11 +68,11 @@ class EntityTable:
         """A relation of DuckDB, in the default connection or another one."""
         import duckdb
 
-        table = _without_extensions(self.arrow)
+        table = without_extensions(self.arrow)
         return connection.from_arrow(table) if connection is not None else duckdb.from_arrow(table)
 
 
-def _without_extensions(table: pa.Table) -> pa.Table:
+def without_extensions(table: pa.Table) -> pa.Table:
     """Extension types as what they are stored as."""
     for index, field in enumerate(table.schema):
         if isinstance(field.type, pa.BaseExtensionType):

@@ -3,6 +3,14 @@ import FoundationEssentials
 
 /// What a conversion does not write over.
 extension StoreConverter {
+  /// Undoes what killed processes left in the directory of a target, and refuses a directory that is itself a store.
+  /// A conversion does so, and lists the directory each time: a caller that writes many results into one directory
+  /// calls this once, and sets ``isDirectoryPrepared``.
+  package func prepareDirectory(of target: String) throws(PersistentStoreError) {
+    Publication.undoInterrupted(beside: target)
+    try registry.refuseWithinStore(try StorePath.inspect(target))
+  }
+
   /// Returns what is at the target, if it may be replaced.
   @discardableResult
   package func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePath {
@@ -13,7 +21,7 @@ extension StoreConverter {
       place = try StorePath.inspect(target)
     }
     for source in sources { try Self.refuseOverlap(try StorePath.inspect(source), place, target) }
-    try registry.refuseWithinStore(place)
+    if !isDirectoryPrepared { try registry.refuseWithinStore(place) }
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(
         .alreadyExists, "a file or directory already exists at this path", at: StoreLocation(file: target),

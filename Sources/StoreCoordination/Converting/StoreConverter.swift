@@ -36,8 +36,8 @@ public struct StoreConverter: Sendable {
   public var renumbers = false
   /// Whether to do everything except writing the result.
   public var isDryRun = false
-  /// Whether a new file or directory grants other users at most the permissions that the source grants them. Otherwise
-  /// it gets the system's default permissions. A replaced file or directory keeps its own permissions in any case.
+  /// Whether a new result grants other users at most the permissions that the source grants them. Otherwise it gets the
+  /// system's default permissions. A replaced file or directory keeps its own permissions in any case.
   package var limitsPermissions = true
   /// Whether it is an error if the target's options or layout select only a part of the graph.
   var refusesSelections = false
@@ -45,9 +45,10 @@ public struct StoreConverter: Sendable {
   public var subset: (any StoreSubsetting)?
   /// The use of ``writeOptions``: for Save As, also for the store that remains open.
   var optionUse = StoreOption.Use.writing
-  /// Files that are published with the result, as one unit. The converter publishes it; a dry run, and a result without
-  /// a name, leave that to the caller.
+  /// Files that are published with the result, as one unit: by the caller in a dry run, and if the result has no name.
   package var publication: Publication?
+  /// Whether ``prepareDirectory(of:)`` was called for the directory of the result.
+  package var isDirectoryPrepared = false
   /// Called now and then with the current stage.
   public var progress: (@Sendable (Stage) -> Void)?
 
@@ -235,14 +236,13 @@ public struct StoreConverter: Sendable {
       return try StagedStore(
         target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
     }
-    var places: [StorePath] = []
-    if limitsPermissions { for path in source.paths { places.append(try StorePath.inspect(path)) } }
+    let places = try (limitsPermissions ? source.paths : []).map(StorePath.inspect)
     let staged = try StagedStore(
       target: destination.shown, layout: layout,
       policy: source.replaced.map { .replaceOnlyIf($0) }
         ?? (replacesTarget ? .replaceAny : destination.place?.identity.map { .replaceOnlyIf($0) } ?? .createNew),
       keeping: destination.unrelated,
-      ceiling: try PermissionCeiling(of: places))
+      ceiling: try PermissionCeiling(of: places), sweeps: !isDirectoryPrepared)
     if let metadata { staged.files.setCompanionOwner(owner(of: metadata, destination)) }
     return staged
   }
