@@ -11,11 +11,11 @@ private final class BrowsedStore {
   /// `/TOKEN/`.
   let path: String
 
-  init(_ store: String) throws {
+  init(_ store: String...) throws {
     let program = try #require(Command.path, "the command was not built")
     let output = Pipe()
     process.executableURL = URL(filePath: program)
-    process.arguments = ["browse", store, "--json"]
+    process.arguments = ["browse"] + store + ["--json"]
     process.environment = TestEnvironment.variables()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
@@ -168,6 +168,23 @@ private final class BrowsedStore {
     #expect(answer.status == 400 && answer.problem?.contains(part) == true, "\(answer.text)")
     // It goes on serving.
     #expect(try browsed.ask(browsed.path).status == 200)
+  }
+
+  @Test("--diff serves the page of report about two stores with all rows, and answers no questions")
+  func difference() throws {
+    let folder = try Folder()
+    let changed = folder("new.xml")
+    let edit = try Command.run(
+      "set", Command.company, "--entity", "Employee", "--where", "salary > 0", "salary=salary+1", "-o", changed)
+    #expect(edit.code == 0, "\(edit.errors)")
+    let browsed = try BrowsedStore("--diff", Command.company, changed)
+    let page = try browsed.ask(browsed.path)
+    let report = try Command.run("report", Command.company, changed).output
+    #expect(page.status == 200 && page.text == report)
+    #expect(try browsed.ask("rows", ["entity": "0"]).status == 404)
+    #expect(try Command.run("browse", "--diff", Command.company).code == 64)
+    #expect(try Command.run("browse", Command.company, changed).code == 64)
+    #expect(try Command.run("browse", "--diff", Command.company, folder("missing.xml")).code == 66)
   }
 
   @Test("only who knows the token, names this machine and is not a page of another origin is answered")
