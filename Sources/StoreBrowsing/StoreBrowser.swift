@@ -249,6 +249,7 @@ package actor StoreBrowser {
     return .object([
       ("entity", .integer(index)), ("object", link(node)),
       ("values", .array(entity.slots.map { value($0, of: node, memberLimit: Self.memberLimit) })),
+      ("contents", .array(report.contents(of: node))),
       ("incoming", .array(incoming(node))),
     ])
   }

@@ -77,6 +77,9 @@ enum PageStyle {
     #object { position: fixed; z-index: 3; inset: 0 0 0 auto; width: min(44rem, 100vw); overflow: auto; background: var(--page); padding: 0 1.2rem 2rem;
       border-left: 1px solid var(--rule); box-shadow: 0 0 2rem rgb(0 0 0 / .25); }
     #object h2 { margin-top: 1rem; } #object ol { margin: 0; padding-left: 1.5rem; } #object nav { position: static; padding: .3rem 0; }
+    #object dd { white-space: pre-wrap; } #object dd > details > span { display: block; }
+    .tree { list-style: none; margin: 0; padding-left: 1rem; white-space: normal; } .tree span { white-space: pre-wrap; }
+    #object img { display: block; max-width: min(100%, 20rem); max-height: 15rem; background: repeating-conic-gradient(var(--rule) 0 25%, var(--page) 0 50%) 0 0 / 16px 16px; }
     #object dd button { padding: 0 .4rem; font-size: .85rem; }
     .busy { opacity: .6; }
     @media print { .query, .tools, .columns, .facet { display: none; } #object { position: static; box-shadow: none; border: 0; } }

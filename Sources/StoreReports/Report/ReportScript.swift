@@ -5,6 +5,7 @@ enum ReportScript {
   private static let objects = #"""
       entities.forEach(function (entity) {
         entity.count = entity.references.length;
+        entity.content = new Map(entity.contents.map(function (found) { return [found[0] + '/' + found[1], found[2]]; }));
         /* A value in brackets is not whole. */
         entity.partial = entity.values.map(function (values, column) {
           var rows = new Set(), kind = entity.columns[column].kind;
@@ -146,7 +147,8 @@ enum ReportScript {
           });
           return Promise.resolve({
             entity: found.index, object: object(number), incoming: incoming,
-            values: found.entity.columns.map(function (_, column) { return shownValue(found.entity, column, found.row); })
+            values: found.entity.columns.map(function (_, column) { return shownValue(found.entity, column, found.row); }),
+            contents: found.entity.columns.map(function (_, column) { var key = column + '/' + found.row; return found.entity.content.has(key) ? found.entity.content.get(key) : null; })
           });
         },
         search: function (text) {

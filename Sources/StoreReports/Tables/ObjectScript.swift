@@ -65,7 +65,7 @@ enum ObjectScript {
           var column = columns[index], name = column.name;
           if (column.kind === 'many' && value !== null) name += ' (' + grouped(value.total) + ')';
           list.appendChild(element('dt', name));
-          var node = fill(element('dd'), column.kind, value, 50);
+          var node = fillWhole(element('dd'), column, value, answer.contents[index]);
           if (column.kind === 'many' && value !== null && column.inverse) tables(node, object, column, value.members);
           list.appendChild(node);
         });
