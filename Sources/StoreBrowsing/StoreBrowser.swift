@@ -49,6 +49,7 @@ package actor StoreBrowser {
     return switch question {
     case .rows(let rows): try answer(rows)
     case .facet(let rows, let column): try facet(rows, column)
+    case .groups(let groups): try self.groups(groups)
     case .object(let number): try object(number)
     case .search(let text): try search(text)
     }

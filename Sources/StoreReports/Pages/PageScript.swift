@@ -32,7 +32,7 @@ enum PageScript {
   static func tables(from source: String) -> String {
     compact(
       opening + source + PredicateScript.text + TableScript.text + DistributionScript.text + FilterScript.text
-        + ContentScript.text + ObjectScript.text)
+        + GroupScript.text + ContentScript.text + ObjectScript.text)
   }
 
   /// A script without the indentation and the lines of comments, a fifth of it.

@@ -124,6 +124,7 @@ enum ObjectScript {
           view.shown = values.get('columns').split('.').filter(Boolean).map(Number)
             .filter(function (index, place, all) { return view.columns[index] && all.indexOf(index) === place; });
         }
+        view.grouping = groupingOf(view, values.get('group'));
         redraw(view);
         view.node.closest('section').scrollIntoView();
       }
