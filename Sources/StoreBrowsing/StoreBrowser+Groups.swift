@@ -50,14 +50,6 @@ extension StoreBrowser {
     return .function(measure.function + ":", [StoreReport.key(try slot(measure.column, entity))])
   }
 
-  private func shown(_ group: FetchedRow.Value) -> [(String, JSONValue)] {
-    switch group {
-    case .object(let id): handle(of: id).map { linked($0) } ?? [("text", .string(report.shownText("\(id)")))]
-    case .value(let value): [("text", report.shownText(value).map { .string($0) } ?? .null)]
-    case .list: [("text", .null)]
-    }
-  }
-
   private func number(_ value: FetchedRow.Value) -> JSONValue {
     guard case .value(let stored) = value else { return .null }
     return report.shownText(stored).map { .string($0) } ?? .null

@@ -187,42 +187,70 @@ package actor StoreBrowser {
         }
       }
     } catch { throw Self.problem(error) }
-    let values = ordered(counts)
+    let (values, total) = frequent(counts)
     return .object([
-      ("values", .array(values.prefix(Self.facetLimit).map { .object($0.shown + [("count", .integer($0.count))]) })),
-      ("rest", .integer(max(0, values.count - Self.facetLimit))), ("none", .integer(none)),
+      ("values", .array(values.map { .object(shown($0.value) + [("count", .integer($0.count))]) })),
+      ("rest", .integer(total - values.count)), ("none", .integer(none)),
       ("numbers", .array(numbers.count > Self.numberLimit ? [] : numbers.map { .number($0) })),
     ])
   }
 
   private struct Counted {
+    let value: FetchedRow.Value
     let count: Int
     let number: Double
     let text: String
-    let shown: [(String, JSONValue)]
+
+    /// The order: most frequent first, values of equal count in their own order.
+    func isBefore(_ other: Counted) -> Bool {
+      if (count, number) != (other.count, other.number) { return (other.count, number) < (count, other.number) }
+      return text.unicodeScalars.lexicographicallyPrecedes(other.text.unicodeScalars)
+    }
   }
 
-  /// The values by their counts, those of equal count in their own order.
-  private func ordered(_ counts: [FetchedRow.Value: Int]) -> [Counted] {
+  /// The most frequent values in order, and how many there are of all.
+  private func frequent(_ counts: [FetchedRow.Value: Int]) -> (values: [Counted], total: Int) {
     var list: [Counted] = []
+    var total = 0
     for (value, count) in counts {
-      switch value {
-      case .object(let id):
-        guard let node = handle(of: id) else { continue }
-        list.append(
-          Counted(count: count, number: Double(firsts[node.entity] + node.row), text: "", shown: linked(node)))
-      case .value(let stored):
-        guard let text = report.shownText(stored) else { continue }
-        list.append(
-          Counted(
-            count: count, number: Self.number(stored) ?? 0, text: text,
-            shown: [("text", .string(text)), ("literal", .string(FetchExpression.constant(stored).description))]))
-      case .list: continue
+      // What is rarer than the last is not shown: its text is not made.
+      let isRare = list.count == Self.facetLimit && list.last.map { $0.count > count } ?? false
+      if isRare, case .value = value {
+        total += 1
+        continue
       }
+      guard let counted = counted(value, count) else { continue }
+      total += 1
+      let place = list.firstIndex { counted.isBefore($0) } ?? list.count
+      guard place < Self.facetLimit else { continue }
+      list.insert(counted, at: place)
+      if list.count > Self.facetLimit { list.removeLast() }
     }
-    return list.sorted {
-      if ($0.count, $0.number) != ($1.count, $1.number) { return ($1.count, $0.number) < ($0.count, $1.number) }
-      return $0.text.unicodeScalars.lexicographicallyPrecedes($1.text.unicodeScalars)
+    return (list, total)
+  }
+
+  private func counted(_ value: FetchedRow.Value, _ count: Int) -> Counted? {
+    switch value {
+    case .object(let id):
+      guard let node = handle(of: id) else { return nil }
+      return Counted(value: value, count: count, number: Double(firsts[node.entity] + node.row), text: "")
+    case .value(let stored):
+      guard let text = report.shownText(stored) else { return nil }
+      return Counted(value: value, count: count, number: Self.number(stored) ?? 0, text: text)
+    case .list: return nil
+    }
+  }
+
+  /// A value as the page filters by it.
+  func shown(_ value: FetchedRow.Value) -> [(String, JSONValue)] {
+    switch value {
+    case .object(let id): handle(of: id).map { linked($0) } ?? []
+    case .value(let stored):
+      [
+        ("text", report.shownText(stored).map { .string($0) } ?? .null),
+        ("literal", .string(FetchExpression.constant(stored).description)),
+      ]
+    case .list: []
     }
   }
 

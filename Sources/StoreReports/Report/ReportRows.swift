@@ -200,9 +200,7 @@ struct ReportRows {
     }
   }
 
-  private func shown(_ text: String) -> String {
-    Markup.visible(Markup.shortened(text, to: max(1, report.maximumValueLength)))
-  }
+  private func shown(_ text: String) -> String { report.shownText(text) }
 
   private func value(_ slot: Slot, _ row: Int, _ reader: EntityReader) -> JSONValue {
     switch slot.kind {
@@ -216,7 +214,7 @@ struct ReportRows {
       return .array(rest > 0 ? list + [.integer(-rest)] : list)
     case .attribute:
       let value = reader.value(slot: slot.index, row: row)
-      guard let shown = text(value) else { return .null }
+      guard let shown = report.shownText(value) else { return .null }
       // In brackets if it is not the whole value.
       if case .string(let whole) = value, whole != shown { return .array([.string(shown)]) }
       if case .uri(let whole) = value, whole != shown { return .array([.string(shown)]) }
@@ -227,16 +225,6 @@ struct ReportRows {
   private func object(_ node: NodeHandle) -> JSONValue {
     node.row < counts[node.entity]
       ? .integer(firsts[node.entity] + node.row) : .string(shown(nodes.objectReference(of: node).description))
-  }
-
-  /// A value as people read it; nil for null.
-  func text(_ value: StoredValue) -> String? {
-    switch value {
-    case .null: nil
-    case .string(let text), .uri(let text): shown(text)
-    case .data(let data): Markup.count(data.count, "byte")
-    default: shown(GraphComparison.text(value))
-    }
   }
 }
 

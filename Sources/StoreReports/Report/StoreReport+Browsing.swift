@@ -1,6 +1,7 @@
 package import AtomicStoreSPI
 package import FoundationEssentials
 import StoreCodecs
+import StoreCoordination
 package import StoreJSON
 import StoreMaintenance
 
@@ -50,7 +51,14 @@ extension StoreReport {
   }
 
   /// An attribute's value as people read it; nil for null.
-  package func shownText(_ value: StoredValue) -> String? { ReportRows(self).text(value) }
+  package func shownText(_ value: StoredValue) -> String? {
+    switch value {
+    case .null: nil
+    case .string(let text), .uri(let text): shownText(text)
+    case .data(let data): Markup.count(data.count, "byte")
+    default: shownText(GraphComparison.text(value))
+    }
+  }
 
   /// What the page of an object shows of its values besides lines, by slot; null where the line is everything.
   package func contents(of node: NodeHandle) -> [JSONValue] {
