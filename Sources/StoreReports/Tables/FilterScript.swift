@@ -179,6 +179,7 @@ enum FilterScript {
         view.grouper = view.tools.appendChild(button('Group', 'Count or add up the rows in groups', function () { toggleGroups(view); }));
         view.chart = element('section', null, 'facet groups');
         view.chart.setAttribute('aria-label', 'Groups of ' + view.name);
+        view.chart.addEventListener('keydown', function (event) { if (event.key === 'Escape') { event.stopPropagation(); toggleGroups(view); view.grouper.focus(); } });
         var top;
         if (source.isEditable) {
           top = element('form', null, 'query');
