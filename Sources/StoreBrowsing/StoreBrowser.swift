@@ -79,16 +79,45 @@ package actor StoreBrowser {
         }
         request.sortKeys = [SortKey(name, isAscending: !question.isDescending)]
       }
-      let total = try context.count(for: request)
-      request.fetchOffset = question.offset
-      request.fetchLimit = min(question.limit, Self.rowLimit)
-      // A limit of 0 is none.
-      let found = question.limit == 0 ? [] : try context.fetch(request)
+      let (total, nodes) = try objects(request, question)
       return .object([
         ("total", .integer(total)), ("offset", .integer(question.offset)),
-        ("rows", .array(found.compactMap { handle(of: $0.objectID) }.map { row($0, entity) })),
+        ("rows", .array(nodes.map { row($0, entity) })),
       ])
     } catch { throw Self.problem(error) }
+  }
+
+  /// The number of objects that match, and those that are wanted. A predicate is evaluated once, unless the objects are
+  /// sorted: those that are wanted are found faster than the order of all.
+  private func objects(
+    _ asked: FetchRequest<ManagedObject>, _ question: BrowserQuestion.RowQuestion
+  ) throws -> (total: Int, nodes: [NodeHandle]) {
+    var request = asked
+    let limit = min(question.limit, Self.rowLimit)
+    guard question.predicate.isEmpty || question.sortedBy != nil else {
+      request.propertiesToFetch = [FetchColumn("object", .evaluatedObject)]
+      var found: [NodeHandle] = []
+      var index = -1
+      func isWanted() -> Bool {
+        index += 1
+        return index >= question.offset && found.count < limit
+      }
+      func take(_ value: FetchedRow.Value) {
+        if case .object(let id) = value, let node = handle(of: id) { found.append(node) }
+      }
+      let rows = try context.fetchedRows(request)
+      switch rows {
+      case .columns(let rows): rows.forEachRow { row in if isWanted() { take(row[0]) } }
+      case .computed(let rows): for row in rows where isWanted() { take(row.values[0]) }
+      }
+      return (rows.count, found)
+    }
+    let total = try context.count(for: request)
+    request.fetchOffset = question.offset
+    request.fetchLimit = limit
+    // A limit of 0 is none.
+    let found = limit == 0 ? [] : try context.fetch(request)
+    return (total, found.compactMap { handle(of: $0.objectID) })
   }
 
   func entity(_ index: Int) throws(BrowserQuestion.Problem) -> Entity {
@@ -171,8 +200,8 @@ package actor StoreBrowser {
     var none = 0
     var numbers: [Double] = []
     do {
-      for row in try context.fetchRows(request) {
-        switch row.values[0] {
+      try context.fetchedRows(request).forEachRow { row in
+        switch row[0] {
         case .list(let members):
           if members.isEmpty { none += 1 }
           for member in members { counts[member, default: 0] += 1 }
