@@ -15,14 +15,19 @@ struct Browse: ParsableCommand {
     discussion: """
         atomicstore browse Company.xml
         atomicstore browse Library.sqlite --port 8080
+        atomicstore browse --diff old.xml new.xml
 
       A page on this machine, at an address that only this program prints: entities with counts and distributions, the
       model as a diagram, tables of objects with a predicate and a column to sort by, every object with its relationships
       as links, search, metadata, and what 'check' finds. The store is read once, whatever is wrong with its objects,
       and is not changed. The program serves until it is interrupted (Ctrl-C).
+
+      With --diff it shows what differs between two stores, as 'report' does with two, and all of it.
       """,
     version: StorePlugin.kitVersion)
   @Argument(help: "The store; - for standard input.") var store: String
+  @Argument(help: "With --diff, a store to compare it with: what the first has become.") var other: String?
+  @Flag(help: "Show what differs between two stores.") var diff = false
   @OptionGroup(title: "Options for reading") var source: SourceOptions
   @Option(help: "The port on 127.0.0.1; 0 for one that is free.") var port: UInt16 = 0
   @Option(name: .customLong("max-findings"), help: "The maximum number of problems of each kind on the page.")
@@ -32,8 +37,10 @@ struct Browse: ParsableCommand {
   func run() throws {
     try guarded(common) {
       guard maximum >= 0 else { throw CommandFailure("--max-findings is not negative", exitCode: 64) }
-      let (coordinator, report) = try StoreReport.read(store, source, maximumFindingCount: maximum)
-      let server = BrowseServer(try StoreBrowser(coordinator, report: report))
+      guard diff == (other != nil) else {
+        throw CommandFailure("--diff needs two stores, and without it there is one", exitCode: 64)
+      }
+      let server = try server()
       let json = common.json
       try Self.waiting { [port] in
         do {
@@ -48,6 +55,12 @@ struct Browse: ParsableCommand {
         }
       }
     }
+  }
+
+  private func server() throws -> BrowseServer {
+    if let other { return BrowseServer(page: try ComparisonReport.read(store, other, source).report.wholePage()) }
+    let (coordinator, report) = try StoreReport.read(store, source, maximumFindingCount: maximum)
+    return BrowseServer(try StoreBrowser(coordinator, report: report))
   }
 
   private static func reason(_ error: any Error) -> String {

@@ -4,14 +4,19 @@ import Glibc
 import StoreBrowsing
 import StoreJSON
 
-/// Serves one store on this machine. A request must have the token in its path, and must not come from a page of
+/// Serves a page on this machine. A request must have the token in its path, and must not come from a page of
 /// another origin: any page in a browser can send requests to this machine.
 struct BrowseServer: Sendable {
-  let browser: StoreBrowser
+  private let page: String
+  /// Answers the page's questions; nil for a page that asks none.
+  private let browser: StoreBrowser?
   /// 128 random bits, as hexadecimal digits.
   let token: String
 
-  init(_ browser: StoreBrowser) {
+  init(_ browser: StoreBrowser) { self.init(page: browser.page, browser: browser) }
+
+  init(page: String, browser: StoreBrowser? = nil) {
+    self.page = page
     self.browser = browser
     var random = SystemRandomNumberGenerator()
     token = (0..<2).map { _ in
@@ -113,10 +118,10 @@ struct BrowseServer: Sendable {
       return BrowseAnswer(403, "the request comes from another origin")
     }
     let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 3, parts[0].isEmpty, Self.isEqual(String(parts[1]), token) else {
-      return BrowseAnswer(404, "there is nothing at this address; atomicstore browse prints the right one")
-    }
-    guard !parts[2].isEmpty else { return BrowseAnswer(200, "text/html; charset=utf-8", body: browser.page) }
+    let nothing = BrowseAnswer(404, "there is nothing at this address; atomicstore browse prints the right one")
+    guard parts.count == 3, parts[0].isEmpty, Self.isEqual(String(parts[1]), token) else { return nothing }
+    guard !parts[2].isEmpty else { return BrowseAnswer(200, "text/html; charset=utf-8", body: page) }
+    guard let browser else { return nothing }
     do throws(BrowserQuestion.Problem) {
       let values = try BrowserQuestion.values(inQuery: request.query)
       let question = try BrowserQuestion(String(parts[2]), values)

@@ -3,7 +3,6 @@ import CommandSupport
 import FoundationEssentials
 import Glibc
 import StoreCodecs
-import StoreCoordination
 import StoreReports
 
 struct Report: ParsableCommand {
@@ -21,7 +20,7 @@ struct Report: ParsableCommand {
       pages. --json prints the numbers of objects and problems; without -o, --json writes no page.
 
       With two stores the page shows what differs: numbers by entity, changed objects with both values, objects that
-      only one has, both models in one diagram, and metadata. It can be filtered by kind, property and text. 'diff'
+      only one has, both models in one diagram, and metadata. It can be filtered by kind, entity, property and text. 'diff'
       matches objects in the same way, by entity and reference, and refuses damaged stores.
 
       On a terminal, without -o, the page is written to a file with the store's name in the current directory.
@@ -85,26 +84,8 @@ struct Report: ParsableCommand {
   }
 
   private func compare(with other: String) throws {
-    var pair = try StorePair(store, other, source)
-    func differences(_ pair: StorePair, _ isIncluded: @escaping (GraphDifference) -> Bool) -> [GraphDifference] {
-      GraphComparison.differences(
-        pair.one, pair.other, options: .init(comparesModel: true, comparesModelOrder: false), isIncluded: isIncluded)
-    }
-    var found = differences(pair) { _ in true }
-    var remarks: [String] = []
-    let models = found.filter { $0.kind == .model }
-    if !models.isEmpty {
-      remarks = try pair.placeModelsBeside().map(\.text)
-      found = models + differences(pair) { $0.kind != .model && pair.concerns($0) }
-    }
-    func side(_ name: String, _ store: PersistentStore, _ nodes: NodeTable) -> ComparisonReport.Side {
-      ComparisonReport.Side(
-        name: name == "-" ? "standard input" : PathParts.name(of: name), type: store.type, nodes: nodes,
-        model: store.model)
-    }
-    var report = ComparisonReport(
-      side(pair.names.0, pair.left, pair.one.nodes), side(pair.names.1, pair.right, pair.other.nodes),
-      differences: found, remarks: remarks)
+    let (pair, read) = try ComparisonReport.read(store, other, source)
+    var report = read
     if let rows { report.maximumRowCount = rows }
     try write { try report.write(to: $0) }
     let counts = report.counts
@@ -113,7 +94,7 @@ struct Report: ParsableCommand {
       [
         ("stores", .array([.string(pair.names.0), .string(pair.names.1)])), ("changed", .integer(counts.changed)),
         ("added", .integer(counts.added)), ("removed", .integer(counts.removed)),
-        ("differences", .integer(found.count)),
+        ("differences", .integer(report.differenceCount)),
       ])
   }
 

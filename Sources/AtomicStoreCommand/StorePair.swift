@@ -4,7 +4,7 @@ import StoreCoordination
 import StoreMigration
 
 /// Two stores that are compared, read with the same options.
-struct StorePair {
+package struct StorePair {
   /// As the command line names them.
   let names: (String, String)
   let left: PersistentStore

@@ -6,6 +6,8 @@ package enum BrowserQuestion: Sendable, Equatable {
   case rows(RowQuestion)
   /// How often which values are in a column, by its index, among the objects that match a predicate.
   case facet(RowQuestion, column: Int)
+  /// The objects that match a predicate in groups, with a number for each group.
+  case groups(GroupQuestion)
   /// One object, by its number.
   case object(Int)
   /// The objects in which a text occurs.
@@ -24,6 +26,23 @@ package enum BrowserQuestion: Sendable, Equatable {
     package var limit = 25
   }
 
+  package struct GroupQuestion: Sendable, Equatable {
+    package var rows: RowQuestion
+    /// The index of the column by whose values the objects are grouped.
+    package var column: Int
+    /// The unit of dates, such as `month`; empty for values themselves.
+    package var unit = ""
+    /// What is shown of each group: nil for the number of objects.
+    package var measure: Measure?
+
+    package struct Measure: Sendable, Equatable {
+      /// `sum` or `average`.
+      package var function: String
+      /// The index of the column of numbers.
+      package var column: Int
+    }
+  }
+
   /// Why a question is not understood.
   package struct Problem: Error, Equatable {
     package var text: String
@@ -32,24 +51,41 @@ package enum BrowserQuestion: Sendable, Equatable {
   /// Reads a question.
   ///
   /// - Parameters:
-  ///   - name: The last part of the path: `rows`, `facet`, `object` or `search`.
+  ///   - name: The last part of the path: `rows`, `facet`, `groups`, `object` or `search`.
   ///   - values: The values of the query, by name.
   package init(_ name: String, _ values: [String: String]) throws(Problem) {
     switch name {
-    case "rows", "facet":
+    case "rows", "facet", "groups":
       var rows = RowQuestion(entity: try Self.number("entity", values))
       rows.predicate = values["where"] ?? ""
       rows.sortedBy = values["sort"]
       rows.isDescending = values["descending"] == "1"
       if values["offset"] != nil { rows.offset = try Self.number("offset", values) }
       if values["limit"] != nil { rows.limit = try Self.number("limit", values) }
-      self = name == "rows" ? .rows(rows) : .facet(rows, column: try Self.number("column", values))
+      switch name {
+      case "rows": self = .rows(rows)
+      case "facet": self = .facet(rows, column: try Self.number("column", values))
+      default: self = .groups(try Self.groups(of: rows, values))
+      }
     case "object": self = .object(try Self.number("number", values))
     case "search":
       guard let text = values["text"] else { throw Problem(text: "'text' is missing") }
       self = .search(text)
     default: throw Problem(text: "there is no '\(name)'")
     }
+  }
+
+  private static func groups(of rows: RowQuestion, _ values: [String: String]) throws(Problem) -> GroupQuestion {
+    var groups = GroupQuestion(rows: rows, column: try number("by", values))
+    groups.unit = values["unit"] ?? ""
+    guard ["", "year", "month", "day"].contains(groups.unit) else {
+      throw Problem(text: "there is no unit '\(groups.unit)'")
+    }
+    if let function = values["measure"] {
+      guard ["sum", "average"].contains(function) else { throw Problem(text: "there is no '\(function)'") }
+      groups.measure = .init(function: function, column: try number("of", values))
+    }
+    return groups
   }
 
   /// The names and values of a query as forms encode it: a space may be `+`.

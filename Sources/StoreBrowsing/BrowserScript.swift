@@ -18,6 +18,7 @@ enum BrowserScript {
         isEditable: true,
         rows: function (asked) { return askRows('rows', asked, { offset: asked.offset, limit: asked.limit }); },
         facet: function (asked) { return askRows('facet', asked, { column: asked.column }); },
+        groups: function (asked) { return askRows('groups', asked, Object.assign({ by: asked.by, unit: asked.unit }, asked.of === null ? {} : { measure: asked.measure, of: asked.of })); },
         object: function (number) { return ask('object', { number: number }); },
         search: function (text) { return ask('search', { text: text }); }
       };

@@ -49,6 +49,7 @@ package actor StoreBrowser {
     return switch question {
     case .rows(let rows): try answer(rows)
     case .facet(let rows, let column): try facet(rows, column)
+    case .groups(let groups): try self.groups(groups)
     case .object(let number): try object(number)
     case .search(let text): try search(text)
     }
@@ -78,16 +79,45 @@ package actor StoreBrowser {
         }
         request.sortKeys = [SortKey(name, isAscending: !question.isDescending)]
       }
-      let total = try context.count(for: request)
-      request.fetchOffset = question.offset
-      request.fetchLimit = min(question.limit, Self.rowLimit)
-      // A limit of 0 is none.
-      let found = question.limit == 0 ? [] : try context.fetch(request)
+      let (total, nodes) = try objects(request, question)
       return .object([
         ("total", .integer(total)), ("offset", .integer(question.offset)),
-        ("rows", .array(found.compactMap { handle(of: $0.objectID) }.map { row($0, entity) })),
+        ("rows", .array(nodes.map { row($0, entity) })),
       ])
     } catch { throw Self.problem(error) }
+  }
+
+  /// The number of objects that match, and those that are wanted. A predicate is evaluated once, unless the objects are
+  /// sorted: those that are wanted are found faster than the order of all.
+  private func objects(
+    _ asked: FetchRequest<ManagedObject>, _ question: BrowserQuestion.RowQuestion
+  ) throws -> (total: Int, nodes: [NodeHandle]) {
+    var request = asked
+    let limit = min(question.limit, Self.rowLimit)
+    guard question.predicate.isEmpty || question.sortedBy != nil else {
+      request.propertiesToFetch = [FetchColumn("object", .evaluatedObject)]
+      var found: [NodeHandle] = []
+      var index = -1
+      func isWanted() -> Bool {
+        index += 1
+        return index >= question.offset && found.count < limit
+      }
+      func take(_ value: FetchedRow.Value) {
+        if case .object(let id) = value, let node = handle(of: id) { found.append(node) }
+      }
+      let rows = try context.fetchedRows(request)
+      switch rows {
+      case .columns(let rows): rows.forEachRow { row in if isWanted() { take(row[0]) } }
+      case .computed(let rows): for row in rows where isWanted() { take(row.values[0]) }
+      }
+      return (rows.count, found)
+    }
+    let total = try context.count(for: request)
+    request.fetchOffset = question.offset
+    request.fetchLimit = limit
+    // A limit of 0 is none.
+    let found = limit == 0 ? [] : try context.fetch(request)
+    return (total, found.compactMap { handle(of: $0.objectID) })
   }
 
   func entity(_ index: Int) throws(BrowserQuestion.Problem) -> Entity {
@@ -170,8 +200,8 @@ package actor StoreBrowser {
     var none = 0
     var numbers: [Double] = []
     do {
-      for row in try context.fetchRows(request) {
-        switch row.values[0] {
+      try context.fetchedRows(request).forEachRow { row in
+        switch row[0] {
         case .list(let members):
           if members.isEmpty { none += 1 }
           for member in members { counts[member, default: 0] += 1 }
@@ -186,42 +216,70 @@ package actor StoreBrowser {
         }
       }
     } catch { throw Self.problem(error) }
-    let values = ordered(counts)
+    let (values, total) = frequent(counts)
     return .object([
-      ("values", .array(values.prefix(Self.facetLimit).map { .object($0.shown + [("count", .integer($0.count))]) })),
-      ("rest", .integer(max(0, values.count - Self.facetLimit))), ("none", .integer(none)),
+      ("values", .array(values.map { .object(shown($0.value) + [("count", .integer($0.count))]) })),
+      ("rest", .integer(total - values.count)), ("none", .integer(none)),
       ("numbers", .array(numbers.count > Self.numberLimit ? [] : numbers.map { .number($0) })),
     ])
   }
 
   private struct Counted {
+    let value: FetchedRow.Value
     let count: Int
     let number: Double
     let text: String
-    let shown: [(String, JSONValue)]
+
+    /// The order: most frequent first, values of equal count in their own order.
+    func isBefore(_ other: Counted) -> Bool {
+      if (count, number) != (other.count, other.number) { return (other.count, number) < (count, other.number) }
+      return text.unicodeScalars.lexicographicallyPrecedes(other.text.unicodeScalars)
+    }
   }
 
-  /// The values by their counts, those of equal count in their own order.
-  private func ordered(_ counts: [FetchedRow.Value: Int]) -> [Counted] {
+  /// The most frequent values in order, and how many there are of all.
+  private func frequent(_ counts: [FetchedRow.Value: Int]) -> (values: [Counted], total: Int) {
     var list: [Counted] = []
+    var total = 0
     for (value, count) in counts {
-      switch value {
-      case .object(let id):
-        guard let node = handle(of: id) else { continue }
-        list.append(
-          Counted(count: count, number: Double(firsts[node.entity] + node.row), text: "", shown: linked(node)))
-      case .value(let stored):
-        guard let text = report.shownText(stored) else { continue }
-        list.append(
-          Counted(
-            count: count, number: Self.number(stored) ?? 0, text: text,
-            shown: [("text", .string(text)), ("literal", .string(FetchExpression.constant(stored).description))]))
-      case .list: continue
+      // What is rarer than the last is not shown: its text is not made.
+      let isRare = list.count == Self.facetLimit && list.last.map { $0.count > count } ?? false
+      if isRare, case .value = value {
+        total += 1
+        continue
       }
+      guard let counted = counted(value, count) else { continue }
+      total += 1
+      let place = list.firstIndex { counted.isBefore($0) } ?? list.count
+      guard place < Self.facetLimit else { continue }
+      list.insert(counted, at: place)
+      if list.count > Self.facetLimit { list.removeLast() }
     }
-    return list.sorted {
-      if ($0.count, $0.number) != ($1.count, $1.number) { return ($1.count, $0.number) < ($0.count, $1.number) }
-      return $0.text.unicodeScalars.lexicographicallyPrecedes($1.text.unicodeScalars)
+    return (list, total)
+  }
+
+  private func counted(_ value: FetchedRow.Value, _ count: Int) -> Counted? {
+    switch value {
+    case .object(let id):
+      guard let node = handle(of: id) else { return nil }
+      return Counted(value: value, count: count, number: Double(firsts[node.entity] + node.row), text: "")
+    case .value(let stored):
+      guard let text = report.shownText(stored) else { return nil }
+      return Counted(value: value, count: count, number: Self.number(stored) ?? 0, text: text)
+    case .list: return nil
+    }
+  }
+
+  /// A value as the page filters by it.
+  func shown(_ value: FetchedRow.Value) -> [(String, JSONValue)] {
+    switch value {
+    case .object(let id): handle(of: id).map { linked($0) } ?? []
+    case .value(let stored):
+      [
+        ("text", report.shownText(stored).map { .string($0) } ?? .null),
+        ("literal", .string(FetchExpression.constant(stored).description)),
+      ]
+    case .list: []
     }
   }
 
@@ -249,6 +307,7 @@ package actor StoreBrowser {
     return .object([
       ("entity", .integer(index)), ("object", link(node)),
       ("values", .array(entity.slots.map { value($0, of: node, memberLimit: Self.memberLimit) })),
+      ("contents", .array(report.contents(of: node))),
       ("incoming", .array(incoming(node))),
     ])
   }

@@ -11,11 +11,11 @@ private final class BrowsedStore {
   /// `/TOKEN/`.
   let path: String
 
-  init(_ store: String) throws {
+  init(_ store: String...) throws {
     let program = try #require(Command.path, "the command was not built")
     let output = Pipe()
     process.executableURL = URL(filePath: program)
-    process.arguments = ["browse", store, "--json"]
+    process.arguments = ["browse"] + store + ["--json"]
     process.environment = TestEnvironment.variables()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
@@ -160,6 +160,9 @@ private final class BrowsedStore {
       ("facet", "entity=1&column=0&where=salry+%3E+1", "salry"), ("rows", "entity=1&limit=-1", "limit"),
       ("rows", "entity=1&sort=nothing", "nothing"), ("rows", "entity=1&where=%FF", "UTF-8"),
       ("rows", "entity=1&entity=2", "twice"), ("object", "number=12", "12"), ("object", "number=x", "number"),
+      ("groups", "entity=1", "by"), ("groups", "entity=1&by=99", "99"), ("groups", "entity=1&by=0&unit=eon", "eon"),
+      ("groups", "entity=1&by=0&measure=sum", "of"), ("groups", "entity=1&by=0&measure=system&of=1", "system"),
+      ("groups", "entity=1&by=0&measure=sum&of=99", "99"), ("groups", "entity=1&by=0&where=salry+%3E+1", "salry"),
       ("object", "number=9223372036854775808", "number"), ("search", "", "text"), ("set", "entity=1", "set"),
     ])
   func problems(name: String, query: String, part: String) throws {
@@ -168,6 +171,59 @@ private final class BrowsedStore {
     #expect(answer.status == 400 && answer.problem?.contains(part) == true, "\(answer.text)")
     // It goes on serving.
     #expect(try browsed.ask(browsed.path).status == 200)
+  }
+
+  @Test(
+    "groups are those of fetch --group",
+    arguments: [
+      ("department", "", "", "", "TRUEPREDICATE"), ("active", "", "sum", "salary", "badge > 1"),
+      ("department", "", "average", "badge", "TRUEPREDICATE"), ("hired", "month", "", "", "TRUEPREDICATE"),
+      ("hired", "year", "sum", "badge", "hired != nil"),
+    ])
+  func groups(by: String, unit: String, measure: String, of: String, predicate: String) throws {
+    let browsed = try BrowsedStore(Command.company)
+    let page = try browsed.ask(browsed.path).text
+    let data = try #require(page.range(of: "id=\"data\">")).upperBound
+    let json = String(page[data...].prefix(while: { $0 != "<" }))
+    let entities = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: [[String: Any]]]
+    let columns = try #require(entities?["entities"]?[1]["columns"] as? [[String: Any]])
+    func index(_ name: String) -> String { "\(columns.firstIndex { $0["name"] as? String == name } ?? -1)" }
+    let query =
+      "entity=1&by=\(index(by))&unit=\(unit)"
+      + (of.isEmpty ? "" : "&measure=\(measure)&of=\(index(of))")
+      + "&where=" + predicate.replacingOccurrences(of: " ", with: "+").replacingOccurrences(of: "=", with: "%3D")
+    let answer = try browsed.ask("\(browsed.path)groups?\(query)")
+    let groups = try #require(answer.json["groups"] as? [[String: Any]], "\(answer.text)")
+    let key = unit.isEmpty ? by : "startOf:(\(by), \"\(unit)\")"
+    let expected = try Command.run(
+      "fetch", Command.company, "--entity", "Employee", "--no-subentities", "--where", predicate, "--group", key,
+      "--columns", "\(key) AS group,\(of.isEmpty ? "@count" : "\(measure):(\(of))") AS value", "--sort",
+      unit.isEmpty ? "-value" : "group", "--format", "csv")
+    let rows = expected.output.split(separator: "\n").dropFirst().map {
+      $0.split(separator: ",", omittingEmptySubsequences: false)
+    }
+    #expect(!groups.isEmpty && groups.count == rows.count && answer.json["total"] as? Int == rows.count)
+    for (group, row) in zip(groups, rows) {
+      let name = group["reference"] as? String ?? group["text"] as? String ?? ""
+      #expect(name == String(row[0]) && Double(group["value"] as? String ?? "") == Double(row[1]), "\(group) \(row)")
+    }
+  }
+
+  @Test("--diff serves the page of report about two stores with all rows, and answers no questions")
+  func difference() throws {
+    let folder = try Folder()
+    let changed = folder("new.xml")
+    let edit = try Command.run(
+      "set", Command.company, "--entity", "Employee", "--where", "salary > 0", "salary=salary+1", "-o", changed)
+    #expect(edit.code == 0, "\(edit.errors)")
+    let browsed = try BrowsedStore("--diff", Command.company, changed)
+    let page = try browsed.ask(browsed.path)
+    let report = try Command.run("report", Command.company, changed).output
+    #expect(page.status == 200 && page.text == report)
+    #expect(try browsed.ask("rows", ["entity": "0"]).status == 404)
+    #expect(try Command.run("browse", "--diff", Command.company).code == 64)
+    #expect(try Command.run("browse", Command.company, changed).code == 64)
+    #expect(try Command.run("browse", "--diff", Command.company, folder("missing.xml")).code == 66)
   }
 
   @Test("only who knows the token, names this machine and is not a page of another origin is answered")

@@ -122,6 +122,7 @@ import Testing
       of: "/bin/sh", ["-c", "openssl dgst -sha256 -binary 2>/dev/null | base64 || true"], input: Data(script)
     ).trimmingCharacters(in: .whitespacesAndNewlines)
     #expect(page.contains("default-src 'none'") && page.contains("'sha256-"))
+    #expect(script.count < 60_000)
     if digest.count == 44 { #expect(page.contains("'sha256-\(digest)'")) }
     for forbidden in ["src=\"http", "url(", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval("] {
       #expect(!page.contains(forbidden), "\(forbidden)")
@@ -141,6 +142,71 @@ import Testing
     #expect(texts.contains { $0.hasSuffix("…") } && texts.allSatisfy { !$0.hasSuffix("…") || $0.count <= 5 })
     let none = try Self.data(try Self.page(Self.company) { $0.maximumObjectCount = 0 })
     #expect(none.allSatisfy { ($0["references"] as? [Any])?.isEmpty == true })
+  }
+
+  /// A store of one entity with a column of data.
+  static func store(of values: [StoredValue], in folder: TemporaryDirectory) throws -> String {
+    let types: [AttributeType] = [.binaryData, .string]
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Thing", properties: [.attribute("data", types[0]), .attribute("note", types[1])])
+      ]))
+    var nodes = NodeTable(model: model)
+    for (number, value) in values.enumerated() {
+      let node = try nodes.addCacheNode(entity: 0, reference: .integer(Int64(number)))
+      let isText = if case .string = value { true } else { false }
+      try nodes.set(value, slot: isText ? 1 : 0, of: node)
+    }
+    let path = folder.path + "/things.plist"
+    _ = try StoreConverter(registry: .builtIn).write(
+      StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "BinaryPropertyList")), to: path,
+      describedAs: "things", madeOf: [])
+    return path
+  }
+
+  /// The header of a picture of a size, with bytes behind it.
+  static func png(_ width: UInt32, _ height: UInt32, count: Int = 40) -> Data {
+    func big(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
+    let head = [0x89] + Array("PNG\r\n\u{1A}\n\0\0\0\rIHDR".utf8) + big(width) + big(height)
+    return Data(head + [UInt8](repeating: 0, count: max(0, count - head.count)))
+  }
+
+  @Test("pictures are on the page by their bytes and up to a size, and data is shown by what it contains")
+  func contents() throws {
+    let folder = try TemporaryDirectory("report")
+    let jpeg = Data([0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 0, 0, 0xFF, 0xC0, 0, 11, 8, 0, 3, 0, 2])
+    let gif = Data(Array("GIF89a".utf8) + [5, 0, 6, 0, 0, 0, 0, UInt8(ascii: ","), 0, 0, 0, 0, 7, 0, 6, 0])
+    let webp = Data(Array("RIFF0000WEBPVP8X".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 1, 0, 0])
+    let list = Data("<plist version=\"1.0\"><dict><key>a</key><array><true/></array></dict></plist>".utf8)
+    let svg = Data("<?xml version=\"1.0\"?><svg onload=\"alert(1)\"/>".utf8)
+    let values: [StoredValue] = [
+      .data(Self.png(6, 4)), .data(jpeg), .data(gif), .data(webp), .data(Self.png(60_000, 60_000)),
+      .data(Self.png(6, 4, count: 200_000)), .data(Self.png(0, 4)), .data(list), .data(svg), .data(Data([1, 2, 3])),
+      .string("one line"), .string("two\nlines \u{202E}"),
+    ]
+    let entities = try Self.data(try Self.page(try Self.store(of: values, in: folder)))
+    let contents = try #require(entities[0]["contents"] as? [[Any]])
+    let byRow = Dictionary(uniqueKeysWithValues: contents.map { ($0[1] as? Int ?? -1, $0[2]) })
+    let names = (0..<10).map { (byRow[$0] as? [String: Any])?["name"] as? String }
+    #expect(names[0] == "image/png, 6 × 4" && names[1] == "image/jpeg, 2 × 3")
+    #expect(names[2] == "image/gif, 7 × 6" && names[3] == "image/webp, 9 × 2")
+    #expect(names[4...].allSatisfy { $0 == nil }, "\(names)")
+    let picture = (byRow[0] as? [String: Any])?["picture"] as? String
+    #expect(picture == "data:image/png;base64,\(Self.png(6, 4).base64EncodedString())")
+    let table = try #require((byRow[7] as? [String: Any])?["table"] as? [[Any]])
+    #expect(table.map { $0[0] as? String } == ["kind", "content"], "\(table)")
+    #expect(((byRow[8] as? [String: Any])?["table"] as? [[String]]) == [["kind", "image/svg+xml"]])
+    #expect(byRow[9] == nil && byRow[10] == nil && byRow[11] as? String == "two\nlines \\u202e")
+  }
+
+  @Test("contents end at a size of the page and at the work that hostile data makes, and the page says so")
+  func contentsEnd() throws {
+    let folder = try TemporaryDirectory("report")
+    let pictures = (0..<100).map { _ in StoredValue.data(Self.png(6, 4, count: 90_000)) }
+    let page = try Self.page(try Self.store(of: pictures, in: folder))
+    #expect(page.utf8.count < 5_000_000 && page.contains("<dt>Not on this page</dt>"))
+    #expect(try (Self.data(page)[0]["contents"] as? [Any])?.count ?? 0 > 10)
+    #expect(!(try Self.page(Self.company).contains("<dt>Not on this page</dt>")))
   }
 
   @Test("problems are on the page with links to their objects, also those of stores that do not open")

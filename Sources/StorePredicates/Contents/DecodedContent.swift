@@ -17,15 +17,18 @@ package struct DecodedContent {
 
   /// The same, and how many steps it took.
   static func counted(_ data: Data) -> (value: InnerValue, steps: Int) {
-    var decoder = DecodedContent()
-    let members = decoder.members([UInt8](data), 0)
-    return (.table(members + [("base64", .text(data.base64EncodedString()))]), decoder.limits.steps)
+    let (members, steps) = members(of: data)
+    return (.table(members + [("base64", .text(data.base64EncodedString()))]), steps)
   }
 
   /// The same as text on a line, without the bytes.
-  package static func text(of data: Data) -> String {
+  package static func text(of data: Data) -> String { InnerValue.table(members(of: data).members).json.line }
+
+  /// The same without the bytes, and how many steps it took.
+  package static func members(of data: Data) -> (members: [(key: String, value: InnerValue)], steps: Int) {
     var decoder = DecodedContent()
-    return InnerValue.table(decoder.members([UInt8](data), 0)).json.line
+    let members = decoder.members([UInt8](data), 0)
+    return (members, decoder.limits.steps)
   }
 
   private mutating func members(_ bytes: [UInt8], _ depth: Int) -> [(key: String, value: InnerValue)] {

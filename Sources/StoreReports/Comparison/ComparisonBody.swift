@@ -56,6 +56,11 @@ struct ComparisonBody {
     for (kind, name) in [("changed", "Changed"), ("added", "Added"), ("removed", "Removed")] {
       text += " <label class=\"tool\"><input type=\"checkbox\" data-kind=\"\(kind)\" checked> \(name)</label>"
     }
+    text += " <label class=\"tool\">Entity <select id=\"entity\"><option value=\"\">all</option>"
+    for (number, entity) in report.entities.enumerated() where !entity.isEmpty {
+      text += "<option value=\"\(number)\">\(shown(entity.name))</option>"
+    }
+    text += "</select></label>"
     let properties = Set(report.entities.flatMap { $0.changed.flatMap { $0.differences.compactMap(\.key) } })
     text += " <label class=\"tool\">Property <select id=\"property\"><option value=\"\">all</option>"
     for name in properties.sorted(by: { ScalarString($0) < ScalarString($1) }) {

@@ -15,4 +15,13 @@ extension ComparisonReport {
     try ComparisonBody(self).write(to: writer)
     writer.append(page.foot)
   }
+
+  /// The page with all objects that differ, as `browse` serves it.
+  package func wholePage() throws(PersistentStoreError) -> String {
+    var report = self
+    report.maximumRowCount = .max
+    let writer = ByteWriter()
+    try report.write(to: writer)
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  }
 }

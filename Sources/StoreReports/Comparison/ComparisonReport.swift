@@ -38,6 +38,8 @@ package struct ComparisonReport: Sendable {
   /// What was not compared, and why.
   let remarks: [String]
   let entities: [EntityChanges]
+  /// How many differences there are, each property of an object counted.
+  package let differenceCount: Int
 
   /// What differs in the objects of an entity, sub-entities apart.
   struct EntityChanges: Sendable {
@@ -61,6 +63,7 @@ package struct ComparisonReport: Sendable {
     self.first = first
     self.second = second
     self.remarks = remarks
+    differenceCount = differences.count
     general = differences.filter { $0.object == nil }
     var found: [EntityChanges] = []
     var places: [ScalarString: Int] = [:]

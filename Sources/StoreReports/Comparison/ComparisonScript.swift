@@ -1,9 +1,10 @@
-/// What filters a page about two stores: by kind of difference, property and text.
+/// What filters a page about two stores: by kind of difference, entity, property and text. The address has what is
+/// chosen, so that it leads to the same rows.
 enum ComparisonScript {
   static let text = #"""
     (function () {
       'use strict';
-      var filter = document.getElementById('filter'), property = document.getElementById('property'), timer = null;
+      var filter = document.getElementById('filter'), property = document.getElementById('property'), entity = document.getElementById('entity'), timer = null;
       if (!filter) return;
       var boxes = Array.from(document.querySelectorAll('input[data-kind]'));
       function apply() {
@@ -26,17 +27,36 @@ enum ComparisonScript {
             });
           }
           group.hidden = !isThere;
-          if (isThere) any = true;
         });
         document.querySelectorAll('#objects > section').forEach(function (section) {
-          section.hidden = !section.querySelector('.group:not([hidden])');
+          section.hidden = entity.value !== '' && section.id !== 'entity-' + entity.value || !section.querySelector('.group:not([hidden])');
+          if (!section.hidden) any = true;
         });
         document.getElementById('none').hidden = any;
       }
-      boxes.forEach(function (box) { box.addEventListener('change', apply); });
-      property.addEventListener('change', apply);
-      filter.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(apply, 150); });
-      filter.addEventListener('keydown', function (event) { if (event.key === 'Escape') { filter.value = ''; apply(); } });
+      function change() {
+        var values = new URLSearchParams(), without = boxes.filter(function (box) { return !box.checked; }).map(function (box) { return box.dataset.kind; });
+        if (without.length) values.set('without', without.join('.'));
+        [['entity', entity], ['property', property], ['text', filter]].forEach(function (field) { if (field[1].value) values.set(field[0], field[1].value); });
+        history.replaceState(null, '', values.toString() ? '#filter?' + values : location.pathname + location.search);
+        apply();
+      }
+      function restore() {
+        var match = /^#filter\?(.*)$/.exec(location.hash), values = new URLSearchParams(match ? match[1] : ''), without = (values.get('without') || '').split('.');
+        if (!match) return;
+        boxes.forEach(function (box) { box.checked = without.indexOf(box.dataset.kind) < 0; });
+        [['entity', entity], ['property', property]].forEach(function (field) {
+          field[1].value = values.get(field[0]) || '';
+          if (field[1].selectedIndex < 0) field[1].value = '';
+        });
+        filter.value = values.get('text') || '';
+        apply();
+      }
+      boxes.concat(property, entity).forEach(function (field) { field.addEventListener('change', change); });
+      filter.addEventListener('input', function () { clearTimeout(timer); timer = setTimeout(change, 150); });
+      filter.addEventListener('keydown', function (event) { if (event.key === 'Escape') { filter.value = ''; change(); } });
+      window.addEventListener('hashchange', restore);
+      restore();
     })();
     """#
 }

@@ -12,11 +12,14 @@ enum Markup {
   }
 
   /// The text on one line, with control characters and those that change the direction of text as `\u202e`.
-  static func visible(_ text: String) -> String {
+  ///
+  /// - Parameter keepsLines: Whether line feeds remain what they are.
+  static func visible(_ text: String, keepsLines: Bool = false) -> String {
     if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text }
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       switch scalar {
+      case "\n" where keepsLines: result.append(scalar)
       case "\n", "\t", "\r", "\u{2028}", "\u{2029}": result.append(" ")
       case "\u{FFFE}", "\u{FFFF}": result.append("\u{FFFD}")
       default:

@@ -30,7 +30,13 @@ enum PageScript {
   /// - Parameter source: Defines `source`, which has the functions `rows`, `facet`, `object` and `search`; each returns
   ///   a promise.
   static func tables(from source: String) -> String {
-    opening + source + PredicateScript.text + TableScript.text + DistributionScript.text + FilterScript.text
-      + ObjectScript.text
+    compact(
+      opening + source + PredicateScript.text + TableScript.text + DistributionScript.text + FilterScript.text
+        + GroupScript.text + ContentScript.text + ObjectScript.text)
+  }
+
+  /// A script without the indentation and the lines of comments, a fifth of it.
+  private static func compact(_ script: String) -> String {
+    script.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { !$0.hasPrefix("/*") }.joined(separator: "\n")
   }
 }

@@ -73,10 +73,17 @@ enum PageStyle {
     .bins button { flex: 1; min-width: 0; padding: 0; border: 0; border-radius: 0; height: 100%;
       background: linear-gradient(var(--bar) 0 0) no-repeat 0 100% / 100% var(--height); }
     .bins button[aria-pressed=true] { outline: 2px solid var(--link); }
+    .chart { width: 100%; margin: .5rem 0; } .chart caption { text-align: left; font-weight: 600; overflow-wrap: anywhere; }
+    .chart tbody th { font-weight: 400; color: var(--text); white-space: normal; overflow-wrap: anywhere; width: 12rem; } .chart .value { display: flex; gap: .5rem; align-items: center; max-width: none; }
+    .chart .bar { flex: 0 0 auto; height: 1rem; background: var(--bar); width: calc(var(--share) * .65); } .chart .negative { background: repeating-linear-gradient(45deg, var(--bar) 0 3px, transparent 3px 6px); border: 1px solid var(--bar); }
+    .groups { max-width: 60rem; } .groups select { font: inherit; color: inherit; background: var(--page); max-width: 14rem; }
     .columns li { display: inline-block; margin-right: 1.2rem; } .columns button { padding: 0 .4rem; font-size: .85rem; }
     #object { position: fixed; z-index: 3; inset: 0 0 0 auto; width: min(44rem, 100vw); overflow: auto; background: var(--page); padding: 0 1.2rem 2rem;
       border-left: 1px solid var(--rule); box-shadow: 0 0 2rem rgb(0 0 0 / .25); }
     #object h2 { margin-top: 1rem; } #object ol { margin: 0; padding-left: 1.5rem; } #object nav { position: static; padding: .3rem 0; }
+    #object dd { white-space: pre-wrap; } #object dd > details > span { display: block; }
+    .tree { list-style: none; margin: 0; padding-left: 1rem; white-space: normal; } .tree span { white-space: pre-wrap; }
+    #object img { display: block; max-width: min(100%, 20rem); max-height: 15rem; background: repeating-conic-gradient(var(--rule) 0 25%, var(--page) 0 50%) 0 0 / 16px 16px; }
     #object dd button { padding: 0 .4rem; font-size: .85rem; }
     .busy { opacity: .6; }
     @media print { .query, .tools, .columns, .facet { display: none; } #object { position: static; box-shadow: none; border: 0; } }

@@ -10,13 +10,15 @@ struct ReportBody {
   private let nodes: NodeTable
   private let statistics: [ScalarString: [PropertyStatistics]]
   private let footer: String
+  private let hasAllContents: Bool
 
   init(
-    _ report: StoreReport, _ rows: ReportRows,
+    _ report: StoreReport, _ rows: ReportRows, hasAllContents: Bool = true,
     footer: String = "Made by atomicstore. Everything is in this file: nothing is loaded."
   ) {
     self.report = report
     self.footer = footer
+    self.hasAllContents = hasAllContents
     self.rows = rows
     nodes = report.nodes
     statistics = Dictionary(grouping: StoreStatistics(report.nodes).properties) { ScalarString($0.entityName) }
@@ -55,6 +57,7 @@ struct ReportBody {
       facts.append(
         ("On this page", "\(Markup.grouped(rows.counts.reduce(0, +))) of \(Markup.count(nodes.count, "object"))"))
     }
+    if !hasAllContents { facts.append(("Not on this page", "pictures, lists in data and long texts of some objects")) }
     let list = facts.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" }.joined(separator: "\n")
     return "<header>\n<h1>\(shown(report.name))</h1>\n<dl>\n\(list)\n</dl>\n</header>\n"
   }

@@ -39,13 +39,49 @@ struct ReportRows {
   /// Whether all objects are on the page.
   var isComplete: Bool { zip(nodes.model.entities, counts).allSatisfy { nodes.count(of: $0.index) == $1 } }
 
-  /// - Parameter hasObjects: False for a page that asks a server for the objects.
-  func write(to writer: ByteWriter, hasObjects: Bool = true) throws(PersistentStoreError) {
+  /// What the pages of an entity's objects show besides lines.
+  typealias Contents = [(column: Int, row: Int, content: JSONValue)]
+
+  /// The contents of all objects on the page, by entity, as many as a page has; and whether these are all.
+  func contents() -> (entities: [Contents], areComplete: Bool) {
+    var contents = ValueContents(lineLength: max(1, report.maximumValueLength))
+    let entities = nodes.model.entities.map { entity in
+      var found: Contents = []
+      let reader = nodes.reader(of: entity.index)
+      let slots = entity.slots.filter(Self.mayHaveContent)
+      for row in 0..<(slots.isEmpty ? 0 : counts[entity.index]) {
+        contents.beginObject()
+        for slot in slots where isContent(slot, row, reader) {
+          guard let content = contents.content(of: reader.value(slot: slot.index, row: row)) else { continue }
+          found.append((slot.index, row, content))
+        }
+      }
+      return found
+    }
+    return (entities, !contents.isFull)
+  }
+
+  private static func mayHaveContent(_ slot: Slot) -> Bool {
+    switch slot.attributeType {
+    case .string, .binaryData, .transformable, .undefined: true
+    default: false
+    }
+  }
+
+  /// Whether a value is more than a line; of texts known without making one.
+  private func isContent(_ slot: Slot, _ row: Int, _ reader: EntityReader) -> Bool {
+    guard slot.attributeType == .string, !reader.isNull(slot: slot.index, row: row) else { return true }
+    let bytes = reader.bytes(slot: slot.index, row: row)
+    return bytes.count > report.maximumValueLength || bytes.indices.contains { bytes[$0] == UInt8(ascii: "\n") }
+  }
+
+  /// - Parameter contents: By entity; nil for a page that asks a server for the objects.
+  func write(to writer: ByteWriter, _ contents: [Contents]?) throws(PersistentStoreError) {
     writer.append("{\"entities\":[")
     for (place, entity) in nodes.model.entities.enumerated() {
       if place > 0 { writer.append(byte: UInt8(ascii: ",")) }
       Page.writeScriptData(description(of: entity), openTo: writer)
-      if hasObjects { try writeObjects(of: entity, to: writer) }
+      if let contents { try writeObjects(of: entity, contents[place], to: writer) }
       writer.append(byte: UInt8(ascii: "}"))
     }
     writer.append("]}")
@@ -86,7 +122,9 @@ struct ReportRows {
     return column
   }
 
-  private func writeObjects(of entity: Entity, to writer: ByteWriter) throws(PersistentStoreError) {
+  private func writeObjects(
+    of entity: Entity, _ contents: Contents, to writer: ByteWriter
+  ) throws(PersistentStoreError) {
     let reader = nodes.reader(of: entity.index)
     let rows = 0..<counts[entity.index]
     func write(_ name: String, _ value: (Int) -> JSONValue) throws(PersistentStoreError) {
@@ -107,6 +145,12 @@ struct ReportRows {
     writer.append(",\"values\":[")
     for slot in entity.slots {
       try write(slot.index > 0 ? "," : "") { value(slot, $0, reader) }
+    }
+    writer.append("],\"contents\":[")
+    for (place, found) in contents.enumerated() {
+      if place > 0 { writer.append(byte: UInt8(ascii: ",")) }
+      Page.writeScriptData(.array([.integer(found.column), .integer(found.row), found.content]), to: writer)
+      try writer.flushIfNeeded()
     }
     writer.append(byte: UInt8(ascii: "]"))
   }
@@ -156,9 +200,7 @@ struct ReportRows {
     }
   }
 
-  private func shown(_ text: String) -> String {
-    Markup.visible(Markup.shortened(text, to: max(1, report.maximumValueLength)))
-  }
+  private func shown(_ text: String) -> String { report.shownText(text) }
 
   private func value(_ slot: Slot, _ row: Int, _ reader: EntityReader) -> JSONValue {
     switch slot.kind {
@@ -172,7 +214,7 @@ struct ReportRows {
       return .array(rest > 0 ? list + [.integer(-rest)] : list)
     case .attribute:
       let value = reader.value(slot: slot.index, row: row)
-      guard let shown = text(value) else { return .null }
+      guard let shown = report.shownText(value) else { return .null }
       // In brackets if it is not the whole value.
       if case .string(let whole) = value, whole != shown { return .array([.string(shown)]) }
       if case .uri(let whole) = value, whole != shown { return .array([.string(shown)]) }
@@ -183,16 +225,6 @@ struct ReportRows {
   private func object(_ node: NodeHandle) -> JSONValue {
     node.row < counts[node.entity]
       ? .integer(firsts[node.entity] + node.row) : .string(shown(nodes.objectReference(of: node).description))
-  }
-
-  /// A value as people read it; nil for null.
-  func text(_ value: StoredValue) -> String? {
-    switch value {
-    case .null: nil
-    case .string(let text), .uri(let text): shown(text)
-    case .data(let data): Markup.count(data.count, "byte")
-    default: shown(GraphComparison.text(value))
-    }
   }
 }
 

@@ -5,6 +5,7 @@ enum ReportScript {
   private static let objects = #"""
       entities.forEach(function (entity) {
         entity.count = entity.references.length;
+        entity.content = new Map(entity.contents.map(function (found) { return [found[0] + '/' + found[1], found[2]]; }));
         /* A value in brackets is not whole. */
         entity.partial = entity.values.map(function (values, column) {
           var rows = new Set(), kind = entity.columns[column].kind;
@@ -48,15 +49,35 @@ enum ReportScript {
       }
       /* The order of two decimals that are equal as doubles. */
       function exactly(one, other) {
-        var parts = [one, other].map(function (text) { return /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text); });
-        if (!parts[0] || !parts[1]) return 0;
-        var powers = parts.map(function (part) { return Number(part[4] || 0) - (part[3] || '').length; }), least = Math.min(powers[0], powers[1]);
-        if (Math.abs(powers[0] - powers[1]) > 400) return 0;
-        var whole = parts.map(function (part, index) { return BigInt(part[1] + part[2] + (part[3] || '')) * BigInt(10) ** BigInt(powers[index] - least); });
-        return whole[0] < whole[1] ? -1 : whole[0] > whole[1] ? 1 : 0;
+        var numbers = scaled([one, other]);
+        return !numbers ? 0 : numbers.values[0] < numbers.values[1] ? -1 : numbers.values[0] > numbers.values[1] ? 1 : 0;
+      }
+      /* Decimals as whole numbers of a common unit, which is ten to the power of `least`; null if they are not decimals of similar size. */
+      function scaled(texts) {
+        var parts = texts.map(function (text) { return /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text); });
+        if (parts.indexOf(null) >= 0) return null;
+        var powers = parts.map(function (part) { return Number(part[4] || 0) - (part[3] || '').length; });
+        var least = powers.reduce(function (a, b) { return Math.min(a, b); }, 0), greatest = powers.reduce(function (a, b) { return Math.max(a, b); }, least);
+        if (greatest - least > 400) return null;
+        return { least: least, values: parts.map(function (part, index) { return BigInt(part[1] + part[2] + (part[3] || '')) * BigInt(10) ** BigInt(powers[index] - least); }) };
+      }
+      /* The sum or average of numbers, to more digits than are shown. */
+      function total(texts, column, measure) {
+        var exact = column.cast === 'Float' ? null : compared(column) === 'decimal' || texts.every(function (text) { return /^-?\d+$/.test(text); }) ? scaled(texts) : null;
+        if (measure === 'average' && !texts.length) return null;
+        if (exact) {
+          var sum = exact.values.reduce(function (a, b) { return a + b; }, BigInt(0)), count = BigInt(texts.length);
+          if (measure === 'sum' && exact.least === 0) return String(sum);
+          /* Divided with thirty more digits. */
+          if (measure === 'average') sum = sum * BigInt(10) ** BigInt(30) / count;
+          return String(Number(sum + 'e' + (exact.least - (measure === 'average' ? 30 : 0))));
+        }
+        var numbers = texts.map(amount);
+        if (column.cast === 'Float') numbers = numbers.map(Math.fround);
+        if (measure === 'average') numbers.sort(function (a, b) { return a - b; });
+        return String(numbers.reduce(function (a, b) { return a + b; }, 0) / (measure === 'average' ? numbers.length : 1));
       }
       function compared(column) { return column.cast === 'NSDecimalNumber' ? 'decimal' : column.kind; }
-      function amount(text) { return text === 'inf' ? Infinity : text === '-inf' ? -Infinity : parseFloat(text); }
       /* For sorting: NaN, which no range has, comes first. */
       function ranked(kind, one, other) {
         var difference = order(kind, one, other);
@@ -133,6 +154,34 @@ enum ReportScript {
           });
           return Promise.resolve({ values: shown, rest: list.length - shown.length, none: none, numbers: numbers.filter(isFinite) });
         },
+        groups: function (asked) {
+          var entity = entities[asked.entity], column = entity.columns[asked.by], values = entity.values[asked.by], of = asked.of === null ? null : entity.columns[asked.of];
+          var groups = new Map(), isPartial = false, problem = null;
+          matching(asked).forEach(function (row) {
+            var value = values[row], key = value;
+            if (value !== null && asked.unit) {
+              var date = new Date(value), year = date.getUTCFullYear();
+              if (!(year >= 0 && year <= 9999)) problem = 'A date of this column is not in the years 0 to 9999.';
+              else key = value = new Date(new Date(0).setUTCFullYear(year, asked.unit === 'year' ? 0 : date.getUTCMonth(), asked.unit === 'day' ? date.getUTCDate() : 1)).toISOString().replace('.000Z', 'Z');
+            } else if (value !== null && column.kind === 'number') {
+              /* Not-a-number equals nothing; a zero has no sign; decimals have any number of zeros. */
+              if (isNaN(amount(value))) key = {};
+              else if (amount(value) === 0) key = '0';
+              else if (compared(column) === 'decimal' && scaled([value])) { var one = scaled([value]), digits = String(one.values[0]); key = digits.replace(/0+$/, '') + 'e' + (one.least + digits.length - digits.replace(/0+$/, '').length); }
+            }
+            if (entity.partial[asked.by].has(row)) isPartial = true;
+            if (!groups.has(key)) groups.set(key, { value: value, rows: [] });
+            groups.get(key).rows.push(row);
+          });
+          var list = Array.from(groups.values()).map(function (group) {
+            var numbers = of ? group.rows.map(function (row) { return entity.values[asked.of][row]; }).filter(function (value) { return value !== null; }) : null;
+            var shown = column.kind === 'one' && group.value !== null ? object(group.value) : { text: group.value };
+            return Object.assign(shown, { value: of ? total(numbers, of, asked.measure) : String(group.rows.length) });
+          });
+          list.sort(function (a, b) { return asked.unit ? order('date', a.text, b.text) : -ranked('number', a.value, b.value); });
+          if (problem) return Promise.resolve({ problem: problem });
+          return Promise.resolve({ groups: list.slice(0, 50), total: list.length, note: isPartial ? 'Texts are shortened on this page: those that begin alike are in one group.' : '' });
+        },
         object: function (number) {
           var found = place(number);
           if (!found) return Promise.resolve({ problem: 'This object is not on the page.' });
@@ -146,7 +195,8 @@ enum ReportScript {
           });
           return Promise.resolve({
             entity: found.index, object: object(number), incoming: incoming,
-            values: found.entity.columns.map(function (_, column) { return shownValue(found.entity, column, found.row); })
+            values: found.entity.columns.map(function (_, column) { return shownValue(found.entity, column, found.row); }),
+            contents: found.entity.columns.map(function (_, column) { var key = column + '/' + found.row; return found.entity.content.has(key) ? found.entity.content.get(key) : null; })
           });
         },
         search: function (text) {

@@ -1,6 +1,8 @@
 package import AtomicStoreSPI
 package import FoundationEssentials
 import StoreCodecs
+import StoreCoordination
+package import StoreJSON
 import StoreMaintenance
 
 extension StoreReport {
@@ -14,7 +16,7 @@ extension StoreReport {
     report.maximumObjectCount = .max
     let rows = ReportRows(report)
     let writer = ByteWriter()
-    try rows.write(to: writer, hasObjects: false)
+    try rows.write(to: writer, nil)
     var page = Page(
       title: "\(name): \(type) store",
       body: ReportBody(report, rows, footer: "Served by atomicstore browse, which changes nothing.").text
@@ -49,7 +51,28 @@ extension StoreReport {
   }
 
   /// An attribute's value as people read it; nil for null.
-  package func shownText(_ value: StoredValue) -> String? { ReportRows(self).text(value) }
+  package func shownText(_ value: StoredValue) -> String? {
+    switch value {
+    case .null: nil
+    case .string(let text), .uri(let text): shownText(text)
+    case .data(let data): Markup.count(data.count, "byte")
+    default: shownText(GraphComparison.text(value))
+    }
+  }
+
+  /// What the page of an object shows of its values besides lines, by slot; null where the line is everything.
+  package func contents(of node: NodeHandle) -> [JSONValue] {
+    var contents = ValueContents(lineLength: max(1, maximumValueLength))
+    contents.maximumPictureSize = 2_000_000
+    contents.maximumSize = 8_000_000
+    contents.maximumTextLength = 100_000
+    contents.beginObject()
+    let reader = nodes.reader(of: node.entity)
+    return nodes.model.entity(at: node.entity).slots.map { slot in
+      guard slot.attributeType != nil else { return .null }
+      return contents.content(of: reader.value(slot: slot.index, row: node.row)) ?? .null
+    }
+  }
 
   /// How a script treats a column: `number`, `text`, `date`, `boolean`, `other`, `bytes`, `one` or `many`.
   package static func columnKind(_ slot: Slot) -> String { ReportRows.kind(slot) }

@@ -12,9 +12,10 @@ extension StoreReport {
       title: "\(name): \(type) store", body: "", style: PageStyle.common + SVGDrawing.style + PageStyle.report,
       script: DiagramScript.text + "\n" + ReportScript.text)
     writer.append(page.head)
-    writer.append(ReportBody(self, rows).text)
+    let contents = rows.contents()
+    writer.append(ReportBody(self, rows, hasAllContents: contents.areComplete).text)
     writer.append(Page.dataStart)
-    try rows.write(to: writer)
+    try rows.write(to: writer, contents.entities)
     writer.append(Page.dataEnd)
     writer.append(page.foot)
   }

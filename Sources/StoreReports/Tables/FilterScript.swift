@@ -119,7 +119,7 @@ enum FilterScript {
   private static let tools = #"""
       function controls(view) {
         var wanted = predicate(view), text = view.isCommandShown ? command(view) : '';
-        view.reset.hidden = !view.typed && !Object.keys(view.filters).some(function (index) { return !isEmpty(view.filters[index]); });
+        view.reset.hidden = !view.typed && !view.grouping && !Object.keys(view.filters).some(function (index) { return !isEmpty(view.filters[index]); });
         view.command.hidden = !view.isCommandShown;
         view.command.textContent = text === null ? 'No command: this page shows a name or a value of it in another form.' : text;
         if (!source.isEditable) {
@@ -176,6 +176,10 @@ enum FilterScript {
           control.title = 'The rows with their values as this page shows them';
         });
         view.tools.appendChild(button('Command', 'Show the command', function () { view.isCommandShown = !view.isCommandShown; controls(view); }));
+        view.grouper = view.tools.appendChild(button('Group', 'Count or add up the rows in groups', function () { toggleGroups(view); }));
+        view.chart = element('section', null, 'facet groups');
+        view.chart.setAttribute('aria-label', 'Groups of ' + view.name);
+        view.chart.addEventListener('keydown', function (event) { if (event.key === 'Escape') { event.stopPropagation(); toggleGroups(view); view.grouper.focus(); } });
         var top;
         if (source.isEditable) {
           top = element('form', null, 'query');
@@ -199,7 +203,7 @@ enum FilterScript {
           top = view.predicate = element('code', null, 'predicate');
           view.predicate.hidden = true;
         }
-        node.replaceChildren(top, view.tools, view.choice, view.command, view.facet, view.error, view.body);
+        node.replaceChildren(top, view.tools, view.choice, view.command, view.facet, view.chart, view.error, view.body);
         views[index] = view;
         redraw(view, true);
         return view;
@@ -210,6 +214,7 @@ enum FilterScript {
         view.sort = null;
         view.descends = false;
         view.open = null;
+        view.grouping = null;
         view.shown = view.columns.map(function (_, index) { return index; });
       }
       function redraw(view, isFirst) {
@@ -217,6 +222,7 @@ enum FilterScript {
         if (!isFirst) return change(view, null);
         if (view.input) view.input.value = predicate(view) || '';
         controls(view);
+        drawGroups(view);
       }
 
     """#

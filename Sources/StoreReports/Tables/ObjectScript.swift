@@ -65,7 +65,7 @@ enum ObjectScript {
           var column = columns[index], name = column.name;
           if (column.kind === 'many' && value !== null) name += ' (' + grouped(value.total) + ')';
           list.appendChild(element('dt', name));
-          var node = fill(element('dd'), column.kind, value, 50);
+          var node = fillWhole(element('dd'), column, value, answer.contents[index]);
           if (column.kind === 'many' && value !== null && column.inverse) tables(node, object, column, value.members);
           list.appendChild(node);
         });
@@ -124,6 +124,7 @@ enum ObjectScript {
           view.shown = values.get('columns').split('.').filter(Boolean).map(Number)
             .filter(function (index, place, all) { return view.columns[index] && all.indexOf(index) === place; });
         }
+        view.grouping = groupingOf(view, values.get('group'));
         redraw(view);
         view.node.closest('section').scrollIntoView();
       }

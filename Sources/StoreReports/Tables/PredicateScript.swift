@@ -50,10 +50,10 @@ enum PredicateScript {
         indexes.forEach(function (index) { parts.push(condition(view.columns[index], view.filters[index])); });
         return parts.indexOf(null) >= 0 ? null : parts.join(' AND ');
       }
+      function word(text) { return "'" + text.replace(/'/g, "'\\''") + "'"; }
       /* The command that prints the rows that are shown; null if a name or a filter cannot be written. */
-      function command(view) {
-        var wanted = predicate(view), column = view.columns[view.sort];
-        function word(text) { return "'" + text.replace(/'/g, "'\\''") + "'"; }
+      function command(view, isUnsorted) {
+        var wanted = predicate(view), column = isUnsorted ? null : view.columns[view.sort];
         if (wanted === null || !entities[view.index].isNameWhole) return null;
         var store = document.querySelector('h1').textContent;
         var words = ['atomicstore', 'fetch', word(store[0] === '-' ? './' + store : store), '--entity=' + word(view.name), '--no-subentities'];

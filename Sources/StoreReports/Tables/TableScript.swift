@@ -132,14 +132,16 @@ enum TableScript {
       /* After another choice of rows: they are shown from the first, and the address leads to them. */
       function change(view, focus) {
         if (view.input) view.input.value = predicate(view) || '';
-        history.replaceState(null, '', '#' + address(view));
+        setAddress(view);
         controls(view);
+        drawGroups(view);
         return load(view, 0, focus);
       }
 
     """#
 
   private static let parts = #"""
+      function setAddress(view) { history.replaceState(null, '', '#' + address(view)); }
       function address(view) {
         var values = new URLSearchParams(), filters = {};
         Object.keys(view.filters).forEach(function (index) { if (!isEmpty(view.filters[index])) filters[index] = view.filters[index]; });
@@ -147,6 +149,7 @@ enum TableScript {
         if (Object.keys(filters).length) values.set('filters', JSON.stringify(filters));
         if (view.sort !== null) values.set('sort', (view.descends ? '-' : '') + view.sort);
         if (view.shown.length !== view.columns.length || view.shown.some(function (column, index) { return column !== index; })) values.set('columns', view.shown.join('.'));
+        if (view.grouping) values.set('group', [view.grouping.by, view.grouping.unit, view.grouping.measure, view.grouping.of === null ? '' : view.grouping.of].join('.'));
         var text = values.toString();
         return 'entity-' + view.index + (text ? '?' + text : '');
       }
