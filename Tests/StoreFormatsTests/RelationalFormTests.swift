@@ -143,6 +143,24 @@ import Testing
     #expect(form.roots.first { $0.entity.name == "Group" }?.entityName == nil)
   }
 
+  @Test("a table of very many sub-entities, almost all of whose cells would be null, is refused beyond a size")
+  func size() throws {
+    let entities = (0..<70).map { EntityDescription(name: "E\($0)", properties: [.attribute("p\($0)", .string)]) }
+    var form = try Self.form([EntityDescription(name: "Root", subentities: entities)])
+    let builder = NodeTableBuilder(model: form.source)
+    for number in 0..<3 {
+      try builder.beginNode(
+        entity: try #require(form.source.entity(named: "E\(number)")).index, reference: Int64(number + 1))
+    }
+    let nodes = try builder.finish().canonical()
+    let tables = try form.tables(of: nodes)
+    form.maximumCells = 100
+    #expect(throws: PersistentStoreError.self) { try form.tables(of: nodes) }
+    #expect(throws: PersistentStoreError.self) { try form.graph(of: tables) }
+    form.maximumCells = 300
+    _ = try form.tables(of: nodes)
+  }
+
   // MARK: Changed tables
 
   private static let zoo = [

@@ -4,11 +4,13 @@ extension RelationalForm {
   /// The rows of the tables.
   ///
   /// - Throws: `.unsupportedByFormat` if the graph could not be made of the tables again, since ends of relationships
-  ///   contradict each other.
+  ///   contradict each other; `.limitExceeded` for a table that consists of null almost everywhere.
   package func tables(of nodes: NodeTable) throws(PersistentStoreError) -> NodeTable {
     let builder = NodeTableBuilder(model: model)
     for root in roots {
-      for node in Self.objects(of: root.entity, nodes) {
+      let objects = Self.objects(of: root.entity, nodes)
+      try checkSize(of: root, rows: objects.count)
+      for node in objects {
         try builder.beginNode(entity: root.table.index, reference: nodes.reference(of: node))
         if let slot = root.entityName {
           try builder.set(.string(source.entity(at: node.entity).name), slot: slot.index)
@@ -24,6 +26,16 @@ extension RelationalForm {
     let tables = try builder.finish().canonical()
     try check(tables, of: nodes)
     return tables
+  }
+
+  private func checkSize(of root: RootTable, rows: Int) throws(PersistentStoreError) {
+    let columns = root.table.slots.count
+    let widest = root.entity.hierarchy.reduce(1) { max($0, $1.slots.count) }
+    guard columns > 64 * widest, rows > maximumCells / columns else { return }
+    throw PersistentStoreError(
+      .limitExceeded,
+      "the table would have \(rows) rows of \(columns) columns, of which no entity has more than \(widest)",
+      at: StoreLocation(entity: root.entity.name))
   }
 
   /// The objects of an entity and its sub-entities by reference.
@@ -79,6 +91,7 @@ extension RelationalForm {
     for root in roots {
       var others: [Int: [Int]] = [:]
       let reader = tables.reader(of: root.table.index)
+      try checkSize(of: root, rows: reader.count)
       for node in tables.handles(of: root.table.index) {
         let entity = try entity(of: node, root, tables)
         let places = places[entity.index]

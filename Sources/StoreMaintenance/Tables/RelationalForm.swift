@@ -19,6 +19,9 @@ package struct RelationalForm: Sendable {
   package let roots: [RootTable]
   /// The tables of to-manys, in the order of the model.
   package let joins: [JoinTable]
+  /// How many cells a table may have if its hierarchy has many more properties than any entity of it: then most of
+  /// them are null, and their number can be the square of the store's size.
+  package var maximumCells = 1 << 25
   /// By entity of ``source``, where its slots are.
   let places: [[Place]]
 
