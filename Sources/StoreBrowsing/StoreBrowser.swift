@@ -27,6 +27,8 @@ package actor StoreBrowser {
   let nodes: NodeTable
   let firsts: [Int]
   private let storeIdentifier: UUID
+  /// What the last table counted: sorting and turning pages ask for the same objects.
+  private var lastCount: (entity: Int, predicate: String, total: Int)?
 
   /// - Parameters:
   ///   - coordinator: The coordinator that has the store and no other one.
@@ -110,9 +112,14 @@ package actor StoreBrowser {
       case .columns(let rows): rows.forEachRow { row in if isWanted() { take(row[0]) } }
       case .computed(let rows): for row in rows where isWanted() { take(row.values[0]) }
       }
+      lastCount = (question.entity, question.predicate, rows.count)
       return (rows.count, found)
     }
-    let total = try context.count(for: request)
+    let known = lastCount.flatMap {
+      $0.entity == question.entity && $0.predicate == question.predicate ? $0.total : nil
+    }
+    let total = try known ?? context.count(for: request)
+    lastCount = (question.entity, question.predicate, total)
     request.fetchOffset = question.offset
     request.fetchLimit = limit
     // A limit of 0 is none.
