@@ -225,7 +225,11 @@ package actor StoreBrowser {
     } catch { throw Self.problem(error) }
     let (values, total) = frequent(counts)
     return .object([
-      ("values", .array(values.map { .object(shown($0.value).map { ($0.key, $0.value) } + [("count", .integer($0.count))]) })),
+      (
+        "values",
+        .array(
+          values.map { .object(shown($0.value).map { ($0.key, $0.value) } + [("count", .integer($0.count))]) })
+      ),
       ("rest", .integer(total - values.count)), ("none", .integer(none)),
       ("numbers", .array(numbers.count > Self.numberLimit ? [] : numbers.map { .number($0) })),
     ])
