@@ -27,6 +27,8 @@ package actor StoreBrowser {
   let nodes: NodeTable
   let firsts: [Int]
   private let storeIdentifier: UUID
+  /// What the last table counted: sorting and turning pages ask for the same objects.
+  private var lastCount: (entity: Int, predicate: String, total: Int)?
 
   /// - Parameters:
   ///   - coordinator: The coordinator that has the store and no other one.
@@ -110,9 +112,14 @@ package actor StoreBrowser {
       case .columns(let rows): rows.forEachRow { row in if isWanted() { take(row[0]) } }
       case .computed(let rows): for row in rows where isWanted() { take(row.values[0]) }
       }
+      lastCount = (question.entity, question.predicate, rows.count)
       return (rows.count, found)
     }
-    let total = try context.count(for: request)
+    let known = lastCount.flatMap {
+      $0.entity == question.entity && $0.predicate == question.predicate ? $0.total : nil
+    }
+    let total = try known ?? context.count(for: request)
+    lastCount = (question.entity, question.predicate, total)
     request.fetchOffset = question.offset
     request.fetchLimit = limit
     // A limit of 0 is none.
@@ -207,7 +214,7 @@ package actor StoreBrowser {
           for member in members { counts[member, default: 0] += 1 }
         case let value where value.isNull: none += 1
         case let value where kind != "bytes":
-          let number = if case .value(let stored) = value { Self.number(stored) } else { Double?.none }
+          let number = if case .value(let stored) = value { CountedValue.number(stored) } else { Double?.none }
           // No predicate finds not-a-number by its value.
           if number?.isNaN ?? false { break }
           counts[value, default: 0] += 1
@@ -218,28 +225,19 @@ package actor StoreBrowser {
     } catch { throw Self.problem(error) }
     let (values, total) = frequent(counts)
     return .object([
-      ("values", .array(values.map { .object(shown($0.value) + [("count", .integer($0.count))]) })),
+      (
+        "values",
+        .array(
+          values.map { .object(shown($0.value).map { ($0.key, $0.value) } + [("count", .integer($0.count))]) })
+      ),
       ("rest", .integer(total - values.count)), ("none", .integer(none)),
       ("numbers", .array(numbers.count > Self.numberLimit ? [] : numbers.map { .number($0) })),
     ])
   }
 
-  private struct Counted {
-    let value: FetchedRow.Value
-    let count: Int
-    let number: Double
-    let text: String
-
-    /// The order: most frequent first, values of equal count in their own order.
-    func isBefore(_ other: Counted) -> Bool {
-      if (count, number) != (other.count, other.number) { return (other.count, number) < (count, other.number) }
-      return text.unicodeScalars.lexicographicallyPrecedes(other.text.unicodeScalars)
-    }
-  }
-
   /// The most frequent values in order, and how many there are of all.
-  private func frequent(_ counts: [FetchedRow.Value: Int]) -> (values: [Counted], total: Int) {
-    var list: [Counted] = []
+  private func frequent(_ counts: [FetchedRow.Value: Int]) -> (values: [CountedValue], total: Int) {
+    var list: [CountedValue] = []
     var total = 0
     for (value, count) in counts {
       // What is rarer than the last is not shown: its text is not made.
@@ -258,22 +256,22 @@ package actor StoreBrowser {
     return (list, total)
   }
 
-  private func counted(_ value: FetchedRow.Value, _ count: Int) -> Counted? {
+  private func counted(_ value: FetchedRow.Value, _ count: Int) -> CountedValue? {
     switch value {
     case .object(let id):
       guard let node = handle(of: id) else { return nil }
-      return Counted(value: value, count: count, number: Double(firsts[node.entity] + node.row), text: "")
+      return CountedValue(value: value, count: count, number: Double(firsts[node.entity] + node.row), text: "")
     case .value(let stored):
       guard let text = report.shownText(stored) else { return nil }
-      return Counted(value: value, count: count, number: Self.number(stored) ?? 0, text: text)
+      return CountedValue(value: value, count: count, number: CountedValue.number(stored) ?? 0, text: text)
     case .list: return nil
     }
   }
 
   /// A value as the page filters by it.
-  func shown(_ value: FetchedRow.Value) -> [(String, JSONValue)] {
+  private func shown(_ value: FetchedRow.Value) -> [(key: String, value: JSONValue)] {
     switch value {
-    case .object(let id): handle(of: id).map { linked($0) } ?? []
+    case .object(let id): handle(of: id).map { linked($0).map { ($0.0, $0.1) } } ?? []
     case .value(let stored):
       [
         ("text", report.shownText(stored).map { .string($0) } ?? .null),
@@ -283,17 +281,25 @@ package actor StoreBrowser {
     }
   }
 
-  /// A number, or a date in seconds since 1970.
-  private static func number(_ value: StoredValue) -> Double? {
-    switch value {
-    case .integer(let number): Double(number)
-    case .double(let number): number
-    // The number that is shown: what follows it is not precise.
-    case .float(let number): Double(number.description) ?? Double(number)
-    case .decimal(let number): number.doubleValue
-    case .date(let date): date.timeIntervalSince1970
-    default: nil
-    }
+  /// How many groups an answer has at most.
+  private static let groupLimit = 50
+
+  private func groups(_ question: BrowserQuestion.GroupQuestion) throws(BrowserQuestion.Problem) -> JSONValue {
+    let entity = try entity(question.rows.entity)
+    var request = try request(question.rows, entity)
+    let columns = try question.columns(of: entity)
+    request.propertiesToGroupBy = [columns.group]
+    request.propertiesToFetch = [columns.group, columns.value]
+    let isByDate = !question.unit.isEmpty
+    request.rowSortKeys = [SortKey(isByDate ? "group" : "value", isAscending: isByDate)]
+    do {
+      let rows = try context.fetchRows(request)
+      let groups = rows.prefix(Self.groupLimit).map { row in
+        let number = shown(row.values[1]).first { $0.key == "text" }?.value ?? .null
+        return JSONValue.object(shown(row.values[0]).map { ($0.key, $0.value) } + [("value", number)])
+      }
+      return .object([("total", .integer(rows.count)), ("groups", .array(groups))])
+    } catch { throw Self.problem(error) }
   }
 
   // MARK: One object

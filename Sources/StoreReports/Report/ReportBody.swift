@@ -57,7 +57,9 @@ struct ReportBody {
       facts.append(
         ("On this page", "\(Markup.grouped(rows.counts.reduce(0, +))) of \(Markup.count(nodes.count, "object"))"))
     }
-    if !hasAllContents { facts.append(("Not on this page", "pictures, lists in data and long texts of some objects")) }
+    if !hasAllContents {
+      facts.append(("Not on this page", "pictures, lists in data and long texts of some objects"))
+    }
     let list = facts.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" }.joined(separator: "\n")
     return "<header>\n<h1>\(shown(report.name))</h1>\n<dl>\n\(list)\n</dl>\n</header>\n"
   }
