@@ -4,7 +4,7 @@ import FoundationEssentials
 extension Checks {
   /// All, in the order of the catalogue.
   static let all: [CheckDefinition] =
-    registration + initialization + damagedFiles + namesAndOptions + metadata + loading + values
+    registration + initialization + damagedFiles + namesAndOptions + optionValues + metadata + loading + values
     + furtherValues
     + relationships + ends + references + changes + sessions + saving + publishing + concurrency
     + removal + schema + hostile + hostileProducts

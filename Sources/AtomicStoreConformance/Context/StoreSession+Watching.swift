@@ -9,8 +9,8 @@ extension StoreSession {
   func watched(_ set: (inout FaultHooks) -> Void) -> StoreSession {
     set(&FaultHooks.current)
     guard subject.fault == nil else { return self }
-    func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
-    return StoreSession(subject: TestedStore(type: wrapped(subject.type), others: subject.others), folder: folder)
+    return StoreSession(
+      subject: TestedStore(type: FaultHooks.wrapped(subject.type), others: subject.others), folder: folder)
   }
 
   /// The same session with a store whose calls are noted, for the rest of this process.

@@ -24,6 +24,14 @@ struct StoreSession {
     let context: ManagedObjectContext
   }
 
+  /// The ID that the URI of another process has in this one: a store that keeps no UUID has a new one in each, and the
+  /// same references.
+  func objectID(forURI uri: String, in open: Open) -> ManagedObjectID? {
+    var parts = uri.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    if !subject.type.traits.keepsIdentity, parts.count > 2 { parts[2] = open.store.identifier.uuidString }
+    return open.coordinator.managedObjectID(forURIRepresentation: parts.joined(separator: "/"))
+  }
+
   func registry() throws -> StoreRegistry {
     var registry = StoreRegistry()
     try registry.register(subject.type)

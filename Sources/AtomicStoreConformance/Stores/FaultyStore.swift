@@ -2,15 +2,19 @@ import AtomicStoreKit
 import AtomicStoreSPI
 
 extension FaultHooks {
-  /// A format with the hooks of this process round it.
+  /// A format with the hooks of this process round it, once.
   static func wrapped(_ type: any AtomicStore.Type) -> any AtomicStore.Type {
+    if type is any HookedStore.Type { return type }
     func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
     return wrapped(type)
   }
 }
 
+/// A type that calls the hooks of its process already.
+private protocol HookedStore: AtomicStore {}
+
 /// A store with a mistake planted in it: round any other, doing everything as that one does except for the mistake.
-struct FaultyStore<Base: AtomicStore>: AtomicStore {
+struct FaultyStore<Base: AtomicStore>: AtomicStore, HookedStore {
   private var base: Base
   private let configuration: StoreConfiguration
 

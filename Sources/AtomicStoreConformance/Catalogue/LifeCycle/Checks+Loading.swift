@@ -74,8 +74,7 @@ extension Checks {
         let open = try session.open(path, graph.model, isReadOnly: true)
         return try withExtendedLifetime(open) {
           try uris.keys.reduce(into: [String: String]()) { names, uri in
-            guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri), open.store.node(for: id) != nil
-            else { return }
+            guard let id = session.objectID(forURI: uri, in: open), open.store.node(for: id) != nil else { return }
             names[uri] = "\(try open.context.existingObject(with: id).value(forKey: "name") ?? "")"
           }
         }

@@ -121,7 +121,7 @@ extension Checks {
           return try withExtendedLifetime(open) {
             var found: [String: String] = [:]
             for (label, uri) in uris {
-              guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { continue }
+              guard let id = session.objectID(forURI: uri, in: open) else { continue }
               found[label] =
                 try (try? open.context.existingObject(with: id))?.value(forKey: "name") as? String ?? "nothing"
             }

@@ -28,5 +28,19 @@ extension Faults {
         }
       }
     },
+    Fault("longTextsLostWithOption", "leaves out texts of more than 65,535 bytes if an option is set") {
+      $0.savedAt = { (snapshot, configuration) throws(PersistentStoreError) in
+        guard !configuration.options.isEmpty else { return }
+        for entity in snapshot.nodes.model.entities {
+          for slot in entity.slots where slot.attributeType == .string {
+            for node in snapshot.nodes.handles(of: entity.index) {
+              if case .string(let text) = snapshot.nodes.value(slot: slot.index, of: node), text.utf8.count > 65_535 {
+                try snapshot.nodes.set(.null, slot: slot.index, of: node)
+              }
+            }
+          }
+        }
+      }
+    },
   ]
 }
