@@ -60,21 +60,11 @@ public enum Conformance {
 
   /// All faults that can be planted: their names, and what a store does that has them.
   package static var faults: [(name: String, text: String)] { Faults.all.map { ($0.name, $0.text) } }
-
-  /// The checks of ``smoke(for:)``.
-  static let smokeIDs: Set<String> = [
-    "REG-02", "INI-01", "INI-02", "INI-03", "INI-16", "MET-01", "MET-03", "MET-05", "LOD-01", "VAL-01", "VAL-03",
-    "VAL-07", "VAL-17",
-    "VAL-20", "VAL-28", "REL-01", "REL-03", "REL-07", "REF-04", "CHG-06", "CHG-10", "SAV-15", "SAV-16", "REM-01",
-    "INC-02", "INC-03", "INC-11", "INC-12", "INC-13", "INC-19", "INC-20", "INC-22", "INC-23", "INC-24", "INC-28",
-    "INC-33", "INC-36", "INC-38", "INC-39", "INC-41", "INC-43", "INC-47", "INC-49", "INC-50", "INC-52", "INC-59",
-    "INC-64", "INC-65",
-  ]
 }
 
 extension ConformanceCheck {
   /// Whether it is one of the about two dozen that take a few seconds: ``Conformance/smoke(for:)``.
-  package var isSmoke: Bool { Conformance.smokeIDs.contains(id) }
+  package var isSmoke: Bool { Checks.smokeIDs.contains(id) }
 }
 
 /// A placeholder where a catalogue is listed and no store is at hand.

@@ -7,7 +7,7 @@ extension Checks {
   /// What is checked with each value: the smoke checks about objects and metadata.
   private static let withEachValue =
     (values + furtherValues + relationships + references + changes + metadata).filter {
-      Conformance.smokeIDs.contains($0.id)
+      Checks.smokeIDs.contains($0.id)
     }
 
   /// What an option changes may be long values alone.
