@@ -77,6 +77,76 @@ def test_names_that_differ_in_case_only_are_kept_apart(tmp_path, command):
     assert connection.sql('SELECT name FROM "Note_"').fetchall() == [("x",)]
 
 
+def empty_store(tmp_path, command, entities):
+    """A store without objects; ``entities`` has super-entities and properties, which are texts, by name."""
+    text = "<?xml version='1.0'?><model>"
+    for name, (parent, properties) in entities.items():
+        above = f" parentEntity='{parent}'" if parent else ""
+        attributes = "".join(f"<attribute name='{each}' optional='YES' attributeType='String'/>" for each in properties)
+        text += f"<entity name='{name}'{above}>{attributes}</entity>"
+    (tmp_path / "M.xcdatamodel").mkdir()
+    (tmp_path / "M.xcdatamodel" / "contents").write_text(text + "</model>")
+    (tmp_path / "none.csv").write_text("id\n")
+    table = f"{next(iter(entities))}={tmp_path / 'none.csv'}"
+    command("import", table, "-o", tmp_path / "a.xml", "--model", tmp_path / "M.xcdatamodel")
+
+
+def test_columns_that_differ_in_case_only_are_kept_apart(tmp_path, command):
+    entities = {"N": (None, ["name"]), "N2": ("N", ["Name"]), "O": ("N", ["NAME"]), "P": ("O", ["ID"])}
+    empty_store(tmp_path, command, entities)
+    command("insert", tmp_path / "a.xml", "--entity", "N", "name:=n")
+    command("insert", tmp_path / "a.xml", "--entity", "N2", "name:=lower", "Name:=upper")
+    command("insert", tmp_path / "a.xml", "--entity", "P", "name:=p", "NAME:=P", "ID:=key")
+    connection = atomicstore.duckdb(tmp_path / "a.xml")
+    assert connection.sql("SELECT * FROM N").columns[:3] == ["id", "entity", "name"]
+    rows = connection.sql("SELECT * EXCLUDE (id, entity) FROM N2")
+    assert (rows.columns, rows.fetchall()) == (["name", "Name_"], [("lower", "upper")])
+    rows = connection.sql("SELECT * EXCLUDE (entity) FROM P")
+    assert (rows.columns[1:], rows.fetchall()[0][1:]) == (["name", "NAME_", "ID_"], ("p", "P", "key"))
+    assert connection.sql("SELECT count(*), count(DISTINCT id) FROM N").fetchall() == [(3, 3)]
+
+
+def test_a_view_has_the_rows_of_all_entities_below_it(tmp_path, command):
+    # Of the names, some are before and some after those of their super-entities.
+    entities = {"M": (None, ["x"]), "K": ("M", []), "Z": ("K", []), "A": ("Z", []), "L": ("M", [])}
+    empty_store(tmp_path, command, entities)
+    for name in entities:
+        command("insert", tmp_path / "a.xml", "--entity", name, "x:=" + name)
+    connection = atomicstore.duckdb(tmp_path / "a.xml")
+    for name, below in {"M": "AKLMZ", "K": "AKZ", "Z": "AZ", "A": "A", "L": "L"}.items():
+        assert connection.sql(f"SELECT string_agg(x, '' ORDER BY x) FROM {name}").fetchall() == [(below,)]
+
+
+def test_the_key_has_another_name_where_a_property_is_called_id(tmp_path, command):
+    (tmp_path / "a.csv").write_text("code,id,b_id\n5,x,7\n")
+    (tmp_path / "b.csv").write_text("id\n7\n")
+    tables = [f"A={tmp_path / 'a.csv'}", f"B={tmp_path / 'b.csv'}"]
+    command("import", *tables, "-o", tmp_path / "a.xml", "--key", "A=code")
+    connection = atomicstore.duckdb(tmp_path / "a.xml")
+    assert connection.sql("SELECT objectID, A.id, B.id FROM A JOIN B ON A.b = B.id").fetchall() == [(5, "x", 7)]
+
+
+@pytest.mark.parametrize("statement", ["TABLE Manager", "VIEW employee", "TEMP TABLE Employee_Projects"])
+def test_a_table_of_the_connection_is_not_hidden(company, statement):
+    connection = duckdb.connect()
+    connection.execute(f"CREATE {statement} AS SELECT 42 AS mine")
+    name = statement.split()[-1]
+    before = connection.sql("SELECT count(*) FROM duckdb_views()").fetchall()
+    with pytest.raises(ValueError, match=f'(?i)the connection already has .*"{name}": rename or drop it'):
+        atomicstore.duckdb(company, connection)
+    assert connection.sql("SELECT count(*) FROM duckdb_views()").fetchall() == before
+    assert connection.sql(f"SELECT mine FROM {name}").fetchall() == [(42,)]
+
+
+def test_a_second_store_with_the_same_tables_is_refused_and_an_attached_database_is_not(company):
+    connection = duckdb.connect()
+    connection.execute("ATTACH ':memory:' AS other; CREATE TABLE other.main.Employee AS SELECT 42 AS mine")
+    atomicstore.duckdb(company, connection)
+    assert connection.sql("SELECT mine FROM other.main.Employee").fetchall() == [(42,)]
+    with pytest.raises(ValueError, match='"Employee"'):
+        atomicstore.duckdb(company, connection)
+
+
 def test_a_missing_store_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         atomicstore.duckdb(tmp_path / "none.xml")

@@ -23,6 +23,7 @@ struct Browse: ParsableCommand {
       and is not changed. The program serves until it is interrupted (Ctrl-C).
 
       With --diff it shows what differs between two stores, as 'report' does with two, and all of it.
+      With --diff, damaged objects are an error.
       """,
     version: StorePlugin.kitVersion)
   @Argument(help: "The store; - for standard input.") var store: String
@@ -30,15 +31,19 @@ struct Browse: ParsableCommand {
   @Flag(help: "Show what differs between two stores.") var diff = false
   @OptionGroup(title: "Options for reading") var source: SourceOptions
   @Option(help: "The port on 127.0.0.1; 0 for one that is free.") var port: UInt16 = 0
-  @Option(name: .customLong("max-findings"), help: "The maximum number of problems of each kind on the page.")
-  var maximum = 200
+  @Option(
+    name: .customLong("max-findings"),
+    help: "The maximum number of problems of each kind on the page; not with --diff. Default: 200.")
+  var maximum: Int?
   @OptionGroup(title: "Common options") var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
-      guard maximum >= 0 else { throw CommandFailure("--max-findings is not negative", exitCode: 64) }
-      guard diff == (other != nil) else {
-        throw CommandFailure("--diff needs two stores, and without it there is one", exitCode: 64)
+      guard maximum ?? 0 >= 0 else { throw CommandFailure("--max-findings is not negative", exitCode: 64) }
+      guard diff || other == nil else { throw CommandFailure("add --diff to compare two stores", exitCode: 64) }
+      guard !diff || other != nil else { throw CommandFailure("--diff needs two stores", exitCode: 64) }
+      guard !diff || maximum == nil else {
+        throw CommandFailure("--max-findings cannot be used with --diff", exitCode: 64)
       }
       let server = try server()
       let json = common.json
@@ -59,7 +64,7 @@ struct Browse: ParsableCommand {
 
   private func server() throws -> BrowseServer {
     if let other { return BrowseServer(page: try ComparisonReport.read(store, other, source).report.wholePage()) }
-    let (coordinator, report) = try StoreReport.read(store, source, maximumFindingCount: maximum)
+    let (coordinator, report) = try StoreReport.read(store, source, maximumFindingCount: maximum ?? 200)
     return BrowseServer(try StoreBrowser(coordinator, report: report))
   }
 

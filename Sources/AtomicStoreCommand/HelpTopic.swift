@@ -42,7 +42,7 @@ struct HelpTopic: Sendable {
     "Pages that 'atomicstore help TOPIC' prints:\n\n"
       + all.map { "  " + $0.name.padded(to: 12) + $0.abstract }
       .joined(separator: "\n")
-      + "\n\nEach command has a page too: 'atomicstore help COMMAND'. The documentation has guides: 'Ten tasks with the "
+      + "\n\nEach command has a page too: 'atomicstore help COMMAND'. The documentation has guides: 'Recipes for the "
       + "command', 'Reading files that you do not trust', 'An application from an empty folder', 'A format in fifteen "
       + "minutes'; 'atomicstore help --web' says where it is."
   }

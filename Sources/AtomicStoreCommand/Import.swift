@@ -18,8 +18,8 @@ struct Import: ParsableCommand {
       or ENTITY=FILE. Several files that are parts of one table are ENTITY=FILE,FILE, or ENTITY=DIRECTORY; columns are
       found by name, and a file without one has no values of it. JSON is an array of objects, or one object on each line; with a model also what fetch --json
       prints of an entity. A directory stands for all its tables, and so does a ZIP archive; a table may be compressed
-      with gzip. A directory that 'tables' wrote becomes the store that it was made of; other options than -o and those of
-      the result and of reading are not for it.
+      with gzip. A directory that 'tables' wrote is imported as the whole store that it contains; of the options below,
+      only --read-option and the options for the result can be used with it.
 
       A column is the property of its name, whatever its case and separators: in_print is inPrint. The column id
       is the key, and author_id the relationship author; --key and --relationship name others. Keys become

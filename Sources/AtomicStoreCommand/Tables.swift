@@ -15,14 +15,16 @@ struct Tables: ParsableCommand {
         atomicstore import tables -o lib2.xml
 
       Each entity is a table, together with its sub-entities: then the column entity names the entity of each row,
-      and columns of the others are null. The key is the column id; where a property has that name, it is called
-      reference in CSV and objectID in Arrow. A to-one is a column with keys of the other table. A to-many that follows from
-      a to-one is not written; any other is a table ENTITY_RELATIONSHIP with the columns owner and member, and position
-      where it has an order. Where properties of two sub-entities have one name, but not one type, the second is called
-      ENTITY_PROPERTY.
+      and columns of the others are null. The key is the column id; if a property has that name, reference in CSV,
+      where names are compared without case, and objectID in Arrow, followed by _ if that is taken too. A to-one is a
+      column with keys of the other table. A to-many that follows from a to-one is not written; any other is a table
+      ENTITY_RELATIONSHIP with the columns owner and member, and position where it has an order. Where properties of two
+      sub-entities have one name, but not one type, the second is called ENTITY_PROPERTY.
 
       'import FOLDER -o STORE' makes the store again: its references, its UUID, its metadata and its model are in
-      metadata.plist. Tables that another program changed are taken as well, CSV with --read-option edited=accept.
+      metadata.plist. Tables that another program changed are imported, too, CSV with --read-option edited=accept. Have
+      the program read all columns of CSV as texts: if it infers types, 007 becomes 7. The article 'Importing tables,
+      checking stores' has the options of DuckDB and pandas that keep all values.
 
       Before anything is written, the tables are made a store again in memory, which must be equal.
       """)
@@ -36,6 +38,8 @@ struct Tables: ParsableCommand {
     completion: Completions.writeOptions)
   var writeOptions: [String] = []
   @Flag(help: "Replace tables that are there.") var force = false
+  @Flag(name: .customLong("allow-loss"), help: "Write the tables even if something of the store is not in them.")
+  var allowLoss = false
   @Flag(name: .customLong("dry-run"), help: "Do everything except publishing the result.") var dryRun = false
   @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup(title: "Common options") var common: CommonOptions
@@ -79,6 +83,11 @@ struct Tables: ParsableCommand {
     var converter = StoreConverter(registry: InstalledFormats.registry)
     converter.targetType = format.storeType
     var options = try parseOptions(writeOptions)
+    for name in ["layout", "entity"] where options[name] != nil {
+      throw CommandFailure(
+        "--write-option \(name) is for one CSV file, and 'tables' writes a directory: 'fetch --entity NAME --format csv' writes one table",
+        exitCode: 64)
+    }
     if format == .csv {
       // Also without an extension, or with that of a file, it is a directory.
       options["layout"] = "folder"
@@ -86,6 +95,7 @@ struct Tables: ParsableCommand {
     }
     converter.writeOptions = options
     converter.replacesTarget = force
+    converter.allowsLoss = allowLoss
     converter.isDryRun = dryRun
     return converter
   }

@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
+import StorePredicates
 
 /// A value of a column, and how many objects have it.
 struct CountedValue {
@@ -12,7 +13,15 @@ struct CountedValue {
   /// The order: most frequent first, values of equal count in their own order.
   func isBefore(_ other: CountedValue) -> Bool {
     if (count, number) != (other.count, other.number) { return (other.count, number) < (count, other.number) }
-    return text.unicodeScalars.lexicographicallyPrecedes(other.text.unicodeScalars)
+    if !text.unicodeScalars.elementsEqual(other.text.unicodeScalars) {
+      return text.unicodeScalars.lexicographicallyPrecedes(other.text.unicodeScalars)
+    }
+    // The texts are shortened: values that begin alike are compared as a whole.
+    return whole.unicodeScalars.lexicographicallyPrecedes(other.whole.unicodeScalars)
+  }
+
+  private var whole: String {
+    if case .value(let stored) = value { FetchExpression.constant(stored).description } else { "" }
   }
 
   /// A number, or a date in seconds since 1970.

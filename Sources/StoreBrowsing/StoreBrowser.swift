@@ -112,19 +112,25 @@ package actor StoreBrowser {
       case .columns(let rows): rows.forEachRow { row in if isWanted() { take(row[0]) } }
       case .computed(let rows): for row in rows where isWanted() { take(row.values[0]) }
       }
-      lastCount = (question.entity, question.predicate, rows.count)
+      keepCount(rows.count, question)
       return (rows.count, found)
     }
     let known = lastCount.flatMap {
       $0.entity == question.entity && $0.predicate == question.predicate ? $0.total : nil
     }
     let total = try known ?? context.count(for: request)
-    lastCount = (question.entity, question.predicate, total)
+    keepCount(total, question)
     request.fetchOffset = question.offset
     request.fetchLimit = limit
     // A limit of 0 is none.
     let found = limit == 0 ? [] : try context.fetch(request)
     return (total, found.compactMap { handle(of: $0.objectID) })
+  }
+
+  /// Keeps a count, except that of a predicate with `now()`, which changes.
+  private func keepCount(_ total: Int, _ question: BrowserQuestion.RowQuestion) {
+    let isTimed = question.predicate.lowercased().filter { !$0.isWhitespace }.contains("now(")
+    lastCount = isTimed ? nil : (entity: question.entity, predicate: question.predicate, total: total)
   }
 
   func entity(_ index: Int) throws(BrowserQuestion.Problem) -> Entity {

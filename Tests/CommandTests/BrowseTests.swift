@@ -221,8 +221,14 @@ private final class BrowsedStore {
     let report = try Command.run("report", Command.company, changed).output
     #expect(page.status == 200 && page.text == report)
     #expect(try browsed.ask("rows", ["entity": "0"]).status == 404)
-    #expect(try Command.run("browse", "--diff", Command.company).code == 64)
-    #expect(try Command.run("browse", Command.company, changed).code == 64)
+    for (arguments, message) in [
+      (["--diff", Command.company], "--diff needs two stores"),
+      ([Command.company, changed], "add --diff to compare two stores"),
+      (["--diff", Command.company, changed, "--max-findings", "5"], "--max-findings cannot be used with --diff"),
+    ] {
+      let refused = try Command.run(arguments: ["browse"] + arguments)
+      #expect(refused.code == 64 && refused.errors == "atomicstore: \(message)\n", "\(refused.errors)")
+    }
     #expect(try Command.run("browse", "--diff", Command.company, folder("missing.xml")).code == 66)
   }
 

@@ -49,6 +49,26 @@ import Testing
     #expect(try Command.run("tables", Command.company, "-o", folder("t"), "--force").code == 0)
   }
 
+  @Test("options for one CSV file are refused", arguments: ["layout=file", "entity=Employee"])
+  func singleFile(_ option: String) throws {
+    let folder = try Folder()
+    let result = try Command.run("tables", Command.company, "-o", folder("t"), "--write-option", option)
+    #expect(result.code == 64 && result.errors.contains("is for one CSV file"), "\(result.errors)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+  }
+
+  @Test("what was left out of a damaged store is a loss, which --allow-loss allows, as convert does")
+  func damaged() throws {
+    let folder = try Folder()
+    let arguments = [
+      "tables", "\(Command.samples)/Damaged/ragged.csv", "-o", folder("t"), "--read-option", "damaged=skip-object",
+    ]
+    let refused = try Command.run(arguments: arguments)
+    #expect(refused.code == 65 && refused.errors.contains("--allow-loss"), "\(refused.errors)")
+    let made = try Command.run(arguments: arguments + ["--allow-loss"])
+    #expect(made.code == 0 && made.errors.contains("not-loaded"), "\(made.errors)")
+  }
+
   @Test("tables that another program changed are imported if that is asked for, and their errors name row and column")
   func changed() throws {
     let folder = try Folder()

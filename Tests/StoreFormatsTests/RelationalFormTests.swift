@@ -143,6 +143,42 @@ import Testing
     #expect(form.roots.first { $0.entity.name == "Group" }?.entityName == nil)
   }
 
+  @Test("a column that got another name is not that of a property with this name")
+  func generatedNames() throws {
+    let form = try Self.form([
+      EntityDescription(
+        name: "P",
+        subentities: [
+          EntityDescription(name: "A", properties: [.attribute("x", .integer64)]),
+          EntityDescription(name: "B", properties: [.attribute("x", .string), .attribute("B_x", .string)]),
+        ])
+    ])
+    #expect(Set(try #require(Self.columns(form)["P"])) == ["entity", "x", "B_x", "B_x_"])
+    let builder = NodeTableBuilder(model: form.source)
+    let entity = try #require(form.source.entity(named: "B"))
+    try builder.beginNode(entity: entity.index, reference: 1)
+    for name in ["x", "B_x"] { try builder.set(.string(name), slot: try #require(entity.slot(named: name))) }
+    let nodes = try builder.finish().canonical()
+    let snapshot = StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "XML"))
+    #expect(Self.differences(snapshot, try snapshot.asTables(form).ofTables()) == [])
+  }
+
+  @Test("metadata that was added to the tables is the store's, and tables of another model are named")
+  func added() throws {
+    let nodes = NodeTable(model: try ManagedObjectModel(ModelDescription(entities: Self.zoo)))
+    var metadata = StoreMetadata(storeType: "XML", entries: ["old": "1", "both": "1"])
+    metadata.model = nodes.model.description
+    var tables = try StoreSnapshot(nodes: nodes, metadata: metadata).asTables(try RelationalForm(nodes.model))
+    tables.metadata.entries["new"] = "2"
+    tables.metadata.entries["both"] = "2"
+    let back = try tables.ofTables().metadata.entries
+    #expect(back == ["old": "1", "both": "2", "new": "2"])
+    let other = [EntityDescription(name: "Animal", properties: [.attribute("entity", .string)])]
+    tables.nodes = NodeTable(model: try ManagedObjectModel(ModelDescription(entities: other)))
+    let error = #expect(throws: PersistentStoreError.self) { try tables.ofTables() }
+    #expect("\(try #require(error))".contains("Animal has no column name"))
+  }
+
   @Test("a table of very many sub-entities, almost all of whose cells would be null, is refused beyond a size")
   func size() throws {
     let entities = (0..<70).map { EntityDescription(name: "E\($0)", properties: [.attribute("p\($0)", .string)]) }

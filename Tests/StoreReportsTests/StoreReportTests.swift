@@ -3,6 +3,7 @@ import BuiltInStoreFormats
 import Foundation
 import StoreCodecs
 import StoreCoordination
+import StoreJSON
 import StoreMaintenance
 import StoreReports
 import TestSupport
@@ -197,6 +198,57 @@ import Testing
     #expect(table.map { $0[0] as? String } == ["kind", "content"], "\(table)")
     #expect(((byRow[8] as? [String: Any])?["table"] as? [[String]]) == [["kind", "image/svg+xml"]])
     #expect(byRow[9] == nil && byRow[10] == nil && byRow[11] as? String == "two\nlines \\u202e")
+  }
+
+  @Test("keys of decoded dictionaries are shown whatever they are, also those that the decoder uses for bytes")
+  func keysOfContents() throws {
+    let folder = try TemporaryDirectory("report")
+    func list(_ members: String) -> StoredValue {
+      .data(Data("<plist version=\"1.0\"><dict>\(members)</dict></plist>".utf8))
+    }
+    let picture = Self.png(6, 4).base64EncodedString()
+    let values = [
+      list("<key>base64</key><string>test</string>"), list("<key>base64</key><data>AQID</data>"),
+      list("<key>inner</key><data>\(picture)</data>"),
+    ]
+    let entities = try Self.data(try Self.page(try Self.store(of: values, in: folder)))
+    let contents = try #require(entities[0]["contents"] as? [[Any]])
+    let byRow = Dictionary(uniqueKeysWithValues: contents.map { ($0[1] as? Int ?? -1, $0[2]) })
+    /// The members of the dictionary in the data of a row.
+    func members(_ row: Int) -> [[Any]] {
+      let table = (byRow[row] as? [String: Any])?["table"] as? [[Any]]
+      let content = table?.first { $0.first as? String == "content" }?.last as? [String: Any]
+      return content?["table"] as? [[Any]] ?? []
+    }
+    #expect(members(0) as? [[String]] == [["base64", "test"]])
+    #expect(members(1) as? [[String]] == [["base64", "<010203>"]])
+    let inner = (members(2).first?.last as? [String: Any])?["table"] as? [[Any]] ?? []
+    #expect(inner.map { $0.first as? String } == ["kind", "size", "bytes"], "\(inner)")
+    #expect((inner.last?.last as? [String: Any])?["name"] as? String == "image/png, 6 × 4")
+  }
+
+  @Test("contents beyond the size that an object may have are replaced by a content that says so")
+  func contentsLeftOut() throws {
+    let names = ["a", "b", "c", "d", "e"]
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Thing", properties: names.map { .attribute($0, .binaryData) })
+      ]))
+    var nodes = NodeTable(model: model)
+    let node = try nodes.addCacheNode(entity: 0, reference: .integer(1))
+    for slot in 0..<4 { try nodes.set(.data(Self.png(6, 4, count: 2_000_000)), slot: slot, of: node) }
+    try nodes.set(.data(Data([1, 2, 3])), slot: 4, of: node)
+    let folder = try TemporaryDirectory("report")
+    let path = folder.path + "/things.plist"
+    _ = try StoreConverter(registry: .builtIn).write(
+      StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "BinaryPropertyList")), to: path,
+      describedAs: "things", madeOf: [])
+    let (coordinator, store, findings) = try StoreCheck(registry: .builtIn).opened(path)
+    defer { withExtendedLifetime(coordinator) {} }
+    let report = try StoreReport(store, findings: findings, name: "things.plist")
+    let contents = report.contents(of: NodeHandle(entity: 0, row: 0)).map(\.line)
+    #expect(contents.map { $0.utf8.count > 2_000_000 } == [true, true, false, false, false])
+    #expect(contents.map { $0.utf8.count < 200 && $0.contains("not shown: ") } == [false, false, true, true, false])
   }
 
   @Test("contents end at a size of the page and at the work that hostile data makes, and the page says so")

@@ -3,7 +3,7 @@ import Foundation
 /// The share of a long list of cases that this run of the tests takes.
 ///
 /// `ATOMICSTORE_TEST_SHARE=SEED/5` takes a fifth of each list that is asked for here, and another fifth with another
-/// seed: `Scripts/test` sets the hash of the commit, so that every case runs every few commits, and the same commit
+/// seed: `Scripts/test` sets the hash of the commit, so that every case runs from time to time, and the same commit
 /// always runs the same cases. Without the variable, or with `all`, every case runs.
 public struct TestShare: Sendable {
   public var seed: String

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Optional, Set, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Union
 
 import pyarrow as pa
 
@@ -25,12 +25,17 @@ def duckdb(
     join table ``ENTITY_RELATIONSHIP`` (``owner``, ``member``, ``position`` if it has an order) for each to-many
     relationship that does not follow from a to-one. A sub-entity is a view of its rows with its own columns.
 
+    The first column is the key, which to-ones contain: ``id``, or ``objectID`` if a property in the hierarchy of the
+    entity is called ``id``. DuckDB ignores the case of names: of tables, or of columns of one table, whose names differ
+    only in case, each after the first gets an underscore.
+
     The store is read once, into memory. Changes in the connection do not change it.
 
     Parameters
     ----------
     path: The file or directory, or the URL of a database.
-    connection: The connection that gets the tables; by default a new one, in memory.
+    connection: The connection that gets the tables, as temporary views; by default a new one, in memory. If it has a
+        table or view of one of their names, that is a ``ValueError``, and the connection does not change.
     command: The command; by default ``$ATOMICSTORE_COMMAND``, or ``atomicstore`` of the search path.
     """
     import duckdb as engine
@@ -43,19 +48,44 @@ def duckdb(
         folder = os.path.join(directory, "tables")
         described = Command(command).tables(text, folder)
         contents = _contents(folder)
-    # DuckDB ignores the case of names.
+    # Tables first: a view gets an underscore if their names differ only in case.
     taken: Set[str] = set()
-    names: Dict[str, str] = {}
-    for each in described:
-        names[each["table"]] = _free(each["table"], taken)
+    tables = {each["table"]: _free(each["table"], taken) for each in described}
+    views = {
+        entity["entity"]: _free(entity["entity"], taken)
+        for each in described
+        for entity in each.get("entities", [])
+        if entity["superentity"] is not None
+    }
+    if connection is not None:
+        _refuse_existing([*tables.values(), *views.values()], connection, text)
     for each in described:
         table = contents[each["table"]]
-        target.register(names[each["table"]], without_extensions(table))
-    for each in described:
+        columns = _distinct(table.column_names)
+        target.register(tables[each["table"]], without_extensions(table).rename_columns(list(columns.values())))
+        subentities = _subentities(each.get("entities", []))
         for entity in each.get("entities", []):
             if entity["superentity"] is not None:
-                _add_view(target, entity, each, names[each["table"]], contents[each["table"]], taken)
+                below = _below(entity["entity"], subentities)
+                _add_view(target, views[entity["entity"]], entity, each, tables[each["table"]], columns, below)
     return target
+
+
+def _refuse_existing(names: Iterable[str], connection: "engine.DuckDBPyConnection", store: str) -> None:
+    """Raises an error if a name without a schema already means a table or view: a temporary view would hide it."""
+    found = connection.execute(
+        "SELECT name FROM (SELECT database_name, schema_name, table_name AS name, internal FROM duckdb_tables() "
+        "UNION ALL SELECT database_name, schema_name, view_name, internal FROM duckdb_views()) "
+        "WHERE NOT internal AND (database_name = 'temp' "
+        "OR database_name = current_database() AND list_contains(current_schemas(true), schema_name))"
+    ).fetchall()
+    existing = {row[0].lower() for row in found}
+    taken = [name for name in names if name.lower() in existing]
+    if taken:
+        raise ValueError(
+            f"{store}: the connection already has a table or view of the name {', '.join(map(_quoted, taken))}: "
+            "rename or drop it, or use another connection"
+        )
 
 
 def _contents(folder: str) -> Dict[str, pa.Table]:
@@ -70,32 +100,46 @@ def _contents(folder: str) -> Dict[str, pa.Table]:
 
 def _add_view(
     target: "engine.DuckDBPyConnection",
+    view_name: str,
     entity: Dict[str, Any],
     described: Dict[str, Any],
     table_name: str,
-    table: pa.Table,
-    taken: Set[str],
+    columns: Dict[str, str],
+    below: Iterable[str],
 ) -> None:
-    columns = [table.column_names[0], described["entityColumn"]]
-    selected = [_quoted(name) for name in columns]
-    for name, column in entity["columns"].items():
-        selected.append(_quoted(column) + ("" if column == name else f" AS {_quoted(name)}"))
-    rows = ", ".join("'" + name.replace("'", "''") + "'" for name in _below(entity["entity"], described["entities"]))
+    """Adds a sub-entity. ``columns`` has the names of the table's columns in DuckDB by those in the store."""
+    entity_column = described["entityColumn"]
+    # By the names that they have in the view: the key, the entity, the properties.
+    sources = {next(iter(columns)): next(iter(columns)), entity_column: entity_column, **entity["columns"]}
+    selected = [f"{_quoted(columns[sources[name]])} AS {_quoted(free)}" for name, free in _distinct(sources).items()]
+    rows = ", ".join("'" + name.replace("'", "''") + "'" for name in below)
     target.execute(
-        f"CREATE OR REPLACE TEMP VIEW {_quoted(_free(entity['entity'], taken))} AS SELECT {', '.join(selected)} "
-        f"FROM {_quoted(table_name)} WHERE {_quoted(described['entityColumn'])} IN ({rows})"
+        f"CREATE TEMP VIEW {_quoted(view_name)} AS SELECT {', '.join(selected)} "
+        f"FROM {_quoted(table_name)} WHERE {_quoted(columns[entity_column])} IN ({rows})"
     )
 
 
-def _below(name: str, entities: Iterable[Dict[str, Any]]) -> Iterable[str]:
+def _subentities(entities: Iterable[Dict[str, Any]]) -> Dict[str, List[str]]:
+    """The names of the direct sub-entities of each entity that has any."""
+    found: Dict[str, List[str]] = {}
+    for each in entities:
+        if each["superentity"] is not None:
+            found.setdefault(each["superentity"], []).append(each["entity"])
+    return found
+
+
+def _below(name: str, subentities: Dict[str, List[str]]) -> List[str]:
     """The entity and all below it."""
-    parents = {each["entity"]: each["superentity"] for each in entities}
-    for each in parents:
-        above: Optional[str] = each
-        while above is not None and above != name:
-            above = parents[above]
-        if above == name:
-            yield each
+    found = [name]
+    for each in found:
+        found += subentities.get(each, [])
+    return found
+
+
+def _distinct(names: Iterable[str]) -> Dict[str, str]:
+    """Names that DuckDB, which ignores case, keeps apart, by the names that they are made of."""
+    taken: Set[str] = set()
+    return {name: _free(name, taken) for name in names}
 
 
 def _free(name: str, taken: Set[str]) -> str:

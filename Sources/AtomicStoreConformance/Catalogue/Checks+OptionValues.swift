@@ -41,6 +41,8 @@ extension Checks {
         for definition in withEachValue + [longValues] where try check.keeps(definition, where: name, is: value) {
           run += 1
         }
+        try check.expect(
+          run > 0, "with \(name)=\(value), which the format lists, objects can be stored", "every check was refused")
         check.note("\(name)=\(value): \(run) checks")
       }
     }
@@ -89,12 +91,16 @@ extension CheckContext {
     let inner = CheckContext(
       subject: subject, folder: folder, seed: seed, isRefusal: isRefusal, runElsewhere: runElsewhere)
     let what = "\(definition.id) with \(name)=\(value)"
-    do { try definition.body(inner) } catch is NotApplicable { return false } catch let error as ExpectationFailure {
+    do { try definition.body(inner) } catch is NotApplicable {
+      Files.remove(folder)
+      return false
+    } catch let error as ExpectationFailure {
       throw ExpectationFailure(expected: "\(what): \(error.expected)", actual: error.actual)
     } catch var end as PhaseFailure {
       // What the format refuses as impossible with the option is not lost.
-      if ["unsupportedByFormat", "invalidOption", "notSupported"].contains(end.code) {
+      if end.code == "unsupportedByFormat" {
         note("\(what): \(end.actual)")
+        Files.remove(folder)
         return false
       }
       end.expected = "\(what): \(end.expected)"

@@ -34,7 +34,7 @@ extension RelationalForm {
     guard columns > 64 * widest, rows > maximumCells / columns else { return }
     throw PersistentStoreError(
       .limitExceeded,
-      "the table would have \(rows) rows of \(columns) columns, of which no entity has more than \(widest)",
+      "the table would have \(rows) rows of \(columns) columns, of which no entity has more than \(widest): fetch each entity instead",
       at: StoreLocation(entity: root.entity.name))
   }
 
@@ -68,7 +68,7 @@ extension RelationalForm {
       options: .init(comparesIdentity: false, comparesMetadata: false, comparesUnknownOrder: true, limit: 1))
     guard let difference = differences.first else { return }
     throw PersistentStoreError(
-      .unsupportedByFormat, "the tables would not hold everything: \(difference)")
+      .unsupportedByFormat, "this store cannot be written as tables without loss: \(difference)")
   }
 
   // MARK: Back

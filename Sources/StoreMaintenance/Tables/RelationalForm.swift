@@ -100,6 +100,23 @@ package struct RelationalForm: Sendable {
     }
   }
 
+  /// What tables with another model have otherwise, in words.
+  func difference(of other: ManagedObjectModel) -> String {
+    for table in model.entities {
+      guard let found = other.entity(named: table.name) else { return "there is no table \(table.name)" }
+      for slot in table.slots {
+        guard let same = found.slot(named: slot.name) else { return "\(table.name) has no column \(slot.name)" }
+        if found.slots[same].kind != slot.kind { return "\(table.name).\(slot.name) has another type" }
+      }
+      if found.slots.count > table.slots.count { return "\(table.name) has further columns" }
+    }
+    let names = Set(model.entities.map { ScalarString($0.name) })
+    guard let more = other.entities.first(where: { !names.contains(ScalarString($0.name)) }) else {
+      return "tables or columns are in another order"
+    }
+    return "there is a further table, \(more.name)"
+  }
+
   /// The name of the column of an entity's slot; nil if it is not in the table.
   package func column(_ slot: Slot, of entity: Entity) -> String? {
     guard case .column(let index) = places[entity.index][slot.index] else { return nil }
@@ -133,6 +150,8 @@ struct RelationalColumns {
   /// The columns with names of entities, by root entity.
   private(set) var entityNames: [Int: String] = [:]
   private var takenTables: Set<ScalarString> = []
+  /// The names of all properties of the hierarchy that is added: other names must differ from them.
+  private var declared: Set<ScalarString> = []
 
   init(_ source: ManagedObjectModel) {
     self.source = source
@@ -143,12 +162,12 @@ struct RelationalColumns {
   /// Adds the table of an entity and its sub-entities.
   mutating func add(_ root: Entity) {
     let family = root.hierarchy
+    declared = Set(family.flatMap { Self.ownSlots($0).map { ScalarString($0.name) } })
     var properties: [PropertyDescription] = []
     var taken: [ScalarString: Shape] = [:]
     if family.count > 1 {
       var name = "entity"
-      let others = Set(family.flatMap { Self.ownSlots($0).map { ScalarString($0.name) } })
-      while others.contains(ScalarString(name)) { name += "_" }
+      while declared.contains(ScalarString(name)) { name += "_" }
       entityNames[root.index] = name
       taken[ScalarString(name)] = Shape(kind: .attribute(.string), destination: nil)
       properties.append(.attribute(name, .string))
@@ -186,7 +205,7 @@ struct RelationalColumns {
     if let other = taken[ScalarString(name)] {
       if other == shape { return .named(name) }
       name = "\(entity.name)_\(name)"
-      while taken[ScalarString(name)] != nil { name += "_" }
+      while taken[ScalarString(name)] != nil || declared.contains(ScalarString(name)) { name += "_" }
     }
     taken[ScalarString(name)] = shape
     if let destination {

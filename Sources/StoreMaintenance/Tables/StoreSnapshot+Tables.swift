@@ -49,13 +49,21 @@ extension StoreSnapshot {
     do throws(InvalidModelError) { model = try ManagedObjectModel(description) } catch { throw bad("\(error)") }
     let form = try RelationalForm(model)
     guard let tables = nodes.rebased(on: form.model) else {
-      throw PersistentStoreError(.modelMismatch, "the tables are not those of the model in \(Self.tablesKey)")
+      throw PersistentStoreError(
+        .modelMismatch,
+        "the tables do not fit the model in the metadata entry \(Self.tablesKey): \(form.difference(of: nodes.model))")
     }
     let graph = try form.graph(of: tables)
+    // What was added to the directory, by its user or while it was read, is the store's.
+    var all = entries
+    for entry in metadata.entries
+    where entry.key != Self.tablesKey && !VersionHashes.derivedMetadataKeys.contains(entry.key) {
+      all[entry.key] = entry.value
+    }
     return StoreSnapshot(
       nodes: graph,
       metadata: StoreMetadata(
-        storeType: metadata.storeType, uuid: metadata.uuid, entries: entries,
+        storeType: metadata.storeType, uuid: metadata.uuid, entries: all,
         lastReference: max(last, graph.greatestIntegerReference), model: description))
   }
 }

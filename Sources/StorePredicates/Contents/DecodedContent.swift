@@ -10,7 +10,11 @@ package struct DecodedContent {
   /// How deep bytes are decoded in others.
   private static let maximumDepth = 8
 
-  private init() {}
+  /// Whether bytes are of the case `data` rather than texts. Then every `data` in a result is a member of a table
+  /// that the decoder made, whatever keys decoded dictionaries have.
+  private let marksBytes: Bool
+
+  private init(marksBytes: Bool) { self.marksBytes = marksBytes }
 
   /// The kind and the size of bytes, their content if it can be read, and the bytes.
   package static func value(of data: Data) -> InnerValue { counted(data).value }
@@ -25,8 +29,13 @@ package struct DecodedContent {
   package static func text(of data: Data) -> String { InnerValue.table(members(of: data).members).json.line }
 
   /// The same without the bytes, and how many steps it took.
-  package static func members(of data: Data) -> (members: [(key: String, value: InnerValue)], steps: Int) {
-    var decoder = DecodedContent()
+  ///
+  /// - Parameter marksBytes: Whether all bytes within the data are tables whose last member is a `data`, after their
+  ///   kind, size and content if they are recognized. The JSON text of the result is for readers without this.
+  package static func members(
+    of data: Data, marksBytes: Bool = false
+  ) -> (members: [(key: String, value: InnerValue)], steps: Int) {
+    var decoder = DecodedContent(marksBytes: marksBytes)
     let members = decoder.members([UInt8](data), 0)
     return (members, decoder.limits.steps)
   }
@@ -72,7 +81,7 @@ package struct DecodedContent {
     let members = members(bytes, depth)
     guard MediaType(of: bytes) == .bytes, !bytes.isEmpty else { return members }
     guard let message = try? ProtobufMessage.value(bytes[...], &limits) else {
-      return members + [("base64", .text(Data(bytes).base64EncodedString()))]
+      return members + [base64(Data(bytes))]
     }
     return [
       ("kind", .text("application/x-protobuf")), ("size", .integer(Int128(bytes.count))),
@@ -80,13 +89,20 @@ package struct DecodedContent {
     ]
   }
 
+  /// The member of a table that has the bytes themselves.
+  private func base64(_ data: Data) -> (key: String, value: InnerValue) {
+    ("base64", marksBytes ? .data(data) : .text(data.base64EncodedString()))
+  }
+
   /// A value with the bytes in it decoded.
   private mutating func within(_ value: InnerValue, _ depth: Int) -> InnerValue {
     switch value {
     case .data(let data):
       let bytes = [UInt8](data)
-      guard depth < Self.maximumDepth, MediaType(of: bytes) != .bytes else { return value }
-      return .table(members(bytes, depth) + [("base64", .text(data.base64EncodedString()))])
+      guard depth < Self.maximumDepth, MediaType(of: bytes) != .bytes else {
+        return marksBytes ? .table([base64(data)]) : value
+      }
+      return .table(members(bytes, depth) + [base64(data)])
     case .list(let list): return .list(list.map { within($0, depth) })
     case .table(let entries): return .table(entries.map { ($0.key, within($0.value, depth)) })
     default: return value

@@ -61,16 +61,23 @@ enum ReportScript {
         if (greatest - least > 400) return null;
         return { least: least, values: parts.map(function (part, index) { return BigInt(part[1] + part[2] + (part[3] || '')) * BigInt(10) ** BigInt(powers[index] - least); }) };
       }
+      /* A whole number times a power of ten that is not positive, without zeros at the end of the fraction. */
+      function decimalText(value, power) {
+        var digits = String(value).replace('-', '').padStart(1 - power, '0'), end = digits.length + power;
+        return (value < 0 ? '-' : '') + digits.slice(0, end) + ('.' + digits.slice(end)).replace(/\.?0*$/, '');
+      }
       /* The sum or average of numbers, to more digits than are shown. */
       function total(texts, column, measure) {
         var exact = column.cast === 'Float' ? null : compared(column) === 'decimal' || texts.every(function (text) { return /^-?\d+$/.test(text); }) ? scaled(texts) : null;
         if (measure === 'average' && !texts.length) return null;
         if (exact) {
           var sum = exact.values.reduce(function (a, b) { return a + b; }, BigInt(0)), count = BigInt(texts.length);
-          if (measure === 'sum' && exact.least === 0) return String(sum);
+          /* As in predicates, a sum of integers is a double if it does not fit into 64 bits. */
+          if (measure === 'sum' && compared(column) !== 'decimal') return BigInt.asIntN(64, sum) === sum ? String(sum) : String(Number(sum));
           /* Divided with thirty more digits. */
           if (measure === 'average') sum = sum * BigInt(10) ** BigInt(30) / count;
-          return String(Number(sum + 'e' + (exact.least - (measure === 'average' ? 30 : 0))));
+          var least = exact.least - (measure === 'average' ? 30 : 0);
+          return compared(column) === 'decimal' ? decimalText(sum, least) : String(Number(sum + 'e' + least));
         }
         var numbers = texts.map(amount);
         if (column.cast === 'Float') numbers = numbers.map(Math.fround);

@@ -45,6 +45,8 @@ extension StoreReport {
   }
 
   /// What the page of an object shows of its values besides lines, by slot; null where the line is everything.
+  ///
+  /// If the contents of an object are too large, those of its later values are replaced by one that says so.
   package func contents(of node: NodeHandle) -> [JSONValue] {
     var contents = ValueContents(lineLength: max(1, maximumValueLength))
     contents.maximumPictureSize = 2_000_000
@@ -54,7 +56,7 @@ extension StoreReport {
     let reader = nodes.reader(of: node.entity)
     return nodes.model.entity(at: node.entity).slots.map { slot in
       guard slot.attributeType != nil else { return .null }
-      return contents.content(of: reader.value(slot: slot.index, row: node.row)) ?? .null
+      return contents.contentOrNote(of: reader.value(slot: slot.index, row: node.row)) ?? .null
     }
   }
 

@@ -45,7 +45,7 @@ struct ValueContents {
     let before = size
     switch value {
     case .string(let text):
-      guard text.unicodeScalars.count > lineLength || text.utf8.contains(UInt8(ascii: "\n")) else { return nil }
+      guard mayHaveContent(value) else { return nil }
       content = shown(text, to: maximumTextLength)
     case .data(let data): content = self.content(of: data)
     default: return nil
@@ -58,9 +58,25 @@ struct ValueContents {
     return content
   }
 
+  /// The same; if the content was left out because there are too many, a content that says so.
+  mutating func contentOrNote(of value: StoredValue) -> JSONValue? {
+    if let content = content(of: value) { return content }
+    guard isFull, mayHaveContent(value) else { return nil }
+    let note = "not shown: the contents of this object are too large or take too long to decode"
+    return .object([("table", .array([.array([.string("content"), .string(note)])])), ("more", .integer(0))])
+  }
+
+  private func mayHaveContent(_ value: StoredValue) -> Bool {
+    switch value {
+    case .string(let text): text.unicodeScalars.count > lineLength || text.utf8.contains(UInt8(ascii: "\n"))
+    case .data(let data): MediaType(of: [UInt8](data)) != .bytes
+    default: false
+    }
+  }
+
   private mutating func content(of data: Data) -> JSONValue? {
     if let picture = picture(data) { return picture }
-    let (members, steps) = DecodedContent.members(of: data)
+    let (members, steps) = DecodedContent.members(of: data, marksBytes: true)
     stepsLeft -= steps + data.count / 64
     guard members.count > 2 || MediaType(of: [UInt8](data)) != .bytes else { return nil }
     return table(members.filter { $0.key != "size" })
@@ -91,9 +107,11 @@ struct ValueContents {
     case .text(let text): return shown(text, to: maximumTextLength)
     case .date(let date):
       return .object([("date", shown(GraphComparison.text(StoredValue.date(date)), to: lineLength))])
-    case .data(let data):
-      return picture(data) ?? shown(GraphComparison.text(StoredValue.data(data)), to: lineLength)
-    case .table(let members): return table(members)
+    case .data(let data): return bytes(data)
+    case .table(let members):
+      // Bytes that are not recognized are a table of nothing else.
+      if members.count == 1, case .data(let data) = members[0].value { return bytes(data) }
+      return table(members)
     case .list(let list):
       var nodes: [JSONValue] = []
       for value in list.prefix(maximumListCount) where takeNode() { nodes.append(node(value)) }
@@ -105,11 +123,15 @@ struct ValueContents {
     }
   }
 
+  private mutating func bytes(_ data: Data) -> JSONValue {
+    picture(data) ?? shown(GraphComparison.text(StoredValue.data(data)), to: lineLength)
+  }
+
   private mutating func table(_ members: [(key: String, value: InnerValue)]) -> JSONValue {
     var nodes: [JSONValue] = []
     for (key, value) in members.prefix(maximumListCount) where takeNode() {
-      // Data in a list, which has its kind and its bytes.
-      if key == "base64", case .text(let text) = value, let data = Data(base64Encoded: text) {
+      // Data in a list, which has its kind and its bytes: the decoder makes no other member of this case.
+      if case .data(let data) = value {
         nodes.append(
           .array([.string("bytes"), picture(data) ?? shown(Markup.count(data.count, "byte"), to: lineLength)]))
       } else {

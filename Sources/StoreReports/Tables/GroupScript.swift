@@ -40,12 +40,18 @@ enum GroupScript {
     """#
 
   private static let chart = #"""
-      /* Whole numbers with all of their digits, others with up to twelve. */
-      function shownNumber(text) {
+      /* Whole numbers and decimals with all of their digits, others with twelve, or with two digits of the fraction if that is more. */
+      function shownNumber(text, isDecimal) {
         if (text === null) return '–';
-        var number = amount(text);
+        var number = amount(text), power = /^(-?\d+)e\+?(\d\d?)$/i.exec(text);
         if (isNaN(number)) return 'not a number';
-        return Number.isInteger(number) && Math.abs(number) < 1e15 ? grouped(number) : String(Number(number.toPrecision(12)));
+        if (number === 0) return '0';
+        var digits = power ? power[1] + '0'.repeat(power[2]) : text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+        if (/^-?\d{1,38}$/.test(digits)) return grouped(digits);
+        /* A quotient that does not end has more digits. */
+        if (isDecimal && /^-?\d+\.\d+$/.test(digits) && digits.length <= 26) return digits;
+        if (Number.isInteger(number) && Math.abs(number) < 1e21) return grouped(number);
+        return String(Number(number.toPrecision(Math.max(12, Math.min(17, Math.floor(Math.log10(Math.abs(number))) + 3)))));
       }
       function amount(text) { return text === 'inf' ? Infinity : text === '-inf' ? -Infinity : parseFloat(text); }
       function groupLabel(group, unit) {
@@ -57,6 +63,8 @@ enum GroupScript {
       function drawGroups(view) {
         var chosen = view.grouping, turn = view.groupTurn = (view.groupTurn || 0) + 1;
         view.chart.hidden = !chosen;
+        /* An answer to an earlier question is ignored. */
+        view.chart.classList.remove('busy');
         view.grouper.setAttribute('aria-expanded', chosen ? 'true' : 'false');
         if (!chosen) return;
         if (!view.chart.firstChild) view.chart.append(groupChoice(view), element('div'));
@@ -76,6 +84,7 @@ enum GroupScript {
       function groupTable(view, asked, answer) {
         var table = element('table', null, 'chart'), body = element('tbody'), head = element('thead'), titles = element('tr'), parts = [];
         var name = view.columns[asked.by].name, measured = asked.of === null ? 'count' : asked.measure + ' of ' + view.columns[asked.of].name;
+        var isDecimal = asked.of !== null && view.columns[asked.of].cast === 'NSDecimalNumber';
         var sizes = answer.groups.map(function (group) { var size = group.value === null ? 0 : Math.abs(amount(group.value)); return isFinite(size) ? size : 0; });
         var most = Math.max.apply(null, sizes.concat(0));
         table.appendChild(element('caption', view.name + ' by ' + (asked.unit ? asked.unit + ' of ' : '') + name + ': ' + measured));
@@ -86,7 +95,7 @@ enum GroupScript {
           first.setAttribute('scope', 'row');
           bar.setAttribute('aria-hidden', 'true');
           bar.style.setProperty('--share', (most > 0 ? Math.max(sizes[index] > 0 ? 0.5 : 0, sizes[index] / most * 100) : 0) + '%');
-          cell.append(bar, element('span', shownNumber(group.value)));
+          cell.append(bar, element('span', shownNumber(group.value, isDecimal)));
           line.append(first, cell);
           body.appendChild(line);
         });
@@ -121,7 +130,7 @@ enum GroupScript {
         choice('show', 'of', measures);
         return fields;
       }
-      /* Opens the groups by the first column of few values, or closes them. */
+      /* Opens the groups by the first to-one relationship, or else by the first date, boolean, text or number; or closes them. */
       function toggleGroups(view) {
         var first = ['one', 'date', 'boolean', 'text', 'number'].map(function (kind) { return view.columns.findIndex(function (column) { return column.kind === kind; }); })
           .find(function (index) { return index >= 0; });
