@@ -97,8 +97,10 @@ extension CheckContext {
     } catch let error as ExpectationFailure {
       throw ExpectationFailure(expected: "\(what): \(error.expected)", actual: error.actual)
     } catch var end as PhaseFailure {
-      // What the format refuses as impossible with the option is not lost.
-      if end.code == "unsupportedByFormat" {
+      // What the format refuses as impossible with the option is not lost, nor is what it refuses with any: to change a
+      // store.
+      let isUnchangeable = end.code == "notSupported" && subject.type.traits.writes == .newOnly
+      if end.code == "unsupportedByFormat" || isUnchangeable {
         note("\(what): \(end.actual)")
         Files.remove(folder)
         return false
