@@ -79,7 +79,7 @@ package enum BrowserQuestion: Sendable, Equatable {
     var groups = GroupQuestion(rows: rows, column: try number("by", values))
     groups.unit = values["unit"] ?? ""
     guard ["", "year", "month", "day"].contains(groups.unit) else {
-      throw Problem(text: "there is no unit '\(groups.unit)'")
+      throw Problem(text: "'unit' must be year, month or day, not '\(groups.unit)'")
     }
     if let function = values["measure"] {
       guard ["sum", "average"].contains(function) else { throw Problem(text: "there is no '\(function)'") }

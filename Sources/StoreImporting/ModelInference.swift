@@ -8,6 +8,8 @@ struct ModelInference {
   private let sources: [ImportSource]
   private let texts: [StoreBytes]
   private let headers: [[String]]
+  /// The same, by table: a table may have thousands of columns.
+  private let columnNames: [Set<ScalarString>]
   /// The names of the entities, by table.
   let names: [String]
   /// The entities, in the order of their first tables.
@@ -29,6 +31,7 @@ struct ModelInference {
     self.sources = sources
     self.texts = texts
     self.headers = headers
+    columnNames = headers.map { Set($0.map(ScalarString.init)) }
     let columns = Set(headers.joined().map { NameMatching.folded($0) })
     let names = sources.map { $0.entityName ?? NameMatching.entityName(forFile: $0.stem, columns: columns) }
     self.names = names
@@ -134,7 +137,7 @@ struct ModelInference {
 
   /// The type that all tables of the entity with a column say it has.
   private func declaredType(of column: String, _ entity: Int) -> AttributeType? {
-    let tables = tables[entity].filter { headers[$0].contains { ScalarString($0) == ScalarString(column) } }
+    let tables = tables[entity].filter { columnNames[$0].contains(ScalarString(column)) }
     let types = tables.map { sources[$0].types[ScalarString(column)] }
     return types.allSatisfy { $0 == types.first } ? types.first ?? nil : nil
   }

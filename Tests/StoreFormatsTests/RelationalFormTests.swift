@@ -176,7 +176,7 @@ import Testing
     let other = [EntityDescription(name: "Animal", properties: [.attribute("entity", .string)])]
     tables.nodes = NodeTable(model: try ManagedObjectModel(ModelDescription(entities: other)))
     let error = #expect(throws: PersistentStoreError.self) { try tables.ofTables() }
-    #expect("\(try #require(error))".contains("Animal has no column name"))
+    #expect("\(try #require(error))".contains("the column Animal.name is missing"))
   }
 
   @Test("a table of very many sub-entities, almost all of whose cells would be null, is refused beyond a size")

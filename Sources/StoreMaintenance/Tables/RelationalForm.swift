@@ -103,18 +103,18 @@ package struct RelationalForm: Sendable {
   /// What tables with another model have otherwise, in words.
   func difference(of other: ManagedObjectModel) -> String {
     for table in model.entities {
-      guard let found = other.entity(named: table.name) else { return "there is no table \(table.name)" }
+      guard let found = other.entity(named: table.name) else { return "the table \(table.name) is missing" }
       for slot in table.slots {
-        guard let same = found.slot(named: slot.name) else { return "\(table.name) has no column \(slot.name)" }
+        guard let same = found.slot(named: slot.name) else { return "the column \(table.name).\(slot.name) is missing" }
         if found.slots[same].kind != slot.kind { return "\(table.name).\(slot.name) has another type" }
       }
-      if found.slots.count > table.slots.count { return "\(table.name) has further columns" }
+      if found.slots.count > table.slots.count { return "the table \(table.name) has unknown columns" }
     }
     let names = Set(model.entities.map { ScalarString($0.name) })
     guard let more = other.entities.first(where: { !names.contains(ScalarString($0.name)) }) else {
       return "tables or columns are in another order"
     }
-    return "there is a further table, \(more.name)"
+    return "the table \(more.name) is unknown"
   }
 
   /// The name of the column of an entity's slot; nil if it is not in the table.
@@ -152,9 +152,18 @@ struct RelationalColumns {
   private var takenTables: Set<ScalarString> = []
   /// The names of all properties of the hierarchy that is added: other names must differ from them.
   private var declared: Set<ScalarString> = []
+  /// The to-manys that follow from their inverses, by entity that declares them and slot.
+  private var followers: Set<[Int]> = []
 
   init(_ source: ManagedObjectModel) {
     self.source = source
+    for pair in source.inversePairs where !pair.isOwnInverse {
+      let (first, second) = (pair.first, pair.second)
+      func hasOrder(_ end: InversePair.End) -> Bool { source.entity(at: end.entity).slots[end.slot].keepsSequence }
+      // If both ends are to-many, the first has the join table, or the one with an order.
+      guard let follower = [second, first].first(where: { $0.isToMany && !hasOrder($0) }) else { continue }
+      followers.insert([follower.entity, follower.slot])
+    }
     columns = Array(repeating: [], count: source.entityCount)
     for entity in source.entities where entity.superentity == nil { takenTables.insert(ScalarString(entity.name)) }
   }
@@ -195,7 +204,7 @@ struct RelationalColumns {
     _ slot: Slot, of entity: Entity, _ taken: inout [ScalarString: Shape], _ properties: inout [PropertyDescription]
   ) -> Column {
     guard !slot.isToMany else {
-      guard isStored(slot, of: entity) else { return .inverse }
+      guard !followers.contains([entity.index, slot.index]) else { return .inverse }
       joins.append(Join(name: "", entity: entity, slot: slot))
       return .join(joins.count - 1)
     }
@@ -214,27 +223,6 @@ struct RelationalColumns {
       properties.append(.attribute(name, slot.attributeType ?? .undefined))
     }
     return .named(name)
-  }
-
-  /// Whether a to-many has a join table. If both ends are to-many, one of them has; both if both have an order.
-  private func isStored(_ slot: Slot, of entity: Entity) -> Bool {
-    guard !slot.keepsSequence, let destination = slot.destination.map({ source.entity(at: $0) }),
-      let number = slot.inverseSlot
-    else { return true }
-    let inverse = destination.slots[number]
-    guard inverse.inverseSlot == slot.index, inverse.destination.map({ source.entity(at: $0).root }) == entity.root
-    else { return true }
-    guard inverse.isToMany else { return false }
-    if inverse.keepsSequence { return false }
-    let declaring = Self.declaring(number, destination)
-    return (entity.index, slot.index) <= (declaring.index, number)
-  }
-
-  /// The entity that declares a slot.
-  private static func declaring(_ slot: Int, _ entity: Entity) -> Entity {
-    var entity = entity
-    while let parent = entity.superentity, slot < parent.slots.count { entity = parent }
-    return entity
   }
 
   private static func ownSlots(_ entity: Entity) -> ArraySlice<Slot> {

@@ -21,6 +21,22 @@ enum PictureSize {
   }
 }
 
+/// The second bytes of the markers of JPEG, by their names in ITU-T T.81, table B.1.
+private enum JPEGMarker {
+  /// Before each marker, any number of them.
+  static let fill = 0xFF
+  /// TEM, which has no length.
+  static let temporary = 0x01
+  /// RST0 to RST7, which have none either.
+  static let restarts = 0xD0...0xD7
+  static let startOfImage = 0xD8
+  static let endOfImage = 0xD9
+  static let startOfScan = 0xDA
+
+  /// SOF0 to SOF15. Between them are the tables of Huffman codes, arithmetic conditioning, and an extension.
+  static func isFrame(_ marker: Int) -> Bool { 0xC0...0xCF ~= marker && ![0xC4, 0xC8, 0xCC].contains(marker) }
+}
+
 /// Numbers at offsets; nil beyond the end.
 private struct Header {
   let bytes: [UInt8]
@@ -48,14 +64,14 @@ private struct Header {
   /// That of the first frame that says it. Segments follow each other up to there.
   var jpeg: (width: Int, height: Int)? {
     var offset = 2
-    while let marker = big(offset, 2), marker >> 8 == 0xFF {
+    while let marker = big(offset, 2), marker >> 8 == JPEGMarker.fill {
       switch marker & 0xFF {
-      case 0xFF: offset += 1
-      case 0x01, 0xD0...0xD7: offset += 2
-      case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
+      case JPEGMarker.fill: offset += 1
+      case JPEGMarker.temporary, JPEGMarker.restarts: offset += 2
+      case let frame where JPEGMarker.isFrame(frame):
         guard let height = big(offset + 5, 2), let width = big(offset + 7, 2) else { return nil }
         return (width, height)
-      case 0xD8...0xDA: return nil
+      case JPEGMarker.startOfImage, JPEGMarker.endOfImage, JPEGMarker.startOfScan: return nil
       default:
         guard let length = big(offset + 2, 2), length >= 2 else { return nil }
         offset += 2 + length
