@@ -57,6 +57,9 @@ extension SQLIncrementalStore {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> StoreSaveAnswer? { try sql.save(changes, verify: verify) }
   public mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError) { try sql.load(into: nodes) }
+  public mutating func load(
+    into nodes: NodeTableBuilder, only columns: NeededColumns
+  ) throws(PersistentStoreError) { try sql.load(into: nodes, only: columns) }
   public mutating func replaceAll(
     with snapshot: StoreSnapshot, mayReplace: Bool,
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void

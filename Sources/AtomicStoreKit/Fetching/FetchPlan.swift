@@ -3,9 +3,10 @@ import StorePredicates
 
 /// How a request is executed: decided once, before any row or object is examined.
 enum FetchPlan {
-  /// What a request is executed for.
+  /// What a request is executed for: its objects, their IDs, their number, rows of columns, or what a store itself
+  /// answers.
   enum Purpose {
-    case objects, ids, count
+    case objects, ids, count, rows, store
   }
 
   /// All objects of the entities are returned, in the stores' order.

@@ -50,7 +50,7 @@ extension ManagedObjectContext {
     plain.fetchLimit = 0
     plain.fetchOffset = 0
     try check(plain)
-    guard case .columns(let searches) = try self.plan(plain, for: .ids), searches.count == 1,
+    guard case .columns(let searches) = try self.plan(plain, for: .rows), searches.count == 1,
       let found = try rows(of: plain, by: .columns(searches)), found.objects.isEmpty,
       let rows = ColumnRows(
         found, columns: read.map { FetchColumn("", $0) }, entityName: request.entityName)

@@ -63,8 +63,8 @@ extension ManagedObjectContext {
     var results: [Result] = []
     results.reserveCapacity(found.count)
     for (cache, version, nodes) in found.parts {
-      for node in nodes {
-        let object = object(at: node, in: version, of: cache)
+      let isOfStore = !cache.isIncremental || version.isWindow
+      for object in isOfStore ? nodes.map({ object(at: $0, in: version, of: cache) }) : try objects(at: nodes, in: version, of: cache) {
         guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
         results.append(typed)
       }
@@ -360,7 +360,10 @@ extension ManagedObjectContext {
   func withStepBudget<Result>(_ budget: StepBudget, _ body: () throws -> Result) rethrows -> Result {
     guard fetchState.stepBudget == nil else { return try body() }
     fetchState.stepBudget = budget
-    defer { fetchState.stepBudget = nil }
+    defer {
+      fetchState.stepBudget = nil
+      fetchState.storeColumns = nil
+    }
     return try body()
   }
 }

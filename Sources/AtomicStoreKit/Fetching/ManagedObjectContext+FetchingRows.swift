@@ -58,7 +58,7 @@ extension ManagedObjectContext {
       plain.fetchLimit = 0
       plain.fetchOffset = 0
     }
-    let plan = try plan(plain, for: .ids)
+    let plan = try plan(plain, for: .rows)
     let start = persistentStoreCoordinator.isLogging ? PersistentStoreCoordinator.clock : nil
     guard case .columns = plan, let found = try rows(of: plain, by: plan),
       let rows = ColumnRows(found, columns: columns, entityName: request.entityName)
@@ -158,7 +158,7 @@ extension ManagedObjectContext {
         columns.map(\.expression), entityName: request.entityName, budget: fetchState.stepBudget)
     else { return nil }
     try check(request)
-    let plan = try plan(request, for: .ids)
+    let plan = try plan(request, for: .rows)
     guard case .columns = plan, let found = try rows(of: request, by: plan), found.objects.isEmpty,
       let rows = ColumnRows(
         found, columns: computation.leaves.map { FetchColumn("", $0) }, entityName: request.entityName)

@@ -11,8 +11,15 @@ extension ManagedObjectContext {
     processPendingChanges()
     let request = named(request)
     try check(request)
-    let plan = try plan(request, for: .objects)
-    if case .store(let search) = plan, let grouped = explanation(ofGroups: request, search) { return grouped }
+    if isGrouped(request), case .store(let search) = try plan(request, for: .store),
+      let grouped = explanation(ofGroups: request, search)
+    {
+      return grouped
+    }
+    let plan = try plan(request, for: .store)
+    if case .store(let search) = plan, readsColumns(request, search, for: isGrouped(request) ? .rows : .objects) {
+      return FetchExplanation(method: .columns)
+    }
     return FetchExplanation(plan)
   }
 
@@ -27,7 +34,9 @@ extension ManagedObjectContext {
     if !isIncremental, asksForAll(request, purpose) { return .all }
     if !request.includesPendingChanges, parent == nil, hasPendingChanges { return .withoutChanges }
     if isIncremental {
-      if let search = try storeSearch(request) { return .store(search) }
+      if let search = try storeSearch(request) {
+        return try columnSearch(request, search, for: purpose).map { .columns([$0]) } ?? .store(search)
+      }
       return .objects(request.filter == nil ? .severalStores : .hasClosure)
     }
     switch try columnSearches(request) {
@@ -46,7 +55,7 @@ extension ManagedObjectContext {
     case .count:
       return request.filter == nil && parent == nil
         && (inserted.isEmpty && deleted.isEmpty || !request.includesPendingChanges)
-    case .ids: return false
+    case .ids, .rows, .store: return false
     }
   }
 
@@ -69,37 +78,47 @@ extension ManagedObjectContext {
     for cache in caches {
       guard let version = cache.currentVersion() else { return .failure(.storeIsClosed) }
       guard isReadAsStored(cache, version) else { return .failure(.objectsDifferFromStore) }
-      var asked: [(plan: EntityPlan, test: RowTest?)] = []
-      let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
-      for entity in entities where entity.model === cache.store.model && !entity.isAbstract {
-        let plan = cache.plan.entities[entity.index]
-        guard let predicate = request.predicate else {
-          asked.append((plan, nil))
-          continue
-        }
-        guard let test = compiler.compile(predicate, plan) else {
-          return .failure(.predicate(predicate, entityName: plan.name))
-        }
-        guard !test.readsDeferredValues(version, plan.index) else {
-          return .failure(.deferredValues(entityName: plan.name))
-        }
-        guard !isChanged(anyOf: test.entitiesLedTo) else {
-          return .failure(.changesBehindRelationship(entityName: plan.name))
-        }
-        asked.append((plan, test))
+      switch columnSearch(request, entities, in: cache, version) {
+      case .success(let search): searches += search
+      case .failure(let reason): return .failure(reason)
       }
-      var search = ColumnSearch(
-        cache: cache, version: version, entities: asked, budget: fetchState.stepBudget ?? StepBudget())
-      // With unsaved changes, objects are sorted.
-      if !request.sortKeys.isEmpty, !hasPendingChanges {
-        guard let sort = RowSort(request.sortKeys, entities: asked.map(\.plan), cache.plan, version) else {
-          return .failure(.sortKeys(request.sortKeys))
-        }
-        search.sort = sort
-      }
-      searches.append(search)
     }
     return .success(searches)
+  }
+
+  /// The column search for a request in one version of a store.
+  func columnSearch<Result>(
+    _ request: FetchRequest<Result>, _ entities: [Entity], in cache: StoreCache, _ version: NodeVersion
+  ) -> ColumnSearches {
+    var asked: [(plan: EntityPlan, test: RowTest?)] = []
+    let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
+    for entity in entities where entity.model === cache.store.model && !entity.isAbstract {
+      let plan = cache.plan.entities[entity.index]
+      guard let predicate = request.predicate else {
+        asked.append((plan, nil))
+        continue
+      }
+      guard let test = compiler.compile(predicate, plan) else {
+        return .failure(.predicate(predicate, entityName: plan.name))
+      }
+      guard !test.readsDeferredValues(version, plan.index) else {
+        return .failure(.deferredValues(entityName: plan.name))
+      }
+      guard !isChanged(anyOf: test.entitiesLedTo) else {
+        return .failure(.changesBehindRelationship(entityName: plan.name))
+      }
+      asked.append((plan, test))
+    }
+    var search = ColumnSearch(
+      cache: cache, version: version, entities: asked, budget: fetchState.stepBudget ?? StepBudget())
+    // With unsaved changes, objects are sorted.
+    if !request.sortKeys.isEmpty, !hasPendingChanges {
+      guard let sort = RowSort(request.sortKeys, entities: asked.map(\.plan), cache.plan, version) else {
+        return .failure(.sortKeys(request.sortKeys))
+      }
+      search.sort = sort
+    }
+    return .success([search])
   }
 
   /// Whether objects without changes have the values of the store's current version: none reads an older version, and

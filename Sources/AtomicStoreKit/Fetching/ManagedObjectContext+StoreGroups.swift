@@ -122,7 +122,7 @@ extension ManagedObjectContext {
     guard isGrouped(request), !request.shouldRefreshRefetchedObjects else { return nil }
     processPendingChanges()
     try check(request)
-    guard case .store(let search) = try plan(request, for: .ids),
+    guard case .store(let search) = try plan(request, for: .store),
       case .store(let plan, let grouping) = decision(request, search), let connection = search.cache.store.connection
     else { return nil }
     let parts: [StoreGroup]?

@@ -19,7 +19,7 @@ extension ManagedObjectContext {
     try withStepBudget(of: request) { request in
       processPendingChanges()
       try check(request)
-      guard let found = try rows(of: request, by: try plan(request, for: .ids)), found.objects.isEmpty,
+      guard let found = try rows(of: request, by: try plan(request, for: .rows)), found.objects.isEmpty,
         !found.parts.contains(where: \.version.isWindow)
       else {
         return nil

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import StorePredicates
 
 /// What a context knows of its fetches, between them and during one.
@@ -10,6 +11,8 @@ struct FetchState<Object> {
   var pendingValues: (any PendingValueTable<Object>)?
   /// The remaining steps of the outermost fetch.
   var stepBudget: StepBudget?
+  /// What the outermost fetch has read of an incremental store, and of which columns.
+  var storeColumns: (needed: NeededColumns, version: NodeVersion, store: UUID)?
   /// The objects that the last fetch with prefetching read besides its results.
   var prefetched: [Object] = []
 }

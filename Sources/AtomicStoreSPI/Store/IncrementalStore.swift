@@ -91,6 +91,11 @@ public protocol IncrementalStore: Sendable {
   /// Reads everything, as of one moment.
   mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
+  /// Reads what a request needs that the store does not answer itself, as of one moment. The request is evaluated on
+  /// these columns; objects are made only for its results. Rows and values that are not needed may be left out. The
+  /// default reads everything.
+  mutating func load(into nodes: NodeTableBuilder, only columns: NeededColumns) throws(PersistentStoreError)
+
   /// Replaces everything by a snapshot, in one transaction, creating the store if there is none.
   ///
   /// - Parameters:
@@ -180,6 +185,9 @@ public protocol IncrementalStore: Sendable {
 extension IncrementalStore {
   public static var urlSchemes: [String] { [] }
   public static func recognize(_ probe: StoreProbe) -> Recognition { .no }
+  public mutating func load(
+    into nodes: NodeTableBuilder, only columns: NeededColumns
+  ) throws(PersistentStoreError) { try load(into: nodes) }
   public mutating func replaceAll(
     with snapshot: StoreSnapshot, mayReplace: Bool, willVerify: () -> Void,
     compare: (StoreMetadata) throws(PersistentStoreError) -> Void

@@ -70,6 +70,22 @@ package final class IncrementalConnection: Sendable {
     return (nodes, metadata)
   }
 
+  /// Reads the columns that a request needs, in the order of references.
+  package func read(
+    _ columns: NeededColumns, into builder: NodeTableBuilder
+  ) throws(PersistentStoreError) -> NodeTable {
+    let result = state.withLock { state -> Swift.Result<NodeTable, PersistentStoreError> in
+      do throws(PersistentStoreError) {
+        guard !state.isClosed else { throw PersistentStoreError(.storeNotAdded, "the store is not open") }
+        try state.store.load(into: builder, only: columns)
+        return .success(try builder.finish().canonical())
+      } catch {
+        return .failure(error.located(StoreLocation(file: name)))
+      }
+    }
+    return try result.get()
+  }
+
   /// Reads everything.
   func read(into builder: NodeTableBuilder) throws(PersistentStoreError) -> NodeTable {
     let result = state.withLock { state -> Swift.Result<NodeTable, PersistentStoreError> in

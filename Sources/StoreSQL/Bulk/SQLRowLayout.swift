@@ -39,7 +39,8 @@ struct SQLRowLayout {
   /// By entity. The first three columns are the number, the entity and the reference if that is a text.
   let cells: [Int: [Cell]]
 
-  init(_ schema: SQLSchema, _ root: Entity) {
+  /// - Parameter needed: The slots that are read; nil for all.
+  init(_ schema: SQLSchema, _ root: Entity, only needed: NeededColumns? = nil) {
     var names = ["id", "ent", "ref"]
     var types: [SQLType] = [.integer64, .integer64, .text]
     var known: [String: Int] = [:]
@@ -54,11 +55,15 @@ struct SQLRowLayout {
     for entity in root.hierarchy where !entity.isAbstract {
       var list: [Cell] = []
       for slot in entity.slots {
-        guard let column = schema.column(slot.index, of: entity) else { continue }
+        guard needed?.needs(slot: slot.index, of: entity.index) != false,
+          let column = schema.column(slot.index, of: entity)
+        else { continue }
         var cell = Cell(kind: Cell.kind(slot), type: column.type, slot: slot.index, at: place(column.name, column.type))
         if let destination = slot.destination.map({ schema.model.entity(at: $0) }) {
           if let name = column.entityName { cell.entityAt = place(name, .integer64) }
-          if let inverse = slot.inverseSlot, destination.slots[inverse].isToMany {
+          if let inverse = slot.inverseSlot, destination.slots[inverse].isToMany,
+            needed.map({ $0.needs(slot: inverse, ofAny: destination.hierarchy) }) ?? true
+          {
             cell.keepsEnds = true
             if let name = column.positionName { cell.positionAt = place(name, .integer64) }
           }

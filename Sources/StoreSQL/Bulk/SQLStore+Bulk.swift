@@ -3,14 +3,15 @@ import FoundationEssentials
 
 /// Everything at once: the load of a whole store, and its replacement.
 extension SQLStore {
-  func load(into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  /// - Parameter columns: What is needed; nil for everything.
+  func load(into nodes: NodeTableBuilder, only columns: NeededColumns? = nil) throws(PersistentStoreError) {
     let schema = try ready()
     var attempts = 5
     while true {
       do throws(PersistentStoreError) {
         try database.begin(isWriting: false)
         try checkStamp()
-        try read(schema, into: nodes)
+        try SQLWholeLoad(self, schema, nodes, only: columns).run()
         return try database.commit(wasSaved: nil)
       } catch {
         database.rollBack()

@@ -1,11 +1,13 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Reads a whole store: each table once, in the order of its key.
+/// Reads a whole store, or some of its columns: each table once, in the order of its key.
 final class SQLWholeLoad<Database: SQLDatabase> {
   private let store: SQLStore<Database>
   private let schema: SQLSchema
   private let nodes: NodeTableBuilder
+  /// What is read; nil for everything.
+  private let needed: NeededColumns?
   /// The row numbers of each entity, in the order of rows.
   private var numbers: [[Int64]]
   /// Where to-ones lead whose other ends are to-manys, by entity and slot.
@@ -13,15 +15,23 @@ final class SQLWholeLoad<Database: SQLDatabase> {
   /// The references of rows that are texts, by root entity.
   private var texts: [Int: [Int64: String]] = [:]
 
-  init(_ store: SQLStore<Database>, _ schema: SQLSchema, _ nodes: NodeTableBuilder) {
+  init(
+    _ store: SQLStore<Database>, _ schema: SQLSchema, _ nodes: NodeTableBuilder, only needed: NeededColumns? = nil
+  ) {
     self.store = store
     self.schema = schema
     self.nodes = nodes
+    self.needed = needed
     numbers = schema.model.entities.map { _ in [] }
   }
 
   func run() throws(PersistentStoreError) {
-    for root in schema.tables.keys.sorted() { try readRows(of: schema.model.entity(at: root)) }
+    for root in schema.tables.keys.sorted().map({ schema.model.entity(at: $0) }) {
+      guard let needed, !root.hierarchy.contains(where: { needed.needs(entity: $0.index) }) else {
+        try readRows(of: root)
+        continue
+      }
+    }
     for entity in schema.model.entities {
       // Each where it is declared: its table has the pairs of all entities below.
       for slot in entity.slots where slot.isToMany && SQLSchema.owner(of: slot.index, in: entity) == entity {
@@ -52,7 +62,7 @@ final class SQLWholeLoad<Database: SQLDatabase> {
   // MARK: Rows
 
   private func readRows(of root: Entity) throws(PersistentStoreError) {
-    let rows = SQLWholeRows(schema, root, nodes)
+    let rows = SQLWholeRows(schema, root, nodes, only: needed)
     try store.database.read(rows.layout.sql, rows.layout.types) { row throws(PersistentStoreError) in
       try rows.add(row)
     } queried: { row throws(PersistentStoreError) in
@@ -76,7 +86,9 @@ final class SQLWholeLoad<Database: SQLDatabase> {
 
   private func readToMany(_ slot: Slot, _ declaring: Entity) throws(PersistentStoreError) {
     guard let kept = schema.toMany(slot.index, of: declaring), let number = slot.destination else { return }
-    let owners = declaring.hierarchy.filter { !$0.isAbstract && !numbers[$0.index].isEmpty }
+    let owners = declaring.hierarchy.filter { owner in
+      !owner.isAbstract && !numbers[owner.index].isEmpty && needed?.needs(slot: slot.index, of: owner.index) != false
+    }
     guard !owners.isEmpty else { return }
     switch kept {
     case .inverse(let inverse, _):

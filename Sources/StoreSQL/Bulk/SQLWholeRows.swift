@@ -35,10 +35,10 @@ final class SQLWholeRows {
   private let nodes: NodeTableBuilder
   private let model: ManagedObjectModel
 
-  init(_ schema: SQLSchema, _ root: Entity, _ nodes: NodeTableBuilder) {
+  init(_ schema: SQLSchema, _ root: Entity, _ nodes: NodeTableBuilder, only needed: NeededColumns? = nil) {
     self.root = root
     self.nodes = nodes
-    let layout = SQLRowLayout(schema, root)
+    let layout = SQLRowLayout(schema, root, only: needed)
     let plans = layout.cells.mapValues { Plan($0) }
     model = schema.model
     list = root.hierarchy.map { plans[$0.index] }

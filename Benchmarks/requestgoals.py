@@ -1,0 +1,170 @@
+"""What requests and changes cost, beside what other programs need for the same on the same data: `Benchmarks/run --work requests`.
+
+All stores are the company of shapes.py. Each row has two processes, measured in turns, and the greatest ratio of their processor times that is wanted, each
+without a start of its program. The other process is sqlite3 on the same SQLiteGraph file, psql on the same PostgreSQL schema, DuckDB or pyarrow on a file with
+the same rows, or the command itself with work that the request must not exceed by much.
+"""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import namedtuple
+
+import shapes
+
+# Of a row: its name, the arguments of the command, those of the other process, the name of that, the greatest ratio; and what each run needs anew: a file
+# that is removed, or one that is copied first.
+Row = namedtuple("Row", "name ours other peer goal removes copies", defaults=(None, None))
+# The attributes whose values every reader of NDJSON and CSV takes.
+PLAIN = "active,badge,hired,name,rating,salary,title"
+DUCKDB = "import duckdb,sys; c = duckdb.connect(sys.argv[1], config={'threads': 1}); c.execute(sys.argv[2]).fetchall()"
+PYARROW = "import pyarrow as pa, pyarrow.json,sys; pa.set_cpu_count(1); pa.set_io_thread_count(1); print(pyarrow.json.read_json(sys.argv[1]).num_rows)"
+# What a peer takes to start, which is not part of its work.
+STARTS = {
+  "sqlite3": lambda files: ["sqlite3", files.graph, "select 1"],
+  "psql": lambda files: ["psql", "-Atc", "select 1", files.url.partition("?")[0]],
+  "DuckDB": lambda files: [sys.executable, "-c", DUCKDB, files.duckdb, "select 1"],
+  "pyarrow": lambda files: [sys.executable, "-c", PYARROW, files.one],
+}
+
+
+class Missing(Exception):
+  """A peer that was asked for and is not there."""
+
+
+def peers(url):
+  """The peers that a run measures, or Missing."""
+  wanted = ["sqlite3", "DuckDB", "pyarrow"] + (["psql"] if url else [])
+  for peer in wanted:
+    found = (subprocess.run([sys.executable, "-c", f"import {peer.lower()}"], capture_output=True).returncode == 0 if peer in ("DuckDB", "pyarrow")
+             else shutil.which(peer) is not None)
+    if not found: raise Missing(f"{peer} is not installed (Debian: sqlite3, postgresql-client; pip: duckdb, pyarrow)")
+  return wanted
+
+
+class Files:
+  """The stores of one size, and their copies for peers."""
+
+  def __init__(self, folder, count, options):
+    path = lambda name: os.path.join(folder, name)
+    call = lambda *arguments, **more: subprocess.run([options.command, *arguments], check=True, **more)
+    self.url, self.out = options.url, path("out")
+    self.plist, self.graph, self.lines, self.changed = path("c.plist"), path("c.sqlgraph"), path("c.ndjson"), path("d.plist")
+    self.model, self.duckdb, self.one = path("more.xcdatamodel"), path("c.duckdb"), path("one.ndjson")
+    shapes.write(shapes.COMPANY, count, path("c.xml"), random.Random(options.seed))
+    call("convert", path("c.xml"), self.plist)
+    os.remove(path("c.xml"))
+    call("convert", self.plist, self.graph)
+    if self.url: call("convert", self.plist, self.url, "--force")
+    call("set", self.plist, "--entity", "Employee", "--where", "rating > 12", "title:=changed", "-o", self.changed)
+    with open(self.lines, "wb") as file: call("fetch", self.plist, "--entity", "Employee", "--columns", PLAIN, "--format", "ndjson", stdout=file)
+    with open(self.lines, "rb") as file, open(self.one, "wb") as one: one.write(file.readline())
+    # Xcode's model of the store, with one attribute more.
+    call("model", "convert", self.plist, self.model)
+    contents = os.path.join(self.model, "contents")
+    with open(contents) as file: text = file.read()
+    head = re.search('<entity name="Employee"[^>]*>', text).group()
+    with open(contents, "w") as file: file.write(text.replace(head, head + '<attribute name="level" optional="YES" attributeType="Integer 64"/>'))
+    tables = ""
+    for name, store in [("a", self.plist), ("b", self.changed)]:
+      sheet = path(name + ".csv")
+      with open(sheet, "wb") as file: call("fetch", store, "--entity", "Employee", "--columns", PLAIN, "--format", "csv", stdout=file)
+      tables += f"create table {name} as select * from read_csv('{sheet}'); "
+    subprocess.run([sys.executable, "-c", DUCKDB, self.duckdb, tables], check=True)
+
+
+def rows(files):
+  """What is measured, of stores of one size."""
+  fetch = lambda store, *more, entity="Employee": ["fetch", store, "--entity", entity, *more]
+  sql = lambda text, *options: ["sqlite3", *options, files.graph, text]
+  duck = lambda text: [sys.executable, "-c", DUCKDB, files.duckdb, text]
+  graph, plist, out = files.graph, files.plist, files.out
+  groups = ["--group", "department.name", "--columns", "department.name,sum:(badge)"]
+  any_of = ["--where", "ANY employees.badge > 999000", "--count"]
+  dollars = "cast(salary as real) > 5000"
+  joined = "join {0}\"Department\" d on d.id = e.department"
+  table = [
+    Row("SQLiteGraph: count of a decimal", fetch(graph, "--where", "salary > 5000", "--count"), sql(f'select count(*) from "Employee" where {dollars}'), "sqlite3", 2),
+    Row("SQLiteGraph: ten rows sorted by a decimal", fetch(graph, "--sort", "salary", "--limit", "10"),
+        sql('select * from "Employee" order by cast(salary as real) limit 10'), "sqlite3", 2),
+    Row("SQLiteGraph: sums by a relationship", fetch(graph, *groups),
+        sql(f'select d.name, sum(e.badge) from "Employee" e {joined.format("")} group by d.name'), "sqlite3", 3),
+    Row("SQLiteGraph: ANY", fetch(graph, *any_of, entity="Department"),
+        sql('select count(*) from "Department" d where exists (select 1 from "Employee" e where e.department = d.id and e.badge > 999000)'), "sqlite3", 3),
+    Row("SQLiteGraph: all rows as CSV", fetch(graph, "--format", "csv"), sql('select * from "Employee"', "-csv"), "sqlite3", 1.2),
+    Row("set of all: property list", ["set", plist, "--entity", "Employee", "--all", "rating=rating+1", "-o", out + ".plist"],
+        ["convert", plist, out + "2.plist"], "its load and save", 2.5, removes=(out + ".plist", out + "2.plist")),
+    Row("set of all: SQLiteGraph", ["set", out + ".sqlgraph", "--entity", "Employee", "--all", "rating=rating+1"],
+        ["sqlite3", out + "2.sqlgraph", 'update "Employee" set rating = rating + 1'], "sqlite3", 3,
+        copies=((graph, out + ".sqlgraph"), (graph, out + "2.sqlgraph"))),
+    Row("diff --key", ["diff", plist, files.changed, "--key", "Employee=badge", "--quiet"],
+        duck("select count(*) from a join b using (badge) where a is distinct from b"), "DuckDB", 2),
+    Row("merge of two", ["merge", plist, files.changed, "--match", "reference", "--on-conflict", "first", "-o", out + ".plist"],
+        ["diff", plist, files.changed, "--quiet"], "diff", 6, removes=(out + ".plist",)),
+    Row("migrate, an attribute added", ["migrate", plist, "--model", files.model, "-o", out + ".plist"],
+        ["convert", plist, out + "2.plist"], "its load and save", 2, removes=(out + ".plist", out + "2.plist")),
+    Row("--group of a unique text", fetch(plist, "--group", "name", "--columns", "name,@count", "--count"),
+        duck("select count(*) from (select name, count(*) from a group by name)"), "DuckDB", 2),
+    Row("--distinct", fetch(plist, "--columns", "name", "--distinct", "--count"), duck("select count(*) from (select distinct name from a)"), "DuckDB", 2),
+    Row("inspect --stats", ["inspect", plist, "--stats"], duck("summarize a"), "DuckDB", 2),
+    Row("NDJSON in", ["import", "Employee=" + files.lines, "-o", out + ".plist"], [sys.executable, "-c", PYARROW, files.lines], "pyarrow", 1.2, removes=(out + ".plist",)),
+    Row("NDJSON out", fetch(plist, "--columns", PLAIN, "--format", "ndjson"),
+        duck(f"copy (select {PLAIN} from a) to '{out}.ndjson' (format json)"), "DuckDB", 1.5),
+    Row("MATCHES", fetch(plist, "--where", "name MATCHES '.*r[a-e]+m.*7'", "--count"),
+        duck("select count(*) from a where regexp_full_match(name, '.*r[a-e]+m.*7')"), "DuckDB", 3),
+  ]
+  if files.url:
+    name, _, schema = files.url.partition("?schema=")
+    psql = lambda text: ["psql", "-Atc", f'set search_path to "{schema or "public"}"; ' + text, name]
+    table += [
+      Row("PostgreSQL: count of a decimal", fetch(files.url, "--where", "salary > 5000", "--count"), psql('select count(*) from "Employee" where salary > 5000'), "psql", 2),
+      Row("PostgreSQL: all rows as CSV", fetch(files.url, "--format", "csv"), psql('copy "Employee" to stdout (format csv)'), "psql", 2),
+    ]
+  return table
+
+
+def renewed(row):
+  for path in row.removes or (): shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
+  for source, copy in row.copies or (): shutil.copyfile(source, copy)
+
+
+def measure(row, command, rounds, starts, measured):
+  """The least processor times of both processes, without their starts, and the peak of the command in MB."""
+  ours = theirs = None
+  for _ in range(rounds):
+    renewed(row)
+    found = measured([command, *row.ours], 1, starts[None], accepted=(0, 1))
+    ours = found if ours is None else min(ours, found)
+    other = [command, *row.other] if row.peer not in STARTS else row.other
+    found = measured(other, 1, starts.get(row.peer, starts[None]), accepted=(0, 1))
+    theirs = found if theirs is None else min(theirs, found)
+  return ours[0], theirs[0], ours[2]
+
+
+def run(options, sizes, measured, exponent, greatest):
+  """Prints a table for each size, and the exponents. Returns what was missed."""
+  found, missed = {}, []
+  kinds = peers(options.url)
+  for count in sizes:
+    with tempfile.TemporaryDirectory(prefix="atomicstore-requests-") as folder:
+      files = Files(folder, count, options)
+      starts = {peer: measured(STARTS[peer](files), 5)[0] for peer in kinds}
+      starts[None] = measured([options.command, "--version"], 5)[0]
+      print(f"\n{count} objects\n\n| Work | s, MB | beside | s | ratio | goal |\n|---|---:|---|---:|---:|---:|")
+      for row in rows(files):
+        ours, theirs, memory = measure(row, options.command, options.rounds, starts, measured)
+        found.setdefault(row.name, []).append(ours)
+        ratio = ours / theirs
+        print(f"| {row.name} | {ours:.3f}, {memory} | {row.peer} | {theirs:.3f} | {ratio:.2f} | {row.goal} |", flush=True)
+        if ratio > row.goal: missed.append(f"{count} objects, {row.name}: {ratio:.2f} of {row.peer}, more than {row.goal}")
+  if len(sizes) > 1:
+    print("\nexponents")
+    for name, times in found.items():
+      slope = exponent(sizes, times)
+      print(f"  {name}: {slope:.2f}")
+      if slope > greatest: missed.append(f"{name} grows with the exponent {slope:.2f}, at most {greatest:.2f} is wanted")
+  return missed
