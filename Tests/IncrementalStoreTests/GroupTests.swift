@@ -54,10 +54,10 @@ import Testing
     #expect(try explained([], ["max:(made)", "sum:(small) * 2"]) == "store")
     #expect(
       try explained(["name"], ["sum:(price)"])
-        == "objects: 'price' is added up by the kit: sums of type Decimal depend on how a database adds")
+        == "columns: 'price' is added up by the kit: sums of type Decimal depend on how a database adds")
     #expect(
       try explained(["weight"], ["@count"])
-        == "objects: 'weight' is grouped by the kit: equal values of type Double may differ in the database")
+        == "columns: 'weight' is grouped by the kit: equal values of type Double may differ in the database")
     #expect(
       try explained(["name"], ["median:(big)"]) == "objects: 'median:(big)' is evaluated on the objects of each group")
     #expect(try explained(["name"], ["name", "tags.name"]).hasPrefix("objects: "))

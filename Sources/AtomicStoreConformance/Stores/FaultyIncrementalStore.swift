@@ -121,7 +121,21 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     guard let hook = hooks.loaded else { return try target.store.load(into: nodes) }
     let inner = NodeTableBuilder(model: nodes.model, file: nodes.file)
     try target.store.load(into: inner)
-    var table = try inner.finish()
+    try add(try inner.finish(), to: nodes, hook)
+  }
+
+  mutating func load(into nodes: NodeTableBuilder, only columns: NeededColumns) throws(PersistentStoreError) {
+    guard let hook = hooks.columnsLoaded else { return try target.store.load(into: nodes, only: columns) }
+    let inner = NodeTableBuilder(model: nodes.model, file: nodes.file)
+    try target.store.load(into: inner, only: columns)
+    try add(try inner.finish(), to: nodes, hook)
+  }
+
+  private func add(
+    _ found: NodeTable, to nodes: NodeTableBuilder,
+    _ hook: (inout NodeTable) throws(PersistentStoreError) -> Void
+  ) throws(PersistentStoreError) {
+    var table = found
     try hook(&table)
     try nodes.add(table)
   }

@@ -82,6 +82,8 @@ struct IncrementalFaultHooks: Sendable {
   var save: (@Sendable (inout Target, StoreSave) throws(PersistentStoreError) -> StoreSaveAnswer)?
   /// Changes what a load returns: the table that the store filled.
   var loaded: (@Sendable (inout NodeTable) throws(PersistentStoreError) -> Void)?
+  /// Changes the columns that were read for a request.
+  var columnsLoaded: (@Sendable (inout NodeTable) throws(PersistentStoreError) -> Void)?
   /// Loads in the store's stead.
   var load: (@Sendable (inout Target, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
   var mayReplace: (@Sendable (Bool) -> Bool)?

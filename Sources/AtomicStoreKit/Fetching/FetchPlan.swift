@@ -58,7 +58,8 @@ public struct FetchExplanation: Sendable, Hashable, CustomStringConvertible {
   public enum Method: String, Sendable, Hashable {
     /// All objects of the entity are returned without examining any.
     case all
-    /// The predicate runs over the stores' columns; only the results become objects.
+    /// The predicate runs over the stores' columns, which an incremental store fills for the request; only the results
+    /// become objects.
     case columns
     /// As ``columns``, and objects with unsaved changes are evaluated one by one.
     case columnsAndChanges = "columns-and-changes"
@@ -72,7 +73,8 @@ public struct FetchExplanation: Sendable, Hashable, CustomStringConvertible {
     case objects
   }
   public let method: Method
-  /// If objects are evaluated, why columns, or the store, do not suffice.
+  /// If objects are evaluated, why columns, or the store, do not suffice; if columns of an incremental store are, what
+  /// the store leaves to them.
   public let reason: String?
 
   init(method: Method, reason: String? = nil) {
@@ -103,6 +105,16 @@ extension FetchExplanation {
         case .inMemory(let reason): self.init(method: .objects, reason: reason)
         }
       }
+    }
+  }
+}
+
+extension FetchAnswer {
+  /// What a store leaves to the kit; nil for nothing.
+  var reason: String? {
+    switch self {
+    case .exact: nil
+    case .superset(let reason), .inMemory(let reason): reason
     }
   }
 }

@@ -11,16 +11,14 @@ extension ManagedObjectContext {
     processPendingChanges()
     let request = named(request)
     try check(request)
-    if isGrouped(request), case .store(let search) = try plan(request, for: .store),
-      let grouped = explanation(ofGroups: request, search)
-    {
-      return grouped
+    guard case .store(let search) = try plan(request, for: .store) else {
+      return FetchExplanation(try plan(request, for: .objects))
     }
-    let plan = try plan(request, for: .store)
-    if case .store(let search) = plan, readsColumns(request, search, for: isGrouped(request) ? .rows : .objects) {
-      return FetchExplanation(method: .columns)
+    let grouped = explanation(ofGroups: request, search)
+    if grouped?.method != .store, readsColumns(request, search, for: isGrouped(request) ? .rows : .objects) {
+      return FetchExplanation(method: .columns, reason: grouped?.reason ?? search.answer.reason)
     }
-    return FetchExplanation(plan)
+    return grouped ?? FetchExplanation(.store(search))
   }
 
   /// Decides how to execute a checked request. Pending changes must have been processed.

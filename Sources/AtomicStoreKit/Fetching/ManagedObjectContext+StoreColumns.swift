@@ -21,11 +21,15 @@ extension ManagedObjectContext {
     if let known = fetchState.storeColumns, known.needed == needed, known.store == store.identifier {
       version = known.version
     } else {
-      // What is wrong with the store is reported by reading its rows.
-      guard
-        let nodes = try? connection.read(needed, into: NodeTableBuilder(model: store.model, file: store.path))
-      else { return nil }
-      version = NodeVersion(nodes)
+      do throws(PersistentStoreError) {
+        version = NodeVersion(
+          try connection.read(needed, into: NodeTableBuilder(model: store.model, file: store.path)))
+      } catch {
+        // Objects need not be in memory at once, and a fault may lead nowhere.
+        if error.code == .limitExceeded || error.code == .danglingReference { return nil }
+        throw ManagedObjectError(
+          .persistentStoreOperation, "the store could not be asked", entityName: request.entityName, underlying: error)
+      }
       if fetchState.stepBudget != nil { fetchState.storeColumns = (needed, version, store.identifier) }
     }
     guard case .success(let searches) = columnSearch(request, try entities(of: request), in: search.cache, version) else {
@@ -45,6 +49,8 @@ extension ManagedObjectContext {
       case .success = columnSearch(request, entities, in: search.cache, version)
     else { return false }
     guard purpose == .rows else { return true }
+    // Only objects can be refreshed.
+    guard !request.shouldRefreshRefetchedObjects else { return false }
     let columns = columnsAsked(request).map(\.expression) + request.propertiesToGroupBy.map(\.expression)
     if isGrouped(request) {
       return StoreGroupPlan(

@@ -84,36 +84,36 @@ public struct ObjectKeys: Sendable {
     let model = nodes.model
     // All keys first: a number that distinguishes equal keys must not make the key of another object.
     let keys = keyedObjects(nodes)
-    var taken: [Int: Set<ReferenceObject>] = [:]
-    for key in keys { taken[key.root, default: []].insert(key.name) }
-    var names: [ObjectReference: ReferenceObject] = [:]
+    /// By hierarchy, how many objects have a name so far.
     var used: [Int: [ReferenceObject: Int]] = [:]
+    for key in keys { used[key.root, default: [:]][key.name] = 0 }
+    var references: [Int: [ReferenceObject]] = [:]
     var counts: [Int: (repeated: Int, keyless: Int)] = [:]
     for key in keys {
-      let entity = key.node.entity
-      if key.isKeyless { counts[entity, default: (0, 0)].keyless += 1 }
+      if key.isKeyless { counts[key.entity, default: (0, 0)].keyless += 1 }
       var name = key.name
       var number = (used[key.root]?[key.name] ?? 0) + 1
       if number > 1 {
-        counts[entity, default: (0, 0)].repeated += 1
+        counts[key.entity, default: (0, 0)].repeated += 1
         name = .string("\(key.name) (\(number))")
-        while !taken[key.root, default: []].insert(name).inserted {
+        while used[key.root]?[name] != nil {
           number += 1
           name = .string("\(key.name) (\(number))")
         }
+        used[key.root, default: [:]][name] = 1
       }
       used[key.root, default: [:]][key.name] = number
-      names[nodes.objectReference(of: key.node)] = name
+      references[key.entity, default: []].append(name)
     }
     let found = counts.sorted { $0.key < $1.key }.map { (model.entity(at: $0.key).name, $0.value) }
     return NamedGraph(
-      nodes: try nodes.renaming(names),
+      nodes: try nodes.renaming(references),
       repeated: found.filter { $0.1.repeated > 0 }.map { ($0.0, $0.1.repeated) },
       keyless: found.filter { $0.1.keyless > 0 }.map { ($0.0, $0.1.keyless) })
   }
 
   private struct KeyedObject {
-    var node: NodeHandle
+    var entity: Int
     var root: Int
     var name: ReferenceObject
     /// Whether a part of its key has no value.
@@ -126,11 +126,15 @@ public struct ObjectKeys: Sendable {
     for entity in nodes.model.entities {
       guard let paths = keyPaths[ScalarString(entity.name)] else { continue }
       let root = entity.root.index
+      let slots = paths.map { $0.count == 1 ? entity.slot(named: $0[0]) : nil }
+      result.reserveCapacity(result.count + nodes.count(of: entity.index))
       for node in nodes.handles(of: entity.index) {
-        let values = paths.map { Self.value($0, of: node, in: nodes) }
+        let values = zip(paths, slots).map { path, slot in
+          slot.map { nodes.value(slot: $0, of: node) } ?? Self.value(path, of: node, in: nodes)
+        }
         let isKeyless = values.contains(where: \.isNull)
         let name = isKeyless ? "(no key) \(nodes.reference(of: node))" : Self.name(values)
-        result.append(KeyedObject(node: node, root: root, name: .string(name), isKeyless: isKeyless))
+        result.append(KeyedObject(entity: entity.index, root: root, name: .string(name), isKeyless: isKeyless))
       }
     }
     return result

@@ -53,7 +53,15 @@ public struct Renumbering: Sendable, Equatable {
 
   /// The objects with their references after the renumbering.
   public func applied(to nodes: NodeTable) throws(PersistentStoreError) -> NodeTable {
-    try nodes.renaming(Dictionary(changes.map { ($0.object, $0.reference) }, uniquingKeysWith: { first, _ in first }))
+    let nodes = try nodes.canonical()
+    var references: [Int: [ReferenceObject]] = [:]
+    // Of several changes of one object, the first counts.
+    for change in changes.reversed() {
+      guard let node = nodes.handle(for: change.object) else { continue }
+      references[node.entity, default: nodes.handles(of: node.entity).map { nodes.reference(of: $0) }][node.row] =
+        change.reference
+    }
+    return try nodes.renaming(references)
   }
 
   /// The renumbering that undoes this one.

@@ -47,6 +47,15 @@ extension Faults {
         }
       }
     },
+    .incremental("columnsDropObject", "leaves out an object where the columns of a request are read") { hooks in
+      hooks.columnsLoaded = { (nodes) throws(PersistentStoreError) in
+        for entity in nodes.model.entities where nodes.count(of: entity.index) > 1 {
+          guard let last = nodes.handles(of: entity.index).last else { continue }
+          nodes.remove(last)
+        }
+        nodes = try nodes.canonical()
+      }
+    },
     .incremental("replacesUnasked", "replaces a store though it was not asked to") { hooks in
       hooks.mayReplace = { _ in true }
     },
