@@ -141,7 +141,7 @@ struct Conform: ParsableCommand {
     func subject(of name: String) throws -> ConformanceSubject {
       let registry = InstalledFormats.registry
       var subject: ConformanceSubject
-      if let type = registry.incrementalTypes.first(where: { ScalarString($0.storeType) == ScalarString(name) }) {
+      if let type = registry.incrementalType(named: name) {
         guard url != nil || !type.traits.fileExtensions.isEmpty else {
           throw CommandFailure(
             "\(name) stores are not in files: give a --url without a store", exitCode: 64, json: common.json)
