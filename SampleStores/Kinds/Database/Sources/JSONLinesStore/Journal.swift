@@ -7,11 +7,12 @@ import Glibc
 /// says so: what is there when a process is killed is the last transaction that was completed, and nothing of the next.
 /// The file itself is never replaced: the kit refuses to use a connection whose path has another file.
 struct Journal: Sendable {
-  static let magic = "JSONLines journal 1\n"
+  static let magic: StaticString = "JSONLines journal 1\n"
+  private static let magicBytes = magic.withUTF8Buffer { Array($0) }
   /// The header is the magic text, start and end of what counts, and a checksum of both. A record is its length, a
   /// checksum, and its bytes. All numbers have eight bytes, the least significant first.
   private static let numberSize = 8
-  private static let headerSize = magic.utf8.count + 3 * numberSize
+  private static let headerSize = magicBytes.count + 3 * numberSize
   private static let recordHead = 2 * numberSize
 
   /// The part of the file that counts: the record that replaced all that came before it, and what follows it.
@@ -75,15 +76,15 @@ struct Journal: Sendable {
     if status.st_size == 0 { return nil }
     guard status.st_size >= Self.headerSize else { throw malformed("the file is shorter than its header", at: 0) }
     let header = try bytes(at: 0, count: Self.headerSize)
-    guard header.starts(with: Self.magic.utf8) else {
+    guard header.starts(with: Self.magicBytes) else {
       throw PersistentStoreError(.foreignFormat, "the file is not a journal", at: StoreLocation(file: path))
     }
-    let numbers = Array(header.dropFirst(Self.magic.utf8.count))
+    let numbers = Array(header.dropFirst(Self.magicBytes.count))
     if numbers.allSatisfy({ $0 == 0 }) { return nil }
     let extent = Extent(start: Self.number(numbers, 0), end: Self.number(numbers, 1))
     guard Self.checksum(numbers.prefix(2 * Self.numberSize)) == UInt64(truncatingIfNeeded: Self.number(numbers, 2)),
       extent.start >= Self.headerSize, extent.end >= extent.start
-    else { throw malformed("the header is damaged", at: Self.magic.utf8.count) }
+    else { throw malformed("the header is damaged", at: Self.magicBytes.count) }
     guard extent.end <= status.st_size else {
       throw malformed("the file ends before the \(extent.end) bytes that its header counts", at: Int(status.st_size))
     }
@@ -108,7 +109,7 @@ struct Journal: Sendable {
   /// Writes a header of which nothing counts yet.
   func begin() throws(PersistentStoreError) {
     guard ftruncate(descriptor, 0) == 0 else { throw failure("cannot write the file") }
-    try write(Array(Self.magic.utf8) + [UInt8](repeating: 0, count: Self.headerSize - Self.magic.utf8.count), at: 0)
+    try write(Self.magicBytes + [UInt8](repeating: 0, count: Self.headerSize - Self.magicBytes.count), at: 0)
   }
 
   /// Appends a record, durably.
@@ -123,7 +124,7 @@ struct Journal: Sendable {
     let new = Extent(
       start: startsHere ? position : before?.start ?? position, end: position + Self.recordHead + record.count)
     let numbers = Self.bytes(new.start) + Self.bytes(new.end)
-    try write(numbers + Self.bytes(Int(truncatingIfNeeded: Self.checksum(numbers[...]))), at: Self.magic.utf8.count)
+    try write(numbers + Self.bytes(Int(truncatingIfNeeded: Self.checksum(numbers[...]))), at: Self.magicBytes.count)
     guard fdatasync(descriptor) == 0 else { throw failure("cannot write the file") }
     return new
   }
