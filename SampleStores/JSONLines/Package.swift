@@ -31,8 +31,9 @@ if let linked {
   c = [.unsafeFlags(["-I", headers])]
   swift = [
     .unsafeFlags(
-      ["-I", linked.products + "/Modules"] + maps(in: linked.products, "module.modulemap")
-        + maps(in: linked.headers, "module.modulemap") + maps(in: linked.headers, "include/module.modulemap"))
+      ["-I", linked.products + "/Modules", "-Xcc", "-I/usr/include/libxml2"]
+        + maps(in: linked.products, "module.modulemap") + maps(in: linked.headers, "module.modulemap")
+        + maps(in: linked.headers, "include/module.modulemap"))
   ]
   library = [
     .unsafeFlags(["-L", linked.products, "-lAtomicStoreKitDynamic", "-Xlinker", "-rpath=\(linked.products)"])

@@ -1,5 +1,5 @@
 package import ArgumentParser
-import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
