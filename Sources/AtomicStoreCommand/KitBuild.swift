@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import CommandSupport
 import FoundationEssentials
 import Glibc
 
@@ -39,11 +40,20 @@ struct KitBuild {
         contentsOf: URL(fileURLWithPath: products + "/libAtomicStoreKitDynamic.so"), options: .alwaysMapped)
     else { return false }
     return library.withUnsafeBytes { library in
-      Array(digest.utf8).withUnsafeBytes { digest in
-        guard let start = library.baseAddress, let text = digest.baseAddress else { return false }
-        return memmem(start, library.count, text, digest.count) != nil
-      }
+      Array(digest.utf8).withUnsafeBytes { Self.contains(library, $0) }
     }
+  }
+
+  private static func contains(_ bytes: UnsafeRawBufferPointer, _ text: UnsafeRawBufferPointer) -> Bool {
+    guard let start = bytes.baseAddress, let wanted = text.baseAddress, let first = text.first else { return false }
+    var offset = 0
+    while offset + text.count <= bytes.count,
+      let found = memchr(start + offset, Int32(first), bytes.count - offset - text.count + 1)
+    {
+      if memcmp(found, wanted, text.count) == 0 { return true }
+      offset = UnsafeRawPointer(found) - start + 1
+    }
+    return false
   }
 
   /// The line of the sample's manifest that names no build, and the one that names this build.

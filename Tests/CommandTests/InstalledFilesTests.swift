@@ -44,7 +44,10 @@ import Testing
 
   @Test(
     "a build of the kit is linked if it is complete and of the same sources as the command",
-    arguments: [nil, "Modules/AtomicStoreSPI.swiftmodule", "libAtomicStoreKitDynamic.so", "headers/CStorePlugin/include/CStorePlugin.h"])
+    arguments: [
+      nil, "Modules/AtomicStoreSPI.swiftmodule", "libAtomicStoreKitDynamic.so",
+      "headers/CStorePlugin/include/CStorePlugin.h",
+    ])
   func build(_ missing: String?) throws {
     let folder = try TemporaryDirectory("build")
     let files = [

@@ -119,7 +119,8 @@ struct Journal: Sendable {
   func append(_ record: [UInt8], startsHere: Bool) throws(PersistentStoreError) -> Extent {
     let before = try extent()
     let position = before?.end ?? Self.headerSize
-    try write(Self.bytes(record.count) + Self.bytes(Int(truncatingIfNeeded: Self.checksum(record[...]))) + record, at: position)
+    try write(
+      Self.bytes(record.count) + Self.bytes(Int(truncatingIfNeeded: Self.checksum(record[...]))) + record, at: position)
     guard fdatasync(descriptor) == 0 else { throw failure("cannot write the file") }
     let new = Extent(
       start: startsHere ? position : before?.start ?? position, end: position + Self.recordHead + record.count)

@@ -123,7 +123,11 @@ struct SavePlan {
     changed[key] = new
     note(key)
     for (slot, value) in object.values where slots[slot].isToMany && !graph.isDerived(slots[slot]) {
-      if case .toMany(let list) = value { try setList(list, slot: slot, of: key) } else { try setList([], slot: slot, of: key) }
+      if case .toMany(let list) = value {
+        try setList(list, slot: slot, of: key)
+      } else {
+        try setList([], slot: slot, of: key)
+      }
     }
   }
 
@@ -145,7 +149,9 @@ struct SavePlan {
     object.values[slot] = list.isEmpty ? nil : .toMany(list)
     changed[owner] = object
     guard let inverse = graph.inverse(of: relationship) else { return }
-    for (member, isAdded) in before.subtracting(after).map({ ($0, false) }) + after.subtracting(before).map({ ($0, true) }) {
+    for (member, isAdded) in before.subtracting(after).map({ ($0, false) })
+      + after.subtracting(before).map({ ($0, true) })
+    {
       let key = try key(of: member)
       guard var end = self[key] else { continue }
       var others = self.list(inverse.index, of: key).filter { $0 != own }
