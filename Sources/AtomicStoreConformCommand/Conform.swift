@@ -14,7 +14,7 @@ struct Conform: ParsableCommand {
         atomicstore conform --type XML --only VAL-07 --seed 3
         atomicstore conform --type SQLiteGraph             # an incremental store: its profile
         atomicstore conform --type PostgreSQL --url postgresql://host/database?schema=checks
-        atomicstore conform --type CSV --write-option layout=file           # each value of an option is a format
+        atomicstore conform --type CSV --write-option bom=yes      # each value of an option is a format
         atomicstore conform --type Tabular --plugin libTabularStore.so --fuzz 10   # changed files for ten minutes
         atomicstore conform --selftest                     # inject every known bug, and show which check finds it
         atomicstore conform --compare old.json new.json    # what became better, worse, new, gone
