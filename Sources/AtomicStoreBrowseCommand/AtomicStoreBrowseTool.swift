@@ -6,9 +6,11 @@ import CommandSupport
 package enum AtomicStoreBrowseTool {
   /// Serves the store that the program's arguments name, until it is interrupted.
   ///
-  /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out.
-  package static func main(formats: [any AtomicStore.Type] = []) {
-    for format in formats { InstalledFormats.add(format, from: "compiled in") }
+  /// - Parameters:
+  ///   - formats: Formats beside those of the kit. A type whose name is taken is left out.
+  ///   - databases: Incremental stores beside those of the kit.
+  package static func main(formats: [any AtomicStore.Type] = [], databases: [any IncrementalStore.Type] = []) {
+    InstalledFormats.addCompiledIn(formats, databases)
     Interrupt.watch()
     Browse.runAsProgram()
   }

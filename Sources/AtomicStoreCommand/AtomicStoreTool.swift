@@ -16,11 +16,13 @@ public enum AtomicStoreTool {
   /// formats are compiled in, they must have them too, and are searched for under the program's name with the suffixes
   /// `-conform` and `-browse`; see `AtomicStoreConformTool` and `AtomicStoreBrowseTool`.
   ///
-  /// - Parameter formats: Formats in addition to those of the kit. A format whose name is already used is ignored, and
-  ///   `formats` reports it.
-  public static func main(formats: [any AtomicStore.Type] = []) {
-    for format in formats { InstalledFormats.add(format, from: "compiled in") }
-    SubcommandProgram.takeOverIfAsked(hasOwnFormats: !formats.isEmpty)
+  /// - Parameters:
+  ///   - formats: Formats in addition to those of the kit. A type whose name is already used is ignored, and `formats`
+  ///     reports it.
+  ///   - databases: Incremental stores in addition to those of the kit.
+  public static func main(formats: [any AtomicStore.Type] = [], databases: [any IncrementalStore.Type] = []) {
+    InstalledFormats.addCompiledIn(formats, databases)
+    SubcommandProgram.takeOverIfAsked(hasOwnFormats: !formats.isEmpty || !databases.isEmpty)
     AtomicStoreCommand.run()
   }
 }

@@ -59,8 +59,9 @@ struct FleetTargets: Sendable {
 
   /// The extension of a type's files, with its dot.
   private static func fileExtension(of type: String, _ registry: StoreRegistry) throws -> String {
-    guard let database = registry.incrementalTypes.first(where: { ScalarString($0.storeType) == ScalarString(type) })
-    else { return try registry.storeType(named: type).traits.fileExtensions.first.map { "." + $0 } ?? "" }
+    guard let database = registry.incrementalType(named: type) else {
+      return try registry.storeType(named: type).traits.fileExtensions.first.map { "." + $0 } ?? ""
+    }
     guard let first = database.traits.fileExtensions.first else {
       throw CommandFailure("the results of --files-from are files, but a store of type '\(type)' is not", exitCode: 64)
     }

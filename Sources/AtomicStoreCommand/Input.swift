@@ -69,7 +69,8 @@ enum Input {
   /// Whether a store is named by a URL, not by a path.
   static func isURL(_ path: String) -> Bool {
     guard let scheme = StoreAddress.scheme(of: path) else { return false }
-    return InstalledFormats.registry.incrementalTypes.contains { $0.urlSchemes.contains(scheme) }
+    return InstalledFormats.registry.incrementalType(
+      urlScheme: scheme, isCertain: StoreAddress.isCertainURL(path)) != nil
   }
 
   /// Makes everything that the command prints show a URL without its password.

@@ -6,7 +6,7 @@ import Glibc
 
 struct NewFormat: ParsableCommand {
   enum Kind: String, ExpressibleByArgument, CaseIterable {
-    case text, binary, folder
+    case text, binary, folder, database
 
     /// The directory whose files replace those of the sample.
     var folder: String? {
@@ -14,10 +14,11 @@ struct NewFormat: ParsableCommand {
       case .text: nil
       case .binary: "Binary"
       case .folder: "Folder"
+      case .database: "Database"
       }
     }
     /// Whether it has records other than lines of JSON, and does not use the sample's code for those.
-    var hasOwnRecords: Bool { self == .binary }
+    var hasOwnRecords: Bool { self == .binary || self == .database }
   }
 
   enum Language: String, ExpressibleByArgument, CaseIterable {
@@ -40,10 +41,12 @@ struct NewFormat: ParsableCommand {
         atomicstore new-format Tabular && cd Tabular && swift test
         atomicstore new-format Tabular --language python && atomicstore conform --type Tabular --plugin Tabular/tabular.py
 
-      The package builds and passes the conformance checks. It has tests, a plug-in, a command and a README that lists the
-      traits. It is a copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that --kit
-      specifies: by default the checkout that this command was built in, or the released kit if the command was installed
-      from a package.
+      The package builds and passes the conformance checks: swift test runs those that take seconds, and all of them with
+      ATOMICSTORE_CONFORMANCE=all in the environment. It has a plug-in, a command and a README that lists the traits. It is a
+      copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that --kit specifies: by
+      default the checkout that this command was built in, or the released kit if the command was installed from a package.
+      A build of all of the kit that is beside this command is linked as it is, which saves minutes; with ATOMICSTORE_KIT=source
+      in the environment the kit is built with the package.
 
       In Python or JavaScript a format is a program of one file, which needs nothing but the language's standard library and does
       not depend on a version of the kit.
@@ -51,7 +54,7 @@ struct NewFormat: ParsableCommand {
   @Argument(help: "The format's name: letters and digits, beginning with a capital letter.") var name: String
   @Option(
     help:
-      "The content of its stores: lines of text in a file, binary records in a file, or a directory with a file for each entity."
+      "The content of its stores: lines of text in a file, binary records in a file, a directory with a file for each entity, or a database in a file, which is read and written in parts."
   )
   var kind: Kind = .text
   @Option(help: "The language of the format: of a package, or of a program.") var language: Language = .swift
@@ -82,9 +85,11 @@ struct NewFormat: ParsableCommand {
         throw CommandFailure("--kind goes with --language swift: a program is one file", exitCode: 64)
       }
       let (source, dependency, place) = try findKit()
+      let build = language == .swift && kit == nil ? KitBuild.besideThisProgram : nil
       let files = try sampleFiles(in: source).map { file in
         let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
           .replacingBytes(".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
+          .replacingBytes(KitBuild.none, with: build?.declaration ?? KitBuild.none)
         let mode = try SystemCall.status(file.source, followLinks: true)?.st_mode ?? 0
         return (path: renamed(file.path), bytes: Array(text.utf8), isExecutable: mode & 0o100 != 0)
       }
@@ -100,13 +105,16 @@ struct NewFormat: ParsableCommand {
       if common.json {
         try Diagnostics.put(
           JSONValue.object([
-            ("folder", .string(folder)), ("kit", .string(place)), ("files", .array(written.map { .string($0) })),
+            ("folder", .string(folder)), ("kit", .string(place)),
+            ("build", build.map { .string($0.products) } ?? .null), ("files", .array(written.map { .string($0) })),
           ]).text + "\n")
       } else {
         try Diagnostics.put(
           language == .swift
             ? "\(folder): \(written.count) files, with the kit at \(place)\n" : "\(written.joined(separator: "\n"))\n")
-        if language == .swift, dependency.contains(KitFiles.address) {
+        if let build {
+          try Diagnostics.put("  it links the build of the kit in \(build.products)\n")
+        } else if language == .swift, dependency.contains(KitFiles.address) {
           try Diagnostics.put(
             "  first: in Package.swift, replace \(KitFiles.address) by the kit's address or directory (or use --kit)\n")
         }
@@ -183,8 +191,13 @@ struct NewFormat: ParsableCommand {
     let version = found.prefix == nil ? "branch: \"main\"" : "from: \"\(StorePlugin.kitVersion)\""
     if found.prefix == nil, kit == nil { return (found.directory, Self.package(at: found.directory), found.directory) }
     let address = kit ?? KitFiles.address
-    return (found.directory, ".package(url: \"\(address)\", \(version))", "\(address), \(version)")
+    let dependency = ".package(url: \"\(address)\", \(version), traits: [\"Command\"])"
+    return (found.directory, dependency, "\(address), \(version)")
   }
 
-  private static func package(at path: String) -> String { ".package(name: \"atomic-store-kit\", path: \"\(path)\")" }
+  /// With one trait: the package manager passes traits to the compiler in the order of a set, so that with several of
+  /// them a second build would compile the kit again.
+  private static func package(at path: String) -> String {
+    ".package(name: \"atomic-store-kit\", path: \"\(path)\", traits: [\"Command\"])"
+  }
 }

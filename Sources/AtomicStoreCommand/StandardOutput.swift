@@ -11,7 +11,7 @@ extension StoreConverter {
     guard let to = targetType else {
       throw CommandFailure("standard output has no extension: specify the type with --to", exitCode: 64)
     }
-    if InstalledFormats.registry.incrementalTypes.contains(where: { $0.storeType == to }) {
+    if InstalledFormats.registry.incrementalType(named: to) != nil {
       throw CommandFailure("a database (\(to)) cannot be written to standard output", exitCode: 64)
     }
     let type = try InstalledFormats.registry.storeType(named: to)

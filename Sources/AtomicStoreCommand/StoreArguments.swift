@@ -119,20 +119,6 @@ func readingTwice<Result>(
   }
 }
 
-/// `name=value` pairs.
-func parseOptions(_ pairs: [String]) throws -> StoreOptions {
-  var options: StoreOptions = [:]
-  for pair in pairs {
-    guard let equals = pair.firstIndex(of: "="), equals != pair.startIndex else {
-      throw CommandFailure("'\(pair)' is not name=value", exitCode: 64)
-    }
-    let name = String(pair[..<equals])
-    guard options[name] == nil else { throw CommandFailure("the option '\(name)' is specified twice", exitCode: 64) }
-    options[name] = String(pair[pair.index(after: equals)...])
-  }
-  return options
-}
-
 extension ManagedObjectModel {
   /// The entity that the command line specifies.
   ///

@@ -17,9 +17,11 @@ import Synchronization
 package enum AtomicStoreConformTool {
   /// Runs checks as the program's arguments say, and ends the program where one fails.
   ///
-  /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out.
-  package static func main(formats: [any AtomicStore.Type] = []) {
-    for format in formats { InstalledFormats.add(format, from: "compiled in") }
+  /// - Parameters:
+  ///   - formats: Formats beside those of the kit. A type whose name is taken is left out.
+  ///   - databases: Incremental stores beside those of the kit.
+  package static func main(formats: [any AtomicStore.Type] = [], databases: [any IncrementalStore.Type] = []) {
+    InstalledFormats.addCompiledIn(formats, databases)
     InstalledFormats.reportsRefusals.store(!ConformanceRun.isWorker, ordering: .relaxed)
     InstalledFormats.keepsPrograms.store(false, ordering: .relaxed)
     // A process that checks run in is ended by the one that started it.

@@ -14,6 +14,7 @@ struct Conform: ParsableCommand {
         atomicstore conform --type XML --only VAL-07 --seed 3
         atomicstore conform --type SQLiteGraph             # an incremental store: its profile
         atomicstore conform --type PostgreSQL --url postgresql://host/database?schema=checks
+        atomicstore conform --type CSV --write-option bom=yes      # each value of an option is a format
         atomicstore conform --type Tabular --plugin libTabularStore.so --fuzz 10   # changed files for ten minutes
         atomicstore conform --selftest                     # inject every known bug, and show which check finds it
         atomicstore conform --compare old.json new.json    # what became better, worse, new, gone
@@ -65,6 +66,10 @@ struct Conform: ParsableCommand {
       help:
         "Where checks of a type that is not in files create and destroy stores: a URL without a store, such as that of an empty schema."
     ) var url: String?
+    @Option(
+      name: .customLong("write-option"),
+      help: "An option of the format, name=value: all checks run as if it were the default. May be repeated.")
+    var writeOptions: [String] = []
     @Option(help: "Run only the check of this ID. May be repeated.") var only: [String] = []
     @Option(help: "The seed of random choices.") var seed: UInt64 = 1
     @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html, .txt or .notes. May be repeated.")
@@ -102,7 +107,7 @@ struct Conform: ParsableCommand {
           let others: [(String, Bool)] = [
             ("--type", type != nil), ("--profile", !profile.isEmpty), ("--smoke", smoke), ("--report", !report.isEmpty),
             ("--seed", seed != 1), ("--url", url != nil), ("--matrix", matrix), ("--compare", compare),
-            ("--badge", badge != nil), ("reports", !reports.isEmpty),
+            ("--badge", badge != nil), ("reports", !reports.isEmpty), ("--write-option", !writeOptions.isEmpty),
           ]
           if let (name, _) = others.first(where: \.1) {
             throw CommandFailure(
@@ -141,7 +146,7 @@ struct Conform: ParsableCommand {
     func subject(of name: String) throws -> ConformanceSubject {
       let registry = InstalledFormats.registry
       var subject: ConformanceSubject
-      if let type = registry.incrementalTypes.first(where: { ScalarString($0.storeType) == ScalarString(name) }) {
+      if let type = registry.incrementalType(named: name) {
         guard url != nil || !type.traits.fileExtensions.isEmpty else {
           throw CommandFailure(
             "\(name) stores are not in files: give a --url without a store", exitCode: 64, json: common.json)
@@ -149,6 +154,11 @@ struct Conform: ParsableCommand {
         guard fuzz == nil else {
           throw CommandFailure(
             "--fuzz is for stores that are loaded whole, and \(name) stores are not", exitCode: 64, json: common.json)
+        }
+        guard writeOptions.isEmpty else {
+          throw CommandFailure(
+            "--write-option is for stores that are written whole, and \(name) stores are not", exitCode: 64,
+            json: common.json)
         }
         subject = ConformanceSubject(type, url: url)
       } else {
@@ -158,6 +168,7 @@ struct Conform: ParsableCommand {
         let type = try registry.storeType(named: name)
         let others = registry.storeTypes.compactMap { try? registry.storeType(named: $0) }
         subject = ConformanceSubject(type, others: others.filter { $0.storeType != type.storeType })
+        try subject.use(try parseOptions(writeOptions))
       }
       subject.arguments += InstalledFormats.pluginArguments
       subject.runs = runs

@@ -42,14 +42,18 @@ public enum Conformance {
     return ConformanceFilter.asked(of: all)
   }
 
-  /// About two dozen checks that take a few seconds: for while a format is being written.
-  public static func smoke(for type: any AtomicStore.Type) -> [ConformanceCheck] {
-    checks(for: type).filter(\.isSmoke)
-  }
+  /// About two dozen checks that take a few seconds: for while a format is being written. They are all checks where the
+  /// environment variable `ATOMICSTORE_CONFORMANCE` is `all`, and those that `ATOMICSTORE_CONFORMANCE_ONLY` names, as
+  /// the command of a failure does.
+  public static func smoke(for type: any AtomicStore.Type) -> [ConformanceCheck] { smoke(of: checks(for: type)) }
 
   /// The same for an incremental type.
   public static func smoke(for type: any IncrementalStore.Type, url: String? = nil) -> [ConformanceCheck] {
-    checks(for: type, url: url).filter(\.isSmoke)
+    smoke(of: checks(for: type, url: url))
+  }
+
+  private static func smoke(of checks: [ConformanceCheck]) -> [ConformanceCheck] {
+    ConformanceFilter.wantsMoreThanSmoke() ? checks : checks.filter(\.isSmoke)
   }
 
   /// All checks, without a store to run them on: to be listed.

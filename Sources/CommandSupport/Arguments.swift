@@ -1,5 +1,5 @@
 package import ArgumentParser
-import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
@@ -118,4 +118,18 @@ package enum Arguments {
       throw CommandFailure("'\(word)' is not an option\n  \(dashHint)", exitCode: 64, json: askForJSON)
     }
   }
+}
+
+/// `name=value` pairs.
+package func parseOptions(_ pairs: [String]) throws -> StoreOptions {
+  var options: StoreOptions = [:]
+  for pair in pairs {
+    guard let equals = pair.firstIndex(of: "="), equals != pair.startIndex else {
+      throw CommandFailure("'\(pair)' is not name=value", exitCode: 64)
+    }
+    let name = String(pair[..<equals])
+    guard options[name] == nil else { throw CommandFailure("the option '\(name)' is specified twice", exitCode: 64) }
+    options[name] = String(pair[pair.index(after: equals)...])
+  }
+  return options
 }

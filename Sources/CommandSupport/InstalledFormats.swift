@@ -56,33 +56,40 @@ package enum InstalledFormats {
   ///
   /// - Throws: A usage error with the name that was probably meant.
   package static func check(type name: String?) throws(PersistentStoreError) {
-    guard let name, !registry.incrementalTypes.contains(where: { ScalarString($0.storeType) == ScalarString(name) })
-    else { return }
+    guard let name, registry.incrementalType(named: name) == nil else { return }
     do throws(PersistentStoreError) { _ = try registry.storeType(named: name) } catch {
       guard registry.absence(storeType: name) == nil else { throw error }
       throw PersistentStoreError(error.code, Suggestion.unknown("store type", name, among: types))
     }
   }
 
+  /// Adds types that are compiled in.
+  package static func addCompiledIn(_ formats: [any AtomicStore.Type], _ databases: [any IncrementalStore.Type]) {
+    for type in formats.map({ AnyStoreType.whole($0) }) + databases.map({ .inParts($0) }) {
+      add(type, from: "compiled in")
+    }
+  }
+
   /// Adds a type that is compiled in.
-  package static func add(_ type: any AtomicStore.Type, from origin: String) {
+  package static func add(_ type: AnyStoreType, from origin: String) {
     do throws(PersistentStoreError) { try register(type, from: origin) } catch { refuse(origin, error.message) }
   }
 
-  private static func register(_ type: any AtomicStore.Type, from origin: String) throws(PersistentStoreError) {
+  private static func register(_ type: AnyStoreType, from origin: String) throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in try state.registry.register(type) }
     note(type, from: origin)
   }
 
-  private static func note(_ type: any AtomicStore.Type, from origin: String) {
+  private static func note(_ type: AnyStoreType, from origin: String) {
     guard !isBuiltIn(type) else { return }
     state.withLock { state in
       if state.origins[type.storeType] == nil { state.origins[type.storeType] = origin }
     }
   }
 
-  private static func isBuiltIn(_ type: any AtomicStore.Type) -> Bool {
-    (try? StoreRegistry.builtIn.storeType(named: type.storeType)) != nil
+  private static func isBuiltIn(_ type: AnyStoreType) -> Bool {
+    StoreRegistry.builtIn.incrementalType(named: type.storeType) != nil
+      || (try? StoreRegistry.builtIn.storeType(named: type.storeType)) != nil
   }
 
   private static func refuse(_ path: String, _ reason: String) {
@@ -114,11 +121,11 @@ package enum InstalledFormats {
   }
 
   /// Loads what a plug-in is: a shared library, or a program.
-  private static func formats(in path: String) throws(PersistentStoreError) -> [any AtomicStore.Type] {
+  private static func formats(in path: String) throws(PersistentStoreError) -> [AnyStoreType] {
     if StoreProgram.isProgram(path) {
       let program = try StoreProgram(loading: path)
       if keepsPrograms.load(ordering: .relaxed) { program.keepProcesses() }
-      return [program.type]
+      return [.whole(program.type)]
     }
     // The processes of a conformance run are started by one that has tried it.
     if reportsRefusals.load(ordering: .relaxed), let problem = PluginTrial.problem(of: path) {
@@ -128,8 +135,8 @@ package enum InstalledFormats {
   }
 
   /// Whether a format may be asked about content: the first time, a library's are asked in a separate process.
-  private static func mayAsk(_ type: any AtomicStore.Type, about probe: StoreProbe) -> Bool {
-    guard let path = origin(of: type.storeType), path.hasSuffix(".so"), reportsRefusals.load(ordering: .relaxed)
+  private static func mayAsk(_ storeType: String, about probe: StoreProbe) -> Bool {
+    guard let path = origin(of: storeType), path.hasSuffix(".so"), reportsRefusals.load(ordering: .relaxed)
     else { return true }
     if let known = state.withLock({ $0.trials[path] }) { return known }
     let problem = PluginTrial.problem(of: path, recognizing: probe.name)
@@ -145,20 +152,20 @@ package enum InstalledFormats {
   package static func loadAll() { registry.findNow() }
 
   /// Loads the plug-ins of the search path and of the user's directory.
-  private static func loadInstalled() -> [any AtomicStore.Type] {
+  private static func loadInstalled() -> [AnyStoreType] {
     let search = PluginSearch()
     for refusal in search.refusals {
       refuse(refusal.from, refusal.reason)
       if reportsRefusals.load(ordering: .relaxed) { Diagnostics.say("atomicstore: \(refusal.from): \(refusal.reason)") }
     }
-    var types: [any AtomicStore.Type] = []
+    var types: [AnyStoreType] = []
     // They are not registered but found: whether they were looked for earlier must not change which format comes first.
     var taken = registry
     for path in search.files {
       do throws(PersistentStoreError) {
         for type in try formats(in: path) {
           // One library may be installed under two names.
-          if types.contains(where: { ObjectIdentifier($0) == ObjectIdentifier(type) }) { continue }
+          if types.contains(where: { $0.identity == type.identity }) { continue }
           try taken.register(type)
           note(type, from: path)
           types.append(type)

@@ -134,7 +134,8 @@ public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollectio
   public var keys: [String] { elements.map(\.key) }
 
   /// The value for a key; setting nil removes it. Lookup is logarithmic; adding a key that is not the last moves those
-  /// after it.
+  /// after it. So a reader adds the keys of a large dictionary in ascending order of their UTF-8 bytes, as a file that
+  /// was written from one has them.
   ///
   /// ```swift
   /// var entries = PropertyListDictionary()

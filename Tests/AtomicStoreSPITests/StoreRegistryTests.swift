@@ -81,7 +81,7 @@ private struct Named<Name: TypeName>: AtomicStore {
     try registry.register(Named<Upper>.self)
     registry.findLater {
       count.value.add(1, ordering: .relaxed)
-      return [Named<Other>.self]
+      return [.whole(Named<Other>.self)]
     }
     return registry
   }
@@ -144,7 +144,7 @@ private struct Named<Name: TypeName>: AtomicStore {
     try registry.register(Named<Upper>.self)
     registry.findLater {
       count.value.add(1, ordering: .relaxed)
-      return [Directory.self]
+      return [.whole(Directory.self)]
     }
     let found = registry
     let place = try StorePath.inspect(directory + "/new.lines")

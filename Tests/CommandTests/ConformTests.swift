@@ -35,6 +35,11 @@ import Testing
     Bad("conform --type XML --fuzz 0", 64, "0.01"), Bad("conform --type XML --corpus found", 64, "--fuzz"),
     Bad("conform --type XML --fuzz 1 --only VAL-07", 64, "--only"),
     Bad("conform --type SQLiteGraph --fuzz 1", 64, "loaded whole"),
+    Bad("conform --type CSV --write-option layout=pile", 64, "folder, file"),
+    Bad("conform --type CSV --write-option unknown=1", 64, "unknown"),
+    Bad("conform --type CSV --write-option layout", 64, "name=value"),
+    Bad("conform --type SQLiteGraph --write-option layout=file", 64, "written whole"),
+    Bad("conform --selftest --write-option layout=file", 64, "--write-option"),
     Bad("conform explain VAL-99", 64, "VAL-99"),
     Bad("conform --type XML --plugin missing.so --only VAL-07", 66, "missing.so"),
   ]
@@ -46,6 +51,16 @@ import Testing
     #expect(result.code == bad.code, "\(result.output)\(result.errors)")
     #expect(result.errors.contains(bad.words), "\(result.errors)")
     #expect(folder.names.isEmpty)
+  }
+
+  @Test("the checks run with an option of the format, which the command of a failure repeats")
+  func writeOption() throws {
+    // A directory has a model; a table alone is not recognized when it was cut at the end of a line.
+    let whole = try Command.run("conform", "--type", "CSV", "--only", "INI-16")
+    #expect(whole.code == 0, "\(whole.output)\(whole.errors)")
+    let table = try Command.run("conform", "--type", "CSV", "--only", "INI-16", "--write-option", "layout=file")
+    #expect(table.code == 1, "\(table.output)\(table.errors)")
+    #expect(table.output.contains("--type CSV --write-option 'layout=file' --only INI-16"), "\(table.output)")
   }
 
   @Test("one check is run with the given seed, and all reports contain it")

@@ -27,7 +27,7 @@ import Testing
     #expect(made.code == 0 && made.output.contains("with the kit at " + dependency), "\(made.output)\(made.errors)")
     #expect(made.output.contains("replace \(KitFiles.address) by"))
     let package = try String(contentsOfFile: installation.folder("Tabular/Package.swift"), encoding: .utf8)
-    #expect(package.contains(".package(url: \"\(KitFiles.address)\", from: \"\(StorePlugin.kitVersion)\")"))
+    #expect(package.contains(".package(url: \"\(KitFiles.address)\", from: \"\(StorePlugin.kitVersion)\", traits: "))
     let reader = installation.folder("Tabular/Sources/TabularStore/RecordReader.swift")
     #expect(FileManager.default.fileExists(atPath: reader))
     let other = try Command.run(
@@ -40,6 +40,29 @@ import Testing
     #expect(program.code == 0 && program.output.hasPrefix("program/third.py\n"), "\(program.output)\(program.errors)")
     let text = try String(contentsOfFile: installation.folder("Other/Package.swift"), encoding: .utf8)
     #expect(text.contains("url: \"https://example.org/atomic-store-kit\", from: \"\(StorePlugin.kitVersion)\""))
+  }
+
+  @Test(
+    "a build of the kit is linked if it is complete and of the same sources as the command",
+    arguments: [
+      nil, "Modules/AtomicStoreSPI.swiftmodule", "libAtomicStoreKitDynamic.so",
+      "headers/CStorePlugin/include/CStorePlugin.h",
+    ])
+  func build(_ missing: String?) throws {
+    let folder = try TemporaryDirectory("build")
+    let files = [
+      "libAtomicStoreKitDynamic.so", "Modules/AtomicStoreSPI.swiftmodule", "CStoreFaults.build/CStoreFaults.c.o",
+      "headers/CStorePlugin/include/CStorePlugin.h",
+    ]
+    for name in files where name != missing {
+      let file = URL(filePath: folder.path + "/development/" + name)
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data("\0of the digest 5d01\0".utf8).write(to: file)
+    }
+    let found = KitBuild.find(in: folder.path, digest: "5d01")
+    #expect(found?.products == (missing == nil ? folder.path + "/development" : nil))
+    #expect(KitBuild.find(in: folder.path, digest: "5d02") == nil)
+    if let found { #expect(found.declaration.contains("headers: \"\(folder.path)/development/headers\"")) }
   }
 
   @Test("without them, new-format says which option names a checkout")

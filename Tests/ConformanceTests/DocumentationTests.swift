@@ -29,6 +29,7 @@ import Testing
         "AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md",
         ["SampleStores/JSONLines", "SampleStores/TableStore", "SampleStores/Kinds/Binary"], 10
       ),
+      ("AtomicStoreSPI/AtomicStoreSPI.docc/WritingADatabase.md", ["SampleStores/Kinds/Database"], 4),
       (
         "AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md",
         ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9

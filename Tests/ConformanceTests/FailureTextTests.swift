@@ -104,6 +104,10 @@ import Testing
     let all = Conformance.catalogue
     #expect(ConformanceFilter.asked(of: all, named: "VAL-07").map(\.id) == ["VAL-07"])
     #expect(ConformanceFilter.asked(of: all, named: "VAL-07,VAL-99,REG-02").map(\.id).sorted() == ["REG-02", "VAL-07"])
+    #expect(!ConformanceFilter.wantsMoreThanSmoke { _ in nil })
+    #expect(ConformanceFilter.wantsMoreThanSmoke { $0 == "ATOMICSTORE_CONFORMANCE" ? "all" : nil })
+    // A check that a failure names need not be a quick one.
+    #expect(ConformanceFilter.wantsMoreThanSmoke { $0 == "ATOMICSTORE_CONFORMANCE_ONLY" ? "VAL-99" : nil })
     for name in ["VAL-99", "", nil] { #expect(ConformanceFilter.asked(of: all, named: name).count == all.count) }
   }
 

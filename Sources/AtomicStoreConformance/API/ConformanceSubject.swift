@@ -32,6 +32,8 @@ public struct ConformanceSubject: Sendable {
   public var newerVersion: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// How many random graphs the check of random graphs makes; nil for as many as it makes by itself.
   package var runs: Int?
+  /// Options that each store is opened and created with, as if they were the defaults.
+  private(set) var options: StoreOptions = [:]
   /// How to write the type on a command line, for the command that runs a check again.
   package var arguments: String
   /// The fault that is planted, when the harness is tested.
@@ -77,6 +79,18 @@ public struct ConformanceSubject: Sendable {
     self.url = url
     arguments = "--type \(Self.quoted(type.storeType))"
     if let url { arguments += " --url \(Self.quoted(StoreAddress.withoutPassword(url)))" }
+  }
+
+  /// Has all checks run with options for writing, as if they were the format's defaults.
+  ///
+  /// - Throws: `.invalidOption` for a name that the format does not have, and for a value that the option does not
+  ///   take.
+  package mutating func use(_ options: StoreOptions) throws(PersistentStoreError) {
+    try type.traits.check(options, of: type.storeType, for: .writing)
+    self.options = options
+    for (name, value) in options.sorted(by: { $0.key < $1.key }) {
+      arguments += " --write-option \(Self.quoted("\(name)=\(value)"))"
+    }
   }
 
   private static func standIn(for type: any IncrementalStore.Type) -> any AtomicStore.Type {

@@ -77,7 +77,10 @@ struct CheckRun {
       runs: subject.runs, fault: subject.fault, timeLimit: subject.timeLimit)
     (tested.incremental, tested.soundIncremental) = (subject.incrementalType, subject.incrementalType)
     tested.url = subject.url
-    guard let name = subject.fault else { return tested }
+    guard let name = subject.fault else {
+      if !subject.options.isEmpty { tested.type = Self.type(subject.type, with: subject.options, in: folder) }
+      return tested
+    }
     if subject.designFaults.contains(where: { $0.name == name }) {
       subject.makeDesignFault?(name)
       tested.fault = nil
@@ -91,6 +94,20 @@ struct CheckRun {
     }
     tested.mistakes = fault.mistakes
     return tested
+  }
+
+  /// A type as it is with options, for the rest of this process.
+  ///
+  /// - Parameter folder: A directory that does not exist.
+  private static func type(
+    _ type: any AtomicStore.Type, with options: StoreOptions, in folder: String
+  ) -> any AtomicStore.Type {
+    FaultHooks.current.configuration = { $0.options.merge(options) { own, _ in own } }
+    let wrapped = FaultHooks.wrapped(type)
+    // What the format declares of itself with the options.
+    let store = try? wrapped.init(StoreConfiguration(path: folder + "/declared")) as any AtomicStore
+    if let declared = store?.traits { FaultHooks.current.traits = { $0 = declared } }
+    return wrapped
   }
 
   /// Runs the check's body, and says how it ended.

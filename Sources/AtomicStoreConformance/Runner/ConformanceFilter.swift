@@ -7,6 +7,13 @@ enum ConformanceFilter {
   static let check = "ATOMICSTORE_CONFORMANCE_ONLY"
   static let seed = "ATOMICSTORE_CONFORMANCE_SEED"
 
+  static let all = "ATOMICSTORE_CONFORMANCE"
+
+  /// Whether a test that runs the quick checks is to run all of them, or those that are named.
+  static func wantsMoreThanSmoke(
+    _ variable: (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
+  ) -> Bool { variable(all) == "all" || variable(check) != nil }
+
   static var askedSeed: UInt64? { getenv(seed).flatMap { UInt64(String(cString: $0)) } }
 
   /// All, if no check is asked for, or only checks that do not exist: nothing run would pass.

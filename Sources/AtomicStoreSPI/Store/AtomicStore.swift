@@ -265,12 +265,14 @@ public protocol AtomicStore: Sendable {
   ) throws(PersistentStoreError) -> ReferenceObject
 
   /// Adds the node of a new object, which has its reference. The kit sets relationships afterwards, when all new nodes
-  /// exist. The default adds the node and sets its attributes.
+  /// exist. The default adds the node and sets its attributes: `for (slot, value) in object.values`, without the slots
+  /// whose ``Slot/isRelationship`` is true.
   mutating func newCacheNode(
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle
 
-  /// Sets the changed values of an object in its node. The default sets each of them.
+  /// Sets the changed values of an object in its node. The default sets each of them: `for (slot, value) in
+  /// object.values { try nodes.set(value, slot: slot, of: node) }`.
   mutating func updateCacheNode(
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError)

@@ -6,6 +6,10 @@
 ///
 /// The kit calls one method at a time, and never two at once.
 ///
+/// A store in a file changes this file, and never replaces it by another one under its name: other connections would go
+/// on with the file that is gone, and lose what they save. The kit notices that and refuses the next use of such a
+/// connection as `.unavailable`. <doc:WritingADatabase> explains a whole store, piece by piece.
+///
 /// Failures of the connection have their own codes: `.unavailable` where no one answers, `.timedOut`,
 /// `.notAuthorized`, and `.retry` where the same call may succeed if it is repeated.
 public protocol IncrementalStore: Sendable {

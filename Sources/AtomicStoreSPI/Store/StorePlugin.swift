@@ -3,14 +3,14 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Collects the formats of a plug-in.
+/// Collects the store types of a plug-in: formats, whose stores are loaded whole, and incremental stores.
 ///
 /// ```swift
 /// @_cdecl("atomicstore_plugin_register_v1")
 /// public func register(_ sink: UnsafeMutableRawPointer) { StorePluginSink.add(MyStore.self, to: sink) }
 /// ```
 public final class StorePluginSink: Sendable {
-  private let types = Mutex<[any AtomicStore.Type]>([])
+  private let types = Mutex<[AnyStoreType]>([])
 
   init() {}
 
@@ -19,11 +19,22 @@ public final class StorePluginSink: Sendable {
   /// - Parameters:
   ///   - type: The format.
   ///   - sink: The argument of the register function.
-  public static func add(_ type: any AtomicStore.Type, to sink: UnsafeMutableRawPointer) {
+  public static func add(_ type: any AtomicStore.Type, to sink: UnsafeMutableRawPointer) { add(.whole(type), to: sink) }
+
+  /// Adds an incremental store. Call it once for each.
+  ///
+  /// - Parameters:
+  ///   - type: The type of store.
+  ///   - sink: The argument of the register function.
+  public static func add(_ type: any IncrementalStore.Type, to sink: UnsafeMutableRawPointer) {
+    add(.inParts(type), to: sink)
+  }
+
+  private static func add(_ type: AnyStoreType, to sink: UnsafeMutableRawPointer) {
     Unmanaged<StorePluginSink>.fromOpaque(sink).takeUnretainedValue().types.withLock { $0.append(type) }
   }
 
-  var all: [any AtomicStore.Type] { types.withLock { $0 } }
+  var all: [AnyStoreType] { types.withLock { $0 } }
 }
 
 /// A plug-in: a dynamic library with store formats.
@@ -47,8 +58,8 @@ package struct StorePlugin: Sendable {
   let path: String
   /// The name that the plug-in declares.
   let name: String
-  /// The formats that the plug-in supplied, in the order in which it added them.
-  package let types: [any AtomicStore.Type]
+  /// The types that the plug-in supplied, in the order in which it added them.
+  package let types: [AnyStoreType]
 
   /// Loads a plug-in. It stays loaded while the program runs.
   ///
@@ -112,7 +123,7 @@ package struct StorePlugin: Sendable {
   /// Lets the plug-in add its formats.
   private static func register(
     _ library: UnsafeMutableRawPointer, _ path: String
-  ) throws(PersistentStoreError) -> [any AtomicStore.Type] {
+  ) throws(PersistentStoreError) -> [AnyStoreType] {
     guard let register = dlsym(library, "atomicstore_plugin_register_v1") else {
       throw refused(path, "the symbol atomicstore_plugin_register_v1 is missing")
     }
@@ -125,7 +136,7 @@ package struct StorePlugin: Sendable {
     for type in sink.all {
       guard isTypeName(type.storeType) else {
         throw refused(
-          path, "the store type of \(String(reflecting: type)) is empty, has control characters or more than 255 bytes")
+          path, "the store type of \(type.fullName) is empty, has control characters or more than 255 bytes")
       }
     }
     return sink.all

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The store types that a coordinator can open, by name.
 ///
 /// ```swift
@@ -9,11 +7,11 @@ import Synchronization
 ///
 /// It is a value: changing a copy does not affect the original, so tests and plug-ins do not share a global table.
 public struct StoreRegistry: Sendable {
-  private var types: [any AtomicStore.Type] = []
+  var types: [any AtomicStore.Type] = []
+  /// The incremental types that were registered, in the order of registration.
+  var registeredIncrementalTypes: [any IncrementalStore.Type] = []
   /// More types, which are found when a lookup needs them.
-  private var later: LaterStoreTypes?
-  /// The registered incremental types, in the order of registration.
-  package private(set) var incrementalTypes: [any IncrementalStore.Type] = []
+  var later: LaterStoreTypes?
 
   /// Types that this build leaves out, for messages.
   package var absent: [AbsentStoreTypes] = []
@@ -23,7 +21,7 @@ public struct StoreRegistry: Sendable {
   package var noteHandler: (@Sendable (_ note: LoadNote, _ path: String) -> Void)?
 
   /// Whether a type may be asked what it makes of some content. A program that loads plug-ins has tried them before.
-  package var mayAsk: (@Sendable (any AtomicStore.Type, StoreProbe) -> Bool)?
+  package var mayAsk: (@Sendable (_ storeType: String, StoreProbe) -> Bool)?
 
   /// Creates an empty registry.
   public init() {}
@@ -37,35 +35,14 @@ public struct StoreRegistry: Sendable {
     return all.sorted { ScalarString($0.0) < ScalarString($1.0) }
   }
 
-  /// Registers an incremental store under its ``IncrementalStore/storeType``. Registering the same type again has no
-  /// effect.
-  ///
-  /// - Throws: `.storeTypeTaken` if another type has the name, compared without regard to case.
-  public mutating func register(_ type: any IncrementalStore.Type) throws(PersistentStoreError) {
-    if incrementalTypes.contains(where: { ObjectIdentifier($0) == ObjectIdentifier(type) }) { return }
-    let taken = types.map { $0.storeType } + incrementalTypes.map { $0.storeType }
-    guard !taken.contains(where: { Self.isSame($0, type.storeType) }) else {
-      throw PersistentStoreError(
-        .storeTypeTaken, "the store type '\(type.storeType)' of \(String(reflecting: type)) is already used")
-    }
-    incrementalTypes.append(type)
-  }
-
   /// Registers a format under its ``AtomicStore/storeType``. Registering the same format again has no effect.
   ///
   /// Names are compared without regard to case: one would be taken for the other.
   ///
   /// - Throws: `.storeTypeTaken` with both formats.
   public mutating func register(_ type: any AtomicStore.Type) throws(PersistentStoreError) {
-    if let holder = types.first(where: { Self.isSame($0.storeType, type.storeType) }) {
-      if ObjectIdentifier(holder) == ObjectIdentifier(type) { return }
-      let isNear = ScalarString(holder.storeType) != ScalarString(type.storeType)
-      throw PersistentStoreError(
-        .storeTypeTaken,
-        "the store type '\(type.storeType)' of \(String(reflecting: type)) "
-          + (isNear ? "differs from '\(holder.storeType)' of" : "is already used by")
-          + " \(String(reflecting: holder))\(isNear ? " in case only" : "")")
-    }
+    if types.contains(where: { ObjectIdentifier($0) == ObjectIdentifier(type) }) { return }
+    try requireFree(type.storeType, for: String(reflecting: type))
     types.append(type)
   }
 
@@ -73,7 +50,7 @@ public struct StoreRegistry: Sendable {
   /// registered format has. Formats that are registered come first. ``storeTypes`` has the others once they were found.
   ///
   /// - Parameter find: Called once at most, for this value and all its copies. It must not look up types in them.
-  package mutating func findLater(_ find: @escaping @Sendable () -> [any AtomicStore.Type]) {
+  package mutating func findLater(_ find: @escaping @Sendable () -> [AnyStoreType]) {
     later = LaterStoreTypes(find)
   }
 
@@ -84,20 +61,21 @@ public struct StoreRegistry: Sendable {
   private func all() -> [any AtomicStore.Type] { later.map { withTypes($0.found()) } ?? types }
   /// The types that are known without looking for more.
   private var known: [any AtomicStore.Type] { later.map { withTypes($0.known) } ?? types }
-  private func withTypes(_ others: [any AtomicStore.Type]) -> [any AtomicStore.Type] {
-    types + others.filter { other in !types.contains { ObjectIdentifier($0) == ObjectIdentifier(other) } }
-  }
-
-  private static func isSame(_ name: String, _ other: String) -> Bool {
-    ScalarString(name.lowercased()) == ScalarString(other.lowercased())
+  private func withTypes(_ others: [AnyStoreType]) -> [any AtomicStore.Type] {
+    types
+      + others.compactMap(\.atomic).filter { other in
+        !types.contains { ObjectIdentifier($0) == ObjectIdentifier(other) }
+      }
   }
 
   /// Removes a type. Open stores stay open.
   ///
   /// - Throws: `.unknownStoreType`.
   public mutating func unregister(_ storeType: String) throws(PersistentStoreError) {
-    _ = try self.storeType(named: storeType)
+    if incrementalType(named: storeType) == nil { _ = try self.storeType(named: storeType) }
+    let others = incrementalTypes.filter { ScalarString($0.storeType) != ScalarString(storeType) }
     types = known.filter { ScalarString($0.storeType) != ScalarString(storeType) }
+    registeredIncrementalTypes = others
     later = nil
   }
 
@@ -155,7 +133,7 @@ public struct StoreRegistry: Sendable {
 
   /// What a type makes of some content.
   package func recognition(of probe: StoreProbe, by type: any AtomicStore.Type) -> Recognition {
-    mayAsk?(type, probe) ?? true ? type.recognize(probe) : .no
+    mayAsk?(type.storeType, probe) ?? true ? type.recognize(probe) : .no
   }
 
   private func recognize(
@@ -198,25 +176,5 @@ public struct StoreRegistry: Sendable {
     func match(_ type: any AtomicStore.Type) -> Bool { type.traits.fileExtensions.contains(wanted) }
     let named = types.filter(match)
     return named.isEmpty ? all().filter(match) : named
-  }
-}
-
-/// Types that are found once, when they are needed.
-private final class LaterStoreTypes: Sendable {
-  private let find: @Sendable () -> [any AtomicStore.Type]
-  private let types = Mutex<[any AtomicStore.Type]?>(nil)
-
-  init(_ find: @escaping @Sendable () -> [any AtomicStore.Type]) { self.find = find }
-
-  /// The types that were found so far.
-  var known: [any AtomicStore.Type] { types.withLock { $0 ?? [] } }
-
-  func found() -> [any AtomicStore.Type] {
-    types.withLock { types in
-      if let types { return types }
-      let new = find()
-      types = new
-      return new
-    }
   }
 }

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "5d01b3af4a3800863dc277ef7becc803c32d17769987ad8316b5eb8a4ac72007"
+#define ASP_INTERFACE "3b38e41a313dfbf48c749ba2bcbafd5950a4e2d6f725b9002e1230d723c05781"

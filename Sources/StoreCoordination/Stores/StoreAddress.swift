@@ -36,6 +36,11 @@ package struct StoreAddress: Sendable {
     return scheme.lowercased()
   }
 
+  /// Whether a text is a URL, and not a path with a colon.
+  package static func isCertainURL(_ text: String) -> Bool {
+    scheme(of: text) != nil && text.firstRange(of: "://") != nil
+  }
+
   /// The text with `%41` as `A`. What is not a valid escape stays.
   private static func unescaped(_ text: Substring) -> String {
     var bytes: [UInt8] = []
@@ -111,10 +116,9 @@ extension StoreRegistry {
     if let scheme = StoreAddress.scheme(of: path) {
       try refuseAbsent(urlScheme: scheme, at: StoreAddress.withoutPassword(path))
     }
-    guard !incrementalTypes.isEmpty else { return nil }
-    if let type { return incrementalTypes.first { ScalarString($0.storeType) == ScalarString(type) } }
+    if let type { return incrementalType(named: type) }
     if let scheme = StoreAddress.scheme(of: path),
-      let found = incrementalTypes.first(where: { $0.urlSchemes.contains(scheme) })
+      let found = incrementalType(urlScheme: scheme, isCertain: StoreAddress.isCertainURL(path))
     {
       return found
     }
@@ -125,8 +129,8 @@ extension StoreRegistry {
     }
     if place.holdsContent {
       guard let probe = try? place.probe() else { return nil }
-      return incrementalTypes.first { $0.recognize(probe) == .yes }
+      return incrementalType(recognizing: probe)
     }
-    return incrementalTypes.first { $0.traits.fileExtensions.contains(place.fileExtension) }
+    return incrementalType(forFileExtension: place.fileExtension)
   }
 }

@@ -44,7 +44,10 @@ extension Checks {
     CheckDefinition(
       "VAL-41", "Values of 64 KiB and 16 MiB, and of one byte more and less, are kept", from: push,
       by: "texts and bytes of these lengths",
-      causes: ["a length is written in 16 or 24 bits", "a buffer has a greatest size"],
+      causes: [
+        "a length is written in 16 or 24 bits", "a buffer has a greatest size",
+        "a format that compresses does not tell NodeTableBuilder.addInput(bytes:) how many bytes it decompressed",
+      ],
       catches: ["longValuesCut"], timeLimit: 120
     ) { check in
       #if DEBUG
