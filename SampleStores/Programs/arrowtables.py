@@ -265,10 +265,19 @@ def trimmed(value):
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def float_text(value):
+    """The shortest text of a number of 32 bits."""
+    for digits in range(6, 10):
+        text = f"{value:.{digits}g}"
+        if value == struct.unpack("<f", struct.pack("<f", float(text)))[0]:
+            break
+    return repr(float(text))
+
+
 def numbers_of(column, values):
     """Texts of floating-point numbers."""
     size = column.type.bit_width
-    form = (lambda value: f"{value:.9g}") if size == 32 else repr
+    form = float_text if size == 32 else repr
     words = values
     if any(value != value for value in values):
         words = pyarrow.chunked_array([each.view(f"int{size}") for each in column.chunks], f"int{size}").to_pylist()

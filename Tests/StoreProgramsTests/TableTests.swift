@@ -175,7 +175,7 @@ import Testing
       do throws(PersistentStoreError) { _ = try load(type, "process") } catch { return error.message }
       return nil
     }
-    try withExtendedLifetime(held) {
+    withExtendedLifetime(held) {
       let first = process()
       let damaged = #expect(throws: PersistentStoreError.self) { try load(type, "damaged") }
       #expect(damaged?.description.hasPrefix("damaged:7: damaged") == true, "\(String(describing: damaged))")
