@@ -167,6 +167,19 @@ def typed(kind, function=None):
     return value_of
 
 
+def integer(bits):
+    """Converts integers that have so many bits."""
+    parse = typed("integer")
+
+    def value_of(value):
+        number = parse(value)
+        if -(1 << bits - 1) <= number < 1 << bits - 1:
+            return number
+        raise ValueError
+
+    return value_of
+
+
 def bits_of(text, forms):
     """The bits of a floating-point number, as an integer with a sign."""
     if text.startswith("nan(0x") and text.endswith(")"):
@@ -191,9 +204,9 @@ TYPES = {
     "Undefined": ("utf8", text_of),
     "Composite": ("utf8", text_of),
     "Boolean": ("bool_", typed("boolean")),
-    "Integer 16": ("int16", typed("integer")),
-    "Integer 32": ("int32", typed("integer")),
-    "Integer 64": ("int64", typed("integer")),
+    "Integer 16": ("int16", integer(16)),
+    "Integer 32": ("int32", integer(32)),
+    "Integer 64": ("int64", integer(64)),
     "Float": ("float32", typed("float", lambda text: bits_of(text, FLOAT))),
     "Double": ("float64", typed("double", lambda text: bits_of(text, DOUBLE))),
     "Date": ("float64", typed("date", lambda text: bits_of(text, DOUBLE))),
@@ -217,9 +230,6 @@ def column_of(slot, values, items):
         # Of their bits: numbers would lose what else a not-a-number holds.
         words = convert(function, values, items, slot["name"], f"of type {slot['type']}")
         return pyarrow.array(words, name.replace("float", "int")).view(form)
-    if name.startswith("int"):
-        size = 1 << int(name[3:]) - 1
-        function = lambda value, parse=function: range(-size, size)[parse(value) + size]
     return pyarrow.array(convert(function, values, items, slot["name"], f"of type {slot['type']}"), form)
 
 

@@ -100,8 +100,8 @@ struct RecordReader {
   private let file: String
   private let depth: Int
   private(set) var position = 0
-  /// The references of all objects, for a format in which relationships lead to numbers of objects; and how many of them
-  /// were read.
+  /// The references of all objects, for a format in which relationships lead to numbers of objects; and how many of
+  /// them were read.
   private var ordinals: (references: [ReferenceObject], read: Int)?
 
   init(_ bytes: [UInt8], file: String, depth: Int) {
@@ -225,7 +225,9 @@ struct RecordReader {
       var dictionary = PropertyListDictionary()
       let count = try number()
       for _ in 0..<count { dictionary[try text()] = try list(level: level + 1) }
-      guard dictionary.count == count || Mistake.is(.packedSecondKeyTaken) else { throw failure("a key is there twice") }
+      guard dictionary.count == count || Mistake.is(.packedSecondKeyTaken) else {
+        throw failure("a key is there twice")
+      }
       return .dictionary(dictionary)
     case "u":
       position += 1

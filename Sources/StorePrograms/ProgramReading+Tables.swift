@@ -99,8 +99,9 @@ extension ProgramReading {
       do throws(PersistentStoreError) { stream = try ArrowFile(stream: raw) } catch {
         // Whatever the store contains, the program did not make a table of it.
         let offset = error.location.offset.map { " at byte \($0)" } ?? ""
+        let name = TerminalText.escaped(table.entity)
         throw connection.failure(
-          "wrote a table of \(TerminalText.escaped(table.entity)) that is not an Arrow stream\(offset): \(error.message)")
+          "wrote a table of \(name) that is not an Arrow stream\(offset): \(error.message)")
       }
       guard stream.rowCount == table.count else {
         throw connection.failure(

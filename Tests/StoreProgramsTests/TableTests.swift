@@ -40,11 +40,13 @@ import Testing
     return bytes
   }
 
+  private static let frame = #"{"table":"Note","objects":2,"bytes":"#
+
   /// A peer that may send the files `stream` and `file`, of which `$size` and `$frame` describe the first.
   private func peer(_ cases: [(String, String)] = [], save: String = "") throws -> Peer {
     let stream = try Self.arrow()
     let peer = try Peer(
-      cases.map { ($0.0, "size=\(stream.count); dir=${0%/*}; frame='{\"table\":\"Note\",\"objects\":2,\"bytes\":'; \($0.1)") },
+      cases.map { ($0.0, "size=\(stream.count); dir=${0%/*}; frame='\(Self.frame)'; \($0.1)") },
       save: "dir=${0%/*}; \(save)", description: Self.description)
     try Data(stream).write(to: URL(filePath: peer.folder.path + "/stream"))
     try Data(try Self.arrow(.file)).write(to: URL(filePath: peer.folder.path + "/file"))
@@ -91,13 +93,19 @@ import Testing
     ("negative", #"printf '%s-1}\n' "$frame""#, "whose 'bytes' is not a number of 0 or more"),
     ("huge", #"printf '%s9223372036854775807}\n' "$frame""#, "wrote a table of more than 9000 bytes"),
     ("flood", #"while :; do printf '%s1000}\n%01000d' "$frame" 0; done"#, "wrote a table of more than 9000 bytes"),
-    ("numbers", #"printf '%s4}\nabcd' "$frame"; echo '{"table":"Note","objects":3,"bytes":1}'"#, "two numbers of objects"),
+    (
+      "numbers", #"printf '%s4}\nabcd' "$frame"; echo '{"table":"Note","objects":3,"bytes":1}'"#,
+      "two numbers of objects"
+    ),
     ("again", all + "; " + other.replacing("Other\",\"objects\":2", with: "Note\\u0000\",\"objects\":2"), "no entity"),
     ("more", #"echo '{"table":"Note","objects":2,"bytes":1,"of":2}'"#, "member 'of', which has no meaning there"),
     ("name", #"echo '{"table":5,"objects":2,"bytes":1}'"#, "whose 'table' is not a text"),
     ("missing", #"echo '{"table":"Note","bytes":1}'"#, "whose 'objects' is not a number"),
     ("noise", #"printf '%s9}\nnot arrow' "$frame"; echo '{"objects":2}'"#, "that is not an Arrow stream at byte 0"),
-    ("file", #"printf '%s%d}\n' "$frame" $(wc -c <$dir/file); cat $dir/file; echo '{"objects":2}'"#, "not an Arrow stream"),
+    (
+      "file", #"printf '%s%d}\n' "$frame" $(wc -c <$dir/file); cat $dir/file; echo '{"objects":2}'"#,
+      "not an Arrow stream"
+    ),
     (
       "cut", #"printf '%s%d}\n' "$frame" $((size - 8)); head -c $((size - 8)) $dir/stream; echo '{"objects":2}'"#,
       "the stream does not have its end mark"
@@ -106,7 +114,10 @@ import Testing
       "trailing", #"printf '%s%d}\nxxxx' "$frame" 4; printf '%s%d}\n' "$frame" $size; cat $dir/stream; echo '{}'"#,
       "not an Arrow stream"
     ),
-    ("count", all.replacing("$frame", with: "${frame%2*}9,\\\"bytes\\\":") + "; echo '{\"objects\":9}'", "says that they are 9"),
+    (
+      "count", "frame='\(frame.replacing("2", with: "9"))'; \(all); echo '{\"objects\":9}'",
+      "wrote a table of 2 objects, and says that they are 9"
+    ),
     ("total", all + "; echo '{\"objects\":5}'", "wrote 2 objects, and says that they are 5"),
     ("lines", #"echo '{"entity":"Note","reference":1,"values":{}}'"#, "member 'entity', which has no meaning there"),
   ]
@@ -144,20 +155,22 @@ import Testing
     #expect(asleep?.code == .timedOut, "\(String(describing: asleep))")
   }
 
-  @Test("a stream that lies about a length or a number is an error, or has its objects", arguments: [0, 1, -1, 0x7FFF_FFFF])
-  func lies(_ number: Int32) throws {
+  @Test(
+    "a stream in which a length or a number is wrong is an error, or has its objects",
+    arguments: [0, 1, -1, 0x7FFF_FFFF])
+  func wrongNumbers(_ number: Int32) throws {
     let stream = try Self.arrow()
-    let send = #"printf '%s%d}\n' "$frame" $size; cat "$dir/lie"; echo '{"objects":2}'"#
-    let peer = try peer([("lie", send)])
+    let send = #"printf '%s%d}\n' "$frame" $size; cat "$dir/changed"; echo '{"objects":2}'"#
+    let peer = try peer([("changed", send)])
     let type = try peer.load()
     for position in stride(from: 0, to: stream.count - 3, by: 4) {
       var bytes = stream
       withUnsafeBytes(of: number.littleEndian) { bytes.replaceSubrange(position..<position + 4, with: $0) }
-      try Data(bytes).write(to: URL(filePath: peer.folder.path + "/lie"))
+      try Data(bytes).write(to: URL(filePath: peer.folder.path + "/changed"))
       do throws(PersistentStoreError) {
-        let nodes = try load(type, "lie")
+        let nodes = try load(type, "changed")
         #expect(nodes.count == 2, "\(number) at \(position)")
-      } catch { #expect(error.location.file == "lie", "\(number) at \(position): \(error)") }
+      } catch { #expect(error.location.file == "changed", "\(number) at \(position): \(error)") }
     }
   }
 
@@ -227,7 +240,7 @@ import Testing
     let cases: [(String, (inout ProgramLimits) -> Void, String)] = [
       (Self.receive, { $0.table = 4_000_000 }, "would be an Arrow stream of more than 2000000 bytes"),
       ("sleep 600", { $0.silence = 300 }, "does not read what it is sent"),
-      ("echo '{\"saved\":true}'; sleep 600", { $0.silence = 300 }, "says that it is done before it was sent all objects"),
+      ("echo '{\"saved\":true}'; sleep 600", { $0.silence = 300 }, "is done before it was sent all objects"),
     ]
     for (body, change, expected) in cases {
       let peer = try peer(save: body)
