@@ -244,12 +244,12 @@ def messages_of(table, slot):
     if hasattr(kind, "storage_type"):
         column = pyarrow.chunked_array([each.storage for each in column.chunks], kind.storage_type)
     function = None
-    values = column.to_pylist()
+    # Python's own dates have neither nanoseconds nor all years.
+    values = column.cast("int64").to_pylist() if pyarrow.types.is_timestamp(kind) else column.to_pylist()
     if pyarrow.types.is_floating(kind):
         values = numbers_of(column, values)
     elif pyarrow.types.is_timestamp(kind):
         per = {"us": 1_000_000, "ns": 1_000_000_000}[kind.unit]
-        values = column.cast("int64").to_pylist()
         function = lambda ticks: f"date:{ticks // per - 978_307_200 + ticks % per / per!r}"
     elif pyarrow.types.is_decimal(kind):
         metadata = table.schema.field(slot["name"]).metadata or {}

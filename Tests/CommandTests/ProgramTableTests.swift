@@ -54,7 +54,8 @@ import Testing
     "a format has equal graphs over JSON and over Arrow", .enabled(if: hasArrow, "pyarrow is not on this machine"),
     arguments: ["tabular.py", "columns.py"])
   func equal(_ sample: String) throws {
-    let (json, arrow) = (try Self.folder(sample, #"["json"]"#), try Self.folder(sample, #"["json", "arrow"]"#))
+    let json = try Self.folder(sample, #"["json"]"#)
+    let arrow = try Self.folder(sample, #"["json", "arrow"]"#)
     let suffix = sample.dropLast(3)
     for folder in [json.path, arrow.path] { try Self.roundTrip(folder, sample, Command.company) }
     // What one encoding wrote is read over the other one.
@@ -73,7 +74,7 @@ import Testing
     arguments: [("tabular.py", "Tabular", #"["json", "arrow"]"#), ("columns.py", "Columns", #"["json"]"#)])
   func conforms(_ sample: String, _ type: String, _ encodings: String) throws {
     let folder = try Self.folder(sample, encodings)
-    let ids = ["VAL-07", "VAL-38", "VAL-39", "REF-11", "REF-18", "REL-07", "SCH-10", "SCH-16", "MET-16", "HOS-19"]
+    let ids = ["VAL-38", "VAL-39", "REF-18", "SCH-10", "SCH-16", "HOS-19"]
     let checked = try Command.run(
       arguments: ["conform", "--type", type, "--plugin", "./" + sample] + ids.flatMap { ["--only", $0] },
       in: folder.path)
@@ -84,7 +85,7 @@ import Testing
     "a value that a column cannot have is an error with its object and line",
     .enabled(if: hasArrow, "pyarrow is not on this machine"),
     arguments: [
-      (#""badge":1001"#, #""badge":40000"#), (#""badge":1001"#, #""badge":"one""#),
+      (#""badge":1001"#, #""badge":4000000000"#), (#""badge":1001"#, #""badge":"one""#),
       (#""height":"float:"#, #""height":"flat:"#), (#""active":true"#, #""active":1"#),
     ])
   func invalid(_ old: String, _ new: String) throws {

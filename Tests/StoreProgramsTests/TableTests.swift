@@ -61,7 +61,7 @@ import Testing
     var store = try type.init(configuration)
     let model: ManagedObjectModel
     do { model = try Self.model() } catch { throw PersistentStoreError(wrapping: error, at: StoreLocation()) }
-    let builder = NodeTableBuilder(model: model)
+    let builder = NodeTableBuilder(model: model, file: name)
     try store.load(StoreSource(bytes: Array("PEER".utf8), name: name), into: builder)
     return try builder.finish()
   }
@@ -75,9 +75,10 @@ import Testing
       printf '%s100}\\n' "$frame"; head -c 100 $dir/stream; printf '%s%d}\\n' "$frame" $((size - 100)); \
       tail -c +101 $dir/stream; echo '{"objects":2}'
       """
-    let type = try peer([
+    let peer = try peer([
       ("whole", Self.all + "; echo '{\"objects\":2}'"), ("parts", parts), ("none", "echo '{\"objects\":0}'"),
-    ]).load()
+    ])
+    let type = try peer.load()
     for (name, texts) in [("whole", ["one", "two"]), ("parts", ["one", "two"]), ("none", [])] {
       let reader = try load(type, name).reader(of: 0)
       #expect((0..<reader.count).map { reader.string(slot: 0, row: $0) } == texts, "\(name)")
@@ -97,7 +98,7 @@ import Testing
       "numbers", #"printf '%s4}\nabcd' "$frame"; echo '{"table":"Note","objects":3,"bytes":1}'"#,
       "two numbers of objects"
     ),
-    ("again", all + "; " + other.replacing("Other\",\"objects\":2", with: "Note\\u0000\",\"objects\":2"), "no entity"),
+    ("unknown", "\(all); \(other.replacing("Other", with: "Unknown")); echo '{\"objects\":4}'", "no entity 'Unknown'"),
     ("more", #"echo '{"table":"Note","objects":2,"bytes":1,"of":2}'"#, "member 'of', which has no meaning there"),
     ("name", #"echo '{"table":5,"objects":2,"bytes":1}'"#, "whose 'table' is not a text"),
     ("missing", #"echo '{"table":"Note","bytes":1}'"#, "whose 'objects' is not a number"),
