@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 import FoundationEssentials
 
 /// What a program may take of the kit: time, memory, and what it writes beside the protocol.
@@ -31,5 +32,12 @@ package struct ProgramLimits: Sendable {
     guard let text = environment[Self.silenceVariable], let seconds = Double(text), seconds > 0, seconds <= 86_400
     else { return }
     silence = max(1, Int(seconds * 1000))
+  }
+
+  /// The error of what is too long to be sent: a program must be able to answer with it.
+  static func tooLong(_ what: String, _ form: String, _ limit: Int, _ place: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "\(what) would be \(form) of more than \(limit) bytes to the program of the store type",
+      at: place)
   }
 }

@@ -73,16 +73,6 @@ extension ProgramReading {
     return all
   }
 
-  /// Reads the bytes of a frame that is not needed.
-  ///
-  /// - Returns: Whether it did: a frame that is longer than those of the kit is not worth it.
-  func skip(_ message: ProgramMessage, _ connection: ProgramConnection) throws(PersistentStoreError) -> Bool {
-    let count = try message.count("bytes")
-    guard count <= programLimits.frame else { return false }
-    try connection.bytes(count) { _ in }
-    return true
-  }
-
   /// Loads the objects of a table.
   ///
   /// - Returns: Their number.

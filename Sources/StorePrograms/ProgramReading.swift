@@ -164,6 +164,16 @@ struct ProgramReading {
     }
   }
 
+  /// Reads the bytes of a frame that is not needed.
+  ///
+  /// - Returns: Whether it did: a frame that is longer than those of the kit is not worth it.
+  func skip(_ message: ProgramMessage, _ connection: ProgramConnection) throws(PersistentStoreError) -> Bool {
+    let count = try message.count("bytes")
+    guard count <= programLimits.frame else { return false }
+    try connection.bytes(count) { _ in }
+    return true
+  }
+
   /// The next message, after the requests to read, which are answered.
   func message(_ connection: ProgramConnection) throws(PersistentStoreError) -> ProgramMessage {
     while true {

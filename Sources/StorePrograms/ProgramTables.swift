@@ -44,7 +44,7 @@ final class ProgramTables {
   private func append(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     total += bytes.count
     guard total <= limits.sentTable else {
-      throw ProgramWriting.tooLong(
+      throw ProgramLimits.tooLong(
         "the objects of the entity", "an Arrow stream", limits.sentTable, StoreLocation(entity: entity))
     }
     var rest = bytes[...]

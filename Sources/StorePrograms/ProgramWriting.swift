@@ -32,7 +32,7 @@ final class ProgramWriting {
     let writer = ByteWriter()
     try begin(metadata, nodes, count, options, writer)
     guard writer.byteCount <= limits.sentMessage else {
-      throw Self.tooLong("metadata and model", "a message", limits.sentMessage, StoreLocation())
+      throw ProgramLimits.tooLong("metadata and model", "a message", limits.sentMessage, StoreLocation())
     }
     connection.send(writer.takeBytes())
     switch encoding {
@@ -54,7 +54,7 @@ final class ProgramWriting {
         let start = writer.byteCount
         ObjectMessage.append(row, of: entity, reader, nodes, to: writer)
         guard writer.byteCount - start <= limit else {
-          throw Self.tooLong(
+          throw ProgramLimits.tooLong(
             "the object", "a message", limit,
             StoreLocation(entity: entity.name, reference: reader.reference(row: row).description))
         }
@@ -74,13 +74,6 @@ final class ProgramWriting {
         throw connection.failure("says that it is done before it was sent all objects")
       }
     }
-  }
-
-  /// A program must be able to answer with what it was sent.
-  static func tooLong(_ what: String, _ form: String, _ limit: Int, _ place: StoreLocation) -> PersistentStoreError {
-    PersistentStoreError(
-      .limitExceeded, "\(what) would be \(form) of more than \(limit) bytes to the program of the store type",
-      at: place)
   }
 
   private func begin(
