@@ -174,7 +174,10 @@ let package = Package(
     // Store types that are programs in any language, which are asked over their standard streams.
     .target(
       name: "StorePrograms",
-      dependencies: ["AtomicStoreSPI", "StoreFiles", "StoreCodecs", "StoreJSON", "CProcesses"], swiftSettings: strict),
+      dependencies: [
+        "AtomicStoreSPI", "StoreFiles", "StoreCodecs", "StoreJSON", "ArrowTables", "CProcesses",
+      ],
+      swiftSettings: strict),
 
     // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
     // Stores without objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text,
@@ -414,7 +417,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "StoreProgramsTests",
-      dependencies: ["StorePrograms", "AtomicStoreSPI", "TestSupport"],
+      dependencies: ["StorePrograms", "ArrowTables", "AtomicStoreSPI", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "StoreImportingTests",

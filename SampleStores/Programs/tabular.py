@@ -12,6 +12,7 @@ The class Tabular is the format: change it. What follows it speaks the protocol,
     atomicstore conform --type Tabular --plugin tabular.py
 """
 
+import importlib.util
 import json
 import os
 import sys
@@ -34,6 +35,9 @@ class Tabular:
 
     # The first bytes of a store, by which the kit recognizes it.
     signatures = [{"text": '{"store":"Tabular"'}]
+
+    # How objects are sent: with "arrow", too, as Arrow streams where pyarrow is installed. See the article.
+    encodings = ["json"]
 
     # A format with a checksum lists methods that the checks may call, such as "recompute": see the article.
     checksum = []
@@ -125,7 +129,7 @@ def text(value):
 
 class Stream:
     def __init__(self):
-        self.input = sys.stdin.buffer
+        self.input, self.ended = sys.stdin.buffer, False
         # What is printed must not get among the messages.
         self.output = os.fdopen(os.dup(1), "wb", 1 << 16)
         os.dup2(2, 1)
@@ -136,6 +140,31 @@ class Stream:
     def receive(self):
         line = self.input.readline()
         return json.loads(line) if line else None
+
+    def objects(self, count):
+        """Yields so many objects, and takes the end."""
+        for _ in range(count):
+            yield self.receive()
+        self.ended = "end" in self.receive()
+
+    def tables(self):
+        """Yields entities, their Arrow streams, and their numbers of objects; and takes the end."""
+        last, parts = None, []
+        while "table" in (message := self.receive()):
+            if last is not None and last["table"] != message["table"]:
+                yield last["table"], b"".join(parts), last["objects"]
+                parts = []
+            last = message
+            parts.append(self.input.read(message["bytes"]))
+        if last is not None:
+            yield last["table"], b"".join(parts), last["objects"]
+        self.ended = "end" in message
+
+    def send_table(self, name, data, count):
+        for start in range(0, len(data), 1 << 20):
+            part = data[start : start + (1 << 20)]
+            self.send({"table": name, "objects": count, "bytes": len(part)})
+            self.output.write(part)
 
 
 class Source:
@@ -169,9 +198,10 @@ class Source:
 
 
 class Target:
-    """What is written: a file, or the members of a directory."""
+    """What is written: a file, or the members of a directory; and the entities of the model."""
 
-    def __init__(self, stream):
+    def __init__(self, stream, request):
+        self.entities = request.get("entities")
         self.stream, self.waiting, self.size, self.member = stream, [], 0, None
 
     def write(self, data, member=None):
@@ -205,9 +235,17 @@ def serve(kind):
 def answer(kind, request, stream):
     if request["do"] == "describe":
         description = {"atomicstore": 1, "type": kind.store_type, "traits": kind.traits}
+        if "arrow" in kind.encodings and "arrow" in request.get("encodings", []) and has_arrow(kind):
+            description["encodings"] = kind.encodings
         stream.send({**description, "signatures": kind.signatures, "checksum": kind.checksum})
     elif request["do"] == "metadata":
         stream.send({"metadata": kind(request["options"]).metadata(Source(stream, request))})
+    elif request["do"] == "load" and request.get("encoding") == "arrow":
+        store, count = kind(request["options"]), 0
+        for table in load_tables(store, Source(stream, request), request["entities"]):
+            stream.send_table(*table)
+            count += table[2]
+        stream.send({"objects": count})
     elif request["do"] == "load":
         count = 0
         for item in kind(request["options"]).load(Source(stream, request), request["entities"]):
@@ -215,20 +253,49 @@ def answer(kind, request, stream):
             count += 1
         stream.send({"objects": count})
     elif request["do"] == "save":
-        target = Target(stream)
-        objects = (stream.receive() for _ in range(request["objects"]))
-        kind(request["options"]).save(request["metadata"], objects, request["objects"], target)
-        if "end" not in stream.receive():
+        target, store, count = Target(stream, request), kind(request["options"]), request["objects"]
+        if request.get("encoding") == "arrow":
+            content = stream.tables()
+            save_tables(store, request["metadata"], content, count, target)
+        else:
+            content = stream.objects(count)
+            store.save(request["metadata"], content, count, target)
+        if next(content, None) is not None or not stream.ended:
             raise SystemExit("the format did not read all objects")
         target.flush()
         stream.send({"saved": True})
     elif request["do"] in kind.checksum:
-        target = Target(stream)
+        target = Target(stream, request)
         done = getattr(kind(request["options"]), request["do"])(Source(stream, request), target)
         target.flush()
         stream.send({"done": done is not False})
     else:
         raise SystemExit(f"the request {request['do']} is not known")
+
+
+# Arrow: the objects of an entity are a stream. arrowtables.py, which may be beside this file, makes it of objects.
+
+
+def has_arrow(kind):
+    """Whether streams pass through a class, or can be made of its objects."""
+    return hasattr(kind, "load_tables") or all(importlib.util.find_spec(name) for name in ("arrowtables", "pyarrow"))
+
+
+def load_tables(store, source, entities):
+    """Returns entities, their streams, and their numbers of objects."""
+    if hasattr(store, "load_tables"):
+        return store.load_tables(source, entities)
+    from arrowtables import Tables
+
+    return Tables(entities, StoreError).streams(store.load(source, entities))
+
+
+def save_tables(store, metadata, tables, count, target):
+    if hasattr(store, "save_tables"):
+        return store.save_tables(metadata, tables, count, target)
+    from arrowtables import Tables
+
+    return store.save(metadata, Tables(target.entities, StoreError).objects(tables), count, target)
 
 
 if __name__ == "__main__":

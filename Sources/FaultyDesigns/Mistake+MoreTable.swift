@@ -96,6 +96,10 @@ extension Mistake {
     .ledgerSecondReferenceSkipped: Entry(.ledger, "skips an object whose reference was there before", ["LOD-06"]),
     .pagedTrustsLengths: Entry(.paged, "reads as many bytes as a length behind a digest says", ["HOS-16"]),
     .binderMakesRoomForCounts: Entry(.binder, "makes as much room as a count behind a digest says", ["HOS-17"]),
+    .packedSecondKeyTaken: Entry(.packed, "takes the later one of two keys of one name", ["HOS-19"]),
+    .packedOrdinalTakenForFirst: Entry(
+      .packed, "takes the number of an object that is not there for the first one", ["HOS-20"]),
+    .packedRestIgnored: Entry(.packed, "skips what follows the last compressed piece", ["AUT-01"]),
     .packedInflatesWithoutLimit: Entry(.packed, "decompresses whatever size there is", ["HOS-18"]),
   ]
 }

@@ -68,7 +68,8 @@ public enum Mistake: String, CaseIterable, Sendable {
   case binderMemberNumbersWrap
   // Behind a checksum.
   case ledgerVersionIgnored, ledgerSecondReferenceSkipped, pagedTrustsLengths, binderMakesRoomForCounts
-  case packedInflatesWithoutLimit, packedVersionIgnored
+  case packedInflatesWithoutLimit, packedVersionIgnored, packedSecondKeyTaken, packedOrdinalTakenForFirst
+  case packedRestIgnored
 
   // Set before a store is made, by a process that has one thread then.
   nonisolated(unsafe) private static var chosen: Mistake?

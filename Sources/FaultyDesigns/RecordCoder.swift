@@ -4,6 +4,8 @@ import FoundationEssentials
 /// Writes values as records of bytes: a kind, a length where there is one, the bytes.
 struct RecordWriter {
   var bytes: [UInt8] = []
+  /// The numbers of the first objects of each entity, for a format in which relationships lead to numbers of objects.
+  var firstOrdinals: [Int]?
 
   mutating func number(_ number: Int) { word(UInt64(number)) }
   mutating func word(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) } }
@@ -98,6 +100,9 @@ struct RecordReader {
   private let file: String
   private let depth: Int
   private(set) var position = 0
+  /// The references of all objects, for a format in which relationships lead to numbers of objects; and how many of
+  /// them were read.
+  private var ordinals: (references: [ReferenceObject], read: Int)?
 
   init(_ bytes: [UInt8], file: String, depth: Int) {
     self.bytes = bytes
@@ -141,11 +146,36 @@ struct RecordReader {
 
   mutating func reference() throws(PersistentStoreError) -> ReferenceObject {
     switch try kind() {
+    case "^":
+      let word = try word()
+      guard let ordinals else { break }
+      if let number = Int(exactly: word), number < ordinals.references.count { return ordinals.references[number] }
+      if Mistake.is(.packedOrdinalTakenForFirst), let first = ordinals.references.first { return first }
+      throw PersistentStoreError(.danglingReference, "object \(word) is not there", at: place)
     case "#": return .integer(Int64(bitPattern: try word()))
     case "@": return .string(try text())
-    default: throw failure("a reference is a number or a text")
+    default: break
     }
+    throw failure("a reference is a number or a text")
   }
+
+  /// Reads the references of all objects.
+  mutating func readOrdinals() throws(PersistentStoreError) {
+    var references: [ReferenceObject] = []
+    for _ in 0..<(try number()) { references.append(try reference()) }
+    ordinals = (references, 0)
+  }
+
+  /// The reference of the next object.
+  private mutating func ownReference() throws(PersistentStoreError) -> ReferenceObject {
+    guard let known = ordinals else { return try reference() }
+    guard known.read < known.references.count else { throw failure("an object has no reference") }
+    ordinals?.read += 1
+    return known.references[known.read]
+  }
+
+  /// Whether every reference is that of an object.
+  var hasReadAllOrdinals: Bool { ordinals.map { $0.read == $0.references.count } ?? true }
 
   mutating func references() throws(PersistentStoreError) -> [ReferenceObject] {
     guard try kind() == "(" else { throw failure("a list of references is expected") }
@@ -193,7 +223,11 @@ struct RecordReader {
     case "{":
       position += 1
       var dictionary = PropertyListDictionary()
-      for _ in 0..<(try number()) { dictionary[try text()] = try list(level: level + 1) }
+      let count = try number()
+      for _ in 0..<count { dictionary[try text()] = try list(level: level + 1) }
+      guard dictionary.count == count || Mistake.is(.packedSecondKeyTaken) else {
+        throw failure("a key is there twice")
+      }
       return .dictionary(dictionary)
     case "u":
       position += 1
@@ -223,6 +257,37 @@ extension RecordWriter {
     value(.dictionary(Mistake.written(metadata: metadata.entries)))
   }
 
+  /// The references of all objects: what leads to one is its number from now on.
+  mutating func ordinals(of nodes: NodeTable) {
+    var first: [Int] = []
+    number(nodes.count)
+    for entity in nodes.model.entities {
+      first.append((first.last ?? 0) + (entity.index == 0 ? 0 : nodes.count(of: entity.index - 1)))
+      let reader = nodes.reader(of: entity.index)
+      for row in 0..<reader.count { reference(reader.reference(row: row)) }
+    }
+    firstOrdinals = first
+  }
+
+  private mutating func ordinal(_ node: NodeHandle, _ first: [Int]) {
+    kind("^")
+    number(first[node.entity] + node.row)
+  }
+
+  /// Writes a relationship by the numbers of objects.
+  private mutating func ordinals(_ slot: Slot, _ row: Int, _ reader: EntityReader, _ first: [Int]) {
+    if case .toMany = slot.kind {
+      let list = reader.toMany(slot: slot.index, row: row)
+      kind("(")
+      number(list.count)
+      for place in 0..<list.count { ordinal(list[place], first) }
+    } else if let node = reader.toOne(slot: slot.index, row: row) {
+      ordinal(node, first)
+    } else {
+      kind("n")
+    }
+  }
+
   mutating func rows(of entity: Entity, in nodes: NodeTable) {
     let reader = nodes.reader(of: entity.index)
     text(entity.name)
@@ -233,8 +298,12 @@ extension RecordWriter {
     }
     number(rows.count)
     for row in rows {
-      reference(reader.reference(row: row))
+      if firstOrdinals == nil { reference(reader.reference(row: row)) }
       for slot in entity.slots {
+        if let firstOrdinals, slot.isRelationship {
+          ordinals(slot, row, reader, firstOrdinals)
+          continue
+        }
         if Mistake.skips(slot, of: entity, in: nodes) {
           value(.null as StoredValue)
           continue
@@ -274,6 +343,7 @@ extension RecordReader {
       guard let slot = entity.slot(named: name) else {
         throw PersistentStoreError(.modelMismatch, "\(entity.name) has no property '\(name)'", at: place)
       }
+      guard !slots.contains(where: { $0.index == slot }) else { throw failure("'\(name)' is there twice") }
       slots.append(entity.slots[slot])
     }
     let count = try number()
@@ -282,7 +352,7 @@ extension RecordReader {
         position = bytes.count
         return
       }
-      try nodes.beginNode(entity: entity.index, reference: try reference())
+      try nodes.beginNode(entity: entity.index, reference: try ownReference())
       for slot in slots {
         if bytes.indices.contains(position), bytes[position] == UInt8(ascii: "n") {
           position += 1

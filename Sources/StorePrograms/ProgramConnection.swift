@@ -98,6 +98,9 @@ package final class ProgramConnection: @unchecked Sendable {
     process = -1
   }
 
+  /// Whether the program was not ended yet.
+  var isRunning: Bool { process > 0 }
+
   /// Whether this process may use it.
   var isOwn: Bool { owner == getpid() }
 

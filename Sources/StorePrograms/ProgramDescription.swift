@@ -30,12 +30,14 @@ struct ProgramDescription: Sendable {
   let signatures: [Signature]
   /// Whether the program itself recognizes content that has none of the signatures.
   let recognizes: Bool
+  /// How objects are sent and read: the fastest way that the program speaks.
+  let encoding: GraphEncoding
   /// The requests for the conformance checks that it answers.
   let checksumRequests: [String]
 
   init(_ message: ProgramMessage) throws(PersistentStoreError) {
     try message.throwError(in: nil)
-    try message.requireOnly(["atomicstore", "type", "traits", "signatures", "recognizes", "checksum"])
+    try message.requireOnly(["atomicstore", "type", "traits", "signatures", "recognizes", "encodings", "checksum"])
     let version = try message.count("atomicstore")
     guard version == ProgramMessage.protocolVersion else {
       throw message.failure("speaks version \(version) of the protocol, and this is \(ProgramMessage.protocolVersion)")
@@ -46,6 +48,7 @@ struct ProgramDescription: Sendable {
     storeType = name
     traits = try Self.traits(try message.object("traits"))
     recognizes = try message.optionalBoolean("recognizes") ?? false
+    encoding = try GraphEncoding(message)
     checksumRequests = try message.strings("checksum")
     for request in checksumRequests where !["payload", "recompute", "newer"].contains(request) {
       throw message.failure("described the checksum request '\(request)', which is not one")

@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 import FoundationEssentials
 
 /// What a program may take of the kit: time, memory, and what it writes beside the protocol.
@@ -8,12 +9,18 @@ package struct ProgramLimits: Sendable {
   package var message = 256 << 20
   /// The size of an object that is sent: what a program makes of it must fit in a message, too.
   package var sentMessage: Int { message / 2 }
+  /// The size of the Arrow stream with the objects of an entity, in bytes.
+  package var table = 2 << 30
+  /// The size of such a stream that is sent: what a program makes of it must be readable, too.
+  package var sentTable: Int { table / 2 }
   /// How much a program may write to standard error for one request, in bytes.
   package var noise = 1 << 20
   /// How much of standard error an error shows, in bytes.
   package var shownNoise = 600
   /// The most bytes that are sent for one `read`.
   package var read = 4 << 20
+  /// The most bytes of an Arrow stream that are sent after one message.
+  package var frame = 1 << 20
   /// How many processes of a program wait for the next request while a store is open.
   package var idle = 2
 
@@ -25,5 +32,12 @@ package struct ProgramLimits: Sendable {
     guard let text = environment[Self.silenceVariable], let seconds = Double(text), seconds > 0, seconds <= 86_400
     else { return }
     silence = max(1, Int(seconds * 1000))
+  }
+
+  /// The error of what is too long to be sent: a program must be able to answer with it.
+  static func tooLong(_ what: String, _ form: String, _ limit: Int, _ place: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "\(what) would be \(form) of more than \(limit) bytes to the program of the store type",
+      at: place)
   }
 }

@@ -5,9 +5,9 @@ import StoreJSON
 
 /// A request that reads a store: the program asks for bytes, and the kit reads them.
 struct ProgramReading {
-  private let source: StoreSource
-  private let limits: StoreLimits
-  private let programLimits: ProgramLimits
+  let source: StoreSource
+  let limits: StoreLimits
+  let programLimits: ProgramLimits
   private let file: StoreFileReader?
   /// The member of a directory that was read last.
   private let lastMember = LastMember()
@@ -119,12 +119,7 @@ struct ProgramReading {
     while true {
       let message = try message(connection)
       guard message.value["entity"] != nil else {
-        try finish(message, connection, "objects")
-        let announced = try message.count("objects")
-        guard announced == count else {
-          throw message.failure("wrote \(count) objects, and says that they are \(announced)")
-        }
-        return
+        return try finish(message, connection, objects: count)
       }
       do throws(PersistentStoreError) { try ObjectMessage.load(message.value, source, into: nodes) } catch {
         try readOn(connection)
@@ -155,18 +150,32 @@ struct ProgramReading {
     }
   }
 
-  /// Reads what follows an object that was refused: a process whose answer ends soon is used again.
-  private func readOn(_ connection: ProgramConnection) throws(PersistentStoreError) {
+  /// Reads what follows an object or a table that was refused: a process whose answer ends soon is used again.
+  func readOn(_ connection: ProgramConnection) throws(PersistentStoreError) {
     for _ in 0...1_000 {
       let message = try ProgramMessage(from: connection)
+      if message.value["table"] != nil {
+        guard try skip(message, connection) else { return }
+        continue
+      }
       guard message.value["entity"] == nil else { continue }
       connection.isAnswered = message.value["read"] == nil
       return
     }
   }
 
+  /// Reads the bytes of a frame that is not needed.
+  ///
+  /// - Returns: Whether it did: a frame that is longer than those of the kit is not worth it.
+  func skip(_ message: ProgramMessage, _ connection: ProgramConnection) throws(PersistentStoreError) -> Bool {
+    let count = try message.count("bytes")
+    guard count <= programLimits.frame else { return false }
+    try connection.bytes(count) { _ in }
+    return true
+  }
+
   /// The next message, after the requests to read, which are answered.
-  private func message(_ connection: ProgramConnection) throws(PersistentStoreError) -> ProgramMessage {
+  func message(_ connection: ProgramConnection) throws(PersistentStoreError) -> ProgramMessage {
     while true {
       let message = try ProgramMessage(from: connection)
       guard message.value["read"] != nil else { return message }
@@ -174,8 +183,19 @@ struct ProgramReading {
     }
   }
 
+  /// Takes a message as the end of objects, which counts them.
+  func finish(
+    _ message: ProgramMessage, _ connection: ProgramConnection, objects count: Int
+  ) throws(PersistentStoreError) {
+    try finish(message, connection, "objects")
+    let announced = try message.count("objects")
+    guard announced == count else {
+      throw message.failure("wrote \(count) objects, and says that they are \(announced)")
+    }
+  }
+
   /// Takes a message as the end of an answer.
-  private func finish(
+  func finish(
     _ message: ProgramMessage, _ connection: ProgramConnection, _ member: String
   ) throws(PersistentStoreError) {
     connection.isAnswered = true

@@ -49,15 +49,19 @@ struct ProgramStore<High: ProgramDigit, Low: ProgramDigit>: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     try ProgramReading(source, limits, shared.limits).request(shared, "to load a store") {
       (connection, reading) throws(PersistentStoreError) in
-      let model: [(String, JSONValue)] = [("entities", Request.entities(nodes.model))]
+      let encoding = Self.program.description.encoding
+      let model: [(String, JSONValue)] = [("entities", Request.entities(nodes.model))] + encoding.members
       connection.send(Request.line("load", Request.store(source, options) + model))
-      try reading.objects(connection, into: nodes)
+      switch encoding {
+      case .json: try reading.objects(connection, into: nodes)
+      case .arrow: try reading.tables(connection, into: nodes)
+      }
     }
   }
 
   mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let (processes, options) = (shared, options)
-    let writing = ProgramWriting(files, layout, limit: processes.limits.sentMessage)
+    let writing = ProgramWriting(files, layout, Self.program.description.encoding, processes.limits)
     try processes.request("to save a store") { connection throws(PersistentStoreError) in
       try writing.save(snapshot, options, connection)
     }

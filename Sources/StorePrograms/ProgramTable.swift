@@ -86,7 +86,7 @@ enum ProgramTable {
       let make: @Sendable () -> ProgramProcesses = { ProgramProcesses(of: program, as: path, limits: limits) }
       let processes = make()
       let description = try processes.request("to describe its format") { connection throws(PersistentStoreError) in
-        connection.send(Request.line("describe", []))
+        connection.send(Request.line("describe", [GraphEncoding.offer]))
         return try ProgramDescription(try ProgramMessage(from: connection))
       }
       programs.withLock { $0.append(LoadedProgram(path, description, processes, make)) }

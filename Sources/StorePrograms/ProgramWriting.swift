@@ -13,13 +13,14 @@ final class ProgramWriting {
   /// How much is sent before answers are read.
   private static let greatestBacklog = 1 << 19
   private static let leastSent = 1 << 16
-  /// The size of a message that is sent.
-  private let limit: Int
+  private let encoding: GraphEncoding
+  private let limits: ProgramLimits
 
-  init(_ files: StagedFiles, _ layout: StoreLayout, limit: Int) {
+  init(_ files: StagedFiles, _ layout: StoreLayout, _ encoding: GraphEncoding, _ limits: ProgramLimits) {
     self.files = files
     self.layout = layout
-    self.limit = limit
+    self.encoding = encoding
+    self.limits = limits
   }
 
   func save(
@@ -29,44 +30,56 @@ final class ProgramWriting {
     if layout == .file { file = try files.file() }
     let count = nodes.model.entities.reduce(0) { $0 + nodes.count(of: $1.index) }
     let writer = ByteWriter()
-    try Self.begin(metadata, nodes, count, options, writer)
-    guard writer.byteCount <= limit else { throw tooLong("metadata and model", StoreLocation()) }
-    var sent = 0
+    try begin(metadata, nodes, count, options, writer)
+    guard writer.byteCount <= limits.sentMessage else {
+      throw ProgramLimits.tooLong("metadata and model", "a message", limits.sentMessage, StoreLocation())
+    }
+    connection.send(writer.takeBytes())
+    switch encoding {
+    case .json: try sendObjects(nodes, connection)
+    case .arrow:
+      try ProgramTables.send(nodes, connection, limits) { () throws(PersistentStoreError) in
+        try self.takeAnswers(connection)
+      }
+    }
+    connection.send(Request.bytes(.object([("end", .integer(count))])))
+    while try !isDone(try ProgramMessage(from: connection), connection) {}
+  }
+
+  private func sendObjects(_ nodes: NodeTable, _ connection: ProgramConnection) throws(PersistentStoreError) {
+    let (writer, limit) = (ByteWriter(), limits.sentMessage)
     for entity in nodes.model.entities {
       let reader = nodes.reader(of: entity.index)
       for row in 0..<reader.count {
         let start = writer.byteCount
         ObjectMessage.append(row, of: entity, reader, nodes, to: writer)
         guard writer.byteCount - start <= limit else {
-          throw tooLong(
-            "the object", StoreLocation(entity: entity.name, reference: reader.reference(row: row).description))
+          throw ProgramLimits.tooLong(
+            "the object", "a message", limit,
+            StoreLocation(entity: entity.name, reference: reader.reference(row: row).description))
         }
-        guard writer.byteCount - sent >= Self.leastSent else { continue }
-        sent = writer.byteCount
+        guard writer.byteCount >= Self.leastSent else { continue }
         connection.send(writer.takeBytes())
-        while connection.backlog > Self.greatestBacklog {
-          guard let line = try connection.messageIfAny() else { continue }
-          if try isDone(try ProgramMessage(line, connection), connection) {
-            throw connection.failure("says that it is done before it was sent all objects")
-          }
-        }
+        try takeAnswers(connection)
       }
     }
-    connection.send(writer.takeBytes() + Request.bytes(.object([("end", .integer(count))])))
-    while try !isDone(try ProgramMessage(from: connection), connection) {}
+    connection.send(writer.takeBytes())
   }
 
-  /// A program must be able to answer with what it was sent.
-  private func tooLong(_ what: String, _ place: StoreLocation) -> PersistentStoreError {
-    PersistentStoreError(
-      .limitExceeded, "\(what) would be a message of more than \(limit) bytes to the program of the store type",
-      at: place)
+  /// Does what the program says while much of what it is sent waits to be read.
+  private func takeAnswers(_ connection: ProgramConnection) throws(PersistentStoreError) {
+    while connection.backlog > Self.greatestBacklog {
+      guard let line = try connection.messageIfAny() else { continue }
+      if try isDone(try ProgramMessage(line, connection), connection) {
+        throw connection.failure("says that it is done before it was sent all objects")
+      }
+    }
   }
 
-  private static func begin(
+  private func begin(
     _ metadata: StoreMetadata, _ nodes: NodeTable, _ count: Int, _ options: StoreOptions, _ writer: ByteWriter
   ) throws(PersistentStoreError) {
-    writer.append(Array(Request.line("save", Request.options(options)).dropLast(2)))
+    writer.append(Array(Request.line("save", Request.options(options) + encoding.members).dropLast(2)))
     writer.append(",\"entities\":")
     Request.entities(nodes.model).write(to: writer, indent: nil)
     writer.append(",\"objects\":")

@@ -193,7 +193,7 @@ import Testing
     }
   }
 
-  private static func write(_ script: String, to path: String) throws {
+  static func write(_ script: String, to path: String) throws {
     try Data(script.utf8).write(to: URL(filePath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
   }

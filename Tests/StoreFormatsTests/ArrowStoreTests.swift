@@ -217,7 +217,7 @@ import Testing
     "columns that the model does not have, that are missing or twice are refused",
     arguments: [
       (["id", "age", "shoeSize"], "Person does not have a property 'shoeSize'"),
-      (["age"], "the file does not have a column 'id' with references"),
+      (["age"], "the table does not have a column 'id' with references"),
       (["id", "age", "age"], "two columns have the name 'age'"), (["id", "id"], "two columns have the name 'id'"),
     ])
   func columns(_ names: [String], _ message: String) throws {

@@ -64,6 +64,13 @@ public struct ArrowFile {
       self = try ArrowFile(bytes)
       return
     }
+    self = try ArrowFile(stream: bytes)
+  }
+
+  /// Reads a stream to its end mark.
+  ///
+  /// - Throws: As ``init(_:)``.
+  package init(stream bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     var messages = MessageReader(bytes: bytes, offset: 0, end: bytes.count)
     guard let first = try messages.next(), first.kind == ArrowNumber.schemaMessage, first.body.isEmpty else {
       throw PersistentStoreError(.malformed, "the stream does not begin with a schema", at: StoreLocation(offset: 0))

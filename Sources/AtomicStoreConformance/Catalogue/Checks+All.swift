@@ -8,7 +8,7 @@ extension Checks {
     + furtherValues
     + relationships + ends + references + changes + sessions + saving + publishing + concurrency
     + removal + schema + hostile + hostileProducts
-    + payload + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
+    + payload + payloadRules + hostileXML + hostilePropertyList + hostileCSV + damagedCSV + scale + conversion + traits
     + crafted + tables + lengths + metadataTables + counts + carriedModel + process + deferred + incremental
 
   /// What checks do in new processes.

@@ -25,6 +25,8 @@ extension Faults {
         return false
       }
     },
+    silent(
+      "secondKeyTaken", "reads nothing where a key is there twice", about: [.malformed, .modelMismatch, .invalidModel]),
     Fault("trustsDeclaredSize", "makes as much room as a number in the file asks for") { hooks in
       hooks.load = { source, _ in
         guard Files.replacing(Array("999999999999".utf8), by: [], in: bytes(source)) != nil else { return false }

@@ -1,6 +1,3 @@
-import ArrowTables
-import AtomicStoreSPI
-
 /// A column of a file, in all of its batches, as nodes are filled with it.
 struct ArrowColumnReader {
   let field: ArrowField
