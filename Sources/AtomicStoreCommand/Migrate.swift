@@ -34,8 +34,8 @@ struct Migrate: ParsableCommand {
 
       Or it names one of Xcode's mapping models, .xcmappingmodel or .cdm, or a directory such as an app bundle that is
       searched for the one that fits. It is followed instead of inference, in one step from the store's model to
-      --model, if the version hashes of its entities are those of the two models. Migration policies and functions that are
-      code of the application are rejected by name; what it does not map needs --allow-loss:
+      --model, if the version hashes of its entities are those of the two models. Migration policies and functions
+      that are code of the application are rejected by name; what it does not map needs --allow-loss:
 
         atomicstore migrate notes.sqlite --model Notes.momd --mapping V3ToV4.cdm -o notes4.sqlite
       """)

@@ -126,7 +126,9 @@ struct ArchivedPredicateText {
       arguments.append(text)
     }
     let operand = try object["NSOperand"]
-    if selector == "valueForKeyPath:" || selector == "valueForKey:", arguments.count == 1 {
+    if selector == "valueForKeyPath:" || selector == "valueForKey:", arguments.count == 1,
+      try object.list("NSArguments")?.first?.className == "NSKeyPathSpecifierExpression"
+    {
       guard let operand, operand.className != "NSSelfExpression" else { return arguments[0] }
       guard var text = try expression(operand, depth: depth + 1) else { return nil }
       if try Self.level(operand) != nil { text = "(\(text))" }

@@ -8,6 +8,9 @@ import Testing
 
 /// Writes mapping models as Xcode does: the source form with what was entered, and the compiled form.
 struct MappingModelFixture {
+  struct Unarchivable: Error {
+    var text: String
+  }
   enum Form: String, CaseIterable { case source, compiled }
   enum Value {
     /// What Xcode generates.
@@ -119,7 +122,7 @@ struct MappingModelFixture {
 
   private static func archived(_ text: String) throws -> String {
     var archiver = PredicateArchiver()
-    let root = try #require(archiver.expression(try FetchExpression(format: text)))
+    guard let root = archiver.expression(try FetchExpression(format: text)) else { throw Unarchivable(text: text) }
     return try base64(archiver.archive.finish(["root": root]))
   }
 
@@ -136,9 +139,13 @@ struct MappingModelFixture {
     func expression(_ text: String?) throws -> PropertyListValue {
       guard let text else { return KeyedArchiveBuilder.nothing }
       let expression = try FetchExpression(format: text)
-      guard case .fetch(let parts) = expression else { return try #require(archiver.expression(expression)) }
-      let request = try #require(archiver.expression(parts[0]))
-      let context = try #require(archiver.expression(parts[1]))
+      func archived(_ part: FetchExpression) throws -> PropertyListValue {
+        guard let reference = archiver.expression(part) else { throw Unarchivable(text: part.description) }
+        return reference
+      }
+      guard case .fetch(let parts) = expression else { return try archived(expression) }
+      let request = try archived(parts[0])
+      let context = try archived(parts[1])
       return object(
         ["NSFRExpression": request, "NSMOCExpression": context, "NSCountOnlyFlag": false, "NSExpressionType": 50],
         "NSFetchRequestExpression")

@@ -3,7 +3,7 @@ import StoreCoordination
 
 extension MappingPlacements {
   /// What a mapping model loses: objects that no mapping takes, and values of the others that it does not take, or only
-  /// of some objects. What it removes by a mapping of its own is not listed.
+  /// of some objects. Objects that a mapping removes are not listed.
   func losses(_ mapping: ModelMapping, _ nodes: NodeTable) -> [Loss] {
     let uses = uses(mapping)
     var losses: [Loss] = []

@@ -36,6 +36,14 @@ struct MappingPlacements {
     }
   }
 
+  /// A relationship of an entity of the destination.
+  struct End: Hashable {
+    var entity: Int
+    var slot: Int
+  }
+
+  /// Relationships that a mapping fills: they do not follow from their inverse, even where another mapping says so.
+  private(set) var filled: Set<End> = []
   /// In the order of the mapping's entities, without those that make nothing.
   private(set) var all: [Placement] = []
   /// By the index of an entity of the source.
@@ -74,7 +82,14 @@ struct MappingPlacements {
     guard obstacles.isEmpty else {
       throw MigrationError(obstacles: obstacles, losses: [], mappingModelPath: mapping.mappingModelPath)
     }
-    if mapping.mappingModelPath != nil { try arrange(mapping.destination) }
+    guard mapping.mappingModelPath != nil else { return }
+    for placement in all {
+      for (slot, property) in zip(placement.destination.slots, mapping.entities[placement.mapping].properties)
+      where slot.isRelationship && property.origin != .inverse {
+        filled.insert(End(entity: placement.destination.index, slot: slot.index))
+      }
+    }
+    try arrange()
   }
 
   private static func rows(
@@ -89,7 +104,7 @@ struct MappingPlacements {
   }
 
   /// Gives objects their rows, and a new reference to one whose reference another object of its hierarchy has already.
-  private mutating func arrange(_ destination: ManagedObjectModel) throws {
+  private mutating func arrange() throws {
     var next: [Int: Int] = [:]
     var byRoot: [Int: [Int]] = [:]
     for index in all.indices {

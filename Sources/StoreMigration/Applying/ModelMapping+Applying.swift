@@ -157,7 +157,9 @@ struct MappingApplication {
   ) throws {
     let (source, destination) = (placement.source, placement.destination)
     switch property.origin {
-    case .inverse: builder.markAbsent(slot: slot.index, entity: destination.index)
+    case .inverse:
+      guard !placements.filled.contains(.init(entity: destination.index, slot: slot.index)) else { return }
+      builder.markAbsent(slot: slot.index, entity: destination.index)
     case .constant(let value):
       if slot.isRelationship { return }
       guard !value.isNull else { return }

@@ -65,7 +65,7 @@ struct MappingExpression {
     let expression = try Self.parsed(text)
     guard case .fetch(let parts) = expression, let request = parts.first,
       case .custom(.variable("manager"), "fetchRequestForSourceEntityNamed:predicateString:", let arguments) = request,
-      arguments.count == 2, parts.dropFirst(2).first.map({ Self.isNo($0) }) ?? true,
+      arguments.count == 2, parts.dropFirst(2).first.map({ Self.isFalse($0) }) ?? true,
       case .constant(.string(let name)) = try translated(arguments[0]),
       case .constant(.string(let condition)) = try translated(arguments[1])
     else {
@@ -81,7 +81,7 @@ struct MappingExpression {
     }
   }
 
-  private static func isNo(_ expression: FetchExpression) -> Bool {
+  private static func isFalse(_ expression: FetchExpression) -> Bool {
     [.constant(.boolean(false)), .constant(.integer(0))].contains(expression)
   }
 

@@ -105,6 +105,8 @@ struct MappingModelTranslation {
   private mutating func plan(_ model: MappingModel) -> [MappingModel.EntityMapping?] {
     var byDestination: [ScalarString: [(MappingModel.EntityMapping, ModelMapping.EntityMapping)]] = [:]
     for mapping in model.entityMappings {
+      // Also of one that makes nothing, or is refused: it exists.
+      numbers[ScalarString(mapping.name), default: []] += []
       guard let planned = planned(mapping), let name = mapping.destinationEntityName else { continue }
       byDestination[ScalarString(name), default: []].append((mapping, planned))
     }
@@ -131,7 +133,9 @@ struct MappingModelTranslation {
   private mutating func planned(_ mapping: MappingModel.EntityMapping) -> ModelMapping.EntityMapping? {
     let subject = mapping.destinationEntityName ?? mapping.sourceEntityName ?? mapping.name
     if let policy = mapping.policyClassName, policy != "NSEntityMigrationPolicy" {
-      note(subject, nil, "the mapping '\(mapping.name)' needs the migration policy '\(policy)', which is code of the application")
+      note(
+        subject, nil,
+        "the mapping '\(mapping.name)' needs the migration policy '\(policy)', which is code of the application")
       return nil
     }
     guard let sourceName = mapping.sourceEntityName else { return nil }

@@ -69,7 +69,8 @@ public struct ModelMapping: Sendable {
   let source: ManagedObjectModel
   /// The model of what they become.
   let destination: ManagedObjectModel
-  /// The entities of the destination: at least one mapping for each, in its order; from a mapping model perhaps several.
+  /// The entities of the destination: at least one mapping for each, in its order; from a mapping model perhaps
+  /// several.
   package internal(set) var entities: [EntityMapping]
   /// Entities of the source that become none of the destination, in its order.
   package internal(set) var removedEntities: [String]
@@ -135,8 +136,9 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
   public var description: String {
     let place = step.map { "\($0): " } ?? ""
     if !obstacles.isEmpty {
-      return place
-        + (mappingModelPath.map { "the mapping model \($0) cannot be followed:\n" } ?? "the migration cannot be inferred:\n") + obstacles.map { "  \($0)" }.joined(separator: "\n")
+      let title = mappingModelPath.map { "the mapping model \($0) cannot be followed" }
+      return place + (title ?? "the migration cannot be inferred") + ":\n"
+        + obstacles.map { "  \($0)" }.joined(separator: "\n")
     }
     return place + "the migration would lose values:\n" + losses.map { "  \($0)" }.joined(separator: "\n")
   }

@@ -3,8 +3,8 @@ import ModelFiles
 
 extension MigrationPlan {
   /// The plan that follows the versions of a `.xcdatamodeld` or `.momd` up to the current one, in the order of their
-  /// names: `Library`, `Library 2`, `Library 10`. For any other model file, the one step to it; with a mapping model, too,
-  /// as it leads from one version to another without those between.
+  /// names: `Library`, `Library 2`, `Library 10`. For any other model file, the one step to it; with a mapping model,
+  /// too, as it leads from one version to another without those between.
   ///
   /// - Parameters:
   ///   - path: The model file.
