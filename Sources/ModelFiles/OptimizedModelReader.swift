@@ -157,12 +157,14 @@ struct OptimizedModelReader {
     var result: [FoundEntity] = []
     guard try word(list.offset) == list.count else { throw malformed("two counts of entities differ", at: list.offset) }
     var place = list.offset + Self.wordLength
+    let numbers = Dictionary(
+      names.enumerated().map { (ScalarString($0.element), $0.offset) }, uniquingKeysWith: { first, _ in first })
     for _ in 0..<list.count {
       let size = try word(place + Self.wordLength)
-      guard try word(place) == Self.entityMark, size >= 9 * Self.wordLength, try word(place + size) == Self.entityMark
+      guard try word(place) == Self.entityMark, size >= 10 * Self.wordLength, try word(place + size) == Self.entityMark
       else { throw malformed("an entity is expected", at: place) }
       var words: [Int] = []
-      for index in 0..<8 { words.append(try word(place + (2 + index) * Self.wordLength)) }
+      for index in 0..<size / Self.wordLength - 2 { words.append(try word(place + (2 + index) * Self.wordLength)) }
       let name = try text(words[2], at: place)
       guard !name.isEmpty, blobs.indices.contains(words[1]), blobs[words[1]].count == 32 else {
         throw malformed("an entity does not have a name and a version hash", at: place)
@@ -170,10 +172,36 @@ struct OptimizedModelReader {
       var entity = EntityDescription(name: name)
       let className = try text(words[3], at: place)
       entity.managedObjectClassName = className.isEmpty || className == "NSManagedObject" ? nil : className
+      if let number = numbers[ScalarString(name)] { entity.uniquenessConstraints = constraints(words, number) }
       let hasParent = words[4] != 0
       if hasParent, words[5] >= list.count { throw malformed("the parent of \(name) does not exist", at: place) }
       result.append(FoundEntity(entity: entity, parent: hasParent ? words[5] : nil, hash: blobs[words[1]]))
       place += size + Self.wordLength
+    }
+    return result
+  }
+
+  /// The uniqueness constraints of an entity, as far as they are found: others show in the version hash.
+  ///
+  /// They follow the number of the entity's name among those in UTF-16, which follows 18 zeros.
+  private func constraints(_ words: [Int], _ number: Int) -> [[String]] {
+    let (gap, header) = (18, 5)
+    func isZero(_ range: Range<Int>) -> Bool { range.upperBound <= words.count && words[range].allSatisfy { $0 == 0 } }
+    let mark = words.indices.first {
+      words[$0] == number && $0 >= gap && isZero($0 - gap..<$0) && isZero($0 + 1..<$0 + 1 + header)
+    }
+    guard let mark, mark + 1 + header < words.count else { return [] }
+    var result: [[String]] = []
+    var place = mark + 2 + header
+    for _ in 0..<words[mark + 1 + header] {
+      guard isZero(place..<place + header), place + header < words.count else { return [] }
+      let count = words[place + header]
+      place += header + 1
+      guard count > 0, count <= (words.count - place) / 2 else { return [] }
+      let numbers = (0..<count).map { words[place + $0 * 2 + 1] }
+      guard numbers.allSatisfy({ texts.indices.contains($0) }) else { return [] }
+      result.append(numbers.map { texts[$0] })
+      place += count * 2
     }
     return result
   }
@@ -341,7 +369,7 @@ struct OptimizedModelReader {
       if let wrong = after.first(where: { name in tops.contains { ScalarString($0) == ScalarString(name) } }) {
         throw unknown(
           "the version hash of the entity is another one, so that it has something that is not read, such as an "
-            + "ordered relationship, a uniqueness constraint or a hash modifier", entity: wrong)
+            + "ordered relationship or a hash modifier", entity: wrong)
       }
       rest = after
     }

@@ -23,6 +23,11 @@ private struct OptimizedModelBuilder {
     return texts.count - 1
   }
 
+  private mutating func constraints(of entity: Entity) -> [Int] {
+    let lists = entity.declaration.uniquenessConstraints
+    return [lists.count] + lists.flatMap { [0, 0, 0, 0, 0, $0.count] + $0.flatMap { [0, text($0)] } } + [0, 1]
+  }
+
   mutating func bytes() -> [UInt8] {
     var entities: [UInt8] = Self.words([model.entityCount])
     var properties: [[Int]] = []
@@ -36,7 +41,9 @@ private struct OptimizedModelBuilder {
       let name = text(entity.name)
       let body =
         [0, blobs.count - 1, name, name, entity.superentity == nil ? 0 : 1 << 24]
-        + (entity.superentity.map { [$0.index] } ?? []) + [entity.root.index, 0, 0, 0]
+        + (entity.superentity.map { [$0.index] } ?? []) + [entity.root.index, 0, 0, 0xC]
+        + [Int](repeating: 0, count: 18) + [entity.index + 1, 0, 0, 0, 0, 0]
+        + constraints(of: entity)
       entities += Self.words([Self.mark, (body.count + 2) * 4] + body + [Self.mark])
       for property in own(entity) {
         switch property {
@@ -69,7 +76,12 @@ private struct OptimizedModelBuilder {
       result += header + content + end
     }
     let namesAt = result.count
-    result += Self.words([0])
+    result += Self.words([model.entityCount + 1, 0, 0])
+    for entity in model.entities {
+      let units = entity.name.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+      result += Self.words([units.count, 0]) + units
+      align(4)
+    }
     let textsAt = result.count
     result += Self.words([texts.count])
     for text in texts { object(Array(text.utf8), lengthAt: 12, [0]) }
@@ -86,7 +98,7 @@ private struct OptimizedModelBuilder {
     result += entities
     let header = [
       0, entitiesAt, model.entityCount, propertiesAt, properties.count, properties.count - relationships, 0,
-      relationships, 0, 0, 0, 0, blobsAt, blobs.count, namesAt, 0, textsAt, texts.count, 0, 0, 0, 0, 0,
+      relationships, 0, 0, 0, 0, blobsAt, blobs.count, namesAt, model.entityCount + 1, textsAt, texts.count, 0, 0, 0, 0, 0,
     ]
     result.replaceSubrange(start..<start + header.count * 4, with: Self.words(header))
     return result
@@ -113,7 +125,13 @@ private struct OptimizedModelBuilder {
             EntityDescription(
               name: "Car", properties: [.attribute(AttributeDescription(name: "photo", type: .binaryData))])
           ]),
-        EntityDescription(name: "Person", properties: [relationship("things", "Thing", "owner", 0)]),
+        EntityDescription(
+          name: "Person",
+          properties: [
+            .attribute(AttributeDescription(name: "first", type: .string)),
+            .attribute(AttributeDescription(name: "last", type: .string)),
+            relationship("things", "Thing", "owner", 0),
+          ], uniquenessConstraints: [["first", "last"]]),
       ]))
   }
 
@@ -130,6 +148,7 @@ private struct OptimizedModelBuilder {
     #expect(found.versionHashes == model.versionHashes)
     #expect(found.entity(named: "Car")?.superentity?.name == "Thing")
     #expect(found.entity(named: "Thing")?.isAbstract == true && found.entity(named: "Car")?.isAbstract == false)
+    #expect(found.entity(named: "Person")?.declaration.uniquenessConstraints == [["first", "last"]])
     #expect(file.warnings.contains { $0.text.contains("not defaults, validation rules") })
   }
 
