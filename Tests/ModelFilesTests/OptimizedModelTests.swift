@@ -98,7 +98,8 @@ private struct OptimizedModelBuilder {
     result += entities
     let header = [
       0, entitiesAt, model.entityCount, propertiesAt, properties.count, properties.count - relationships, 0,
-      relationships, 0, 0, 0, 0, blobsAt, blobs.count, namesAt, model.entityCount + 1, textsAt, texts.count, 0, 0, 0, 0, 0,
+      relationships, 0, 0, 0, 0, blobsAt, blobs.count, namesAt, model.entityCount + 1, textsAt, texts.count, 0, 0, 0, 0,
+      0,
     ]
     result.replaceSubrange(start..<start + header.count * 4, with: Self.words(header))
     return result

@@ -126,6 +126,13 @@ extension MappingApplication {
       throw PersistentStoreError(.invalidValue, "the expression is an object or a list")
     }
     if type.accepts(value) { return value }
+    // In Core Data, Booleans are numbers.
+    switch (value, type) {
+    case (.integer(0), .boolean), (.integer(1), .boolean): return .boolean(value == .integer(1))
+    case (.boolean(let flag), .integer16), (.boolean(let flag), .integer32), (.boolean(let flag), .integer64):
+      return .integer(flag ? 1 : 0)
+    default: break
+    }
     // A number of another type, where it is equal.
     for from in [AttributeType.integer64, .double, .decimal] {
       if let converted = ValueConversion(from: from, to: type)?.convert(value), type.accepts(converted) {
