@@ -109,8 +109,14 @@ struct Migrate: ParsableCommand {
     metadata.model = migrated.nodes.model.description
     let written = try result.write(
       StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
-      madeOf: [opened], files: mapping.flatMap { $0 == "-" ? nil : [$0] } ?? [], replacing: inPlace ? opened : nil)
+      madeOf: [opened], files: mappingFiles(plan), replacing: inPlace ? opened : nil)
     return (migrated.steps, written)
+  }
+
+  /// The files that the mapping was read from.
+  private func mappingFiles(_ plan: MigrationPlan) -> [String] {
+    let models = plan.stages.last?.options.mappingModels ?? []
+    return models.isEmpty ? mapping.flatMap { $0 == "-" ? nil : [$0] } ?? [] : models.map(\.path)
   }
 
   /// Changes a database where it is, in one transaction.

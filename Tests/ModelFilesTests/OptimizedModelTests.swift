@@ -150,7 +150,7 @@ private struct OptimizedModelBuilder {
     #expect(found.entity(named: "Car")?.superentity?.name == "Thing")
     #expect(found.entity(named: "Thing")?.isAbstract == true && found.entity(named: "Car")?.isAbstract == false)
     #expect(found.entity(named: "Person")?.declaration.uniquenessConstraints == [["first", "last"]])
-    #expect(file.warnings.contains { $0.text.contains("not defaults, validation rules") })
+    #expect(file.warnings.contains { $0.text.contains("not defaults, rules") })
   }
 
   @Test("what is not known of the layout is refused by name: ordered relationships by their hash, flags, versions")
