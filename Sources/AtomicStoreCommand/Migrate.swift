@@ -31,6 +31,13 @@ struct Migrate: ParsableCommand {
       inferred; its rules for a property apply to sub-entities, too, unless they have their own:
 
         { "entities": { "Person": { "properties": { "fullName": "first + ' ' + last" }, "drop": ["nickname"] } } }
+
+      Or it names one of Xcode's mapping models, .xcmappingmodel or .cdm, or a directory such as an app bundle that is
+      searched for the one that fits. It is followed instead of inference, in one step from the store's model to
+      --model, if the version hashes of its entities are those of the two models. Migration policies and functions
+      that are code of the application are rejected by name; what it does not map needs --allow-loss:
+
+        atomicstore migrate notes.sqlite --model Notes.momd --mapping V3ToV4.cdm -o notes4.sqlite
       """)
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup(title: "Options for the result") var result: ResultOptions
@@ -41,7 +48,10 @@ struct Migrate: ParsableCommand {
     name: .customLong("from-model"), help: "The store's model, if the store neither carries it nor has version hashes.")
   var fromModel: String?
   @Flag(name: .customLong("in-place"), help: "Replace the store by the migrated one.") var inPlace = false
-  @Option(help: "A JSON file with the mappings that cannot be inferred.") var mapping: String?
+  @Option(
+    help: ArgumentHelp(
+      "A JSON file with the mappings that cannot be inferred; or a mapping model of Xcode, or a directory with some."))
+  var mapping: String?
   @Flag(
     name: .customLong("convert-types"), help: "Convert values to other types where all can be converted losslessly.")
   var convertTypes = false
@@ -61,9 +71,7 @@ struct Migrate: ParsableCommand {
       if inPlace, store == "-" { throw CommandFailure("standard input cannot be changed in place", exitCode: 64) }
       var options = ModelMapping.Options()
       options.convertsTypes = convertTypes
-      options.file = try mapping.map {
-        try MappingFile(json: Array(try Data(contentsOf: URL(filePath: try Input.path(for: $0)))), name: $0)
-      }
+      if let mapping { try read(mapping, into: &options) }
       var plan = try MigrationPlan(versionsAt: try Input.path(for: model), version: version, options: options)
       plan.allowsLoss = result.allowLoss
       if let fromModel { plan.sources.append(try ModelChoice(fromModel).model()) }
@@ -74,6 +82,18 @@ struct Migrate: ParsableCommand {
       }
       let (steps, written) = try RepeatedSave.changing(isInPlace: inPlace) { try migrate(input, plan) }
       try tell(steps, written)
+    }
+  }
+
+  /// Reads a mapping file, a mapping model, or the mapping models of a directory.
+  private func read(_ mapping: String, into options: inout ModelMapping.Options) throws {
+    let path = try Input.path(for: mapping)
+    if let model = try MappingModel.read(at: path) {
+      options.mappingModels = [(mapping, model)]
+    } else if try StorePath.inspect(path).kind == .folder {
+      options.mappingModels = try MappingModel.all(in: path)
+    } else {
+      options.file = try MappingFile(json: Array(try Data(contentsOf: URL(filePath: path))), name: mapping)
     }
   }
 
@@ -89,8 +109,14 @@ struct Migrate: ParsableCommand {
     metadata.model = migrated.nodes.model.description
     let written = try result.write(
       StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
-      madeOf: [opened], files: mapping.flatMap { $0 == "-" ? nil : [$0] } ?? [], replacing: inPlace ? opened : nil)
+      madeOf: [opened], files: mappingFiles(plan), replacing: inPlace ? opened : nil)
     return (migrated.steps, written)
+  }
+
+  /// The files that the mapping was read from.
+  private func mappingFiles(_ plan: MigrationPlan) -> [String] {
+    let models = plan.stages.last?.options.mappingModels ?? []
+    return models.isEmpty ? mapping.flatMap { $0 == "-" ? nil : [$0] } ?? [] : models.map(\.path)
   }
 
   /// Changes a database where it is, in one transaction.

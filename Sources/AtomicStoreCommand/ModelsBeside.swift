@@ -88,7 +88,7 @@ struct ModelsBeside {
     for property in entity.properties {
       switch property.origin {
       case .kept, .converted: continue
-      case .constant, .expression, .inverse: break
+      case .constant, .expression, .inverse, .objects: break
       }
       let subject = "\(entity.name).\(property.name)"
       if let old = property.mismatchedSource {

@@ -126,13 +126,25 @@ struct ArchivedPredicateText {
       arguments.append(text)
     }
     let operand = try object["NSOperand"]
-    if selector == "valueForKeyPath:" || selector == "valueForKey:", arguments.count == 1 {
+    if selector == "valueForKeyPath:" || selector == "valueForKey:", arguments.count == 1,
+      try object.list("NSArguments")?.first?.className == "NSKeyPathSpecifierExpression"
+    {
       guard let operand, operand.className != "NSSelfExpression" else { return arguments[0] }
-      guard let text = try expression(operand, depth: depth + 1) else { return nil }
+      guard var text = try expression(operand, depth: depth + 1) else { return nil }
+      if try Self.level(operand) != nil { text = "(\(text))" }
       return joined([text, arguments[0]], ".")
     }
-    let signs = ["add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toPower:": "**"]
-    if let sign = signs[selector], arguments.count == 2 { return joined(arguments, " \(sign) ") }
+    if let (sign, level) = Self.arithmetic[selector], arguments.count == 2 {
+      let list = try object.list("NSArguments") ?? []
+      // Of two equal signs the parser takes the left one first, of two powers the right one.
+      let groupedLater = sign == "**" ? 0 : 1
+      for (index, argument) in list.enumerated() {
+        let isNegativeBase = sign == "**" && index == 0 && arguments[index].hasPrefix("-")
+        let inner = try Self.level(argument) ?? (isNegativeBase ? 0 : .max)
+        if inner < level || inner == level && index == groupedLater { arguments[index] = "(\(arguments[index]))" }
+      }
+      return joined(arguments, " \(sign) ")
+    }
     let list = joined(arguments, ", ") ?? ""
     // A built-in function; others are methods of an operand.
     guard let operand else { return "\(selector)(\(list))" }
@@ -141,6 +153,20 @@ struct ArchivedPredicateText {
     }
     guard let text = try expression(operand, depth: depth + 1) else { return nil }
     return joined([text, "'\(selector)'"] + arguments, ", ").map { "FUNCTION(\($0))" }
+  }
+
+  /// Selectors that have signs, and how strongly these bind.
+  private static let arithmetic = [
+    "add:to:": ("+", 1), "from:subtract:": ("-", 1), "multiply:by:": ("*", 2), "divide:by:": ("/", 2),
+    "raise:toPower:": ("**", 3),
+  ]
+
+  /// How strongly the sign of an expression binds; nil for one that is written without a sign.
+  private static func level(_ object: KeyedArchive.Value) throws(PersistentStoreError) -> Int? {
+    guard object.className == "NSFunctionExpression", try object.list("NSArguments")?.count == 2,
+      let selector = try object.string("NSSelectorName")
+    else { return nil }
+    return arithmetic[selector]?.1
   }
 
   private mutating func constant(_ value: KeyedArchive.Value?, _ depth: Int) throws(PersistentStoreError) -> String? {
@@ -161,7 +187,7 @@ struct ArchivedPredicateText {
     return joined(parts, ", ").map { "{\($0)}" }
   }
 
-  private static func quoted(_ text: String) -> String {
+  static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
       switch scalar {

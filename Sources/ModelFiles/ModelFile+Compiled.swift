@@ -4,7 +4,9 @@ import StoreCodecs
 extension ModelFile {
   /// The name of a version without its extension: `Company 2` for `Company 2.xcdatamodel`.
   package static func plainVersionName(_ name: String) -> String {
-    for suffix in [".xcdatamodel", ".mom"] where name.hasSuffix(suffix) { return String(name.dropLast(suffix.count)) }
+    for suffix in [".xcdatamodel", ".mom", ".omo"] where name.hasSuffix(suffix) {
+      return String(name.dropLast(suffix.count))
+    }
     return name
   }
 
@@ -22,9 +24,15 @@ extension ModelFile {
       let current = names.contains(".xccurrentversion") ? try currentVersion(place) : nil
       return (sources, current.flatMap { sources.contains($0) ? $0 : nil })
     }
-    let compiled = sorted(".mom")
+    let compiled = compiledVersions(names)
     guard !compiled.isEmpty else { return nil }
     return (compiled, names.contains("VersionInfo.plist") ? try currentCompiledVersion(place) : nil)
+  }
+
+  /// The versions of a `.momd`, each a `.mom`, a `.omo` or both, by name.
+  static func compiledVersions(_ members: [String]) -> [String] {
+    let files = members.filter { $0.hasSuffix(".mom") || $0.hasSuffix(".omo") }
+    return Set(files.map { ScalarString(plainVersionName($0)) }).sorted().map(\.string)
   }
 
   /// The version that `VersionInfo.plist` names; nil if it names none.
@@ -36,7 +44,7 @@ extension ModelFile {
   static func readCompiled(
     _ place: StorePath, _ source: StoreSource, _ version: String?
   ) throws(PersistentStoreError) -> ModelFile {
-    let names = source.memberNames.filter { $0.hasSuffix(".mom") }.map { plainVersionName($0) }
+    let names = compiledVersions(source.memberNames)
     let list = names.joined(separator: ", ")
     var wanted = version.map { plainVersionName($0) }
     let hasVersionInfo = source.memberNames.contains("VersionInfo.plist")
@@ -55,7 +63,9 @@ extension ModelFile {
           + ": specify one of \(list)",
         at: StoreLocation(file: place.path))
     }
-    var file = try read(at: place.path + "/" + chosen + ".mom")
+    // The optimized copy beside it contains less that can be read.
+    let isOptimized = !source.memberNames.contains(chosen + ".mom")
+    var file = try read(at: place.path + "/" + chosen + (isOptimized ? ".omo" : ".mom"))
     file.versionName = chosen
     file.availableVersions = names
     return file

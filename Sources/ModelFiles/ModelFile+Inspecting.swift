@@ -76,12 +76,13 @@ extension ModelFile {
       let source = try StoreSource(opening: place)
       if source.memberNames.contains("contents") { return "model (.xcdatamodel)" }
       if source.memberNames.contains("elements") { return "model from before Xcode 4 (.xcdatamodel)" }
-      return source.memberNames.contains { $0.hasSuffix(".mom") }
+      return source.memberNames.contains { $0.hasSuffix(".mom") || $0.hasSuffix(".omo") }
         ? "compiled model with versions (.momd)" : "model with versions (.xcdatamodeld)"
     }
     switch try StoreSource(opening: place).bytes().withUnsafeBytes({ ModelFileKind.detect($0) }) {
     case .oldArchive: return "model from before Xcode 4 (elements)"
     case .compiled: return "compiled model (.mom)"
+    case .optimized: return "optimized compiled model (.omo)"
     default:
       return try StoreSource(opening: place).bytes().withUnsafeBytes { ModelFileKind.detect($0, root: "plist") }
         == .compiled

@@ -25,7 +25,8 @@ public struct ModelFile: Sendable {
   ///   - version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one.
   ///     If none is marked as current, it is the first of a `.xcdatamodeld`, or the only one of a `.momd`.
   /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that lead
-  ///   to it; `.notSupported` for optimized compiled models and mapping models, naming the kind; `.invalidModel` for
+  ///   to it; `.notSupported` for mapping models, naming the kind, and for optimized compiled models (`.omo`) with
+  ///   something that is not known of their layout; `.invalidModel` for
   ///   parents that do not exist or form a cycle.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {
     let place = try StorePath.inspect(path)
@@ -45,8 +46,7 @@ public struct ModelFile: Sendable {
       let name = path.split(separator: "/").last.map(String.init) ?? path
       return try read(source, member: member, versionName: plainVersionName(name))
     }
-    if source.memberNames.contains(where: { $0.hasSuffix(".mom") }) { return try readCompiled(place, source, version) }
-    if names.contains(where: { $0.hasSuffix(".omo") }) { throw ModelFileKind.optimized.refusal(path) }
+    if !compiledVersions(source.memberNames).isEmpty { return try readCompiled(place, source, version) }
     if source.memberNames.contains("xcmapping.xml") { throw ModelFileKind.mapping.refusal(path) }
     throw PersistentStoreError(
       .unrecognizedFormat, "the directory is not a model: it contains neither versions nor a contents file",
@@ -143,6 +143,11 @@ public struct ModelFile: Sendable {
     case .compiled:
       var reader = CompiledModelReader(file: name)
       let description = try reader.model(try bytes.archive(name))
+      return ModelFile(
+        description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+    case .optimized:
+      var reader = OptimizedModelReader(file: name, bytes: bytes.withUnsafeBytes { Array($0) })
+      let description = try reader.model()
       return ModelFile(
         description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
     case .oldArchive:

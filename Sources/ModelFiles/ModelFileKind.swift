@@ -74,13 +74,12 @@ enum ModelFileKind {
       switch self {
       case .contents: "this is a model"
       case .compiled: "this is a compiled model (.mom)"
-      case .optimized:
-        "this is an optimized compiled model (.omo), which is not supported: use the .mom beside it, which contains the same model, or the .momd"
+      case .optimized: "this is an optimized compiled model (.omo)"
       case .oldArchive: "this is a model from before Xcode 4 (an archive of XDPMModel)"
       case .mapping:
-        "this is a mapping model, which describes how one version becomes another: 'atomicstore model show' prints it"
+        "this is a mapping model, which describes how one version becomes another: 'atomicstore model show' prints it, 'migrate --mapping' follows it"
       case .compiledMapping:
-        "this is a compiled mapping model (.cdm), which describes how one version becomes another: 'atomicstore model show' prints it"
+        "this is a compiled mapping model (.cdm), which describes how one version becomes another: 'atomicstore model show' prints it, 'migrate --mapping' follows it"
       case .versionInfo:
         "this is the list of the versions of a compiled model, not a model: use the .momd that contains it"
       case .store: "this is a store in Core Data's XML format, not a model"

@@ -73,8 +73,7 @@ struct ModelFileRefusalTests {
   @Test("directories of compiled, old and mapping models are recognized by their content")
   func folders() throws {
     for (member, words) in [
-      ("X.momd/X.omo", "optimized compiled model"),
-      ("X.xcmappingmodel/xcmapping.xml", "mapping model"),
+      ("X.xcmappingmodel/xcmapping.xml", "mapping model")
     ] {
       try ModelFileSupport.withFolder { folder in
         try ModelFileSupport.put([1], at: "\(folder)/\(member)")

@@ -322,7 +322,8 @@ import Testing
       let found = try ["name", "other"].map { try Self.value(result, name, Int64(number), $0) }
       #expect(found == values.map { .string($0) }, "\(name)")
     }
-    #expect(MappingVerification.differences(mapping, nodes, result).isEmpty)
+    let placements = try MappingPlacements(mapping, nodes, store: UUID())
+    #expect(MappingVerification.differences(mapping, nodes, result, placements).isEmpty)
   }
 
   @Test("of thousands of unknown names in a mapping file all are listed, the first ones with a suggestion")

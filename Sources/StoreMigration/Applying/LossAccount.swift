@@ -23,7 +23,7 @@ struct LossAccount {
   /// The source, and what each handler made.
   private var baselines: [NodeTable]
   /// By the index of an entity of the present model, where its objects come from.
-  private var holders: [Holder?]
+  private var holders: [[Holder]]
   private var allHolders: [Holder]
   /// By the index of an entity of the present model and by slot, the properties that its values come from.
   private var origins: [[[Origin]]]
@@ -37,7 +37,7 @@ struct LossAccount {
   init(of nodes: NodeTable) {
     baselines = [nodes]
     allHolders = nodes.model.entities.map { Holder(baseline: 0, entity: $0.index) }
-    holders = allHolders
+    holders = allHolders.map { [$0] }
     origins = nodes.model.entities.map { entity in
       entity.slots.map { slot in
         [Origin(baseline: 0, entity: entity.index, slot: slot.index, holder: Holder(baseline: 0, entity: entity.index))]
@@ -56,22 +56,26 @@ struct LossAccount {
     settleDropped(mapping, file)
     let words = ExpressionWords(
       mapping.entities.lazy.flatMap { $0.properties }.compactMap { property in
-        if case .expression(let text) = property.origin { text } else { nil }
+        switch property.origin {
+        case .expression(let text), .objects(let text, _): text
+        default: nil
+        }
       })
-    var newHolders = [Holder?](repeating: nil, count: mapping.destination.entityCount)
+    var newHolders = [[Holder]](repeating: [], count: mapping.destination.entityCount)
     var newOrigins = mapping.destination.entities.map { [[Origin]](repeating: [], count: $0.slots.count) }
     for mapped in mapping.entities {
       guard let entity = mapping.destination.entity(named: mapped.name),
         let source = mapped.sourceName.flatMap({ mapping.source.entity(named: $0) })
       else { continue }
-      newHolders[entity.index] = holders[source.index]
+      newHolders[entity.index] += holders[source.index]
       for (slot, property) in zip(entity.slots, mapped.properties) {
-        newOrigins[entity.index][slot.index] = slots(property.origin, of: source, words).flatMap {
+        newOrigins[entity.index][slot.index] += slots(property.origin, of: source, words).flatMap {
           origins[source.index][$0]
         }
       }
     }
-    for (entity, mapped) in zip(mapping.destination.entities, mapping.entities) {
+    for mapped in mapping.entities {
+      guard let entity = mapping.destination.entity(named: mapped.name) else { continue }
       for (slot, property) in zip(entity.slots, mapped.properties) where property.origin == .inverse {
         guard let destination = slot.destination, let inverse = slot.inverseSlot else { continue }
         newOrigins[entity.index][slot.index] = newOrigins[destination][inverse]
@@ -87,9 +91,11 @@ struct LossAccount {
     let baseline = baselines.count
     baselines.append(nodes)
     for entity in nodes.model.entities {
-      let holder = holders[entity.index] ?? Holder(baseline: baseline, entity: entity.index)
-      if holders[entity.index] == nil { allHolders.append(holder) }
-      holders[entity.index] = holder
+      let holder = holders[entity.index].first ?? Holder(baseline: baseline, entity: entity.index)
+      if holders[entity.index].isEmpty {
+        allHolders.append(holder)
+        holders[entity.index] = [holder]
+      }
       for slot in entity.slots where origins[entity.index][slot.index].isEmpty {
         let origin = Origin(baseline: baseline, entity: entity.index, slot: slot.index, holder: holder)
         origins[entity.index][slot.index] = [origin]
@@ -102,7 +108,7 @@ struct LossAccount {
   private func slots(_ origin: ModelMapping.Origin, of source: Entity, _ words: ExpressionWords) -> [Int] {
     switch origin {
     case .kept(let name), .converted(let name): source.slot(named: name).map { [$0] } ?? []
-    case .expression(let text): words.slots(in: text, of: source)
+    case .expression(let text), .objects(let text, _): words.slots(in: text, of: source)
     case .constant, .inverse: []
     }
   }
@@ -111,9 +117,7 @@ struct LossAccount {
   private mutating func settleDropped(_ mapping: ModelMapping, _ file: MappingFile?) {
     guard let file else { return }
     for name in file.drop {
-      if let entity = mapping.source.entity(named: name), let holder = holders[entity.index] {
-        settledHolders.insert(holder)
-      }
+      if let entity = mapping.source.entity(named: name) { settledHolders.formUnion(holders[entity.index]) }
     }
     let rules = MappingRules(file, mapping.destination)
     for mapped in mapping.entities {
@@ -130,14 +134,14 @@ struct LossAccount {
 
   /// Reported losses of properties whose entities were dropped later: then the objects are the loss.
   var superseded: Set<Loss> {
-    let kept = Set(holders.compactMap { $0 })
+    let kept = Set(holders.lazy.flatMap { $0 })
     return Set(reported.lazy.filter { !kept.contains($0.holder) }.map(\.loss))
   }
 
   /// What is lost by now and was not reported.
   private mutating func newLosses() -> [Loss] {
     var losses: [Loss] = []
-    let kept = Set(holders.compactMap { $0 })
+    let kept = Set(holders.lazy.flatMap { $0 })
     for holder in allHolders where !kept.contains(holder) && settledHolders.insert(holder).inserted {
       let nodes = baselines[holder.baseline]
       guard let first = nodes.handles(of: holder.entity).first else { continue }

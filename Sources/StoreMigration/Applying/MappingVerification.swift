@@ -12,9 +12,11 @@ struct MappingVerification {
   private var differences: [GraphDifference] = []
 
   /// Where objects differ from what the mapping says that they are; at most 100.
-  static func differences(_ mapping: ModelMapping, _ old: NodeTable, _ new: NodeTable) -> [GraphDifference] {
+  static func differences(
+    _ mapping: ModelMapping, _ old: NodeTable, _ new: NodeTable, _ placements: MappingPlacements
+  ) -> [GraphDifference] {
     var verification = MappingVerification(mapping: mapping, old: old, new: new)
-    verification.compare()
+    if mapping.mappingModelPath == nil { verification.compare() } else { verification.compare(placements) }
     return verification.differences
   }
 
@@ -49,6 +51,41 @@ struct MappingVerification {
         differences.append(
           GraphDifference(kind: .changed, key: destination.name, old: "\(before) objects", new: "\(after) objects"))
       }
+    }
+  }
+
+  /// Compares what a mapping model made: that each object is there once, with the values that are kept.
+  private mutating func compare(_ placements: MappingPlacements) {
+    var counts = [Int](repeating: 0, count: mapping.destination.entityCount)
+    for placement in placements.all {
+      let (source, destination) = (placement.source, placement.destination)
+      counts[destination.index] += placement.count
+      let kept = zip(destination.slots, mapping.entities[placement.mapping].properties).compactMap {
+        slot, property -> (Slot, Int)? in
+        guard case .kept(let name) = property.origin, let old = source.slot(named: name) else { return nil }
+        return (slot, old)
+      }
+      for index in 0..<placement.count where differences.count < 100 {
+        let node = NodeHandle(entity: source.index, row: placement.row(index))
+        let object = ObjectReference(entityName: destination.name, reference: placements.reference(placement, index))
+        guard let twin = new.handle(for: object), twin.entity == destination.index else {
+          differences.append(GraphDifference(kind: .deleted, object: object))
+          continue
+        }
+        for (slot, oldSlot) in kept {
+          let (before, after) = (old.value(slot: oldSlot, of: node), new.value(slot: slot.index, of: twin))
+          if before.isIdentical(to: after) { continue }
+          differences.append(
+            GraphDifference(
+              kind: .changed, object: object, key: slot.name, old: before.displayText, new: after.displayText))
+        }
+      }
+    }
+    for entity in mapping.destination.entities where counts[entity.index] != new.count(of: entity.index) {
+      differences.append(
+        GraphDifference(
+          kind: .changed, key: entity.name, old: "\(counts[entity.index]) objects",
+          new: "\(new.count(of: entity.index)) objects"))
     }
   }
 

@@ -17,7 +17,8 @@ extension ModelMapping {
 
   /// Makes objects of the destination of those of the source.
   ///
-  /// References are kept. Columns that are kept or renamed are copied whole.
+  /// References are kept, and columns that are kept or renamed are copied whole; if a mapping model makes several
+  /// objects of one, all but the first in a hierarchy get new references.
   ///
   /// - Parameters:
   ///   - nodes: Objects of the ``source``.
@@ -25,8 +26,16 @@ extension ModelMapping {
   /// - Throws: ``MigrationError`` where there are ``obstacles``, or a value cannot be converted;
   ///   `PersistentStoreError`.
   package func apply(to nodes: NodeTable, store: UUID = UUID()) throws -> NodeTable {
-    guard obstacles.isEmpty else { throw MigrationError(obstacles: counted(obstacles, nodes), losses: []) }
-    var application = MappingApplication(self, try nodes.canonical(), store)
+    let nodes = try nodes.canonical()
+    return try apply(to: nodes, store: store, try MappingPlacements(self, nodes, store: store))
+  }
+
+  /// Makes objects of the destination of those of the source, which are in canonical order, by their placements.
+  func apply(to nodes: NodeTable, store: UUID, _ placements: MappingPlacements) throws -> NodeTable {
+    guard obstacles.isEmpty else {
+      throw MigrationError(obstacles: counted(obstacles, nodes), losses: [], mappingModelPath: mappingModelPath)
+    }
+    var application = MappingApplication(self, nodes, store, placements)
     return try application.run()
   }
 
@@ -34,63 +43,24 @@ extension ModelMapping {
   func counted(_ obstacles: [MappingObstacle], _ nodes: NodeTable) -> [MappingObstacle] {
     obstacles.map { obstacle in
       var obstacle = obstacle
-      let sourceName = destination.entity(named: obstacle.entityName).flatMap { entities[$0.index].sourceName }
+      let sourceName = destination.entity(named: obstacle.entityName).flatMap { mapping(of: $0)?.sourceName }
       obstacle.objectCount = sourceName.flatMap { source.entity(named: $0) }.map { nodes.count(of: $0.index) }
       return obstacle
     }
   }
 }
 
-/// Fills the destination's columns.
-struct MappingApplication {
-  private let mapping: ModelMapping
-  private let nodes: NodeTable
-  private let references: NodeReferences
-  private let store: UUID
-  private let builder: NodeTableBuilder
-  /// The name of the destination's entity by the source's index; nil for one that is removed.
-  private var names: [Int: String] = [:]
-  /// By the source's index: the rows, and whether an object of the hierarchy has a text as its reference.
-  private let readers: [EntityReader]
-  private let hasTexts: [Bool]
-  /// The expressions of the mapping file that were read.
-  private var expressions: [String: FetchExpression] = [:]
-  private var obstacles: [MappingObstacle] = []
-
-  init(_ mapping: ModelMapping, _ nodes: NodeTable, _ store: UUID) {
-    self.mapping = mapping
-    self.nodes = nodes
-    references = nodes.references
-    self.store = store
-    builder = NodeTableBuilder(model: mapping.destination)
-    readers = mapping.source.entities.map { nodes.reader(of: $0.index) }
-    var hasTexts = readers.map(\.hasStringReferences)
-    for entity in mapping.source.entities where readers[entity.index].hasStringReferences {
-      var above = entity.superentity
-      while let level = above {
-        hasTexts[level.index] = true
-        above = level.superentity
-      }
-    }
-    self.hasTexts = hasTexts
-    for entity in mapping.entities {
-      if let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }) {
-        names[source.index] = entity.name
-      }
-    }
-  }
-
+extension MappingApplication {
   mutating func run() throws -> NodeTable {
-    for entity in mapping.entities {
-      guard let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }),
-        let destination = mapping.destination.entity(named: entity.name), nodes.count(of: source.index) > 0
-      else { continue }
-      try addRows(source, destination)
-      for (slot, property) in zip(destination.slots, entity.properties) {
-        try fill(slot, property, source, destination)
+    for placement in placements.all { try addRows(placement) }
+    for placement in placements.all {
+      for (slot, property) in zip(placement.destination.slots, mapping.entities[placement.mapping].properties) {
+        try fill(slot, property, placement)
       }
     }
-    guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: []) }
+    guard obstacles.isEmpty else {
+      throw MigrationError(obstacles: obstacles, losses: [], mappingModelPath: mapping.mappingModelPath)
+    }
     // Contradictions that were there before are kept; a mapping must not make others.
     let known = Set(nodes.inverseDisagreements())
     builder.compareEnds(by: known.isEmpty ? .refuse : .asStored)
@@ -109,8 +79,8 @@ struct MappingApplication {
   private func former(_ found: InverseDisagreement) -> InverseDisagreement? {
     func old(_ object: ObjectReference, _ name: String) -> (object: ObjectReference, name: String)? {
       guard let entity = mapping.destination.entity(named: object.entityName),
-        let source = mapping.entities[entity.index].sourceName, let slot = entity.slot(named: name),
-        case .kept(let property) = mapping.entities[entity.index].properties[slot].origin
+        let mapped = mapping.mapping(of: entity), let source = mapped.sourceName, let slot = entity.slot(named: name),
+        case .kept(let property) = mapped.properties[slot].origin
       else { return nil }
       return (ObjectReference(entityName: source, reference: object.reference), property)
     }
@@ -121,7 +91,14 @@ struct MappingApplication {
     return former
   }
 
-  private func addRows(_ source: Entity, _ destination: Entity) throws(PersistentStoreError) {
+  private func addRows(_ placement: MappingPlacements.Placement) throws(PersistentStoreError) {
+    let (source, destination) = (placement.source, placement.destination)
+    guard placement.isWhole else {
+      for index in 0..<placement.count {
+        try builder.beginNode(entity: destination.index, reference: placements.reference(placement, index))
+      }
+      return
+    }
     let reader = nodes.reader(of: source.index)
     var references: [Int64] = []
     references.reserveCapacity(reader.count)
@@ -136,28 +113,43 @@ struct MappingApplication {
   }
 
   private mutating func fill(
-    _ slot: Slot, _ property: ModelMapping.Property, _ source: Entity, _ destination: Entity
+    _ slot: Slot, _ property: ModelMapping.Property, _ placement: MappingPlacements.Placement
   ) throws {
+    let (source, destination) = (placement.source, placement.destination)
     switch property.origin {
-    case .inverse: builder.markAbsent(slot: slot.index, entity: destination.index)
+    case .inverse:
+      guard !placements.filled.contains(.init(entity: destination.index, slot: slot.index)) else { return }
+      builder.markAbsent(slot: slot.index, entity: destination.index)
     case .constant(let value):
       if slot.isRelationship { return }
       guard !value.isNull else { return }
-      for row in 0..<nodes.count(of: source.index) {
-        try builder.set(value, entity: destination.index, row: row, slot: slot.index)
-      }
+      for index in 0..<placement.count { try set(value, slot, placement, index) }
     case .kept(let name):
       guard let old = source.slot(named: name) else { return }
       if slot.isRelationship {
         try copyRelationship(source.slots[old], slot, source, destination)
-      } else {
+      } else if placement.isWhole {
         try copyColumn(source.slots[old], slot, source, destination)
         try replaceNulls(slot, property, old, source, destination)
+      } else {
+        try copyValues(old, slot, property, placement)
       }
     case .converted(let name):
       guard let old = source.slot(named: name) else { return }
-      try convert(source.slots[old], slot, property, source, destination)
-    case .expression(let text): try evaluate(text, slot, property, source, destination)
+      try convert(source.slots[old], slot, property, placement)
+    case .expression(let text): try evaluate(text, slot, property, placement)
+    case .objects(let text, let numbers): try setObjects(text, numbers, slot, placement)
+    }
+  }
+
+  private func copyValues(
+    _ old: Int, _ slot: Slot, _ property: ModelMapping.Property, _ placement: MappingPlacements.Placement
+  ) throws(PersistentStoreError) {
+    let reader = nodes.reader(of: placement.source.index)
+    for index in 0..<placement.count {
+      let value = reader.value(slot: old, row: placement.row(index))
+      let stored = value.isNull ? property.replacementForNull ?? .null : value
+      if !stored.isNull { try set(stored, slot, placement, index) }
     }
   }
 
@@ -265,95 +257,5 @@ struct MappingApplication {
     case .toMany(let list): return .toMany(list.compactMap { renamed($0) })
     default: return slot.isToMany ? .toMany([]) : .null
     }
-  }
-
-  // MARK: Values one by one
-
-  private mutating func convert(
-    _ old: Slot, _ slot: Slot, _ property: ModelMapping.Property, _ source: Entity, _ destination: Entity
-  ) throws(PersistentStoreError) {
-    guard let from = old.attributeType, let to = slot.attributeType,
-      let conversion = ValueConversion(from: from, to: to)
-    else { return }
-    let reader = nodes.reader(of: source.index)
-    var failed = 0
-    var first: (row: Int, value: StoredValue)?
-    for row in 0..<reader.count {
-      let value = reader.value(slot: old.index, row: row)
-      guard let converted = conversion.convertReversibly(value) else {
-        failed += 1
-        if first == nil { first = (row, value) }
-        continue
-      }
-      let stored = converted.isNull ? property.replacementForNull ?? .null : converted
-      if !stored.isNull { try builder.set(stored, entity: destination.index, row: row, slot: slot.index) }
-    }
-    guard let first else { return }
-    obstacles.append(
-      MappingObstacle(
-        entityName: destination.name, propertyName: slot.name,
-        reason: "\(from.modelName) → \(to.modelName): \(first.value.displayText) of "
-          + "\(source.name)/\(reader.reference(row: first.row)) \(Self.whyNot(first.value, conversion))",
-        objectCount: failed))
-  }
-
-  private static func whyNot(_ value: StoredValue, _ conversion: ValueConversion) -> String {
-    guard let converted = conversion.convert(value), converted != value else { return "has no equal" }
-    return
-      "would become \(converted.displayText), which is another text; a mapping file can convert it by an expression"
-  }
-
-  private mutating func evaluate(
-    _ text: String, _ slot: Slot, _ property: ModelMapping.Property, _ source: Entity, _ destination: Entity
-  ) throws {
-    let place = StoreLocation(entity: destination.name, property: slot.name)
-    let expression: FetchExpression
-    do {
-      expression = try expressions[text] ?? FetchExpression(format: text)
-      expressions[text] = expression
-    } catch {
-      throw PersistentStoreError(.invalidOption, "the expression '\(text)' of the mapping file: \(error)", at: place)
-    }
-    guard let type = slot.attributeType else {
-      throw PersistentStoreError(.invalidOption, "an expression fills attributes, not relationships", at: place)
-    }
-    let now = Date()
-    let budget = StepBudget()
-    var failed = 0
-    var first: (NodeHandle, String)?
-    for row in 0..<nodes.count(of: source.index) {
-      let node = NodeHandle(entity: source.index, row: row)
-      let evaluator = PredicateEvaluator(NodeSubject(nodes, node, store: store, budget: budget), now: now)
-      do {
-        var value = try Self.stored(try evaluator.value(of: expression), type)
-        if value.isNull, let replacement = property.replacementForNull { value = replacement }
-        if !value.isNull { try builder.set(value, entity: destination.index, row: row, slot: slot.index) }
-      } catch {
-        failed += 1
-        let message = (error as? PredicateEvaluationError)?.message ?? (error as? PersistentStoreError)?.message
-        if first == nil { first = (node, message ?? "\(error)") }
-      }
-    }
-    guard let first else { return }
-    obstacles.append(
-      MappingObstacle(
-        entityName: destination.name, propertyName: slot.name,
-        reason: "'\(text)' for \(nodes.objectReference(of: first.0)): \(first.1)", objectCount: failed))
-  }
-
-  /// What an expression came to, as a value of the attribute.
-  private static func stored(_ value: PredicateValue, _ type: AttributeType) throws(PersistentStoreError) -> StoredValue
-  {
-    guard case .value(let value) = value else {
-      throw PersistentStoreError(.invalidValue, "the expression is an object or a list")
-    }
-    if type.accepts(value) { return value }
-    // A number of another type, where it is equal.
-    for from in [AttributeType.integer64, .double, .decimal] {
-      if let converted = ValueConversion(from: from, to: type)?.convert(value), type.accepts(converted) {
-        return converted
-      }
-    }
-    throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)")
   }
 }

@@ -55,7 +55,7 @@ struct RelationshipDemands {
 
   /// The relationship of the old model that a relationship's objects are taken from.
   private func sourceSlot(_ slot: Slot, _ entity: Entity) -> (entity: Entity, slot: Slot)? {
-    guard let mapped = mapping.mapping(ofEntityNamed: entity.name),
+    guard let mapped = mapping.mapping(of: entity),
       let source = mapped.sourceName.flatMap({ mapping.source.entity(named: $0) }),
       let property = mapped.properties.first(where: { $0.name == slot.name })
     else { return nil }

@@ -1,4 +1,5 @@
 package import AtomicStoreSPI
+package import ModelFiles
 package import StoreCoordination
 
 /// How the objects of one model become those of another: for each entity and property where its values come from, and
@@ -19,6 +20,9 @@ public struct ModelMapping: Sendable {
     case expression(String)
     /// From the other end of a relationship.
     case inverse
+    /// What the objects that an expression over the source's object leads to become, by mappings that are numbered as
+    /// in ``ModelMapping/entities``.
+    case objects(String, by: [Int])
   }
   /// How a stored property is filled.
   package struct Property: Sendable, Hashable {
@@ -41,6 +45,8 @@ public struct ModelMapping: Sendable {
     package var properties: [Property]
     /// Stored properties of the source that no property takes its values from, in the order of its slots.
     package var removedProperties: [String]
+    /// The condition, as text, that objects of the source fulfil; nil for all of them.
+    var filter: String? = nil
   }
 
   /// What a mapping may do beyond what Core Data infers.
@@ -52,6 +58,8 @@ public struct ModelMapping: Sendable {
     public var file: MappingFile?
     /// Leave properties null that inference cannot fill, instead of refusing: for a handler, which fills them.
     public var leavesGaps = false
+    /// Xcode's mapping models, of which the one for the two models replaces inference; empty for inference.
+    package var mappingModels: [(path: String, model: MappingModel)] = []
 
     /// Creates options for what Core Data infers, and nothing else.
     public init() {}
@@ -61,16 +69,21 @@ public struct ModelMapping: Sendable {
   let source: ManagedObjectModel
   /// The model of what they become.
   let destination: ManagedObjectModel
-  /// The entities of the destination, in its order.
+  /// The entities of the destination: at least one mapping for each, in its order; from a mapping model perhaps
+  /// several.
   package internal(set) var entities: [EntityMapping]
   /// Entities of the source that become none of the destination, in its order.
   package internal(set) var removedEntities: [String]
   /// Why the mapping cannot be applied; empty if it can.
   package internal(set) var obstacles: [MappingObstacle]
+  /// The path of the mapping model that it was read from; nil for an inferred one.
+  var mappingModelPath: String?
+  /// Entities of the source that a mapping model removes: the loss of their objects is intended.
+  var droppedEntities: Set<String> = []
 
-  /// What an entity of the destination is made of.
-  func mapping(ofEntityNamed name: String) -> EntityMapping? {
-    destination.entity(named: name).map { entities[$0.index] }
+  /// What an entity of the destination is made of; nil if a mapping model says so, which may make it of several.
+  func mapping(of entity: Entity) -> EntityMapping? {
+    mappingModelPath == nil ? entities[entity.index] : nil
   }
 
   /// Names of the destination that the source has under another name, `Author.fullName` with `Author.name`, in the
@@ -84,7 +97,7 @@ public struct ModelMapping: Sendable {
         switch property.origin {
         case .kept(let name), .converted(let name):
           if name != property.name { result.append(("\(entity.name).\(property.name)", "\(sourceName).\(name)")) }
-        case .constant, .expression, .inverse: break
+        case .constant, .expression, .inverse, .objects: break
         }
       }
     }
@@ -117,11 +130,15 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
   package var losses: [Loss]
   /// The names of the models of the step, for messages.
   public var step: String?
+  /// The path of the mapping model that was followed; nil for none.
+  var mappingModelPath: String?
 
   public var description: String {
     let place = step.map { "\($0): " } ?? ""
     if !obstacles.isEmpty {
-      return place + "the migration cannot be inferred:\n" + obstacles.map { "  \($0)" }.joined(separator: "\n")
+      let title = mappingModelPath.map { "the mapping model \($0) cannot be followed" }
+      return place + (title ?? "the migration cannot be inferred") + ":\n"
+        + obstacles.map { "  \($0)" }.joined(separator: "\n")
     }
     return place + "the migration would lose values:\n" + losses.map { "  \($0)" }.joined(separator: "\n")
   }

@@ -3,7 +3,8 @@ import ModelFiles
 
 extension MigrationPlan {
   /// The plan that follows the versions of a `.xcdatamodeld` or `.momd` up to the current one, in the order of their
-  /// names: `Library`, `Library 2`, `Library 10`. For any other model file, the one step to it.
+  /// names: `Library`, `Library 2`, `Library 10`. For any other model file, the one step to it; with a mapping model,
+  /// too, as it leads from one version to another without those between.
   ///
   /// - Parameters:
   ///   - path: The model file.
@@ -22,6 +23,12 @@ extension MigrationPlan {
       return
     }
     let names = available.names.sorted { Self.precedes($0, $1) }
+    if !options.mappingModels.isEmpty {
+      var stage = Stage.inferred(to: destination, name: end)
+      stage.options = options
+      self.init(from: Self.models(names.filter { $0 != end }, path), [stage])
+      return
+    }
     var stages: [Stage] = []
     for name in names {
       let isLast = name == end
@@ -41,7 +48,12 @@ extension MigrationPlan {
   /// Versions after the one that the plan ends at: a store may be of one of them.
   private static func others(_ names: [String], after end: String, _ path: String) throws -> [ManagedObjectModel] {
     guard let index = names.firstIndex(of: end) else { return [] }
-    return names[(index + 1)...].compactMap { name in
+    return models(Array(names[(index + 1)...]), path)
+  }
+
+  /// Those of the versions that can be read.
+  private static func models(_ names: [String], _ path: String) -> [ManagedObjectModel] {
+    names.compactMap { name in
       (try? ModelFile.read(at: path, version: name)).flatMap { try? ManagedObjectModel($0.description) }
     }
   }

@@ -92,23 +92,32 @@ public struct StoreMigrator: Sendable {
     let old = result.nodes
     let mapping = ModelMapping(from: old.model, to: stage.model, options: stage.options)
     guard mapping.obstacles.isEmpty else {
-      throw MigrationError(obstacles: mapping.counted(mapping.obstacles, old), losses: [], step: stage.name)
+      throw MigrationError(
+        obstacles: mapping.counted(mapping.obstacles, old), losses: [], step: stage.name,
+        mappingModelPath: mapping.mappingModelPath)
     }
+    let placements = try MappingPlacements(mapping, old, store: store)
     var losses = account.take(mapping, file: stage.options.file)
+    // The account follows properties, a mapping model may take those of some objects only.
+    if mapping.mappingModelPath != nil { losses = placements.losses(mapping, old) }
     if stage.handler != nil { losses = [] }
     guard losses.isEmpty || plan.allowsLoss else {
       throw MigrationError(obstacles: [], losses: losses, step: stage.name)
     }
-    var new = try mapping.apply(to: old, store: store)
-    let differences = MappingVerification.differences(mapping, old, new)
+    var new = try mapping.apply(to: old, store: store, placements)
+    let differences = MappingVerification.differences(mapping, old, new, placements)
     guard differences.isEmpty else {
       throw StoreConverter.VerificationError(targetType: "(migration)", differences: differences)
     }
     if let handler = stage.handler {
       try handler(old, &new)
-      try Self.refuseGaps(mapping, new, stage.name)
+      try Self.refuseGaps(new, stage.name, "required, and the handler set no value")
       new = try new.canonical()
       account.takeHandled(new)
+    }
+    if let path = mapping.mappingModelPath {
+      try Self.refuseGaps(new, stage.name, "required, and null after the mapping", path)
+      new = try new.canonical()
     }
     try RelationshipDemands(mapping, old, new).refuse(stage.name)
     // New derivations, other ones than before, and those of converted values.
@@ -117,20 +126,25 @@ public struct StoreMigrator: Sendable {
     result.steps.append(Step(name: stage.name, mapping: mapping, losses: losses))
   }
 
-  /// Required properties that a handler left without a value.
-  private static func refuseGaps(_ mapping: ModelMapping, _ nodes: NodeTable, _ step: String?) throws {
+  /// Required properties that were left without a value.
+  private static func refuseGaps(
+    _ nodes: NodeTable, _ step: String?, _ reason: String, _ mappingModelPath: String? = nil
+  ) throws {
     var obstacles: [MappingObstacle] = []
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
       let reader = nodes.reader(of: entity.index)
       for slot in entity.slots where !slot.isOptional && slot.attribute?.derivationExpression == nil {
+        // Of a mapping model's result, those are counted later.
+        if slot.isRelationship, mappingModelPath != nil { continue }
         let count = (0..<reader.count).count { !reader.isDeleted(row: $0) && reader.isNull(slot: slot.index, row: $0) }
         guard count > 0 else { continue }
         obstacles.append(
           MappingObstacle(
-            entityName: entity.name, propertyName: slot.name, reason: "required, and the handler set no value",
-            objectCount: count))
+            entityName: entity.name, propertyName: slot.name, reason: reason, objectCount: count))
       }
     }
-    guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: [], step: step) }
+    guard obstacles.isEmpty else {
+      throw MigrationError(obstacles: obstacles, losses: [], step: step, mappingModelPath: mappingModelPath)
+    }
   }
 }

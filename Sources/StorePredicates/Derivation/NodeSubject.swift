@@ -4,7 +4,7 @@ package import FoundationEssentials
 /// A node that expressions are evaluated on, without an object graph.
 package final class NodeSubject: PredicateSubject {
   private let nodes: NodeTable
-  private let node: NodeHandle
+  package let node: NodeHandle
   private let entity: Entity
   private let store: UUID
   package let stepBudget: StepBudget?

@@ -1,0 +1,144 @@
+import AtomicStoreSPI
+import StoreCoordination
+import StorePredicates
+
+/// Values that are computed one by one.
+extension MappingApplication {
+  mutating func convert(
+    _ old: Slot, _ slot: Slot, _ property: ModelMapping.Property, _ placement: MappingPlacements.Placement
+  ) throws(PersistentStoreError) {
+    let (source, destination) = (placement.source, placement.destination)
+    guard let from = old.attributeType, let to = slot.attributeType,
+      let conversion = ValueConversion(from: from, to: to)
+    else { return }
+    let reader = nodes.reader(of: source.index)
+    var failed = 0
+    var first: (row: Int, value: StoredValue)?
+    for index in 0..<placement.count {
+      let row = placement.row(index)
+      let value = reader.value(slot: old.index, row: row)
+      guard let converted = conversion.convertReversibly(value) else {
+        failed += 1
+        if first == nil { first = (row, value) }
+        continue
+      }
+      let stored = converted.isNull ? property.replacementForNull ?? .null : converted
+      if !stored.isNull { try set(stored, slot, placement, index) }
+    }
+    guard let first else { return }
+    obstacles.append(
+      MappingObstacle(
+        entityName: destination.name, propertyName: slot.name,
+        reason: "\(from.modelName) → \(to.modelName): \(first.value.displayText) of "
+          + "\(source.name)/\(reader.reference(row: first.row)) \(Self.whyNot(first.value, conversion))",
+        objectCount: failed))
+  }
+
+  private static func whyNot(_ value: StoredValue, _ conversion: ValueConversion) -> String {
+    guard let converted = conversion.convert(value), converted != value else { return "has no equal" }
+    return
+      "would become \(converted.displayText), which is another text; a mapping file can convert it by an expression"
+  }
+
+  mutating func evaluate(
+    _ text: String, _ slot: Slot, _ property: ModelMapping.Property, _ placement: MappingPlacements.Placement
+  ) throws {
+    guard let type = slot.attributeType else {
+      throw PersistentStoreError(
+        .invalidOption, "an expression fills attributes, not relationships",
+        at: StoreLocation(entity: placement.destination.name, property: slot.name))
+    }
+    try evaluate(text, slot, placement) { application, value, index in
+      var value = try Self.stored(value, type)
+      if value.isNull, let replacement = property.replacementForNull { value = replacement }
+      if !value.isNull { try application.set(value, slot, placement, index) }
+    }
+  }
+
+  /// Sets a relationship to what the objects that an expression leads to have become.
+  mutating func setObjects(
+    _ text: String, _ numbers: [Int], _ slot: Slot, _ placement: MappingPlacements.Placement
+  ) throws {
+    guard let destination = slot.destination.map({ mapping.destination.entity(at: $0) }) else { return }
+    let isChosen = Set(numbers)
+    try evaluate(text, slot, placement) { application, value, index in
+      var found: [ObjectReference] = []
+      var known: Set<ObjectReference> = []
+      for element in value.elements {
+        guard case .object(let object) = element, let node = (object as? NodeSubject)?.node else {
+          throw PersistentStoreError(.invalidValue, "the expression leads to something that is not an object")
+        }
+        for new in application.placements.destinations(of: node, isChosen, of: destination)
+        where known.insert(new).inserted {
+          found.append(new)
+        }
+      }
+      if slot.isToMany {
+        if !found.isEmpty { try application.set(.toMany(found), slot, placement, index) }
+      } else if let first = found.first {
+        guard found.count == 1 else {
+          throw PersistentStoreError(.invalidValue, "the to-one would name \(found.count) objects")
+        }
+        try application.set(.toOne(first), slot, placement, index)
+      }
+    }
+  }
+
+  /// Evaluates an expression on the objects of a placement; those for which that fails are an obstacle.
+  private mutating func evaluate(
+    _ text: String, _ slot: Slot, _ placement: MappingPlacements.Placement,
+    _ use: (borrowing MappingApplication, PredicateValue, Int) throws -> Void
+  ) throws {
+    let destination = placement.destination
+    let expression: FetchExpression
+    do {
+      expression = try expressions[text] ?? FetchExpression(format: text)
+      expressions[text] = expression
+    } catch {
+      throw PersistentStoreError(
+        .invalidOption, "the expression '\(text)' of the mapping: \(error)",
+        at: StoreLocation(entity: destination.name, property: slot.name))
+    }
+    let budget = StepBudget()
+    var failed = 0
+    var first: (NodeHandle, String)?
+    for index in 0..<placement.count {
+      let node = NodeHandle(entity: placement.source.index, row: placement.row(index))
+      let subject = NodeSubject(nodes, node, store: store, budget: budget)
+      let evaluator = PredicateEvaluator(subject, variables: ["source": .object(subject)], now: placements.now)
+      do { try use(self, try evaluator.value(of: expression), index) } catch {
+        failed += 1
+        let message = (error as? PredicateEvaluationError)?.message ?? (error as? PersistentStoreError)?.message
+        if first == nil { first = (node, message ?? "\(error)") }
+      }
+    }
+    guard let first else { return }
+    obstacles.append(
+      MappingObstacle(
+        entityName: destination.name, propertyName: slot.name,
+        reason: "'\(text)' for \(nodes.objectReference(of: first.0)): \(first.1)", objectCount: failed))
+  }
+
+  /// What an expression came to, as a value of the attribute.
+  private static func stored(_ value: PredicateValue, _ type: AttributeType) throws(PersistentStoreError) -> StoredValue
+  {
+    guard case .value(let value) = value else {
+      throw PersistentStoreError(.invalidValue, "the expression is an object or a list")
+    }
+    if type.accepts(value) { return value }
+    // In Core Data, Booleans are numbers.
+    switch (value, type) {
+    case (.integer(0), .boolean), (.integer(1), .boolean): return .boolean(value == .integer(1))
+    case (.boolean(let flag), .integer16), (.boolean(let flag), .integer32), (.boolean(let flag), .integer64):
+      return .integer(flag ? 1 : 0)
+    default: break
+    }
+    // A number of another type, where it is equal.
+    for from in [AttributeType.integer64, .double, .decimal] {
+      if let converted = ValueConversion(from: from, to: type)?.convert(value), type.accepts(converted) {
+        return converted
+      }
+    }
+    throw PersistentStoreError(.invalidValue, "\(value.displayText) is not of type \(type.modelName)")
+  }
+}
