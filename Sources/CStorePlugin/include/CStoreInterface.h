@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "5d01b3af4a3800863dc277ef7becc803c32d17769987ad8316b5eb8a4ac72007"
+#define ASP_INTERFACE "44c8d17bcb541ae8fa8673a4ad771cb085982a80a4c4d248421784eb4fbd7777"
