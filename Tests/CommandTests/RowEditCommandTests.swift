@@ -2,7 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Commands change rows of Core Data's SQLite stores", .enabled(if: program != nil, "needs the sqlite3 program"))
+@Suite(
+  "Commands change rows of Core Data's SQLite stores",
+  .enabled(if: RowEditCommandTests.program != nil, "needs the sqlite3 program"))
 struct RowEditCommandTests {
   static let program: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"].first {
     FileManager.default.isExecutableFile(atPath: $0)
