@@ -39,7 +39,7 @@ import Testing
 
   @Test(
     "a store that cannot be changed in place",
-    .enabled(if: RowEditCommandTests.program != nil, "needs the sqlite3 program"))
+    .enabled(if: SQLiteProgram.path != nil, "needs the sqlite3 program"))
   func unchangeable() throws {
     let folder = try Folder()
     try NodeStore.make(in: folder)

@@ -2,14 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(
-  "Commands change rows of Core Data's SQLite stores",
-  .enabled(if: RowEditCommandTests.program != nil, "needs the sqlite3 program"))
-struct RowEditCommandTests {
-  static let program: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"].first {
+/// The sqlite3 program.
+enum SQLiteProgram {
+  static let path: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"].first {
     FileManager.default.isExecutableFile(atPath: $0)
   }
+}
 
+@Suite(
+  "Commands change rows of Core Data's SQLite stores",
+  .enabled(if: SQLiteProgram.path != nil, "needs the sqlite3 program"))
+struct RowEditCommandTests {
   /// A folder with `People.xcdatamodel` and `p.sqlite`, of that model, in which there are tables and columns that the
   /// kit does not know.
   private static func people(_ folder: borrowing Folder) throws {
