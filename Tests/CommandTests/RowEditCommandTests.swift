@@ -186,7 +186,7 @@ struct RowEditCommandTests {
     let set = "\"$0\" set History.sqlite --model People.xcdatamodel --entity Person --all name:=x"
     let refused = try Command.shell(set, in: folder.path)
     #expect(refused.code == 65 && refused.errors.contains("history=ignore"), "\(refused.errors)")
-    for more in ["", " -o copy.sqlite"] {
+    for more in [" -o copy.sqlite", ""] {
       let done = try Self.shell(set + " --write-option history=ignore" + more, folder)
       #expect(done.errors.contains("will not learn of them"), "\(done.errors)")
     }
