@@ -269,7 +269,7 @@ struct Import: ParsableCommand {
     if store != nil, into == nil { result.output = nil }
     return try result.write(
       snapshot, describedAs: "tables", notes: imported.notes, madeOf: store.map { [$0] } ?? [],
-      files: sources.compactMap(\.path), replacing: store, read: graph.map { [$0] } ?? [],
+      files: sources.compactMap(\.path), replacing: store, editing: store, read: graph.map { [$0] } ?? [],
       with: unit)
   }
 

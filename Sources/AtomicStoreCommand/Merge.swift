@@ -118,7 +118,7 @@ struct Merge: ParsableCommand {
     if !isOne { metadata.uuid = UUID() }
     let written = try result.write(
       StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
-      files: baseFiles, mayReplaceSource: true, orType: opened[0].type, read: databases)
+      files: baseFiles, editing: opened[0], mayReplaceSource: true, orType: opened[0].type, read: databases)
     try tell(merged, written)
   }
 

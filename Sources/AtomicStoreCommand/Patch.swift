@@ -56,7 +56,7 @@ struct PatchCommand: ParsableCommand {
     let after = try changes.apply(to: before, allowsEmptyNonOptionalToMany: emptyToMany.isAllowed)
     let report = try result.write(
       after, describedAs: opened.type, madeOf: [opened], files: patch == "-" ? [] : [patch],
-      replacing: result.output == nil ? opened : nil)
+      replacing: result.output == nil ? opened : nil, editing: opened)
     if result.dryRun { return try show(before, after, changes) }
     try result.tell(
       report, of: store, verb: ("patched", "would patch"), json: common.json,

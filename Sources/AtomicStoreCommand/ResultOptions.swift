@@ -45,7 +45,7 @@ struct ResultOptions: ParsableArguments {
     guard to == nil || to == store.type else {
       throw CommandFailure("a store that is changed in place keeps its type: -o names another one", exitCode: 64)
     }
-    guard writeOptions.isEmpty else {
+    guard writeOptions.isEmpty || store.isEditedInPlace else {
       throw CommandFailure("a store that is changed in place keeps its form: --write-option needs -o", exitCode: 64)
     }
   }
@@ -56,6 +56,8 @@ struct ResultOptions: ParsableArguments {
   ///   - sources: The open stores that the graph was made of.
   ///   - files: Other files that values come from.
   ///   - store: The open store that is replaced where no output is named.
+  ///   - edited: The store that the graph is a change of. A result of its type keeps what the kit does not know of it,
+  ///     if the format can do that.
   ///   - mayReplaceSource: Whether `--force` allows the result to be one of the sources.
   ///   - fallback: The type of a result whose extension names none.
   ///   - read: What was read from databases among the sources: one that is replaced is changed instead.
@@ -63,11 +65,13 @@ struct ResultOptions: ParsableArguments {
   func write(
     _ snapshot: StoreSnapshot, describedAs name: String, notes: [SelectionNote] = [],
     madeOf sources: [PersistentStore] = [], files: [String] = [],
-    replacing store: PersistentStore? = nil, mayReplaceSource: Bool = false, orType fallback: String? = nil,
+    replacing store: PersistentStore? = nil, editing edited: PersistentStore? = nil, mayReplaceSource: Bool = false,
+    orType fallback: String? = nil,
     read: [DatabaseGraph] = [], with unit: Publication? = nil
   ) throws -> StoreConverter.Report {
     var converter = try converter()
     converter.publication = unit
+    converter.editedStore = edited
     // The staged copy of standard input is private, and says nothing about the permissions of what was piped.
     let origins = sources.map(\.path) + files
     converter.limitsPermissions = !origins.allSatisfy { Input.isStaged($0) }
@@ -79,7 +83,7 @@ struct ResultOptions: ParsableArguments {
     }
     if output == nil, let store {
       try checkInPlace(store)
-      if dryRun { try ResultPlace.checkChange(of: store) }
+      if dryRun { try ResultPlace.checkChange(of: store, writeOptions: converter.writeOptions) }
       converter.targetType = store.type
       converter.replacesTarget = true
       if let graph = read.first(where: { $0.store === store }) {

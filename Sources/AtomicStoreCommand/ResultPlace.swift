@@ -33,10 +33,11 @@ enum ResultPlace {
 
   /// Checks whether a store could be changed in place.
   ///
-  /// - Throws: As ``check(_:)``; `.notSupported` for a store of a format that writes new stores only.
-  static func checkChange(of store: PersistentStore) throws(PersistentStoreError) {
+  /// - Throws: As ``check(_:)``; `.notSupported` for a store of a format that writes new stores only, and for one with
+  ///   something that would not follow.
+  static func checkChange(of store: PersistentStore, writeOptions: StoreOptions) throws(PersistentStoreError) {
     // Objects of a database are changed one by one.
-    if !Input.isIncremental(store.path) { try store.checkIsChangeable() }
+    if !Input.isIncremental(store.path) { try store.checkIsChangeable(writeOptions: writeOptions) }
     if !store.isReachedByURL { try check(store.path) }
   }
 }

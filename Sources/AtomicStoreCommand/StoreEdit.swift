@@ -34,9 +34,11 @@ struct StoreEdit {
     copying.targetType = "BinaryPropertyList"
     let copy = Input.temporaryPath("copy.plist", shownAs: store)
     defer { unlink(copy) }
-    _ = try readingTwice { try copying.convert(from: input, to: copy) }
+    var converter = try result.converter()
+    let original = try readingTwice { try self.copy(input, to: copy, copying, for: converter) }
+    defer { withExtendedLifetime(original) {} }
+    converter.editedStore = original?.1
     let count = try save(copy, nil, [:], entity, change) { _ in }
-    let converter = try result.converter()
     if result.dryRun, result.output == nil || result.output == "-" {
       return try showDifferences(input, copying, copy, count, verb, entity)
     }
@@ -56,11 +58,29 @@ struct StoreEdit {
       fields: [("changed", .integer(count))])
   }
 
+  /// - Returns: The store that was copied, if it is a file.
+  private func copy(
+    _ input: String, to copy: String, _ copying: StoreConverter, for converter: StoreConverter
+  ) throws -> (PersistentStoreCoordinator, PersistentStore)? {
+    var copying = copying
+    guard !Input.isIncremental(input) else {
+      _ = try copying.convert(from: input, to: copy)
+      return nil
+    }
+    let opened = try copying.open(input)
+    // What is not read stays in a result that is a changed copy.
+    copying.allowsLoss =
+      try result.output.map { try converter.copies(opened.1, to: $0) } ?? opened.1.isEditedInPlace
+    _ = try copying.convert(opened.1, to: copy)
+    return opened
+  }
+
   private func inPlace(_ entity: String, _ verb: String, _ change: Change) throws {
     guard store != "-" else {
       throw CommandFailure("standard input cannot be changed in place: -o names the store to make", exitCode: 64)
     }
-    let options = try source.options()
+    // A format that keeps an option for writing in its stores is refused by what follows.
+    let options = try source.options().merging(parseOptions(result.writeOptions)) { $1 }
     let count = try RepeatedSave.changing {
       try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change) {
         try result.checkInPlace($0)
@@ -108,7 +128,7 @@ struct StoreEdit {
     let new = try other.addPersistentStore(at: copy, isReadOnly: true)
     if result.output == nil {
       try result.checkInPlace(old)
-      try ResultPlace.checkChange(of: old)
+      try ResultPlace.checkChange(of: old, writeOptions: try parseOptions(result.writeOptions))
     }
     let differences = GraphComparison.differences(
       StoreSnapshot(nodes: try old.nodesWithDeferredValues(), metadata: old.metadata),

@@ -5,14 +5,14 @@ import Glibc
 /// Core Data's SQLite store (`NSSQLiteStoreType`), which SwiftData uses too: loaded whole into memory.
 ///
 /// The file is read, never opened by SQLite: a write-ahead log beside it is applied in memory, and neither is touched.
-/// An object's reference is its `Z_PK`, unique among the objects of one root entity. A store is only written whole:
-/// what an existing one has beside its objects, such as history and triggers, would not stay right.
+/// An object's reference is its `Z_PK`, unique among the objects of one root entity. A new store is written whole; of
+/// one that exists rows are changed, in a transaction of SQLite's own: see ``EditableStore``.
 public struct CoreDataSQLiteStore: AtomicStore {
   public static let storeType = StoreKeys.storeType
   public static let traits = StoreTraits(
-    summary: "Core Data's SQLite store (NSSQLiteStoreType); new stores only, not verified with Core Data",
-    fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false,
-    keepsDecimals: false, trustedHashes: .ofKnownModels,
+    summary: "Core Data's SQLite store (NSSQLiteStoreType); writing is not verified with Core Data",
+    fileExtensions: ["sqlite"], references: .integersOnly, keepsSpecialFloats: false,
+    keepsDecimals: false, writesEqualBytes: false, trustedHashes: .ofKnownModels,
     unsupportedTypes: ["Undefined"],
     readOptions: [
       StoreOption(
@@ -26,15 +26,23 @@ public struct CoreDataSQLiteStore: AtomicStore {
         name: "external",
         help:
           "Where values of more than 128 KiB go whose attributes allow external storage: into files beside the store, as Core Data does, or into the store.",
-        values: ["files", "inline"])
+        values: ["files", "inline"]),
+      StoreOption(
+        name: "history",
+        help:
+          "What to do with a store that keeps a persistent history, which the kit does not write: refuse to change it, or change it without a record in the history.",
+        values: ["refuse", "ignore"]),
     ])
 
   let strayRows: StrayRows
   let limits: StoreLimits
   private let skipsDamage: Bool
-  private let path: String
+  let path: String
   /// Whether no value is put into its own file.
-  private let isInline: Bool
+  let isInline: Bool
+  let ignoresHistory: Bool
+  /// The greatest key that was given out, by the root entity's index; nil for a store that was not loaded.
+  private var greatestKeys: [Int: Int64]?
   /// What `metadata` read, for the `load` that follows: one reading, so that both are of one state of the file.
   private var pending: (source: ObjectIdentifier, image: SQLiteImage)?
 
@@ -46,6 +54,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
     skipsDamage = configuration.skipsDamagedObjects
     path = configuration.path
     isInline = configuration.options["external"] == "inline"
+    ignoresHistory = configuration.options["history"] == "ignore"
   }
 
   // MARK: Recognition
@@ -133,7 +142,19 @@ public struct CoreDataSQLiteStore: AtomicStore {
           text: "guessed from the tables: properties have the names of columns, and their types; to-ones are integers"))
     }
     let database = try SQLiteDatabase(image, file: source.name, limits: limits)
-    try StoreLoader(database, source: source, nodes: nodes, strayRows: strayRows).load()
+    greatestKeys = try StoreLoader(database, source: source, nodes: nodes, strayRows: strayRows).load().greatestKeys
+  }
+
+  /// Of a store that was loaded the next key of the object's table, as Core Data counts them.
+  public mutating func newReferenceObject(
+    for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
+  ) throws(PersistentStoreError) -> ReferenceObject {
+    let root = nodes.model.entity(at: object.entity).root.index
+    let last = greatestKeys.map { $0[root] ?? 0 } ?? metadata.lastReference
+    let next = try nodes.nextIntegerReference(after: last, entity: object.entity)
+    greatestKeys?[root] = next
+    metadata.lastReference = max(metadata.lastReference, next)
+    return .integer(next)
   }
 
   public mutating func history(
@@ -155,8 +176,15 @@ public struct CoreDataSQLiteStore: AtomicStore {
     return try SQLiteDatabase(image, file: source.name, limits: limits)
   }
 
-  /// Reports what the write-ahead log gave, or that it is not there.
+  /// Reports what the write-ahead log gave, or that it is not there, and what was rolled back.
   private static func report(_ image: SQLiteImage, to source: StoreSource) {
+    if let pages = image.restoredPages, let name = source.fileName {
+      source.report(
+        LoadNote(
+          subject: "\(name)-journal", count: pages,
+          text: "pages put back: a program is writing to the store, or was ended before it had finished",
+          isWarning: pages > 0))
+    }
     guard let log = image.log else {
       if image.isLogMissing, let name = source.fileName {
         source.report(
@@ -186,7 +214,15 @@ public struct CoreDataSQLiteStore: AtomicStore {
   // MARK: Writing
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
-    // SQLite would take what an earlier store left there for the new one's.
+    let path = try pathOfNewStore()
+    let external = ExternalDataWriter(files, uuid: snapshot.metadata.uuid, isAllowed: !isInline)
+    try StoreWriter(snapshot, path: path, external: external).write(to: try files.file())
+    // If none of its values is in a file, those of the store that it replaces are removed with that.
+    try files.removeReplacedCompanions(in: ExternalData.directory(of: files.fileName))
+  }
+
+  /// - Throws: `.alreadyExists` for a log of an earlier store: SQLite would take it for the new one's.
+  func pathOfNewStore() throws(PersistentStoreError) -> String {
     let path = try StorePath.inspect(path).resolvedPath
     for suffix in ["-wal", "-journal"] {
       let place = try StorePath.inspect(path + suffix)
@@ -197,8 +233,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
           at: StoreLocation(file: place.path))
       }
     }
-    let external = ExternalDataWriter(files, uuid: snapshot.metadata.uuid, isAllowed: !isInline)
-    try StoreWriter(snapshot, path: path, external: external).write(to: try files.file())
+    return path
   }
 }
 

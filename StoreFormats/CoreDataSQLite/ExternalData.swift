@@ -80,6 +80,15 @@ final class ExternalData {
   private static func fileName(_ cell: UnsafeRawBufferPointer, at place: StoreLocation) throws(PersistentStoreError)
     -> String
   {
+    guard let name = fileName(cell) else {
+      throw PersistentStoreError(.malformed, "the name of the value's file is not a UUID", at: place)
+    }
+    return name
+  }
+
+  /// The name of the file that a cell names; nil if it does not name one.
+  static func fileName(_ cell: UnsafeRawBufferPointer) -> String? {
+    guard cell.first == fileMark else { return nil }
     let text = cell.dropFirst().prefix { $0 != 0 }
     let isName =
       text.count == 36
@@ -87,10 +96,7 @@ final class ExternalData {
         $0 == UInt8(ascii: "-") || $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
           || $0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "f")
       }
-    guard isName else {
-      throw PersistentStoreError(.malformed, "the name of the value's file is not a UUID", at: place)
-    }
-    return String(decoding: text, as: UTF8.self)
+    return isName ? String(decoding: text, as: UTF8.self) : nil
   }
 
   private func note(_ name: String, _ place: StoreLocation) {

@@ -8,14 +8,27 @@ struct ExternalDataWriter {
   /// any size.
   static let largestInline = 128 << 10
 
-  private let files: StagedFiles
-  private let uuid: UUID
   private let writesFiles: Bool
+  /// The name of the file of a value.
+  private let name: (_ table: Int64, _ column: Int, _ key: Int64) -> String
+  private let write: (_ name: String, UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
 
+  /// For a new store.
   init(_ files: StagedFiles, uuid: UUID, isAllowed: Bool) {
-    self.files = files
-    self.uuid = uuid
     writesFiles = isAllowed && files.hasCompanions
+    name = { Self.name(in: uuid, $0, $1, $2).uuidString }
+    write = { (name, bytes) throws(PersistentStoreError) in
+      try files.writeCompanion(name, in: ExternalData.directory(of: files.fileName), bytes)
+    }
+  }
+
+  /// For a store that is changed: a new value gets a new file, and the old file is there until the change is.
+  init(
+    changing isAllowed: Bool, _ write: @escaping (String, UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
+  ) {
+    writesFiles = isAllowed
+    name = { _, _, _ in UUID().uuidString }
+    self.write = write
   }
 
   /// The cell for a value.
@@ -29,19 +42,14 @@ struct ExternalDataWriter {
     _ value: UnsafeRawBufferPointer, table: Int64, column: Int, key: Int64
   ) throws(PersistentStoreError) -> [UInt8] {
     guard writesFiles, value.count > Self.largestInline else { return [ExternalData.inlineMark] + value }
-    let name = name(table, column, key).uuidString
-    try files.writeCompanion(name, in: ExternalData.directory(of: files.fileName), value)
+    let name = name(table, column, key)
+    try write(name, value)
     return [ExternalData.fileMark] + Array(name.utf8) + [0]
   }
 
-  /// Ends the store. If none of its values is in a file, those of the store that it replaces are removed with that.
-  func finish() throws(PersistentStoreError) {
-    try files.removeReplacedCompanions(in: ExternalData.directory(of: files.fileName))
-  }
-
   /// A name that no other value of the store has, and the same one whenever the store is written.
-  private func name(_ table: Int64, _ column: Int, _ key: Int64) -> UUID {
-    let store = uuid.uuid
+  private static func name(in store: UUID, _ table: Int64, _ column: Int, _ key: Int64) -> UUID {
+    let store = store.uuid
     func byte<Number: BinaryInteger>(_ number: Number, _ shift: Int) -> UInt8 {
       UInt8(truncatingIfNeeded: number >> Number(shift))
     }

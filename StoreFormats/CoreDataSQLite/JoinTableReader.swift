@@ -9,7 +9,7 @@ struct JoinTableReader {
   private let hasKey: Bool
   /// The columns with the keys of the first side's objects and of the second's, and of the order of each among the
   /// other's.
-  private let columns: (first: String, second: String, firstOrder: String?, secondOrder: String?)
+  let columns: (first: String, second: String, firstOrder: String?, secondOrder: String?)
 
   /// Nil where the store has no table for the relationship: it is looked up by the names of both sides.
   init?(

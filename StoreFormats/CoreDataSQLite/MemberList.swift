@@ -104,6 +104,7 @@ struct KeyLookup {
   var isEmpty: Bool { keys.isEmpty }
   var count: Int { keys.count }
   var firstKey: Int64? { keys.first }
+  var lastKey: Int64? { keys.last }
 
   mutating func reserve(_ count: Int) {
     keys.reserveCapacity(count)

@@ -83,6 +83,15 @@ final class SQLiteDatabase {
     guard code == SQLITE_OK else { throw error(code, StoreLocation(offset: 0)) }
   }
 
+  /// Copies the database to another connection.
+  ///
+  /// - Returns: SQLite's result code.
+  func copy(to target: OpaquePointer?) -> Int32 {
+    guard let backup = sqlite3_backup_init(target, "main", handle, "main") else { return sqlite3_errcode(target) }
+    sqlite3_backup_step(backup, -1)
+    return sqlite3_backup_finish(backup)
+  }
+
   /// Prepares one statement. `place` names the table for errors.
   func prepare(_ sql: String, _ place: StoreLocation) throws(PersistentStoreError) -> SQLiteStatement {
     var statement: OpaquePointer?

@@ -1,7 +1,8 @@
 import AtomicStoreSPI
 import Glibc
 
-/// A database file in memory, with its write-ahead log applied: what SQLite would show, without touching a file.
+/// A database file in memory, with its write-ahead log applied, or an unfinished transaction rolled back: what SQLite
+/// would show, without touching a file.
 ///
 /// `@unchecked Sendable`: the memory is written in `init` only. SQLite is given it read-only.
 final class SQLiteImage: @unchecked Sendable {
@@ -14,6 +15,8 @@ final class SQLiteImage: @unchecked Sendable {
   let log: (name: String, applied: Int, frames: Int)?
   /// Whether the header says that there is a write-ahead log, and no such file is beside the database.
   let isLogMissing: Bool
+  /// How many pages of an unfinished transaction were put back; nil if there was none.
+  let restoredPages: Int?
 
   /// Reads a source, and the write-ahead log beside it where there is one.
   ///
@@ -28,18 +31,27 @@ final class SQLiteImage: @unchecked Sendable {
       let logBefore = try log?.currentState()
       let bytes: StoreBytes
       let logBytes: StoreBytes?
+      let journalBefore: StoreSource.State?
+      let journalBytes: StoreBytes?
       do throws(PersistentStoreError) {
+        let journal = try journalSource(source)
+        if let journal { try checkSize(source, journal, limits) }
+        journalBefore = try journal?.currentState()
         bytes = try source.bytes()
         logBytes = try log?.bytes()
+        journalBytes = try journal?.bytes()
       } catch {
-        if error.code == .changedOnDisk { continue }
+        // The journal is removed when the transaction ends.
+        if error.code == .changedOnDisk || error.code == .notFound && before != nil { continue }
         throw error
       }
-      guard try source.currentState() == before, try logSource(source)?.currentState() == logBefore else { continue }
-      try refuseJournal(source)
+      guard try source.currentState() == before, try logSource(source)?.currentState() == logBefore,
+        try journalSource(source)?.currentState() == journalBefore
+      else { continue }
       let hasLogFile = if log != nil { true } else { try hasLogFile(source) }
       return try SQLiteImage(
-        bytes, log: logBytes, logName: log?.fileName ?? "", hasLogFile: hasLogFile, file: source.name)
+        bytes, log: logBytes, logName: log?.fileName ?? "", hasLogFile: hasLogFile, journal: journalBytes,
+        file: source.name)
     }
     throw PersistentStoreError(
       .changedOnDisk, "another process goes on writing to the database; close it, or copy the file with its -wal",
@@ -71,23 +83,34 @@ final class SQLiteImage: @unchecked Sendable {
     return try source.companion(named: name + "-wal") != nil
   }
 
-  /// A rollback journal with a header means that the file is in the middle of a transaction.
-  private static func refuseJournal(_ source: StoreSource) throws(PersistentStoreError) {
+  /// The rollback journal, if it has a header: then the file may be in the middle of a transaction.
+  private static func journalSource(_ source: StoreSource) throws(PersistentStoreError) -> StoreSource? {
     guard let name = source.fileName, let journal = try source.companion(named: name + "-journal"), !journal.isFolder
-    else { return }
-    let head = try journal.bytes(limit: 28)
-    let isHot = head.withUnsafeBytes { $0.count == 28 && $0.starts(with: RollbackJournal.magic) }
-    guard isHot else { return }
-    throw PersistentStoreError(
-      .malformed,
-      "the last transaction was not finished: the rollback journal \(name)-journal is beside it. Copy both files and let sqlite3 open the copy once",
-      at: StoreLocation(file: source.name, offset: 0))
+    else { return nil }
+    return try journal.bytes(limit: headerSize).withUnsafeBytes { RollbackJournal.isHot($0) } ? journal : nil
   }
 
   init(
-    _ bytes: StoreBytes, log logBytes: StoreBytes?, logName: String, hasLogFile: Bool, file: String
+    _ bytes: StoreBytes, log logBytes: StoreBytes?, logName: String, hasLogFile: Bool, journal: StoreBytes? = nil,
+    file: String
   ) throws(PersistentStoreError) {
     let place = StoreLocation(file: file, offset: 0)
+    if let journal {
+      isLogMissing = false
+      log = nil
+      guard logBytes == nil else {
+        throw PersistentStoreError(
+          .malformed,
+          "both a rollback journal and a write-ahead log are beside it. Copy all three files and let sqlite3 open the copy once",
+          at: place)
+      }
+      let built = try bytes.withUnsafeBytes { main throws(PersistentStoreError) in
+        try journal.withUnsafeBytes { raw throws(PersistentStoreError) in try Self.rolledBack(main, raw, place) }
+      }
+      (base, count, restoredPages) = (built.memory, built.count, built.pages)
+      return
+    }
+    restoredPages = nil
     isLogMissing = !hasLogFile && bytes.withUnsafeBytes { $0.count >= Self.headerSize && $0[19] == 2 }
     let built = try bytes.withUnsafeBytes { main throws(PersistentStoreError) in
       guard let logBytes else { return try Self.build(main, nil, place) }
@@ -98,6 +121,15 @@ final class SQLiteImage: @unchecked Sendable {
     base = built.memory
     count = built.count
     log = logBytes == nil ? nil : (logName, built.applied, built.frames)
+  }
+
+  /// The pages of a database as a connection sees them.
+  init(pages: UnsafeRawBufferPointer, file: String) throws(PersistentStoreError) {
+    isLogMissing = false
+    log = nil
+    restoredPages = nil
+    let built = try Self.build(pages, nil, StoreLocation(file: file, offset: 0))
+    (base, count) = (built.memory, built.count)
   }
 
   deinit { free(base) }
@@ -142,6 +174,42 @@ final class SQLiteImage: @unchecked Sendable {
     }
   }
 
+  /// The database as it was before an unfinished transaction.
+  private static func rolledBack(
+    _ main: UnsafeRawBufferPointer, _ journalBytes: UnsafeRawBufferPointer, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> (memory: UnsafeMutablePointer<UInt8>, count: Int, pages: Int) {
+    let stored = main.count >= headerSize ? Int(main.bigEndian16(16)) : 0
+    let journal = RollbackJournal(journalBytes, databasePageSize: stored == 1 ? 65_536 : stored)
+    guard !journal.isPartOfSeveral else {
+      throw PersistentStoreError(
+        .malformed,
+        "the last transaction, which has other databases, too, was not finished. Copy the file with its rollback journal and let sqlite3 open the copy once",
+        at: place)
+    }
+    guard let pages = journal.databasePages, pages > 0, !journal.pageOffsets.isEmpty else {
+      let built = try build(main, nil, place)
+      return (built.memory, built.count, 0)
+    }
+    // No transaction can have begun with more pages than the file and the journal have.
+    let most = max((main.count + journal.pageSize - 1) / journal.pageSize, journal.pageOffsets.keys.max() ?? 0)
+    guard pages <= most else {
+      throw PersistentStoreError(
+        .malformed, "the rollback journal names \(pages) pages; there are \(most)", at: place)
+    }
+    guard let memory = calloc(pages * journal.pageSize, 1) else {
+      throw PersistentStoreError(.limitExceeded, "the database does not fit the memory", at: place)
+    }
+    defer { free(memory) }
+    let image = UnsafeMutableRawBufferPointer(start: memory, count: pages * journal.pageSize)
+    image.copyMemory(from: UnsafeRawBufferPointer(rebasing: main.prefix(image.count)))
+    for (page, offset) in journal.pageOffsets {
+      UnsafeMutableRawBufferPointer(rebasing: image[(page - 1) * journal.pageSize..<page * journal.pageSize])
+        .copyMemory(from: UnsafeRawBufferPointer(rebasing: journalBytes[offset..<offset + journal.pageSize]))
+    }
+    let built = try build(UnsafeRawBufferPointer(image), nil, place)
+    return (built.memory, built.count, journal.pageOffsets.count)
+  }
+
   /// How many bytes the file should have; nil where its header does not say.
   static func sizeByHeader(_ prefix: [UInt8]) -> Int? {
     guard prefix.count >= headerSize else { return nil }
@@ -170,9 +238,4 @@ final class SQLiteImage: @unchecked Sendable {
         at: place)
     }
   }
-}
-
-enum RollbackJournal {
-  /// The first bytes of a journal that must be rolled back.
-  static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
 }

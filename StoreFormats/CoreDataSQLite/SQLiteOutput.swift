@@ -1,12 +1,55 @@
 import AtomicStoreSPI
 import CSQLite
+import Glibc
 
-/// A new database, built in memory and written as a whole.
+/// A database that is written: a new one or a copy, built in memory and written as a whole, or a file that is changed.
 final class SQLiteOutput {
-  private var handle: OpaquePointer?
-  private let path: String
+  private(set) var handle: OpaquePointer?
+  let path: String
+  /// Keeps the kit from releasing the locks of this process on a file that is changed.
+  private var hold: DatabaseFileHold?
 
-  init(for path: String) throws(PersistentStoreError) {
+  /// Creates a new database in memory.
+  convenience init(for path: String) throws(PersistentStoreError) {
+    try self.init(inMemory: path)
+    try run("PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA encoding='UTF-8'; \(Self.inMemory); BEGIN")
+  }
+
+  /// Copies a database into memory, by SQLite's backup interface.
+  convenience init(copying image: SQLiteImage, for path: String) throws(PersistentStoreError) {
+    try self.init(inMemory: path)
+    let source = try SQLiteDatabase(image, file: path, limits: StoreLimits())
+    try check(source.copy(to: handle))
+    try run("\(Self.inMemory); BEGIN")
+    restrict()
+  }
+
+  /// Opens a file for one transaction of SQLite's own, and begins it: other writers are kept out, readers are not.
+  ///
+  /// - Throws: `.locked` if another program writes to the file for longer than five seconds.
+  init(changing path: String) throws(PersistentStoreError) {
+    self.path = path
+    var opened: OpaquePointer?
+    let code = sqlite3_open_v2(
+      path, &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nil)
+    handle = opened
+    if code & 0xFF == SQLITE_CANTOPEN, path.utf8.count >= Self.longestPath {
+      throw PersistentStoreError(
+        .cannotCreate,
+        "the path has \(path.utf8.count) bytes, and SQLite opens only files whose whole path has fewer than \(Self.longestPath)",
+        at: StoreLocation(file: path))
+    }
+    try check(code)
+    // The file is locked by the first statement.
+    hold = DatabaseFileHold(path)
+    sqlite3_extended_result_codes(handle, 1)
+    sqlite3_busy_timeout(handle, Self.longestWait)
+    restrict()
+    // The file is written when the transaction ends, and then everything is on the disk.
+    try run("PRAGMA temp_store=MEMORY; PRAGMA cache_spill=OFF; PRAGMA synchronous=EXTRA; BEGIN IMMEDIATE")
+  }
+
+  private init(inMemory path: String) throws(PersistentStoreError) {
     self.path = path
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
@@ -20,12 +63,47 @@ final class SQLiteOutput {
     try check(sqlite3_deserialize(handle, "main", nil, 0, 0, kind))
     var most: sqlite3_int64 = 1 << 46
     try check(sqlite3_file_control(handle, "main", SQLITE_FCNTL_SIZE_LIMIT, &most))
-    try run(
-      "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA encoding='UTF-8'; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN"
-    )
   }
 
+  // The file is closed, and released after that.
   deinit { sqlite3_close_v2(handle) }
+
+  /// SQLite's `MAX_PATHNAME`, in bytes.
+  private static let longestPath = 512
+  /// In milliseconds.
+  private static let longestWait: Int32 = 5_000
+  private static let inMemory = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF"
+
+  /// Of what is in the file, only tables and indexes are used.
+  private func restrict() {
+    for (option, isOn) in [
+      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+      (SQLITE_DBCONFIG_ENABLE_TRIGGER, false), (SQLITE_DBCONFIG_ENABLE_VIEW, false),
+      (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, false),
+    ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
+  }
+
+  /// The database as the transaction sees it.
+  func image() throws(PersistentStoreError) -> SQLiteImage {
+    var size: sqlite3_int64 = 0
+    guard let bytes = sqlite3_serialize(handle, "main", &size, 0) else {
+      try check(sqlite3_errcode(handle))
+      throw PersistentStoreError(.limitExceeded, "the database does not fit the memory", at: StoreLocation(file: path))
+    }
+    defer { sqlite3_free(bytes) }
+    return try SQLiteImage(pages: UnsafeRawBufferPointer(start: bytes, count: Int(size)), file: path)
+  }
+
+  /// The number of rows that the last statement changed.
+  var changedRows: Int { Int(sqlite3_changes64(handle)) }
+
+  func commit() throws(PersistentStoreError) { try run("COMMIT") }
+
+  func rollBack() {
+    // SQLite itself rolls back after some errors.
+    guard sqlite3_get_autocommit(handle) == 0 else { return }
+    sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+  }
 
   func run(_ sql: String) throws(PersistentStoreError) { try check(sqlite3_exec(handle, sql, nil, nil, nil)) }
 
@@ -49,20 +127,32 @@ final class SQLiteOutput {
   fileprivate func check(_ code: Int32) throws(PersistentStoreError) {
     guard code != SQLITE_OK, code != SQLITE_DONE, code != SQLITE_ROW else { return }
     let said = sqlite3_errmsg(handle).map { String(cString: $0) } ?? "error \(code)"
+    // The files beside the database do not fit: SQLite calls that an input/output error.
+    let isFull = code & 0xFF == SQLITE_FULL || code & 0xFF == SQLITE_IOERR && sqlite3_system_errno(handle) == ENOSPC
     let kind: PersistentStoreError.Code =
       switch code & 0xFF {
       case SQLITE_CONSTRAINT: .invalidValue
-      case SQLITE_NOMEM, SQLITE_TOOBIG, SQLITE_FULL: .limitExceeded
+      case SQLITE_NOMEM, SQLITE_TOOBIG: .limitExceeded
+      case SQLITE_FULL, SQLITE_IOERR: isFull ? hold == nil ? .limitExceeded : .noSpace : .inputOutput
+      case SQLITE_BUSY, SQLITE_LOCKED: .locked
+      case SQLITE_READONLY: .readOnly
+      case SQLITE_PERM, SQLITE_AUTH: .permissionDenied
+      case SQLITE_CANTOPEN: .cannotCreate
+      case SQLITE_CORRUPT, SQLITE_NOTADB: .malformed
       default: .unsupportedByFormat
       }
-    throw PersistentStoreError(kind, "SQLite: \(said)", at: StoreLocation(file: path))
+    let reason =
+      kind == .locked
+      ? "another program has locked the store for \(Self.longestWait / 1000) seconds, so nothing was changed (SQLite: \(said))"
+      : isFull && kind == .noSpace ? "No space left on device (SQLite: \(said))" : "SQLite: \(said)"
+    throw PersistentStoreError(kind, reason, at: StoreLocation(file: path))
   }
 }
 
 /// A statement that is run for each row with other values.
 final class Insertion {
   private let statement: OpaquePointer
-  private let output: SQLiteOutput
+  let output: SQLiteOutput
 
   fileprivate init(_ statement: OpaquePointer, output: SQLiteOutput) {
     self.statement = statement

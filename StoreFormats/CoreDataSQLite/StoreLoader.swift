@@ -26,9 +26,16 @@ struct StoreLoader {
     layout = DatabaseLayout(model: nodes.model, numbers: numbers.numbers)
   }
 
-  /// - Returns: The number of tables that were read in parts, at the same time.
-  @discardableResult func load() throws(PersistentStoreError) -> Int {
+  /// What is known of the tables after they were read.
+  struct Result {
+    /// The number of tables that were read in parts, at the same time.
     var dividedCount = 0
+    /// The greatest key that was given out, by the root entity's index.
+    var greatestKeys: [Int: Int64] = [:]
+  }
+
+  @discardableResult func load() throws(PersistentStoreError) -> Result {
+    var result = Result()
     for (entity, row) in numbers.renamed {
       source.report(LoadNote(subject: entity, text: "the tables have it under its earlier name, \(row.name)"))
     }
@@ -47,8 +54,10 @@ struct StoreLoader {
         var reader = try TableReader(
           table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
           source: source, greatestKey: numbers.rows[table.root]?.greatestKey ?? 0)
-        lookups[table.root] = try reader.read(into: &lists)
-        if reader.isDivided { dividedCount += 1 }
+        let lookup = try reader.read(into: &lists)
+        lookups[table.root] = lookup
+        result.greatestKeys[table.root] = max(numbers.rows[table.root]?.greatestKey ?? 0, lookup.lastKey ?? 0)
+        if reader.isDivided { result.dividedCount += 1 }
       } catch {
         // A table that cannot be read does not take the others along.
         try nodes.skipPart(of: table.root, because: error)
@@ -70,7 +79,7 @@ struct StoreLoader {
     }
     for list in lists { try list.fill(nodes, lookups) }
     try reportOthers(read)
-    return dividedCount
+    return result
   }
 
   // MARK: What is not there

@@ -129,12 +129,15 @@ struct StoreSchemaText {
     var constraint: (entity: String, properties: [String])?
 
     init(
-      _ name: String, on table: String, _ columns: String, constraint: (entity: String, properties: [String])? = nil
+      _ name: String, on table: String, _ columns: String, where condition: String? = nil,
+      constraint: (entity: String, properties: [String])? = nil
     ) {
       self.name = name
       self.constraint = constraint
       let kind = constraint == nil ? "INDEX" : "UNIQUE INDEX"
-      sql = "CREATE \(kind) \(StoreSchemaText.name(name)) ON \(StoreSchemaText.name(table)) (\(columns))"
+      sql =
+        "CREATE \(kind) \(StoreSchemaText.name(name)) ON \(StoreSchemaText.name(table)) (\(columns))"
+        + (condition.map { " WHERE \($0)" } ?? "")
     }
   }
 
@@ -180,8 +183,11 @@ struct StoreSchemaText {
     return result
   }
 
+  /// Of attributes that a model from before fetch indexes marks as indexed: an entity with fetch indexes has only
+  /// those.
   private func attributeIndexes(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [Index] {
-    entity.declaration.properties.compactMap { property in
+    guard entity.declaration.fetchIndexes.isEmpty else { return [] }
+    return entity.declaration.properties.compactMap { property in
       guard case .attribute(let attribute) = property, attribute.isIndexed,
         let column = column(of: attribute.name, entity, columns)
       else { return nil }
@@ -192,9 +198,18 @@ struct StoreSchemaText {
   private func fetchIndexes(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [Index] {
     entity.declaration.fetchIndexes.compactMap { index in
       // Of expressions, and in trees of rectangles, nothing is known.
-      guard index.partialIndexPredicate == nil, !index.elements.isEmpty,
-        index.elements.allSatisfy({ $0.collationType == "Binary" })
-      else { return nil }
+      guard !index.elements.isEmpty, index.elements.allSatisfy({ $0.collationType == "Binary" }) else { return nil }
+      // A to-one has an index anyway.
+      if index.elements.count == 1, let name = index.elements[0].propertyName, let slot = entity.slot(named: name),
+        entity.slots[slot].kind == .toOne
+      {
+        return nil
+      }
+      var condition: String?
+      if let predicate = index.partialIndexPredicate {
+        condition = self.condition(predicate, entity, columns)
+        if condition == nil { return nil }
+      }
       let parts = index.elements.map { element -> String? in
         element.propertyName.flatMap { column(of: $0, entity, columns) }.map {
           "\(Self.name($0)) COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")"
@@ -202,8 +217,19 @@ struct StoreSchemaText {
       }
       guard !parts.contains(nil) else { return nil }
       return Index(
-        "Z_\(entity.name)_\(index.name)", on: table.name, parts.compactMap { $0 }.joined(separator: ", "))
+        "Z_\(entity.name)_\(index.name)", on: table.name, parts.compactMap { $0 }.joined(separator: ", "),
+        where: condition)
     }
+  }
+
+  /// The condition of an index of some rows: a comparison of an attribute with an integer, as in `messageID > 0`. Nil
+  /// for another predicate, of which no file shows the form.
+  private func condition(_ predicate: String, _ entity: Entity, _ columns: [Column]) -> String? {
+    let parts = predicate.split(separator: " ").map(String.init)
+    guard parts.count == 3, [">", ">=", "<", "<=", "!=", "="].contains(parts[1] == "==" ? "=" : parts[1]),
+      let number = Int64(parts[2]), let column = column(of: parts[0], entity, columns)
+    else { return nil }
+    return "\(Self.name(column)) \(parts[1] == "==" ? "=" : parts[1]) \(number)"
   }
 
   private func constraints(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [Index] {

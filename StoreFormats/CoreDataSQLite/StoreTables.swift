@@ -81,7 +81,7 @@ struct StoreTables {
       storeType: StoreKeys.storeType, uuid: uuid, entries: entries, lastReference: last, model: model)
   }
 
-  private func entries(
+  private func allEntries(
     _ rows: SQLiteStatement, _ place: StoreLocation
   ) throws(PersistentStoreError) -> PropertyListDictionary {
     let kind = rows.kind(1)
@@ -100,12 +100,26 @@ struct StoreTables {
       located.location.offset = nil
       throw located.located(place.filled(from: StoreLocation(property: "Z_PLIST")))
     }
-    guard case .dictionary(var entries) = value else {
+    guard case .dictionary(let entries) = value else {
       throw PersistentStoreError(
         .malformed, "Z_PLIST is not a dictionary", at: place.filled(from: StoreLocation(property: "Z_PLIST")))
     }
+    return entries
+  }
+
+  private func entries(
+    _ rows: SQLiteStatement, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> PropertyListDictionary {
+    var entries = try allEntries(rows, place)
     for key in StoreKeys.format { entries[key] = nil }
     return entries
+  }
+
+  /// All entries of Z_PLIST, also those that describe the file.
+  func metadataEntries() throws(PersistentStoreError) -> PropertyListDictionary {
+    let place = place("Z_METADATA")
+    let rows = try database.prepare("SELECT Z_UUID, Z_PLIST FROM Z_METADATA", place)
+    return try rows.step() ? try allEntries(rows, place) : PropertyListDictionary()
   }
 
   /// The version hashes in the metadata; nil where there are none.

@@ -15,8 +15,7 @@ struct TableReader {
   private let greatestKey: Int64
   private let isUTF8: Bool
 
-  /// The first choice of names of all columns that the layout has for the table.
-  private let ownNames: Set<String>
+  private var columnLookup: ColumnLookup
   private var selected: [String] = ["Z_PK", "Z_ENT"]
   private var selectedIndex: [Int: Int32] = [:]
   private(set) var plans: [Int64: EntityPlan] = [:]
@@ -32,7 +31,7 @@ struct TableReader {
   ) throws(PersistentStoreError) {
     self.table = table
     self.found = found
-    ownNames = Set(table.columns.map { DatabaseSchema.key($0.name) })
+    columnLookup = ColumnLookup(table, found)
     self.layout = layout
     self.database = database
     self.nodes = nodes
@@ -56,17 +55,12 @@ struct TableReader {
 
   /// Where a column of the layout is; nil where the table does not have it.
   private mutating func place(_ column: DatabaseLayout.Column) -> Int32? {
-    for name in [column.name] + column.alternatives {
-      guard let index = found.column(named: name) else { continue }
-      // An earlier name may be the name that another property has now: then the column is that one's.
-      if name != column.name, selectedIndex[index] != nil || ownNames.contains(DatabaseSchema.key(name)) { continue }
-      usedColumns.insert(index)
-      if let known = selectedIndex[index] { return known }
-      selected.append(found.columns[index].name)
-      selectedIndex[index] = Int32(selected.count - 1)
-      return Int32(selected.count - 1)
-    }
-    return nil
+    guard let index = columnLookup.index(of: column) else { return nil }
+    usedColumns.insert(index)
+    if let known = selectedIndex[index] { return known }
+    selected.append(found.columns[index].name)
+    selectedIndex[index] = Int32(selected.count - 1)
+    return Int32(selected.count - 1)
   }
 
   private mutating func plan(_ lists: inout [MemberList]) throws(PersistentStoreError) {

@@ -16,7 +16,7 @@ import Testing
       "convert-xml", "convert-external", "convert-external-force", "convert-external-removed", "convert-renumber",
       "set-csvstore", "insert-csvstore", "patch-sqlgraph", "migrate-xml", "import-new", "import-database",
       "model-convert-force", "model-swift-changed", "new-format", "report", "check-fix", "convert-sqlite",
-      "tables-force", "import-tables", "extract",
+      "tables-force", "import-tables", "extract", "set-sqlite", "set-sqlite-log", "set-sqlite-copy", "import-sqlite",
     ].share(of: "fault sweeps"))
   func share(_ name: String) throws {
     // Other calls in each run: the sweep of all of them finds nothing.

@@ -62,26 +62,6 @@ import Testing
     #expect(options.code == 64 || options.code == 1, "\(options.errors)")
   }
 
-  @Test("a store of a type that can only be written whole is not patched in place")
-  func onlyWrittenWhole() throws {
-    let folder = try Folder()
-    try Self.stores(folder)
-    let made = try Command.shell(
-      """
-      set -e
-      "$0" convert a.xml a.sqlite --allow-loss
-      "$0" convert b.xml b.sqlite --allow-loss
-      """, in: folder.path)
-    #expect(made.code == 0, "\(made.errors)")
-    let patch = try Command.run("diff", "a.sqlite", "b.sqlite", "--patch", in: folder.path)
-    try patch.data.write(to: URL(filePath: folder("p.json")))
-    let before = try Data(contentsOf: URL(filePath: folder("a.sqlite")))
-    let result = try Command.run("patch", "a.sqlite", "p.json", in: folder.path)
-    #expect(result.code != 0 && result.errors.contains("cannot be changed in place"), "\(result.errors)")
-    #expect(try Data(contentsOf: URL(filePath: folder("a.sqlite"))) == before)
-    #expect(try Command.run("patch", "a.sqlite", "p.json", "-o", "c.sqlite", in: folder.path).code == 0)
-  }
-
   @Test("diff --entity includes sub-entities, and refuses a name that neither store has")
   func entities() throws {
     let folder = try Folder()

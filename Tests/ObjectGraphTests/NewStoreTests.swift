@@ -51,9 +51,6 @@ import Testing
     return path
   }
 
-  /// Whether the type's stores can be changed once they are saved.
-  static func isChangeable(_ type: String) -> Bool { type != "CoreDataSQLite" }
-
   /// A single CSV file does not have an identity that could be taken over.
   private static func haveSameIdentity(_ one: Opener, _ other: Opener, _ type: String) -> Bool {
     type == "CSV" || other.store.identifier == one.store.identifier
@@ -79,15 +76,6 @@ import Testing
       let changes = other.coordinator.checkForRemoteChanges()
       #expect(changes.map(\.inserted.count) == [2])
       #expect(try other.context.count(for: FetchRequest<ManagedObject>(entityName: "Note")) == 3)
-    }
-    guard Self.isChangeable(type) else {
-      #expect {
-        try other.context.save()
-      } throws: {
-        "\($0)".contains("cannot be changed in place")
-      }
-      #expect(Self.haveSameIdentity(one, other, type))
-      return
     }
     try other.context.save()
     #expect(Self.haveSameIdentity(one, other, type))
@@ -129,7 +117,7 @@ import Testing
 
   @Test(
     "IDs that were permanent before lead to the same objects, although their references were taken",
-    arguments: types.filter { isChangeable($0) && $0 != "CSV" }, [true, false])
+    arguments: types.filter { $0 != "CSV" }, [true, false])
   func permanentIDs(_ type: String, _ looks: Bool) throws {
     let path = try path(type)
     let one = try Opener(type, path)
@@ -163,7 +151,7 @@ import Testing
 
   @Test(
     "references given before a save are replaced where another coordinator saved them first",
-    arguments: types.filter(isChangeable))
+    arguments: types)
   func takenReferences(_ type: String) throws {
     let path = try path(type)
     let one = try Opener(type, path)

@@ -326,16 +326,25 @@ import Testing
         name: "Item",
         properties: [
           .attribute(AttributeDescription(name: "name", type: .string, isIndexed: true)),
-          .attribute(AttributeDescription(name: "a_b", type: .string, isIndexed: true)),
-        ], fetchIndexes: [FetchIndexDescription(name: "NAME", elements: [element("name")])]),
+          .attribute(AttributeDescription(name: "size", type: .integer64, isIndexed: true)), .toOne("parent", "Item"),
+        ],
+        fetchIndexes: [
+          FetchIndexDescription(name: "NAME", elements: [element("name")]),
+          FetchIndexDescription(name: "name", elements: [element("size")]),
+          FetchIndexDescription(name: "large", elements: [element("size")], partialIndexPredicate: "size > 0"),
+          FetchIndexDescription(name: "odd", elements: [element("size")], partialIndexPredicate: "name BEGINSWITH 'a'"),
+          FetchIndexDescription(name: "parent", elements: [element("parent")]),
+        ]),
       EntityDescription(
         name: "Item_a", properties: [.attribute(AttributeDescription(name: "b", type: .string, isIndexed: true))]),
     ])
     _ = try save(model, "i.sqlite") { try $0.beginNode(entity: 0, reference: 1) }
     #expect(
       try query("i.sqlite", "SELECT sql FROM sqlite_master WHERE type = 'index' ORDER BY name") == [
-        "CREATE INDEX Z_Item_a_b ON ZITEM (ZA_B COLLATE BINARY ASC)",
-        "CREATE INDEX Z_Item_name ON ZITEM (ZNAME COLLATE BINARY ASC)",
+        "CREATE INDEX ZITEM_ZPARENT_INDEX ON ZITEM (ZPARENT)",
+        "CREATE INDEX Z_Item_NAME ON ZITEM (ZNAME COLLATE BINARY ASC)",
+        "CREATE INDEX Z_Item_a_b ON ZITEM_A (ZB COLLATE BINARY ASC)",
+        "CREATE INDEX Z_Item_large ON ZITEM (ZSIZE COLLATE BINARY ASC) WHERE ZSIZE > 0",
       ])
   }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3b38e41a313dfbf48c749ba2bcbafd5950a4e2d6f725b9002e1230d723c05781"
+#define ASP_INTERFACE "2979bc97f3069a1afac0879cdb900e4c97e37bbb533c51660c1df4b631fdb2c8"

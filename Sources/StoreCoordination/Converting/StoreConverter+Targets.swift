@@ -103,6 +103,29 @@ extension StoreConverter {
     }
   }
 
+  /// The format of a result, by its type or by its extension.
+  func targetFormat(_ place: StorePath?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type {
+    if let targetType {
+      let type = try registry.storeType(named: targetType)
+      guard !type.traits.isInProcess else {
+        throw PersistentStoreError(
+          .notSupported, "\(targetType) stores exist in the memory of a process only: name a type that is written",
+          at: StoreLocation(file: target))
+      }
+      return type
+    }
+    let fileExtension = place?.fileExtension ?? ""
+    let named = registry.storeTypes(forFileExtension: fileExtension)
+    if named.count == 1 { return named[0] }
+    let candidates =
+      named.isEmpty
+      ? registry.allTraits.filter { !$0.traits.isInProcess }.map(\.storeType) : named.map { $0.storeType }.sorted()
+    let subject = fileExtension.isEmpty ? "a name without an extension" : "the extension '\(fileExtension)'"
+    throw PersistentStoreError(
+      .unknownStoreType, "\(subject) identifies no store type; choose one of \(candidates.joined(separator: ", "))",
+      at: StoreLocation(file: target), remedy: .init(.storeType))
+  }
+
   static func temporaryPath(for target: String) -> String {
     let name = target.split(separator: "/").last.map(String.init) ?? "store"
     return temporaryFolder + "/dry-run-\(UUID().uuidString)-\(name)"

@@ -39,6 +39,9 @@ public struct StoreConverter: Sendable {
   /// Whether a new result grants other users at most the permissions that the source grants them. Otherwise it gets the
   /// system's default permissions. A replaced file or directory keeps its own permissions in any case.
   package var limitsPermissions = true
+  /// A store that the result is to be a changed copy of, if it has the same type and model, and the format edits files:
+  /// then what the kit does not know of it is in the result, too.
+  package var editedStore: PersistentStore?
   /// Whether it is an error if the target's options or layout select only a part of the graph.
   var refusesSelections = false
   /// The part of the objects to write; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
@@ -122,8 +125,8 @@ public struct StoreConverter: Sendable {
   ///     not take the place of one, and what their formats could not load is a loss.
   ///   - files: Other files that values come from, for which the same holds.
   ///   - store: The open store that the graph was made of, where it is to take that one's place: then `target` is its
-  ///     path, ``targetType`` its type, and ``writeOptions`` are empty. The store keeps the form that it was read in,
-  ///     and what another process put there meanwhile is not replaced.
+  ///     path, ``targetType`` its type, and ``writeOptions`` are empty, unless its format edits files itself. The store
+  ///     keeps the form that it was read in, and what another process put there meanwhile is not replaced.
   /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
   public func write(
     _ snapshot: StoreSnapshot, to target: String, describedAs name: String = "memory",
@@ -137,6 +140,9 @@ public struct StoreConverter: Sendable {
           at: StoreLocation(file: store?.path))
       }
       return try write(try SourceGraph(snapshot, type: name, notes, madeOf: sources), to: target, as: type)
+    }
+    if let store, store.isEditedInPlace {
+      return try edit(store, to: try SourceGraph(snapshot, type: name, notes, madeOf: sources))
     }
     let place = try refuseTaken(
       target, sources: sources.filter { $0 !== store && !$0.isReachedByURL }.map(\.path) + files)
@@ -186,7 +192,7 @@ public struct StoreConverter: Sendable {
   }
 
   /// A result that was verified but is not published.
-  private struct StagedResult: ~Copyable {
+  struct StagedResult: ~Copyable {
     let report: Report
     let store: StagedStore
   }
@@ -253,9 +259,16 @@ public struct StoreConverter: Sendable {
   }
 
   private func stage(_ source: SourceGraph, _ destination: Destination) throws -> StagedResult {
-    let target = destination.shown
-    let formatType = try targetFormat(destination.place, target)
+    let formatType = try targetFormat(destination.place, destination.shown)
     try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
+    if let edit = try edit(of: source, as: formatType) { return try stage(edit, source, destination, formatType) }
+    return try stage(source, destination, formatType)
+  }
+
+  private func stage(
+    _ source: SourceGraph, _ destination: Destination, _ formatType: any AtomicStore.Type
+  ) throws -> StagedResult {
+    let target = destination.shown
     guard formatType.traits.canWrite else {
       throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores cannot be written, only read")
     }
@@ -316,7 +329,7 @@ public struct StoreConverter: Sendable {
     return StagedResult(report: report, store: staged)
   }
 
-  private func made(
+  func made(
     _ type: any AtomicStore.Type, _ destination: Destination, _ target: String
   ) throws(PersistentStoreError) -> any AtomicStore {
     do throws(PersistentStoreError) {
@@ -342,29 +355,6 @@ public struct StoreConverter: Sendable {
     guard differences.isEmpty else {
       throw VerificationError(targetType: targetType, differences: Array(differences.prefix(100)))
     }
-  }
-
-  private func targetFormat(_ place: StorePath?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type
-  {
-    if let targetType {
-      let type = try registry.storeType(named: targetType)
-      guard !type.traits.isInProcess else {
-        throw PersistentStoreError(
-          .notSupported, "\(targetType) stores exist in the memory of a process only: name a type that is written",
-          at: StoreLocation(file: target))
-      }
-      return type
-    }
-    let fileExtension = place?.fileExtension ?? ""
-    let named = registry.storeTypes(forFileExtension: fileExtension)
-    if named.count == 1 { return named[0] }
-    let candidates =
-      named.isEmpty
-      ? registry.allTraits.filter { !$0.traits.isInProcess }.map(\.storeType) : named.map { $0.storeType }.sorted()
-    let subject = fileExtension.isEmpty ? "a name without an extension" : "the extension '\(fileExtension)'"
-    throw PersistentStoreError(
-      .unknownStoreType, "\(subject) identifies no store type; choose one of \(candidates.joined(separator: ", "))",
-      at: StoreLocation(file: target), remedy: .init(.storeType))
   }
 
   /// Opens the staged result with a new value of the format, which has no information about the source except what a

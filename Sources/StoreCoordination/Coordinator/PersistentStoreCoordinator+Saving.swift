@@ -119,6 +119,7 @@ extension PersistentStoreCoordinator {
   ) throws(PersistentStoreError) -> [ObjectIdentifier: [(object: ObjectReference, version: Int64)]]? {
     var saved: [ObjectIdentifier: [(object: ObjectReference, version: Int64)]]? = [:]
     var pending: [(store: PersistentStore, save: PendingSave)] = []
+    var isEdited = false
     let unit = Publication()
     do throws(PersistentStoreError) {
       for (store, changes) in work {
@@ -140,11 +141,16 @@ extension PersistentStoreCoordinator {
         for entry in pending { entry.save.undo() }
         return nil
       }
+      for entry in pending where try entry.save.edit(entry.store) { isEdited = true }
       for entry in pending { entry.save.add(to: unit) }
       try unit.publish()
     } catch {
       for entry in pending { entry.save.undo() }
-      guard error.code != .notRolledBack, saved?.values.contains(where: { !$0.isEmpty }) ?? false else { throw error }
+      guard error.code != .notRolledBack, isEdited || saved?.values.contains(where: { !$0.isEmpty }) ?? false else {
+        throw error
+      }
+      // What such stores hold now is read again before the next save.
+      if isEdited { for entry in pending { entry.store.state.withLock { $0.isStale = true } } }
       // A transaction that has ended cannot be rolled back.
       throw PersistentStoreError(
         .notRolledBack, "the changes to a database are saved already, those to files are not: \(error.message)",
@@ -152,7 +158,10 @@ extension PersistentStoreCoordinator {
     }
     for entry in pending { entry.save.noteIdentity(in: unit) }
     unit.conclude()
-    for entry in pending { entry.save.publish(to: entry.store) }
+    for entry in pending {
+      entry.save.publish(to: entry.store)
+      for note in entry.save.notes { registry.noteHandler?(note, entry.store.path) }
+    }
     return saved
   }
 }

@@ -3,14 +3,59 @@ import FoundationEssentials
 import Synchronization
 
 extension PersistentStore {
+  /// Refuses a store that cannot be changed: its format only writes new ones, or it has something that would not
+  /// follow.
+  ///
+  /// - Parameter writeOptions: Options with which it would be changed, in addition to those that it was opened with.
+  package func checkIsChangeable(writeOptions: StoreOptions = [:]) throws(PersistentStoreError) {
+    try checkIsWritable()
+    let open = state.withLock { $0 }
+    guard open.isEditedInPlace else { return }
+    do throws(PersistentStoreError) {
+      let format = try open.editingFormat(writeOptions, at: path)
+      try format.checkIsEditable(try StoreSource(opening: try StorePath.inspect(path)))
+    } catch {
+      throw error.located(StoreLocation(file: path))
+    }
+  }
+
   /// Refuses a store whose format cannot change a store that exists.
-  package func checkIsChangeable() throws(PersistentStoreError) {
+  func checkIsWritable() throws(PersistentStoreError) {
     let open = state.withLock { $0 }
     guard open.format.traits.writes != .all, !open.wasNeverSaved else { return }
     throw PersistentStoreError(
       .notSupported,
       "\(type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): write the result to a new store, or convert it first",
       at: StoreLocation(file: path), remedy: .init(.newStore))
+  }
+
+  /// Whether the format edits the store's file itself.
+  package var isEditedInPlace: Bool { state.withLock { $0.isEditedInPlace } }
+}
+
+extension OpenStore {
+  /// Whether the store exists, and its format edits the file itself.
+  var isEditedInPlace: Bool { !wasNeverSaved && format is any EditableStore }
+
+  /// What the store's file holds.
+  var storedSnapshot: StoreSnapshot { StoreSnapshot(nodes: version.nodes, metadata: storedMetadata ?? metadata) }
+
+  /// A value of the format that edits a store as it was opened, with further options.
+  ///
+  /// - Throws: `.invalidOption` for options that are not for writing.
+  func editingFormat(_ writeOptions: StoreOptions, at path: String) throws(PersistentStoreError) -> any EditableStore {
+    let formatType = Swift.type(of: format as any AtomicStore)
+    try formatType.traits.check(writeOptions, of: formatType.storeType, for: .writing)
+    let (own, limits, rules, _) = try opening.ownOptions()
+    var configuration = StoreConfiguration(
+      path: try StorePath.inspect(path).resolvedPath, configurationName: opening.configurationName,
+      options: own.merging(writeOptions) { $1 }, isReadOnly: false, limits: limits)
+    configuration.skipsDamagedObjects = rules.damagedObjects == .skip
+    guard let editing = try formatType.init(configuration) as? any EditableStore else {
+      throw PersistentStoreError(
+        .internalInconsistency, "the format does not edit files", at: StoreLocation(file: path))
+    }
+    return editing
   }
 }
 
@@ -31,6 +76,10 @@ final class PendingSave {
   /// The file that was read, if only metadata entries change; nil for a full save.
   private let unchanged: FileIdentity?
   private var identity: FileIdentity?
+  /// For a store whose format edits its file itself: how it was opened, and what the file holds.
+  private let edited: (opening: StoreOpening, before: StoreSnapshot)?
+  /// What the format reported about such a change.
+  private(set) var notes: [LoadNote] = []
   /// For an in-process store: what is replaced, and whether other coordinators are kept from replacing it.
   private var shared: OpenStore.SharedVersion?
   private var isHolding = false
@@ -38,8 +87,10 @@ final class PendingSave {
 
   private init(
     path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore?,
-    unchanged: FileIdentity?, shared: OpenStore.SharedVersion? = nil
+    unchanged: FileIdentity?, shared: OpenStore.SharedVersion? = nil,
+    edited: (opening: StoreOpening, before: StoreSnapshot)? = nil
   ) {
+    self.edited = edited
     self.path = path
     self.format = format
     self.snapshot = snapshot
@@ -54,7 +105,7 @@ final class PendingSave {
   ) throws(PersistentStoreError) -> PendingSave? {
     let open = store.state.withLock { $0 }
     guard !changes.isEmpty || open.metadataChanged || open.wasNeverSaved else { return nil }
-    try store.checkIsChangeable()
+    try store.checkIsWritable()
     var format = open.format
     var nodes = open.nodes
     var metadata = open.metadata
@@ -63,6 +114,13 @@ final class PendingSave {
       try checkInverses(changed, open.nodes, nodes)
       try supplyDeferred(&nodes, &format, open, store)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      if open.isEditedInPlace {
+        nodes = try format.traits.respelled(StoreSnapshot(nodes: nodes.canonical(), metadata: metadata))
+        return PendingSave(
+          path: store.path, format: format, snapshot: StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata),
+          staged: nil, unchanged: nil,
+          edited: (open.opening, open.storedSnapshot))
+      }
       if format.traits.keepsMetadata {
         metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName, for: format.traits)
       }
@@ -231,13 +289,32 @@ final class PendingSave {
     isHolding = true
   }
 
+  /// Changes the file of a store whose format edits it itself, in a transaction that cannot be undone once it has
+  /// ended.
+  ///
+  /// - Returns: Whether it did.
+  /// - Throws: `.changedOnDisk` if the store does not hold what the changes are based on.
+  func edit(_ store: PersistentStore) throws(PersistentStoreError) -> Bool {
+    guard let edited, var editing = format as? any EditableStore else { return false }
+    do throws(PersistentStoreError) {
+      let edit = try InPlaceEdit(path, edited.opening, from: edited.before, to: snapshot)
+      (identity, notes) = try edit.run(&editing)
+      format = editing
+    } catch {
+      // The next save reads the file first, also where a log has the changes.
+      if error.code == .changedOnDisk { store.state.withLock { $0.isStale = true } }
+      throw error
+    }
+    return true
+  }
+
   /// Adds the files to what is published. An in-process store is changed by ``publish(to:)``, which cannot fail.
   func add(to unit: Publication) {
     if let staged = staged.take() { number = unit.add(staged) }
   }
 
   /// Notes what is at the path, after the publication.
-  func noteIdentity(in unit: Publication) { identity = number.flatMap { unit.identity(of: $0) } }
+  func noteIdentity(in unit: Publication) { identity = number.flatMap { unit.identity(of: $0) } ?? identity }
 
   /// Releases everything that is not published.
   func undo() {
@@ -263,6 +340,8 @@ final class PendingSave {
       open.metadata.lastReference = last
       open.metadataChanged = false
       open.storedLastReference = last
+      open.storedMetadata = snapshot.metadata
+      open.isStale = false
       open.fileIdentity = identity
       open.reservation = nil
     }

@@ -10,8 +10,12 @@ struct OpenStore: Sendable {
   var metadataChanged = false
   /// The last reference in the file.
   var storedLastReference: Int64 = 0
+  /// The metadata in the file, if there is one.
+  var storedMetadata: StoreMetadata?
   /// The file's identity when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
+  /// Whether the file was found to hold something else, although its identity is the same: changes may be in a log.
+  var isStale = false
   var reservation: Reservation?
   /// For an in-process store: what it shares with other coordinators, and the save that it was last read or written by.
   var shared: SharedVersion?

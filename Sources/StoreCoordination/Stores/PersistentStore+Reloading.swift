@@ -13,11 +13,11 @@ extension PersistentStore {
   ///   been removed.
   func reloadIfChanged(_ isOther: (UUID) -> Bool) throws(PersistentStoreError) {
     if isInProcess { return try reloadShared() }
-    let (opening, known, uuid, isNew) = state.withLock {
-      ($0.opening, $0.fileIdentity, $0.metadata.uuid, $0.wasNeverSaved)
+    let (opening, known, uuid, isNew, isStale) = state.withLock {
+      ($0.opening, $0.fileIdentity, $0.metadata.uuid, $0.wasNeverSaved, $0.isStale)
     }
     let place = try opening.inspect()
-    guard place.identity != known else { return }
+    guard place.identity != known || isStale else { return }
     guard place.holdsContent else {
       if known?.isEmpty != false {
         // It was never saved: there is at most a reservation file, which its creator may have removed.
@@ -48,6 +48,8 @@ extension PersistentStore {
     state.withLock { open in
       open.takeContent(version: fresh.version, metadata: fresh.metadata)
       open.storedLastReference = fresh.storedLastReference
+      open.storedMetadata = fresh.storedMetadata
+      open.isStale = false
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
       open.reservation = nil
@@ -76,7 +78,7 @@ extension PersistentStore {
 extension ManagedObjectModel {
   /// Whether the columns of one model are those of the other: entities and slots of the same names and kinds, in the
   /// same places. A store without a model of the program's gets a new one whenever it is read.
-  fileprivate func hasSameColumns(as other: ManagedObjectModel) -> Bool {
+  func hasSameColumns(as other: ManagedObjectModel) -> Bool {
     guard self !== other else { return true }
     guard entityCount == other.entityCount else { return false }
     return zip(entities, other.entities).allSatisfy { one, two in

@@ -149,7 +149,7 @@ extension StoreOpening {
       opening.readNeeds = nil
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
-        fileIdentity: place.identity,
+        storedMetadata: metadata, fileIdentity: place.identity,
         unrelatedFiles: source.unrelatedFiles, readNotes: builder.notes,
         notes: source.notes + builder.observations + builder.damage, opening: opening)
     } catch {
@@ -198,7 +198,11 @@ extension StoreOpening {
 
   /// What was left out cannot be kept by a save.
   private func checkDamage(_ damage: [LoadNote]) throws(PersistentStoreError) {
-    guard !isReadOnly, let first = damage.first else { return }
+    if !isReadOnly { try refuse(damage: damage) }
+  }
+
+  func refuse(damage: [LoadNote]) throws(PersistentStoreError) {
+    guard let first = damage.first else { return }
     throw PersistentStoreError(
       .malformed,
       "saving would drop damaged objects (\(damage.count) in all; the first: \(first)): open the store read-only and write a copy, as 'atomicstore check STORE --fix damaged=skip-object -o COPY' does",
