@@ -5,9 +5,13 @@ import CSQLite
 final class SQLiteOutput {
   private var handle: OpaquePointer?
   private let path: String
+  /// Steps that are left, in thousands, where they are counted.
+  private let budget: UnsafeMutablePointer<Int>
 
   init(for path: String) throws(PersistentStoreError) {
     self.path = path
+    budget = .allocate(capacity: 1)
+    budget.initialize(to: .max)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
     guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
@@ -25,7 +29,10 @@ final class SQLiteOutput {
     )
   }
 
-  deinit { sqlite3_close_v2(handle) }
+  deinit {
+    sqlite3_close_v2(handle)
+    budget.deallocate()
+  }
 
   func run(_ sql: String) throws(PersistentStoreError) { try check(sqlite3_exec(handle, sql, nil, nil, nil)) }
 
@@ -35,6 +42,45 @@ final class SQLiteOutput {
     guard let statement else { throw PersistentStoreError(.internalInconsistency, "an empty statement") }
     return Insertion(statement, output: self)
   }
+
+  /// Refuses statements that run queries or functions from here on: those of a schema that is not trusted.
+  ///
+  /// - Parameter steps: The number of steps that all statements may take, in thousands.
+  func refuseQueries(steps: Int) {
+    budget.pointee = steps
+    sqlite3_progress_handler(
+      handle, 1000,
+      { context in
+        guard let left = context?.assumingMemoryBound(to: Int.self) else { return 1 }
+        left.pointee -= 1
+        return left.pointee < 0 ? 1 : 0
+      }, budget)
+    sqlite3_set_authorizer(
+      handle,
+      { _, action, _, _, _, _ in
+        let refused = [SQLITE_SELECT, SQLITE_FUNCTION, SQLITE_ATTACH, SQLITE_CREATE_VTABLE, SQLITE_RECURSIVE]
+        return refused.contains(action) ? SQLITE_DENY : SQLITE_OK
+      }, nil)
+  }
+
+  /// The columns of a table, with their types in capitals, and whether each is one of its primary key.
+  func columns(of table: String) throws(PersistentStoreError) -> [(name: String, type: String, isKey: Bool)] {
+    var statement: OpaquePointer?
+    try check(
+      sqlite3_prepare_v3(handle, "PRAGMA table_xinfo(\(SQLiteDatabase.quoted(table)))", -1, 0, &statement, nil))
+    defer { sqlite3_finalize(statement) }
+    var columns: [(name: String, type: String, isKey: Bool)] = []
+    while sqlite3_step(statement) == SQLITE_ROW {
+      func text(_ column: Int32) -> String {
+        sqlite3_column_text(statement, column).map { String(cString: $0) } ?? ""
+      }
+      columns.append((text(1), text(2).uppercased(), sqlite3_column_int(statement, 5) > 0))
+    }
+    return columns
+  }
+
+  /// The number of rows that were added, in all.
+  var changeCount: Int { Int(sqlite3_total_changes64(handle)) }
 
   /// Ends the transaction and gives the file's bytes.
   func finish(_ body: (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void) throws(PersistentStoreError) {
@@ -52,7 +98,7 @@ final class SQLiteOutput {
     let kind: PersistentStoreError.Code =
       switch code & 0xFF {
       case SQLITE_CONSTRAINT: .invalidValue
-      case SQLITE_NOMEM, SQLITE_TOOBIG, SQLITE_FULL: .limitExceeded
+      case SQLITE_NOMEM, SQLITE_TOOBIG, SQLITE_FULL, SQLITE_INTERRUPT: .limitExceeded
       default: .unsupportedByFormat
       }
     throw PersistentStoreError(kind, "SQLite: \(said)", at: StoreLocation(file: path))
