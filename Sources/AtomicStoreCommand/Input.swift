@@ -124,7 +124,9 @@ enum Input {
       case ENOTDIR where path.utf8.last == UInt8(ascii: "/"):
         throw PersistentStoreError(
           .unsupportedFileKind, "this is a file, not a directory: leave out the slash at the end", at: place)
-      case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "the file does not exist" + near(path), at: place)
+      case ENOENT, ENOTDIR:
+        throw PersistentStoreError(
+          .notFound, "the file does not exist" + (logWithoutFile(path) ?? near(path)), at: place)
       case ELOOP: throw PersistentStoreError(.notFound, "symbolic links form a cycle", at: place)
       case ENAMETOOLONG: throw PersistentStoreError(.notFound, "the file name is too long", at: place)
       default: return  // The kit finds out as well, and says it.
@@ -132,10 +134,18 @@ enum Input {
     }
     guard !mayBeEmpty else { return }
     switch try StorePath.kind(of: path) {
-    case .zeroLength: throw PersistentStoreError(.malformed, "the file is empty", at: place)
+    case .zeroLength:
+      throw PersistentStoreError(.malformed, "the file is empty" + (logWithoutFile(path) ?? ""), at: place)
     case .emptyFolder: throw PersistentStoreError(.malformed, "the directory is empty", at: place)
     default: return
     }
+  }
+
+  /// What to say if the write-ahead log of an SQLite database is there, and the database is not.
+  private static func logWithoutFile(_ path: String) -> String? {
+    guard (try? StorePath.kind(of: path + "-wal")) == .file else { return nil }
+    return
+      "; \(path)-wal is there, the write-ahead log of an SQLite database: it has only what changed last, and cannot be read without the database's file"
   }
 
   /// Returns the file beside a missing one whose name is nearly the same.

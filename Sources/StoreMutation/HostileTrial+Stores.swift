@@ -52,7 +52,27 @@ extension HostileTrial {
         _ = try format.systemTables(in: source, model: model)
       }
     }
+    for model in [nil, people] { try salvage(source, model) }
     return try store("CoreDataSQLite", source, [:], people) == .value ? .value : outcome
+  }
+
+  /// Reads what can be read of a damaged store.
+  private func salvage(_ source: StoreSource, _ model: ManagedObjectModel?) throws {
+    var configuration = StoreConfiguration(path: source.name)
+    configuration.skipsDamagedObjects = true
+    do throws(PersistentStoreError) {
+      var format: any AtomicStore = try StoreRegistry.builtIn.storeType(named: "CoreDataSQLite").init(configuration)
+      do throws(PersistentStoreError) {
+        let metadata = try format.metadata(in: source)
+        let chosen = try chosenModel(&format, source, metadata, model)
+        let builder = NodeTableBuilder(model: chosen, file: source.name, inputBytes: try source.totalSize())
+        builder.rules.damagedObjects = .skip
+        try format.load(source, into: builder)
+        _ = try builder.finish()
+      } catch {
+        throw error.located(StoreLocation(file: source.name))
+      }
+    } catch { _ = try judge(error, file: source.name) }
   }
 
   /// Reads what is beside the objects, with the store's model and another one.

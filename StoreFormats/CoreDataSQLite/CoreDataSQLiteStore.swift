@@ -62,12 +62,17 @@ public struct CoreDataSQLiteStore: AtomicStore {
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     if probe.isFolder { return RelatedFile.folder(probe) }
     guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else {
-      return RelatedFile.file(probe)
+      return probe.size % 512 == 0 && isWithoutSchema(probe) ? .unsure : RelatedFile.file(probe)
     }
     let metadataMarks = marks(of: "Z_METADATA")
     if metadataMarks.contains(where: { probe.prefix.contains($0) }) || isFoundFurtherOn(probe, metadataMarks) {
       return .yes
     }
+    let keyMarks = marks(of: "Z_PRIMARYKEY")
+    let hasKeys = keyMarks.contains { probe.prefix.contains($0) } || isFoundFurtherOn(probe, keyMarks)
+    // Reading it says what is missing, and what to do.
+    guard !hasKeys else { return .yes }
+    if isWithoutSchema(probe) { return .unsure }
     if let whole = SQLiteImage.sizeByHeader(probe.prefix), whole > probe.size {
       return .known(
         "an SQLite database that is cut short: \(probe.size) of \(whole) bytes, and no Core Data tables among them")
@@ -76,12 +81,8 @@ public struct CoreDataSQLiteStore: AtomicStore {
     let missingLog =
       probe.prefix.count > 19 && probe.prefix[19] == 2
       ? ". They may be in its write-ahead log, the file with -wal at the end of its name: copy both files" : ""
-    let keyMarks = marks(of: "Z_PRIMARYKEY")
-    let hasKeys = keyMarks.contains { probe.prefix.contains($0) } || isFoundFurtherOn(probe, keyMarks)
     return .known(
-      (hasKeys
-        ? "a Core Data store without the table Z_METADATA, which has its UUID and says which model it has"
-        : "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY")
+      "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY"
         + missingLog)
   }
 
@@ -90,6 +91,13 @@ public struct CoreDataSQLiteStore: AtomicStore {
   private static func marks(of table: String) -> [[UInt8]] {
     let mark = Array("table\(table)\(table)".utf8)
     return [mark, mark.flatMap { [0, $0] }, mark.flatMap { [$0, 0] }]
+  }
+
+  /// Whether a file with the name of a database has a store's metadata or a part of its schema: the first page or the
+  /// rest of the schema is damaged.
+  private static func isWithoutSchema(_ probe: StoreProbe) -> Bool {
+    guard probe.fileExtension == "sqlite" else { return false }
+    return isFoundFurtherOn(probe, marks(of: "Z_METADATA") + [Array(StoreKeys.versionHashes.utf8)])
   }
 
   /// Where the schema takes more than a page, or the tables are in the write-ahead log only, the first bytes do not
@@ -120,19 +128,37 @@ public struct CoreDataSQLiteStore: AtomicStore {
   // MARK: Reading
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    let image = try SQLiteImage.read(source, limits)
-    pending = (ObjectIdentifier(source), image)
-    let database = try SQLiteDatabase(image, file: source.name, limits: limits)
-    return try StoreTables(database) { source.report($0) }.metadata()
+    do throws(PersistentStoreError) {
+      let image = try read(source)
+      pending = (ObjectIdentifier(source), image)
+      let database = try SQLiteDatabase(image, file: source.name, limits: limits)
+      return try StoreTables(database) { source.report($0) }.metadata()
+    } catch { throw error.damagedTable(skips: skipsDamage) }
+  }
+
+  /// Reads the database; if what is damaged is left out, what can be read of it.
+  private func read(_ source: StoreSource) throws(PersistentStoreError) -> SQLiteImage {
+    let image = try SQLiteImage.read(source, limits, isLenient: skipsDamage)
+    guard skipsDamage else { return image }
+    return try StoreSalvage.image(of: image, file: source.name, limits: limits, model: nil)
   }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
-    let database = try SQLiteDatabase(try image(of: source, keeping: true), file: source.name, limits: limits)
-    return try RawView(database).model()
+    let image = try image(of: source, keeping: true)
+    if let salvage = image.salvage, !salvage.hasEntities {
+      throw PersistentStoreError(
+        .modelNeeded,
+        "the table Z_PRIMARYKEY, which says what the store's entities are, cannot be read: specify a model",
+        at: StoreLocation(file: source.name, entity: "Z_PRIMARYKEY"))
+    }
+    return try RawView(try SQLiteDatabase(image, file: source.name, limits: limits)).model()
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let image = try image(of: source, keeping: false)
+    var image = try image(of: source, keeping: false)
+    if image.salvage?.needsModel == true {
+      image = try StoreSalvage.image(of: image, file: source.name, limits: limits, model: nodes.model)
+    }
     if image.log != nil { nodes.addInput(bytes: image.count) }
     Self.report(image, to: source)
     if nodes.model.description.isInferred {
@@ -185,13 +211,18 @@ public struct CoreDataSQLiteStore: AtomicStore {
           text: "pages put back: a program is writing to the store, or was ended before it had finished",
           isWarning: pages > 0))
     }
+    image.salvage?.report(to: source)
     guard let log = image.log else {
-      if image.isLogMissing, let name = source.fileName {
+      if let sign = image.missingLog, let name = source.fileName {
+        let reason =
+          switch sign {
+          case .header: "the store's header says that changes go into this write-ahead log first"
+          case .index: "its index, \(name)-shm, is there"
+          }
         source.report(
           LoadNote(
             subject: "\(name)-wal",
-            text:
-              "not there, although the store's header says that changes go into this write-ahead log first: if the store was copied without it, the latest changes are missing",
+            text: "not there, although \(reason): if the store was copied without it, the latest changes are missing",
             isWarning: true))
       }
       return
@@ -206,7 +237,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   private mutating func image(of source: StoreSource, keeping: Bool) throws(PersistentStoreError) -> SQLiteImage {
     let known = pending.flatMap { $0.source == ObjectIdentifier(source) ? $0.image : nil }
-    let image = if let known { known } else { try SQLiteImage.read(source, limits) }
+    let image = if let known { known } else { try read(source) }
     pending = keeping ? (ObjectIdentifier(source), image) : nil
     return image
   }

@@ -158,7 +158,7 @@ struct RawView {
   private func users(of columns: [DatabaseSchema.Column], in table: DatabaseSchema.Table) -> [Int: [Int64]] {
     let counts = columns.map { "count(\(SQLiteDatabase.quoted($0.name)))" }.joined(separator: ", ")
     let rows = try? database.prepare(
-      "SELECT Z_ENT, \(counts) FROM \(SQLiteDatabase.quoted(table.name)) GROUP BY Z_ENT",
+      "SELECT Z_ENT, \(counts) FROM \(SQLiteDatabase.quoted(table.name)) NOT INDEXED GROUP BY Z_ENT",
       StoreLocation(file: database.file, entity: table.name))
     var users: [Int: [Int64]] = [:]
     while let rows, (try? rows.step()) == true {

@@ -19,8 +19,7 @@ final class SQLiteDatabase {
     self.file = file
     self.limits = limits
     budget = .allocate(capacity: 1)
-    // A column of a row costs a byte at least and a few steps; what needs more than this is made to take time.
-    budget.initialize(to: steps ?? 1000 + image.count / 2)
+    budget.initialize(to: steps ?? Self.steps(forSize: image.count))
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
     guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
@@ -40,6 +39,11 @@ final class SQLiteDatabase {
     sqlite3_close_v2(handle)
     budget.deallocate()
   }
+
+  /// The number of steps that a file of this size may take, in thousands.
+  ///
+  /// A column of a row costs a byte at least and a few steps; what needs more than this is made to take time.
+  static func steps(forSize count: Int) -> Int { 1000 + count / 2 }
 
   /// Another connection to the same database, for what must not change what this one reads: which damage SQLite reports
   /// depends on what a connection read before. There is one, since each reads the whole schema, and it has half of the

@@ -9,20 +9,32 @@ final class SQLiteImage: @unchecked Sendable {
   static let signature: StaticString = "SQLite format 3\0"
   private static let headerSize = 100
 
+  /// What shows that a write-ahead log is missing.
+  enum MissingLog {
+    case header, index
+  }
+
   let base: UnsafeMutablePointer<UInt8>
   let count: Int
   /// The write-ahead log's name and how many frames of how many were applied; nil where none is beside the file.
   let log: (name: String, applied: Int, frames: Int)?
-  /// Whether the header says that there is a write-ahead log, and no such file is beside the database.
-  let isLogMissing: Bool
+  /// What says that there is a write-ahead log, if no such file is beside the database.
+  let missingLog: MissingLog?
+  /// What was read of a damaged database, if this is what was made of it; nil for a file's own bytes.
+  let salvage: SalvageReport?
+  /// The damaged database that this was made of.
+  let original: SQLiteImage?
   /// How many pages of an unfinished transaction were put back; nil if there was none.
   let restoredPages: Int?
 
   /// Reads a source, and the write-ahead log beside it where there is one.
   ///
+  /// - Parameter isLenient: Whether a damaged header is accepted, and fewer pages than it names.
   /// - Throws: `.changedOnDisk` where another process goes on writing; `.malformed` for what is not a database, and for
   ///   one whose last transaction must be rolled back first.
-  static func read(_ source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) -> SQLiteImage {
+  static func read(
+    _ source: StoreSource, _ limits: StoreLimits, isLenient: Bool = false
+  ) throws(PersistentStoreError) -> SQLiteImage {
     // File and log are read one after the other, and belong together only if neither changed.
     for _ in 0..<10 {
       let before = try source.currentState()
@@ -48,10 +60,11 @@ final class SQLiteImage: @unchecked Sendable {
       guard try source.currentState() == before, try logSource(source)?.currentState() == logBefore,
         try journalSource(source)?.currentState() == journalBefore
       else { continue }
-      let hasLogFile = if log != nil { true } else { try hasLogFile(source) }
+      let hasLogFile = if log != nil { true } else { try hasFile(source, "-wal") }
+      let hasIndexFile = hasLogFile ? false : try hasFile(source, "-shm")
       return try SQLiteImage(
-        bytes, log: logBytes, logName: log?.fileName ?? "", hasLogFile: hasLogFile, journal: journalBytes,
-        file: source.name)
+        bytes, log: logBytes, logName: log?.fileName ?? "", hasLogFile: hasLogFile, hasIndexFile: hasIndexFile,
+        journal: journalBytes, file: source.name, isLenient: isLenient)
     }
     throw PersistentStoreError(
       .changedOnDisk, "another process goes on writing to the database; close it, or copy the file with its -wal",
@@ -77,10 +90,10 @@ final class SQLiteImage: @unchecked Sendable {
     return try log.totalSize() > 0 ? log : nil
   }
 
-  /// Whether there is a log, which is empty after its changes went into the database.
-  private static func hasLogFile(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
+  /// Whether there is a file beside the database. A log is empty after its changes went into the database.
+  private static func hasFile(_ source: StoreSource, _ suffix: String) throws(PersistentStoreError) -> Bool {
     guard let name = source.fileName else { return false }
-    return try source.companion(named: name + "-wal") != nil
+    return try source.companion(named: name + suffix) != nil
   }
 
   /// The rollback journal, if it has a header: then the file may be in the middle of a transaction.
@@ -91,12 +104,14 @@ final class SQLiteImage: @unchecked Sendable {
   }
 
   init(
-    _ bytes: StoreBytes, log logBytes: StoreBytes?, logName: String, hasLogFile: Bool, journal: StoreBytes? = nil,
-    file: String
+    _ bytes: StoreBytes, log logBytes: StoreBytes?, logName: String, hasLogFile: Bool, hasIndexFile: Bool,
+    journal: StoreBytes? = nil, file: String, isLenient: Bool
   ) throws(PersistentStoreError) {
     let place = StoreLocation(file: file, offset: 0)
+    salvage = nil
+    original = nil
     if let journal {
-      isLogMissing = false
+      missingLog = nil
       log = nil
       guard logBytes == nil else {
         throw PersistentStoreError(
@@ -105,17 +120,20 @@ final class SQLiteImage: @unchecked Sendable {
           at: place)
       }
       let built = try bytes.withUnsafeBytes { main throws(PersistentStoreError) in
-        try journal.withUnsafeBytes { raw throws(PersistentStoreError) in try Self.rolledBack(main, raw, place) }
+        try journal.withUnsafeBytes { raw throws(PersistentStoreError) in
+          try Self.rolledBack(main, raw, isLenient, place)
+        }
       }
       (base, count, restoredPages) = (built.memory, built.count, built.pages)
       return
     }
     restoredPages = nil
-    isLogMissing = !hasLogFile && bytes.withUnsafeBytes { $0.count >= Self.headerSize && $0[19] == 2 }
+    let usesLog = bytes.withUnsafeBytes { $0.count >= Self.headerSize && $0[19] == 2 }
+    missingLog = hasLogFile ? nil : usesLog ? .header : hasIndexFile ? .index : nil
     let built = try bytes.withUnsafeBytes { main throws(PersistentStoreError) in
-      guard let logBytes else { return try Self.build(main, nil, place) }
+      guard let logBytes else { return try Self.build(main, nil, isLenient, place) }
       return try logBytes.withUnsafeBytes { raw throws(PersistentStoreError) in
-        try Self.build(main, WriteAheadLog(raw), place, raw)
+        try Self.build(main, WriteAheadLog(raw), isLenient, place, raw)
       }
     }
     base = built.memory
@@ -123,33 +141,52 @@ final class SQLiteImage: @unchecked Sendable {
     log = logBytes == nil ? nil : (logName, built.applied, built.frames)
   }
 
+  /// What was made of a damaged database.
+  init(
+    salvaged bytes: UnsafeRawBufferPointer, of damaged: SQLiteImage, _ report: SalvageReport, file: String
+  ) throws(PersistentStoreError) {
+    let place = StoreLocation(file: file, offset: 0)
+    let built = try Self.build(bytes, nil, false, place)
+    base = built.memory
+    count = built.count
+    log = damaged.log
+    missingLog = damaged.missingLog
+    salvage = report
+    original = damaged
+    restoredPages = damaged.restoredPages
+  }
+
   /// The pages of a database as a connection sees them.
   init(pages: UnsafeRawBufferPointer, file: String) throws(PersistentStoreError) {
-    isLogMissing = false
+    missingLog = nil
     log = nil
     restoredPages = nil
-    let built = try Self.build(pages, nil, StoreLocation(file: file, offset: 0))
+    salvage = nil
+    original = nil
+    let built = try Self.build(pages, nil, false, StoreLocation(file: file, offset: 0))
     (base, count) = (built.memory, built.count)
   }
 
   deinit { free(base) }
 
   private static func build(
-    _ main: UnsafeRawBufferPointer, _ log: WriteAheadLog?, _ place: StoreLocation,
+    _ main: UnsafeRawBufferPointer, _ log: WriteAheadLog?, _ isLenient: Bool, _ place: StoreLocation,
     _ logBytes: UnsafeRawBufferPointer? = nil
   ) throws(PersistentStoreError) -> (memory: UnsafeMutablePointer<UInt8>, count: Int, applied: Int, frames: Int) {
     var count = main.count
     let applied = log?.committedFrames ?? 0
     if let log, let pageSize = log.pageSize, applied > 0 {
       // The log's own first page would say what the log says.
-      if main.count >= headerSize { try check(main, logPageSize: pageSize, place) }
+      if main.count >= headerSize, !isLenient || DatabasePages(main).hasHeader {
+        try check(main, logPageSize: pageSize, place)
+      }
       // No transaction can name more pages than the file and the log have.
       let most = max((main.count + pageSize - 1) / pageSize, log.pageOffsets.keys.max() ?? 0)
-      guard log.databasePages <= most else {
+      guard log.databasePages <= most || isLenient else {
         throw PersistentStoreError(
           .malformed, "the write-ahead log names \(log.databasePages) pages; there are \(most)", at: place)
       }
-      count = log.databasePages * pageSize
+      count = min(log.databasePages, most) * pageSize
     }
     guard let memory = calloc(max(count, headerSize), 1)?.assumingMemoryBound(to: UInt8.self) else {
       throw PersistentStoreError(.limitExceeded, "the database's \(count) bytes do not fit the memory", at: place)
@@ -158,12 +195,12 @@ final class SQLiteImage: @unchecked Sendable {
       let image = UnsafeMutableRawBufferPointer(start: memory, count: count)
       image.copyMemory(from: UnsafeRawBufferPointer(rebasing: main.prefix(count)))
       if let log, let pageSize = log.pageSize, let logBytes {
-        for (page, offset) in log.pageOffsets where page <= log.databasePages {
+        for (page, offset) in log.pageOffsets where page * pageSize <= count {
           UnsafeMutableRawBufferPointer(rebasing: image[(page - 1) * pageSize..<page * pageSize])
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: logBytes[offset..<offset + pageSize]))
         }
       }
-      try check(UnsafeRawBufferPointer(image), logPageSize: nil, place)
+      if !isLenient { try checkWhole(UnsafeRawBufferPointer(image), place) }
       // A database in memory cannot have a log: the header says so.
       memory[18] = 1
       memory[19] = 1
@@ -176,7 +213,7 @@ final class SQLiteImage: @unchecked Sendable {
 
   /// The database as it was before an unfinished transaction.
   private static func rolledBack(
-    _ main: UnsafeRawBufferPointer, _ journalBytes: UnsafeRawBufferPointer, _ place: StoreLocation
+    _ main: UnsafeRawBufferPointer, _ journalBytes: UnsafeRawBufferPointer, _ isLenient: Bool, _ place: StoreLocation
   ) throws(PersistentStoreError) -> (memory: UnsafeMutablePointer<UInt8>, count: Int, pages: Int) {
     let stored = main.count >= headerSize ? Int(main.bigEndian16(16)) : 0
     let journal = RollbackJournal(journalBytes, databasePageSize: stored == 1 ? 65_536 : stored)
@@ -187,7 +224,7 @@ final class SQLiteImage: @unchecked Sendable {
         at: place)
     }
     guard let pages = journal.databasePages, pages > 0, !journal.pageOffsets.isEmpty else {
-      let built = try build(main, nil, place)
+      let built = try build(main, nil, isLenient, place)
       return (built.memory, built.count, 0)
     }
     // No transaction can have begun with more pages than the file and the journal have.
@@ -206,7 +243,7 @@ final class SQLiteImage: @unchecked Sendable {
       UnsafeMutableRawBufferPointer(rebasing: image[(page - 1) * journal.pageSize..<page * journal.pageSize])
         .copyMemory(from: UnsafeRawBufferPointer(rebasing: journalBytes[offset..<offset + journal.pageSize]))
     }
-    let built = try build(UnsafeRawBufferPointer(image), nil, place)
+    let built = try build(UnsafeRawBufferPointer(image), nil, isLenient, place)
     return (built.memory, built.count, journal.pageOffsets.count)
   }
 
@@ -219,6 +256,17 @@ final class SQLiteImage: @unchecked Sendable {
       guard bytes.bigEndian32(24) == bytes.bigEndian32(92) else { return nil }
       return (stored == 1 ? 65_536 : stored) * Int(bytes.bigEndian32(28))
     }
+  }
+
+  /// Checks the header, and that all pages are there that it names.
+  private static func checkWhole(
+    _ image: UnsafeRawBufferPointer, _ place: StoreLocation
+  ) throws(PersistentStoreError) {
+    try check(image, logPageSize: nil, place)
+    guard let whole = sizeByHeader(Array(image.prefix(headerSize))), whole > image.count else { return }
+    throw PersistentStoreError(
+      .malformed, "the file is cut short: it has \(image.count) of \(whole) bytes",
+      at: place.filled(from: StoreLocation(offset: image.count)))
   }
 
   private static func check(

@@ -8,6 +8,8 @@ final class SQLiteOutput {
   let path: String
   /// Keeps the kit from releasing the locks of this process on a file that is changed.
   private var hold: DatabaseFileHold?
+  /// Steps that are left, in thousands, where they are counted.
+  private let budget: UnsafeMutablePointer<Int>
 
   /// Creates a new database in memory.
   convenience init(for path: String) throws(PersistentStoreError) {
@@ -29,6 +31,8 @@ final class SQLiteOutput {
   /// - Throws: `.locked` if another program writes to the file for longer than five seconds.
   init(changing path: String) throws(PersistentStoreError) {
     self.path = path
+    budget = .allocate(capacity: 1)
+    budget.initialize(to: .max)
     var opened: OpaquePointer?
     let code = sqlite3_open_v2(
       path, &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nil)
@@ -51,6 +55,8 @@ final class SQLiteOutput {
 
   private init(inMemory path: String) throws(PersistentStoreError) {
     self.path = path
+    budget = .allocate(capacity: 1)
+    budget.initialize(to: .max)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
     guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
@@ -65,8 +71,11 @@ final class SQLiteOutput {
     try check(sqlite3_file_control(handle, "main", SQLITE_FCNTL_SIZE_LIMIT, &most))
   }
 
-  // The file is closed, and released after that.
-  deinit { sqlite3_close_v2(handle) }
+  deinit {
+    // The file is closed, and released after that.
+    sqlite3_close_v2(handle)
+    budget.deallocate()
+  }
 
   /// SQLite's `MAX_PATHNAME`, in bytes.
   private static let longestPath = 512
@@ -114,6 +123,45 @@ final class SQLiteOutput {
     return Insertion(statement, output: self)
   }
 
+  /// Refuses statements that run queries or functions from here on: those of a schema that is not trusted.
+  ///
+  /// - Parameter steps: The number of steps that all statements may take, in thousands.
+  func refuseQueries(steps: Int) {
+    budget.pointee = steps
+    sqlite3_progress_handler(
+      handle, 1000,
+      { context in
+        guard let left = context?.assumingMemoryBound(to: Int.self) else { return 1 }
+        left.pointee -= 1
+        return left.pointee < 0 ? 1 : 0
+      }, budget)
+    sqlite3_set_authorizer(
+      handle,
+      { _, action, _, _, _, _ in
+        let refused = [SQLITE_SELECT, SQLITE_FUNCTION, SQLITE_ATTACH, SQLITE_CREATE_VTABLE, SQLITE_RECURSIVE]
+        return refused.contains(action) ? SQLITE_DENY : SQLITE_OK
+      }, nil)
+  }
+
+  /// The columns of a table, with their types in capitals, and whether each is one of its primary key.
+  func columns(of table: String) throws(PersistentStoreError) -> [(name: String, type: String, isKey: Bool)] {
+    var statement: OpaquePointer?
+    try check(
+      sqlite3_prepare_v3(handle, "PRAGMA table_xinfo(\(SQLiteDatabase.quoted(table)))", -1, 0, &statement, nil))
+    defer { sqlite3_finalize(statement) }
+    var columns: [(name: String, type: String, isKey: Bool)] = []
+    while sqlite3_step(statement) == SQLITE_ROW {
+      func text(_ column: Int32) -> String {
+        sqlite3_column_text(statement, column).map { String(cString: $0) } ?? ""
+      }
+      columns.append((text(1), text(2).uppercased(), sqlite3_column_int(statement, 5) > 0))
+    }
+    return columns
+  }
+
+  /// The number of rows that were added, in all.
+  var changeCount: Int { Int(sqlite3_total_changes64(handle)) }
+
   /// Ends the transaction and gives the file's bytes.
   func finish(_ body: (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void) throws(PersistentStoreError) {
     try run("COMMIT")
@@ -132,7 +180,7 @@ final class SQLiteOutput {
     let kind: PersistentStoreError.Code =
       switch code & 0xFF {
       case SQLITE_CONSTRAINT: .invalidValue
-      case SQLITE_NOMEM, SQLITE_TOOBIG: .limitExceeded
+      case SQLITE_NOMEM, SQLITE_TOOBIG, SQLITE_INTERRUPT: .limitExceeded
       case SQLITE_FULL, SQLITE_IOERR: isFull ? hold == nil ? .limitExceeded : .noSpace : .inputOutput
       case SQLITE_BUSY, SQLITE_LOCKED: .locked
       case SQLITE_READONLY: .readOnly

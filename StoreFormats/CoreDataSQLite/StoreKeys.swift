@@ -3,6 +3,8 @@ enum StoreKeys {
   static let storeType = "CoreDataSQLite"
   /// The key of the metadata under which the model is kept, so that the store can be read without another file.
   static let model = "AtomicStoreModel"
+  /// The key of the metadata under which Core Data keeps the version hashes of entities.
+  static let versionHashes = "NSStoreModelVersionHashes"
   /// Keys of the metadata that describe the file, not the user's data.
   static let format = ["NSStoreType", "NSStoreUUID", "_NSAutoVacuumLevel"]
 }

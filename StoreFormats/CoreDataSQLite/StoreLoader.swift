@@ -46,10 +46,13 @@ struct StoreLoader {
     let external = ExternalData(source, database.limits)
     for table in layout.tables {
       guard let found = try numbers.table(table, in: schema) else {
-        try checkAbsent(table)
+        do throws(PersistentStoreError) { try checkAbsent(table) } catch {
+          try nodes.skipPart(of: table.root, because: error)
+        }
         continue
       }
       read.insert(DatabaseSchema.key(found.name))
+      if let damage = damage(of: found.name) { try nodes.skipPart(of: table.root, because: damage) }
       do throws(PersistentStoreError) {
         var reader = try TableReader(
           table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
@@ -67,10 +70,15 @@ struct StoreLoader {
     for join in layout.joinTables {
       let reader = try JoinTableReader(join, schema: schema, layout: layout, database: database)
       guard let reader else {
-        try checkAbsent(join, lookups)
+        do throws(PersistentStoreError) { try checkAbsent(join, lookups) } catch {
+          try nodes.skipPart(of: join.first.entity, slot: join.first.slot, because: error)
+        }
         continue
       }
       read.insert(DatabaseSchema.key(reader.tableName))
+      if let damage = damage(of: reader.tableName) {
+        try nodes.skipPart(of: join.first.entity, slot: join.first.slot, because: damage)
+      }
       do throws(PersistentStoreError) {
         lists += try reader.read(lookups, nodes, strayRows: strayRows, source: source)
       } catch {
@@ -78,11 +86,30 @@ struct StoreLoader {
       }
     }
     for list in lists { try list.fill(nodes, lookups) }
+    reportDamage(notIn: read)
     try reportOthers(read)
     return result
   }
 
   // MARK: What is not there
+
+  /// What the database in memory lacks of a table, if it was made of a damaged one.
+  private func damage(of table: String) -> PersistentStoreError? {
+    database.image.salvage?.tables[DatabaseSchema.key(table)].map { PersistentStoreError(.malformed, $0.text) }
+  }
+
+  /// Reports damage in tables that are not part of the graph. That of the store's own may concern every object.
+  private func reportDamage(notIn read: Set<String>) {
+    guard let tables = database.image.salvage?.tables else { return }
+    for (key, table) in tables.sorted(by: { $0.key < $1.key }) {
+      let isNeeded = key == "Z_PRIMARYKEY" || key == "Z_METADATA"
+      guard isNeeded || !read.contains(key) || StoreTables.ownTables.contains(key) else { continue }
+      source.report(
+        LoadNote(
+          subject: table.name, text: (isNeeded ? "" : "not needed for the model: ") + table.text, isLoss: isNeeded,
+          isWarning: !isNeeded, location: isNeeded ? StoreLocation(file: source.name) : nil))
+    }
+  }
 
   /// An entity that the store does not know has no table, and no objects; one that never had any may have none.
   private func checkAbsent(_ table: DatabaseLayout.Table) throws(PersistentStoreError) {
@@ -152,7 +179,7 @@ struct StoreLoader {
     var result: [(number: Int64, count: Int, firstKey: Int64)] = []
     do throws(PersistentStoreError) {
       let rows = try database.prepare(
-        "SELECT Z_ENT, count(*), min(Z_PK) FROM \(SQLiteDatabase.quoted(table)) GROUP BY Z_ENT",
+        "SELECT Z_ENT, count(*), min(Z_PK) FROM \(SQLiteDatabase.quoted(table)) NOT INDEXED GROUP BY Z_ENT",
         StoreLocation(file: source.name, entity: table))
       while try rows.step() { result.append((rows.integer(0), Int(rows.integer(1)), rows.integer(2))) }
     } catch {
@@ -220,7 +247,8 @@ struct StoreLoader {
   private func rowCount(_ table: String) throws(PersistentStoreError) -> Int? {
     do throws(PersistentStoreError) {
       let rows = try database.prepare(
-        "SELECT count(*) FROM \(SQLiteDatabase.quoted(table))", StoreLocation(file: source.name, entity: table))
+        "SELECT count(*) FROM \(SQLiteDatabase.quoted(table)) NOT INDEXED",
+        StoreLocation(file: source.name, entity: table))
       return try rows.step() ? Int(rows.integer(0)) : 0
     } catch {
       guard error.code == .malformed else { throw error }

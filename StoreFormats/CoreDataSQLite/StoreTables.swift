@@ -67,6 +67,12 @@ struct StoreTables {
 
   func metadata() throws(PersistentStoreError) -> StoreMetadata {
     let place = place("Z_METADATA")
+    guard try DatabaseSchema(database).hasTable("Z_METADATA") else {
+      throw PersistentStoreError(
+        .malformed,
+        "the store does not have this table, which has its UUID and says which model it has; if there is a write-ahead log, the file with -wal at the end of its name, it may have it",
+        at: place)
+    }
     let rows = try database.prepare("SELECT Z_UUID, Z_PLIST FROM Z_METADATA", place)
     guard try rows.step() else { throw PersistentStoreError(.malformed, "the table is empty", at: place) }
     guard let text = rows.string(0), let uuid = UUID(uuidString: text) else {
@@ -79,6 +85,15 @@ struct StoreTables {
     let last = try entityRows().reduce(0) { $1.number < Self.firstHistoryNumber ? max($0, $1.greatestKey) : $0 }
     return StoreMetadata(
       storeType: StoreKeys.storeType, uuid: uuid, entries: entries, lastReference: last, model: model)
+  }
+
+  /// Whether bytes are a property list that has metadata.
+  static func isReadable(_ bytes: [UInt8]) -> Bool {
+    bytes.withUnsafeBytes {
+      guard let reader = try? BinaryPropertyListReader($0), case .dictionary? = try? reader.materialize(reader.top)
+      else { return false }
+      return true
+    }
   }
 
   private func allEntries(

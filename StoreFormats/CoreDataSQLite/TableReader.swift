@@ -377,7 +377,7 @@ extension PersistentStoreError.Remedy {
 extension PersistentStoreError {
   /// The error for a table that cannot be read to its end.
   func damagedTable(skips: Bool) -> PersistentStoreError {
-    guard code == .malformed, !skips else { return self }
+    guard code == .malformed, !skips, remedy == nil else { return self }
     var error = self
     error.remedy = .readOption("damaged=skip-object", effect: "reads the rest")
     return error

@@ -208,6 +208,45 @@ import Testing
     }
   }
 
+  @Test("of an SQLite store with a damaged page, the rest is read, checked and written to a new store")
+  func damagedDatabase() throws {
+    let folder = try Folder()
+    let path = folder("f.sqlite")
+    let sound = try Command.run("convert", "\(Command.samples)/FriendInfo/FriendInfo.xml", path)
+    #expect(sound.code == 0, "\(sound.errors)")
+    let whole = try Command.run("fetch", path, "--entity", "Person", "--count").output
+    var bytes = try Self.bytes(path)
+    let size = 4096
+    let pages = 1..<bytes.count / size
+    let table = try #require(pages.first { Self.isRoot($0 + 1, of: "ZFRIENDINFO", in: bytes) })
+    for index in table * size..<(table + 1) * size { bytes[index] = 0 }
+    try Data(bytes).write(to: URL(filePath: path))
+    let refused = try Command.run("dump", path)
+    #expect(refused.code == 65 && refused.errors.contains("--read-option damaged=skip-object"), "\(refused.errors)")
+    let found = try Command.run("check", path)
+    #expect(found.code == 1 && found.output.contains("the table ZFRIENDINFO is damaged"), "\(found.output)")
+    let fixed = try Command.run("check", path, "--fix", "damaged=skip-object", "-o", folder("g.sqlite"))
+    #expect(fixed.errors.contains("page \(table + 1)") && fixed.errors.contains("0 rows read"), "\(fixed.errors)")
+    #expect(try Command.run("fetch", folder("g.sqlite"), "--entity", "Person", "--count").output == whole)
+    #expect(try Self.bytes(path) == bytes)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["f.sqlite", "g.sqlite"])
+  }
+
+  /// Whether the schema says that a table begins at a page: its statement follows the page's number.
+  private static func isRoot(_ page: Int, of name: String, in bytes: [UInt8]) -> Bool {
+    let mark = Array("\(name)\(name)".utf8) + [UInt8(page)] + Array("CREATE TABLE".utf8)
+    return bytes.indices.dropLast(mark.count).contains { bytes[$0..<$0 + mark.count].elementsEqual(mark) }
+  }
+
+  @Test("a write-ahead log without its database is named", arguments: [false, true])
+  func logAlone(_ isEmpty: Bool) throws {
+    let folder = try Folder()
+    try Data([0x37, 0x7F, 0x06, 0x82]).write(to: URL(filePath: folder("s.sqlite-wal")))
+    if isEmpty { try Data().write(to: URL(filePath: folder("s.sqlite"))) }
+    let result = try Command.run("dump", folder("s.sqlite"))
+    #expect(result.code == (isEmpty ? 65 : 66) && result.errors.contains("s.sqlite-wal is there"), "\(result.errors)")
+  }
+
   @Test("objects of a binary store that cannot be read are left out")
   func binary() throws {
     let folder = try Folder()

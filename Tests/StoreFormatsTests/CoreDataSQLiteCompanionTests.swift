@@ -122,6 +122,10 @@ struct CoreDataSQLiteCompanionTests {
     #expect(FileManager.default.createFile(atPath: samples.path("Live.sqlite-wal"), contents: nil))
     #expect(try !samples.open("Live.sqlite").notes.contains(where: \.isWarning))
     #expect(try !samples.open("Plain.sqlite").notes.contains(where: \.isWarning))
+    // The index of a log shows too that there was one.
+    #expect(FileManager.default.createFile(atPath: samples.path("Plain.sqlite-shm"), contents: nil))
+    let warnings = try samples.open("Plain.sqlite").notes.filter(\.isWarning)
+    #expect(warnings.count == 1 && warnings.allSatisfy { $0.text.contains("Plain.sqlite-shm") }, "\(warnings)")
   }
 
   // MARK: External data

@@ -40,7 +40,8 @@ struct Damage: Sendable, CustomTestStringConvertible {
       file: "spare-object.plist", code: .malformed, offset: 1290, words: ["1 objects", "not in any of its containers"]),
     Damage(file: "newer-model.plist", code: .unsupportedVersion, offset: 820, words: ["xroperties"]),
     Damage(file: "only-a-mark.csv", code: .malformed, line: 1, words: ["empty"]),
-    Damage(file: "truncated.sqlite", code: .malformed, words: ["truncated.sqlite", "malformed"]),
+    Damage(
+      file: "truncated.sqlite", code: .malformed, words: ["truncated.sqlite", "cut short", "damaged=skip-object"]),
     Damage(file: "dangling.sqlite", code: .danglingReference, words: ["Person/77 does not exist", "Person/9.MANAGER"]),
     Damage(file: "bad-number.sqlite", code: .invalidValue, words: ["ZAGE of ZPERSON holds a text", "Employee/2.AGE"]),
     Damage(file: "wrong-table.sqlite", code: .modelMismatch, words: ["Z_PK 7 of ZTAG is of Team", "rows=skip"]),
