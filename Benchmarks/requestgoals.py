@@ -16,7 +16,7 @@ from collections import namedtuple
 
 import shapes
 
-# Of a row: its name, the arguments of the command, those of the other process, the name of that, the greatest ratio; and what each run needs anew: a file
+# Of a row: its name, the arguments of the command, those of the other process, the name of that, the greatest ratio; and what each run needs: a file
 # that is removed, or one that is copied first.
 Row = namedtuple("Row", "name ours other peer goal removes copies", defaults=(None, None))
 # The attributes whose values every reader of NDJSON and CSV takes.

@@ -25,7 +25,7 @@ extension ManagedObjectContext {
         version = NodeVersion(
           try connection.read(needed, into: NodeTableBuilder(model: store.model, file: store.path)))
       } catch {
-        // Objects need not be in memory at once, and a fault may lead nowhere.
+        // Objects need not be in memory at once, and what a relationship names may be missing.
         if error.code == .limitExceeded || error.code == .danglingReference { return nil }
         throw ManagedObjectError(
           .persistentStoreOperation, "the store could not be asked", entityName: request.entityName, underlying: error)
