@@ -63,8 +63,10 @@ extension ManagedObjectContext {
     var results: [Result] = []
     results.reserveCapacity(found.count)
     for (cache, version, nodes) in found.parts {
-      let isOfStore = !cache.isIncremental || version.isWindow
-      for object in isOfStore ? nodes.map({ object(at: $0, in: version, of: cache) }) : try objects(at: nodes, in: version, of: cache) {
+      let objects =
+        cache.isIncremental && !version.isWindow
+        ? try objects(at: nodes, in: version, of: cache) : nodes.map { object(at: $0, in: version, of: cache) }
+      for object in objects {
         guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
         results.append(typed)
       }

@@ -14,8 +14,8 @@ extension ManagedObjectContext {
   func columnSearch<Result>(
     _ request: FetchRequest<Result>, _ search: StoreSearch, for purpose: FetchPlan.Purpose
   ) throws(ManagedObjectError) -> ColumnSearch? {
-    guard readsColumns(request, search, for: purpose), let connection = search.cache.store.connection else { return nil }
     let store = search.cache.store
+    guard readsColumns(request, search, for: purpose), let connection = store.connection else { return nil }
     let needed = neededColumns(request, store.model, for: purpose)
     let version: NodeVersion
     if let known = fetchState.storeColumns, known.needed == needed, known.store == store.identifier {
@@ -32,9 +32,8 @@ extension ManagedObjectContext {
       }
       if fetchState.stepBudget != nil { fetchState.storeColumns = (needed, version, store.identifier) }
     }
-    guard case .success(let searches) = columnSearch(request, try entities(of: request), in: search.cache, version) else {
-      return nil
-    }
+    guard case .success(let searches) = columnSearch(request, try entities(of: request), in: search.cache, version)
+    else { return nil }
     return searches.first
   }
 

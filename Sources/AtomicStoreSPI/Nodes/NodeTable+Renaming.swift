@@ -3,8 +3,8 @@ extension NodeTable {
   /// change only where rows are in another order then.
   ///
   /// - Parameter references: For entities, the new references of all rows, in the order of rows. No row is deleted.
-  /// - Throws: `.duplicateReference` for two objects of a hierarchy with the same reference, `.columnFull` for more texts
-  ///   than a column takes.
+  /// - Throws: `.duplicateReference` for two objects of a hierarchy with the same reference, `.columnFull` for more
+  ///   texts than a column takes.
   package func renaming(_ references: [Int: [ReferenceObject]]) throws(PersistentStoreError) -> NodeTable {
     var result = self
     for (entity, list) in references where !list.isEmpty {
