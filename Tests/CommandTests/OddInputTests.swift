@@ -140,7 +140,7 @@ import Testing
       ("set lib.xml --entity book --all price=1", "did you mean 'Book'?"),
       ("set lib.xml --entity Book --all price=1 -o -", "standard output has no extension"),
       (
-        "set lib.xml --entity Book --all price=1 --write-option delimiter=tab",
+        "set lib.xml --entity Book --all price=1 --write-option schema=omit",
         "keeps its form: --write-option needs -o"
       ),
       ("convert nosuch.xml -", "standard output has no extension"),
