@@ -66,13 +66,19 @@ struct JoinTableEditor {
   ) throws(PersistentStoreError) {
     let statement = try work.output.prepare(
       "UPDATE \(table) SET \(order) = ? WHERE \(owner) = ? AND \(member) = ?")
+    let insertion = try work.output.prepare("INSERT INTO \(table) (\(order), \(owner), \(member)) VALUES (?, ?, ?)")
+    func run(_ statement: Insertion, _ place: Int64, _ owner: Int64, _ member: Int64) throws(PersistentStoreError) {
+      statement.bind(1, integer: place)
+      statement.bind(2, integer: owner)
+      statement.bind(3, integer: member)
+      try statement.run()
+    }
     for list in lists {
       let known = try work.orderKeys(of: list.owner, in: table, member: member, owner: owner, order: order)
       for (key, place) in zip(list.after, OrderKeys.assign(list.after.map { known[$0] })) where known[key] != place {
-        statement.bind(1, integer: place)
-        statement.bind(2, integer: list.owner)
-        statement.bind(3, integer: key)
-        try statement.run()
+        try run(statement, place, list.owner, key)
+        // A pair of a relationship that is its own inverse may be there in the other direction only.
+        if join.isReflexive, work.output.changedRows == 0 { try run(insertion, place, list.owner, key) }
       }
     }
   }

@@ -70,7 +70,13 @@ struct RowEditor {
   }
 
   private func raiseGreatestKey(of table: DatabaseLayout.Table, to key: Int64) throws(PersistentStoreError) {
-    guard let row = numbers.rows[table.root], key > row.greatestKey else { return }
+    guard key > 0 else { return }
+    guard let row = numbers.rows[table.root] else {
+      throw PersistentStoreError(
+        .modelMismatch, "Z_PRIMARYKEY has no row for the root entity of \(table.name), which numbers new objects",
+        at: StoreLocation(file: work.output.path))
+    }
+    guard key > row.greatestKey else { return }
     let statement = try work.output.prepare("UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?")
     statement.bind(1, integer: key)
     statement.bind(2, integer: row.number)

@@ -133,33 +133,40 @@ struct TableEditor {
     }
   }
 
-  /// Two rows may exchange values of which each must be unique: all that change are null in between.
+  /// Rows may exchange values that must be unique: of each row that changes in an index, one changed column is null in
+  /// between, and null is equal to nothing there.
   private func clearUnique() throws(PersistentStoreError) {
-    let unique = try uniqueColumns()
-    guard !unique.isEmpty, rows.count > 1 else { return }
-    for (position, column) in names.enumerated() {
-      guard let column, unique.contains(DatabaseSchema.key(column)) else { continue }
-      let keys = rows.filter { $0.value.positions.contains(position) }.keys.sorted()
-      guard keys.count > 1 else { continue }
-      let statement = try work.output.prepare("UPDATE \(name) SET \(column) = NULL WHERE Z_PK = ?")
-      for key in keys {
-        statement.bind(1, integer: key)
-        try statement.run(changing: 1, of: found.name, key: key)
+    guard rows.count > 1 else { return }
+    for index in try uniqueIndexes() {
+      let positions = names.indices.filter { names[$0].map { index.contains(DatabaseSchema.key($0)) } ?? false }
+      let changed = rows.compactMap { key, row in
+        positions.first { row.positions.contains($0) }.map { (key: key, position: $0) }
+      }
+      guard changed.count > 1 else { continue }
+      for (position, list) in Dictionary(grouping: changed, by: \.position).sorted(by: { $0.key < $1.key }) {
+        guard let column = names[position] else { continue }
+        let statement = try work.output.prepare("UPDATE \(name) SET \(column) = NULL WHERE Z_PK = ?")
+        for key in list.map(\.key).sorted() {
+          statement.bind(1, integer: key)
+          try statement.run(changing: 1, of: found.name, key: key)
+        }
       }
     }
   }
 
-  /// The columns of unique indexes, quoted and in capitals.
-  private func uniqueColumns() throws(PersistentStoreError) -> Set<String> {
+  /// The columns of each unique index, quoted and in capitals.
+  private func uniqueIndexes() throws(PersistentStoreError) -> [Set<String>] {
     let place = StoreLocation(file: work.output.path, entity: found.name)
-    var result: Set<String> = []
+    var result: [Set<String>] = []
     let indexes = try work.database.prepare("PRAGMA index_list(\(name))", place)
     while try indexes.step() {
       guard indexes.integer(2) != 0, let index = indexes.string(1) else { continue }
       let columns = try work.database.prepare("PRAGMA index_info(\(SQLiteDatabase.quoted(index)))", place)
+      var own: Set<String> = []
       while try columns.step() {
-        if let column = columns.string(2) { result.insert(DatabaseSchema.key(SQLiteDatabase.quoted(column))) }
+        if let column = columns.string(2) { own.insert(DatabaseSchema.key(SQLiteDatabase.quoted(column))) }
       }
+      result.append(own)
     }
     return result
   }

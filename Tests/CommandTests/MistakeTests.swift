@@ -137,7 +137,6 @@ import Testing
       "--related closure"),
     Mistake("import books.csv -o lib.xml", 73, "--force"),
     Mistake("convert Company.xml nowhere/x.xml", 73, "nowhere/x.xml: the directory nowhere does not exist"),
-    Mistake("set People.sqlite --entity Person --all AGE=3", 65, "atomicstore: People.sqlite: ", "-o NEW"),
     Mistake("set lib.xml --entity Book --all price=1 --to CSV", 64, "-o"),
     Mistake("diff lib.xml Company.xml", 1, "--ignore-model"),
     Mistake("merge lib.xml Company.xml -o m.xml", 65, "Author: only in lib.xml", "--model MODEL"),

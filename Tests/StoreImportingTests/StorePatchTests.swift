@@ -230,7 +230,7 @@ import Testing
     let book = try #require(named.nodes.model.entity(named: "Book"))
     #expect(
       named.nodes.handles(of: book.index).map { named.nodes.reference(of: $0).description } == [
-        "a, \"b, c\"", "\"a, b\", c",
+        "\"a, b\", c", "a, \"b, c\"",
       ])
   }
 

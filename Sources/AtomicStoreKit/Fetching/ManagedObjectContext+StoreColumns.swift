@@ -42,6 +42,8 @@ extension ManagedObjectContext {
     _ request: FetchRequest<Result>, _ search: StoreSearch, for purpose: FetchPlan.Purpose
   ) -> Bool {
     guard !search.hasChanges, purpose != .store, isWorthReading(request, search, for: purpose) else { return false }
+    // With unsaved changes of other objects, too, columns are not sorted.
+    guard !hasPendingChanges || request.sortKeys.isEmpty else { return false }
     // Whether it can be done is known without a row.
     let version = NodeVersion(NodeTable(model: search.cache.store.model))
     guard let entities = try? entities(of: request),

@@ -115,6 +115,9 @@ final class PendingSave {
       try supplyDeferred(&nodes, &format, open, store)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       if open.isEditedInPlace {
+        // Entries that describe the model stay: the tables are not changed.
+        let stored = open.storedSnapshot.metadata.entries
+        for key in VersionHashes.derivedMetadataKeys { metadata.entries[key] = stored[key] }
         nodes = try format.traits.respelled(StoreSnapshot(nodes: nodes.canonical(), metadata: metadata))
         return PendingSave(
           path: store.path, format: format, snapshot: StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata),
