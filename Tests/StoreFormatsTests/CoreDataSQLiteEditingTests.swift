@@ -248,6 +248,18 @@ struct CoreDataSQLiteEditingTests {
     #expect(edited.context.hasChanges)
   }
 
+  @Test("objects exchange values that are unique together, each changing another one")
+  func uniqueTogether() throws {
+    try samples.edit("Plain.sqlite", "CREATE UNIQUE INDEX U ON ZPERSON (ZAGE, ZNAME)")
+    let edited = try open()
+    let (one, other) = (try edited.object("Person", 1), try edited.object("Employee", 2))
+    (one["age"], one["name"], other["age"], other["name"]) = (1, "a", 1, "b")
+    try edited.context.save()
+    (one["name"], other["age"]) = ("b", 2)
+    try edited.context.save()
+    #expect(try rows("SELECT ZAGE, ZNAME FROM ZPERSON WHERE Z_PK IN (1, 2) ORDER BY Z_PK") == ["1|b", "2|b"])
+  }
+
   // MARK: External data
 
   private var directory: String { samples.path(".External_SUPPORT/_EXTERNAL_DATA") }
@@ -284,6 +296,18 @@ struct CoreDataSQLiteEditingTests {
   }
 
   // MARK: Metadata
+
+  @Test("entries that describe the model stay where all others are replaced, and the next save is no conflict")
+  func metadataReplaced() throws {
+    let edited = try open()
+    try edited.store.setMetadata(["author": "Ada"])
+    try edited.coordinator.save(edited.store)
+    try edited.object("Person", 1)["name"] = "x"
+    try edited.context.save()
+    let again = try open()
+    #expect(again.store.metadata.entries["author"] == "Ada")
+    #expect(try again.object("Person", 1)["name"] as? String == "x")
+  }
 
   @Test("metadata change where an entry changes, and others stay")
   func metadata() throws {
