@@ -61,7 +61,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     if probe.isFolder { return RelatedFile.folder(probe) }
-    guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else {
+    guard DatabasePages.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else {
       return probe.size % 512 == 0 && isWithoutSchema(probe) ? .unsure : RelatedFile.file(probe)
     }
     let metadataMarks = marks(of: "Z_METADATA")

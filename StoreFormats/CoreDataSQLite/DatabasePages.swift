@@ -35,11 +35,13 @@ struct DatabasePages {
   }
 
   static let headerSize = 100
+  /// What a database begins with.
+  static let signature: StaticString = "SQLite format 3\0"
   private static let pageSizes = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536]
   /// The size of an entry of the pointer map: the use of a page, and the number of another page.
   private static let mapEntrySize = 5
   /// SQLite locks bytes from here on, and does not use the page that has them.
-  private static let lockedByte = 0x4000_0000
+  static let lockedByte = 0x4000_0000
 
   let bytes: UnsafeRawBufferPointer
   let pageSize: Int
@@ -60,7 +62,7 @@ struct DatabasePages {
   init(_ bytes: UnsafeRawBufferPointer) {
     self.bytes = bytes
     let begins =
-      bytes.count >= Self.headerSize && SQLiteImage.signature.withUTF8Buffer { bytes.starts(with: $0) }
+      bytes.count >= Self.headerSize && Self.signature.withUTF8Buffer { bytes.starts(with: $0) }
     let stored = begins ? Int(bytes.bigEndian16(16)) : 0
     let size = stored == 1 ? 65_536 : stored
     hasHeader = begins && Self.pageSizes.contains(size)
@@ -206,20 +208,28 @@ struct DatabasePages {
     return (use, Int(bytes.bigEndian32(entry + 1)))
   }
 
-  /// The pages of the free list, as far as it can be read.
-  func freePages() -> [Int] {
-    guard hasHeader else { return [] }
+  /// The pages of the free list, as far as it can be read, and whether it is as long as the header says.
+  ///
+  /// Where there is a pointer map, only pages that it calls free are taken.
+  func freePages() -> (pages: [Int], isWhole: Bool) {
+    guard hasHeader else { return ([], true) }
+    func mayBeFree(_ page: Int) -> Bool {
+      page > 1 && isUsable(page) && (use(of: page).map { $0.use == .free } ?? true)
+    }
     var pages: [Int] = []
     var seen: Set<Int> = []
     var trunk = Int(bytes.bigEndian32(32))
-    while isUsable(trunk), seen.insert(trunk).inserted {
-      pages.append(trunk)
+    while mayBeFree(trunk), seen.insert(trunk).inserted {
       let start = (trunk - 1) * pageSize
       let leaves = Int(bytes.bigEndian32(start + 4))
       guard leaves <= usableSize / 4 - 2 else { break }
-      for index in 0..<leaves { pages.append(Int(bytes.bigEndian32(start + 8 + 4 * index))) }
+      pages.append(trunk)
+      for index in 0..<leaves {
+        let page = Int(bytes.bigEndian32(start + 8 + 4 * index))
+        if mayBeFree(page) { pages.append(page) }
+      }
       trunk = Int(bytes.bigEndian32(start))
     }
-    return pages
+    return (pages, trunk == 0 && pages.count == Int(bytes.bigEndian32(36)))
   }
 }

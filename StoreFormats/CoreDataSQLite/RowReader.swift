@@ -27,8 +27,12 @@ struct RowReader {
   private var used: Set<Int> = []
   /// The bytes of the row that was read last.
   private(set) var payload: [UInt8] = []
+  private var isStopped = false
 
   init(_ pages: DatabasePages) { self.pages = pages }
+
+  /// Ends the reading of a page after the row that was read last.
+  mutating func stop() { isStopped = true }
 
   /// Calls with each row of a page, and with nil and the reason for a row whose key cannot be read.
   mutating func read(
@@ -36,37 +40,84 @@ struct RowReader {
   ) throws(PersistentStoreError) {
     guard let header = pages.header(leaf.page) else { return }
     let end = header.start + pages.usableSize
-    var previous: Int64?
+    let cells = (0..<header.cellCount).map { cell($0, of: header, before: end) }
+    let isInOrder = Self.ascending(
+      cells.map { $0.flatMap { $0.start + $0.local <= end && leaf.keys.contains($0.key) ? $0.key : nil } })
+    isStopped = false
     // Cells do not overlap: together they are not larger than the page.
     var left = pages.usableSize
-    for index in 0..<header.cellCount {
+    for (index, cell) in cells.enumerated() {
+      guard !isStopped else { return }
       let name = "entry \(index + 1) of page \(leaf.page)"
-      guard let offset = pages.cellOffset(index, of: header),
-        let (size, sizeLength) = pages.variableInteger(at: header.start + offset, before: end),
-        let (key, keyLength) = pages.variableInteger(at: header.start + offset + sizeLength, before: end),
-        size >= 0, size <= pages.bytes.count
-      else {
+      guard let cell else {
         try body(&self, nil, "\(name) is damaged")
         continue
       }
-      guard leaf.keys.contains(key), previous.map({ key > $0 }) ?? true else {
+      let key = cell.key
+      guard cell.start + cell.local > end || isInOrder[index] else {
         try body(&self, nil, "\(name) has the key \(key), which is not in order")
         continue
       }
-      previous = key
-      let start = header.start + offset + sizeLength + keyLength
-      let local = localSize(Int(size))
-      left -= sizeLength + keyLength + local
-      guard start + local <= end, left >= 0 else {
+      guard cell.start + cell.local <= end, cell.prefix + cell.local <= left else {
         try body(&self, nil, "\(name), the row \(key), does not fit the page")
         continue
       }
-      let damage = gather(Int(size), from: start, local, end)
-      let values = values(of: Int(size))
+      left -= cell.prefix + cell.local
+      let damage = gather(cell.size, from: cell.start, cell.local, end)
+      let values = values(of: cell.size)
       try body(
         &self, Row(key: key, values: values, damage: damage ?? (values == nil ? "the row \(key) is damaged" : nil)),
         name)
     }
+  }
+
+  /// Where a row is.
+  private struct Cell {
+    let key: Int64
+    let size: Int
+    /// The bytes of the size and the key, which are before it.
+    let prefix: Int
+    let start: Int
+    /// How many of its bytes are on its own page.
+    let local: Int
+  }
+
+  /// Nil where the size or the key cannot be read.
+  private func cell(_ index: Int, of header: DatabasePages.Header, before end: Int) -> Cell? {
+    guard let offset = pages.cellOffset(index, of: header),
+      let (size, sizeLength) = pages.variableInteger(at: header.start + offset, before: end),
+      let (key, keyLength) = pages.variableInteger(at: header.start + offset + sizeLength, before: end),
+      size >= 0, size <= pages.bytes.count
+    else { return nil }
+    let prefix = sizeLength + keyLength
+    return Cell(
+      key: key, size: Int(size), prefix: prefix, start: header.start + offset + prefix, local: localSize(Int(size)))
+  }
+
+  /// Which keys are in order: as many as possible, so that a damaged one does not make others wrong.
+  private static func ascending(_ keys: [Int64?]) -> [Bool] {
+    // Of each length, the series with the least last key, by that key's index.
+    var ends: [Int] = []
+    var before: [Int?] = Array(repeating: nil, count: keys.count)
+    for (index, key) in keys.enumerated() {
+      guard let key else { continue }
+      var low = 0
+      var high = ends.count
+      while low < high {
+        let middle = (low + high) / 2
+        if let end = keys[ends[middle]], end < key { low = middle + 1 } else { high = middle }
+      }
+      before[index] = low > 0 ? ends[low - 1] : nil
+      // Of the same key, the first one counts.
+      if low == ends.count { ends.append(index) } else if keys[ends[low]] != key { ends[low] = index }
+    }
+    var isInOrder = Array(repeating: false, count: keys.count)
+    var next = ends.last
+    while let index = next {
+      isInOrder[index] = true
+      next = before[index]
+    }
+    return isInOrder
   }
 
   /// How many bytes of a row are on its own page.

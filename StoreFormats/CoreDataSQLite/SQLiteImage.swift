@@ -6,7 +6,6 @@ import Glibc
 ///
 /// `@unchecked Sendable`: the memory is written in `init` only. SQLite is given it read-only.
 final class SQLiteImage: @unchecked Sendable {
-  static let signature: StaticString = "SQLite format 3\0"
   private static let headerSize = 100
 
   /// What shows that a write-ahead log is missing.
@@ -181,7 +180,7 @@ final class SQLiteImage: @unchecked Sendable {
         try check(main, logPageSize: pageSize, place)
       }
       // No transaction can name more pages than the file and the log have.
-      let most = max((main.count + pageSize - 1) / pageSize, log.pageOffsets.keys.max() ?? 0)
+      let most = mostPages(main, log.pageOffsets, pageSize, isLenient)
       guard log.databasePages <= most || isLenient else {
         throw PersistentStoreError(
           .malformed, "the write-ahead log names \(log.databasePages) pages; there are \(most)", at: place)
@@ -211,6 +210,19 @@ final class SQLiteImage: @unchecked Sendable {
     }
   }
 
+  /// How many pages a file and its log or journal can have together. One page can have any number, so that numbers do
+  /// not show how many there are.
+  ///
+  /// - Parameter isLenient: Whether pages in between may be missing, as where the file is cut short; not most of them.
+  private static func mostPages(
+    _ main: UnsafeRawBufferPointer, _ logged: [Int: Int], _ pageSize: Int, _ isLenient: Bool
+  ) -> Int {
+    var most = (main.count + pageSize - 1) / pageSize + logged.count
+    // The page that SQLite locks is in neither.
+    if most > DatabasePages.lockedByte / pageSize { most += 1 }
+    return isLenient ? max(most, min(logged.keys.max() ?? 0, 8 * most)) : most
+  }
+
   /// The database as it was before an unfinished transaction.
   private static func rolledBack(
     _ main: UnsafeRawBufferPointer, _ journalBytes: UnsafeRawBufferPointer, _ isLenient: Bool, _ place: StoreLocation
@@ -228,10 +240,10 @@ final class SQLiteImage: @unchecked Sendable {
       return (built.memory, built.count, 0)
     }
     // No transaction can have begun with more pages than the file and the journal have.
-    let most = max((main.count + journal.pageSize - 1) / journal.pageSize, journal.pageOffsets.keys.max() ?? 0)
+    let most = mostPages(main, journal.pageOffsets, journal.pageSize, isLenient)
     guard pages <= most else {
       throw PersistentStoreError(
-        .malformed, "the rollback journal names \(pages) pages; there are \(most)", at: place)
+        .malformed, "the rollback journal names \(pages) pages; there can be \(most)", at: place)
     }
     guard let memory = calloc(pages * journal.pageSize, 1) else {
       throw PersistentStoreError(.limitExceeded, "the database does not fit the memory", at: place)
@@ -272,7 +284,7 @@ final class SQLiteImage: @unchecked Sendable {
   private static func check(
     _ image: UnsafeRawBufferPointer, logPageSize: Int?, _ place: StoreLocation
   ) throws(PersistentStoreError) {
-    let isDatabase = image.count >= headerSize && signature.withUTF8Buffer { image.starts(with: $0) }
+    let isDatabase = image.count >= headerSize && DatabasePages.signature.withUTF8Buffer { image.starts(with: $0) }
     guard isDatabase else { throw PersistentStoreError(.malformed, "this is not an SQLite database", at: place) }
     let stored = Int(image.bigEndian16(16))
     let pageSize = stored == 1 ? 65_536 : stored

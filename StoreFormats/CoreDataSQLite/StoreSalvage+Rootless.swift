@@ -8,6 +8,8 @@ extension StoreSalvage {
     let page: Int
     let content: TreeContent
     let sample: [RowReader.Value]
+    /// The text in the second of three columns, where metadata have the UUID.
+    let text: String?
   }
 
   /// The tables that such trees can be of.
@@ -39,21 +41,24 @@ extension StoreSalvage {
   /// Adds the rows of such trees to the tables that they can only belong to, and reports the others.
   mutating func adoptRootless() throws(PersistentStoreError) {
     var trees: [Tree] = []
+    // One reader for all trees, so that a long value to which many rows lead is read once.
+    var samples = RowReader(pages)
     for page in rootlessPages() where walk.isRootless(page) {
       let content = walk.content(below: page)
       walk.claim(content.pages)
-      guard let sample = try sample(content) else { continue }
-      trees.append(Tree(page: page, content: content, sample: sample))
+      guard let (sample, text) = try self.sample(content, &samples) else { continue }
+      trees.append(Tree(page: page, content: content, sample: sample, text: text))
     }
     // What says what the others are comes first.
     var others: [Tree] = []
     for tree in trees {
-      if let (name, sql) = try ownTable(tree) { try adopt(tree, as: name, sql) } else { others.append(tree) }
+      if let (name, sql) = ownTable(tree) { try adopt(tree, as: name, sql) } else { others.append(tree) }
     }
     guard !others.isEmpty else { return }
     let known = Known(copy.layout(model), copy, report)
+    var fitting = RowReader(pages)
     for tree in others {
-      if let (name, sql) = try place(tree, known) {
+      if let (name, sql) = try place(tree, known, &fitting) {
         try adopt(tree, as: name, sql)
       } else {
         report.needsModel = true
@@ -66,7 +71,8 @@ extension StoreSalvage {
 
   /// Pages that begin such trees. Without a pointer map a page is one if no other names it.
   private func rootlessPages() -> [Int] {
-    let found = (1...max(pages.count, 1)).filter { walk.isRootless($0) }
+    guard pages.count > 0 else { return [] }
+    let found = (1...pages.count).filter { walk.isRootless($0) }
     var below: Set<Int> = []
     for page in found {
       guard let header = pages.header(page), header.kind == .interiorTable else { continue }
@@ -80,22 +86,27 @@ extension StoreSalvage {
   }
 
   /// The values of the first row that can be read; what is lost of it is beyond its page.
-  private func sample(_ content: TreeContent) throws(PersistentStoreError) -> [RowReader.Value]? {
-    var reader = RowReader(pages)
-    var sample: [RowReader.Value]?
+  private func sample(
+    _ content: TreeContent, _ reader: inout RowReader
+  ) throws(PersistentStoreError) -> (values: [RowReader.Value], text: String?)? {
+    var sample: (values: [RowReader.Value], text: String?)?
     for leaf in content.leaves where sample == nil {
-      try reader.read(leaf) { (_, row, _) throws(PersistentStoreError) in sample = sample ?? row?.values }
+      try reader.read(leaf) { (reader, row, _) throws(PersistentStoreError) in
+        guard let values = row?.values else { return }
+        var text: String?
+        if values.count == 3, case .text(let range) = values[1] { text = reader.text(range) }
+        sample = (values, text)
+        reader.stop()
+      }
     }
     return sample
   }
 
   /// The table of each Core Data store that a tree can only be.
-  private func ownTable(_ tree: Tree) throws(PersistentStoreError) -> (name: String, sql: String)? {
+  private func ownTable(_ tree: Tree) -> (name: String, sql: String)? {
     switch tree.sample.count {
     case 3:
-      guard case .null = tree.sample[0], case .text(let range) = tree.sample[1],
-        UUID(uuidString: try text(range, of: tree)) != nil
-      else { return nil }
+      guard case .null = tree.sample[0], let text = tree.text, UUID(uuidString: text) != nil else { return nil }
       return ("Z_METADATA", StoreSchemaText.createMetadata)
     case 4:
       guard case .null = tree.sample[0], case .text = tree.sample[1], case .integer = tree.sample[2],
@@ -111,22 +122,10 @@ extension StoreSalvage {
     }
   }
 
-  /// A text of the sample.
-  private func text(_ range: Range<Int>, of tree: Tree) throws(PersistentStoreError) -> String {
-    var reader = RowReader(pages)
-    var text: String?
-    for leaf in tree.content.leaves where text == nil {
-      try reader.read(leaf) { (reader, row, _) throws(PersistentStoreError) in
-        if text == nil, row?.values != nil { text = reader.text(range) }
-      }
-    }
-    return text ?? ""
-  }
-
   /// The table of the graph that a tree can only be: by the entity number of its rows, or as the only join table with
   /// its columns.
   private func place(
-    _ tree: Tree, _ known: Known
+    _ tree: Tree, _ known: Known, _ reader: inout RowReader
   ) throws(PersistentStoreError) -> (name: String, sql: String)? {
     if tree.sample.count >= 3, case .null = tree.sample[0], case .integer(let number) = tree.sample[1] {
       var row = copy.entity(number)
@@ -139,9 +138,9 @@ extension StoreSalvage {
       guard let text = known.text, let index = known.tables[number] else { return nil }
       let sql = text.createTable(index)
       let types = ["INTEGER", "INTEGER", "INTEGER"] + text.columns[index].map(\.type)
-      return try fits(tree, types) ? (text.layout.tables[index].name, sql) : nil
+      return try fits(tree, types, &reader) ? (text.layout.tables[index].name, sql) : nil
     }
-    guard try fits(tree, Array(repeating: "INTEGER", count: tree.sample.count)) else { return nil }
+    guard try fits(tree, Array(repeating: "INTEGER", count: tree.sample.count), &reader) else { return nil }
     let damaged = known.damagedJoins[tree.sample.count] ?? []
     if damaged.count == 1 { return (damaged[0], "") }
     guard damaged.isEmpty, let text = known.text, let missing = known.missingJoins[tree.sample.count],
@@ -151,13 +150,14 @@ extension StoreSalvage {
   }
 
   /// Whether all values of a tree are what columns of these types have, in this order.
-  private func fits(_ tree: Tree, _ types: [String]) throws(PersistentStoreError) -> Bool {
-    var reader = RowReader(pages)
+  private func fits(
+    _ tree: Tree, _ types: [String], _ reader: inout RowReader
+  ) throws(PersistentStoreError) -> Bool {
     var isFitting = true
     var isWhole = false
     for leaf in tree.content.leaves where isFitting {
-      try reader.read(leaf) { (_, row, _) throws(PersistentStoreError) in
-        guard isFitting, let values = row?.values else { return }
+      try reader.read(leaf) { (reader, row, _) throws(PersistentStoreError) in
+        guard let values = row?.values else { return }
         isWhole = isWhole || values.count == types.count
         isFitting =
           values.count <= types.count
@@ -170,6 +170,7 @@ extension StoreSalvage {
             case .blob: type == "BLOB"
             }
           }
+        if !isFitting { reader.stop() }
       }
     }
     return isFitting && isWhole

@@ -26,53 +26,23 @@ struct StoreSalvage {
   /// Tables that a module keeps, whose content other tables have.
   private var virtualNames: [String] = []
 
-  /// The database as it is if it is sound, else what can be read of it.
-  ///
-  /// - Parameter model: The store's model, if it is known, for tables that the schema has lost.
-  static func image(
-    of image: SQLiteImage, file: String, limits: StoreLimits, model: ManagedObjectModel?
-  ) throws(PersistentStoreError) -> SQLiteImage {
-    do throws(PersistentStoreError) { return try made(of: image, file, limits, model) } catch {
-      // What SQLite does not take is what the file's schema says.
-      var error = error
-      if error.code == .unsupportedByFormat { error.code = .malformed }
-      throw error.located(StoreLocation(file: file, offset: 0))
-    }
-  }
-
-  private static func made(
-    of image: SQLiteImage, _ file: String, _ limits: StoreLimits, _ model: ManagedObjectModel?
-  ) throws(PersistentStoreError) -> SQLiteImage {
-    let damaged = image.original ?? image
-    let bytes = UnsafeRawBufferPointer(start: damaged.base, count: damaged.count)
-    var salvage = try StoreSalvage(DatabasePages(bytes), file: file, model: model)
-    guard try !salvage.isSound(damaged, limits) else { return image }
-    try salvage.copyTables()
-    try salvage.adoptRootless()
-    try salvage.completeTables()
-    var result: SQLiteImage?
-    let report = salvage.report
-    try salvage.copy.output.finish { (bytes) throws(PersistentStoreError) in
-      result = try SQLiteImage(salvaged: bytes, of: damaged, report, file: file)
-    }
-    return result ?? image
-  }
-
-  private init(
+  init(
     _ pages: DatabasePages, file: String, model: ManagedObjectModel?
   ) throws(PersistentStoreError) {
     self.pages = pages
     self.file = file
     self.model = model
     walk = TreeWalk(pages)
-    walk.claim(pages.freePages())
+    // What a damaged list calls free may be part of a table.
+    let free = pages.freePages()
+    if free.isWhole { walk.claim(free.pages) }
     reader = RowReader(pages)
     copy = try SalvageCopy(pages, file: file)
   }
 
   // MARK: Is it damaged?
 
-  private mutating func isSound(_ image: SQLiteImage, _ limits: StoreLimits) throws(PersistentStoreError) -> Bool {
+  mutating func isSound(_ image: SQLiteImage, _ limits: StoreLimits) throws(PersistentStoreError) -> Bool {
     if !pages.hasHeader {
       report.add("the first page is damaged: the file does not begin as an SQLite database")
     } else if let stated = pages.statedCount, stated * pages.pageSize > pages.bytes.count {
@@ -125,7 +95,7 @@ struct StoreSalvage {
     entries.removeAll { entry in virtualNames.contains { DatabaseSchema.key(entry.name).hasPrefix($0) } }
   }
 
-  /// Sound tables first, so that a damaged page does not lead into one of them.
+  /// Sound tables first, so that neither a damaged page nor a damaged list of free pages leads into one of them.
   private mutating func walkTables() {
     for index in entries.indices {
       // A table without keys of rows is a tree of another kind, which Core Data does not make.
@@ -139,6 +109,7 @@ struct StoreSalvage {
       entries[index].content = content
       entries[index].isSound = true
     }
+    walk.claim(pages.freePages().pages)
     for index in entries.indices where !entries[index].isSound {
       entries[index].content = walk.content(below: entries[index].root)
       walk.claim(entries[index].content.pages)
@@ -162,7 +133,7 @@ struct StoreSalvage {
 
   // MARK: Tables of the schema
 
-  private mutating func copyTables() throws(PersistentStoreError) {
+  mutating func copyTables() throws(PersistentStoreError) {
     reader = RowReader(pages)
     for entry in entries {
       var table = SalvageReport.Table(entry.name)
@@ -182,7 +153,7 @@ struct StoreSalvage {
   // MARK: The tables that each store has
 
   /// Adds what a store cannot be opened without, and tables of the model that the schema has lost.
-  private mutating func completeTables() throws(PersistentStoreError) {
+  mutating func completeTables() throws(PersistentStoreError) {
     for (name, sql) in [
       ("Z_PRIMARYKEY", StoreSchemaText.createPrimaryKey), ("Z_METADATA", StoreSchemaText.createMetadata),
     ] where copy.target(name) == nil {

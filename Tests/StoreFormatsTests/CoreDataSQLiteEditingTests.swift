@@ -297,7 +297,7 @@ struct CoreDataSQLiteEditingTests {
 
   // MARK: Metadata
 
-  @Test("entries that describe the model stay where all others are replaced, and the next save is no conflict")
+  @Test("entries that describe the model stay where all others are replaced, and the next save succeeds")
   func metadataReplaced() throws {
     let edited = try open()
     try edited.store.setMetadata(["author": "Ada"])

@@ -237,6 +237,34 @@ struct CoreDataSQLiteSalvageTests {
     #expect(try Self.count("Tag", opened.nodes) <= 20)
   }
 
+  @Test("a damaged list of free pages takes no page from a table", arguments: [true, false])
+  func damagedFreeList(_ isMapped: Bool) throws {
+    let (bytes, pages, whole) = try make(isMapped: isMapped)
+    for page in pages where page.owner == "ZTAG" {
+      var damaged = bytes
+      damaged.replaceSubrange(32..<36, with: withUnsafeBytes(of: UInt32(page.number).bigEndian) { Array($0) })
+      #expect(Self.differences(try open(damaged), whole).isEmpty, "page \(page.number), \(page.kind)")
+    }
+  }
+
+  @Test(
+    "a rollback journal that names far more pages than there are is refused, with the option and without it",
+    arguments: [StoreOptions(), skip])
+  func hugeJournal(_ options: StoreOptions) throws {
+    // The number of pages, which the only record has as well.
+    let number: UInt32 = 0x0FFF_FFFF
+    var journal = Data([0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7])
+    // One record, no nonce, sectors of 32 bytes, pages of 512.
+    for word in [1, 0, number, 32, 512, 0, number] {
+      withUnsafeBytes(of: word.bigEndian) { journal.append(contentsOf: $0) }
+    }
+    // A page of zeros has the checksum 0.
+    journal.append(Data(count: 512 + 4))
+    try journal.write(to: URL(filePath: samples.path("Plain.sqlite-journal")))
+    let error = try samples.failure("Plain.sqlite", options: options)
+    #expect(error.code == .malformed && error.message.contains("names \(number) pages"), "\(error)")
+  }
+
   @Test(
     "a sound store is read the same with the option as without it", arguments: ["Plain", "Live", "External", "History"])
   func sound(_ name: String) throws {

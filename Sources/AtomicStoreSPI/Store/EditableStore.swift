@@ -29,7 +29,10 @@ public protocol EditableStore: AtomicStore {
   /// Writes a copy of an existing store with changes, as ``AtomicStore/save(_:to:)`` writes a new one. The kit reads
   /// the result back.
   ///
-  /// - Parameter check: As in ``edit(_:beside:check:verify:)``.
+  /// - Parameters:
+  ///   - edit: The store, what it holds, and what the copy is to hold.
+  ///   - files: The files of the copy.
+  ///   - check: As in ``edit(_:beside:check:verify:)``.
   mutating func save(
     _ edit: StoreEdit, to files: StagedFiles, check: (StoreEdit.Reading) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError)

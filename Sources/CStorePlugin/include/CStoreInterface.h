@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "2979bc97f3069a1afac0879cdb900e4c97e37bbb533c51660c1df4b631fdb2c8"
+#define ASP_INTERFACE "6e93f65960e71eb3373f405e29f2772530d9f530af6a89461b1725ad2edaa3f2"
