@@ -6,7 +6,8 @@ import Testing
 
 /// What a database leaves to the kit is evaluated on the columns that the request names.
 @Suite struct StoreColumnTests {
-  private static func request(_ predicate: String?, sortedBy keys: [SortKey] = []) throws -> FetchRequest<ManagedObject> {
+  private static func request(_ predicate: String?, sortedBy keys: [SortKey] = []) throws -> FetchRequest<ManagedObject>
+  {
     var request = FetchRequest<ManagedObject>(entityName: "Item")
     request.predicate = try predicate.map { try FetchPredicate(format: $0) }
     request.sortKeys = keys
