@@ -58,7 +58,11 @@ import Testing
     // A directory has a model; a table alone is not recognized when it was cut at the end of a line.
     let whole = try Command.run("conform", "--type", "CSV", "--only", "INI-16")
     #expect(whole.code == 0, "\(whole.output)\(whole.errors)")
-    let table = try Command.run("conform", "--type", "CSV", "--only", "INI-16", "--write-option", "layout=file")
+    // A check that fails keeps its files.
+    let folder = try Folder()
+    let table = try Command.run(
+      arguments: ["conform", "--type", "CSV", "--only", "INI-16", "--write-option", "layout=file"],
+      environment: ["TMPDIR": folder.path])
     #expect(table.code == 1, "\(table.output)\(table.errors)")
     #expect(table.output.contains("--type CSV --write-option 'layout=file' --only INI-16"), "\(table.output)")
   }
