@@ -63,8 +63,9 @@ public struct JSONLinesStore: AtomicStore {
     var slots: [Slot] = []
     for _ in 0..<(try records.count(of: 8)) {
       let name = try records.text()
-      guard let slot = entity.slot(named: name) else {
-        throw PersistentStoreError(.modelMismatch, "\(entity.name) has no property '\(name)'", at: records.place)
+      guard let slot = entity.slot(named: name), !slots.contains(where: { $0.index == slot }) else {
+        throw PersistentStoreError(
+          .modelMismatch, "\(entity.name) has no property '\(name)', or it is here twice", at: records.place)
       }
       slots.append(entity.slots[slot])
     }
