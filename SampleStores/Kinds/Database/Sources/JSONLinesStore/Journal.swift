@@ -68,7 +68,7 @@ struct Journal: Sendable {
 
   // MARK: Header and records
 
-  /// What counts now; nil if there is no store: the file is empty, or the process that created it was killed.
+  /// The current records; nil for a file without a store, which is empty, or whose creator was killed.
   func extent() throws(PersistentStoreError) -> Extent? {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw failure("cannot read the file") }

@@ -26,7 +26,7 @@ import Testing
     return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
   }
 
-  /// The records that count in a file; nil if there is no store.
+  /// The current records of a file; nil for a file without a store.
   private static func records(at path: String, _ bytes: [UInt8]) throws -> [[UInt8]]? {
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     var journal = Journal(path: path, isReadOnly: true)
