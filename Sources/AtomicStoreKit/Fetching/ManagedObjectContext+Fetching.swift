@@ -365,6 +365,7 @@ extension ManagedObjectContext {
     defer {
       fetchState.stepBudget = nil
       fetchState.storeColumns = nil
+      fetchState.storeShare = nil
     }
     return try body()
   }

@@ -283,6 +283,19 @@ extension ManagedObjectContext {
     case .exact, .superset: break
     }
     guard let predicate = request.predicate else { return true }
+    // The parts of a request are planned one by one, and would have the rows counted each time.
+    let (entities, store) = (search.fetch.entities, search.cache.store.identifier)
+    if let known = fetchState.storeShare, known.store == store, known.entities == entities, known.predicate == predicate
+    {
+      return known.isLarge
+    }
+    let isLarge = leavesManyRows(predicate, search)
+    if fetchState.stepBudget != nil { fetchState.storeShare = (predicate, entities, store, isLarge) }
+    return isLarge
+  }
+
+  /// Whether what the store can say of a condition leaves a large part of the rows.
+  private func leavesManyRows(_ predicate: FetchPredicate, _ search: StoreSearch) -> Bool {
     let parts: [FetchPredicate] = if case .and(let parts) = predicate { parts } else { [predicate] }
     var fetch = StoreFetch(entity: search.fetch.entity, entities: search.fetch.entities)
     let exact = parts.filter { part in

@@ -13,6 +13,8 @@ struct FetchState<Object> {
   var stepBudget: StepBudget?
   /// What the outermost fetch has read of an incremental store, and of which columns.
   var storeColumns: (needed: NeededColumns, version: NodeVersion, store: UUID)?
+  /// Whether a condition that the outermost fetch has leaves many rows of an incremental store, which counted them.
+  var storeShare: (predicate: FetchPredicate, entities: [Int], store: UUID, isLarge: Bool)?
   /// The objects that the last fetch with prefetching read besides its results.
   var prefetched: [Object] = []
 }
