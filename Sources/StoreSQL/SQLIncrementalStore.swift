@@ -56,6 +56,9 @@ extension SQLIncrementalStore {
     _ changes: StoreSave,
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> StoreSaveAnswer? { try sql.save(changes, verify: verify) }
+  public mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
+    try sql.update(change)
+  }
   public mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError) { try sql.load(into: nodes) }
   public mutating func load(
     into nodes: NodeTableBuilder, only columns: NeededColumns

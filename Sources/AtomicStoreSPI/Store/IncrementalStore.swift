@@ -92,6 +92,13 @@ public protocol IncrementalStore: Sendable {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> StoreSaveAnswer?
 
+  /// Sets attributes of all objects of a request in one transaction, which the history names like any other, if the
+  /// store can do exactly that; the kit does it object by object otherwise. The default is nil.
+  ///
+  /// - Returns: The objects that have other values than before, each once; nil if this store cannot do that, and has
+  ///   done nothing.
+  mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]?
+
   /// Reads everything, as of one moment.
   mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
@@ -208,6 +215,7 @@ extension IncrementalStore {
     _ changes: StoreSave,
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> StoreSaveAnswer? { nil }
+  public mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? { nil }
   public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? { nil }
   public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }

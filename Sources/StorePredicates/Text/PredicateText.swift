@@ -166,3 +166,10 @@ enum PredicateText {
     return parts.joined(separator: ".")
   }
 }
+
+extension StepBudget {
+  /// A budget whose error quotes the predicate.
+  package convenience init(limit: Int, predicate: FetchPredicate?) {
+    self.init(limit: limit, text: predicate.map { predicate in { predicate.predicateFormat } })
+  }
+}

@@ -1,5 +1,3 @@
-package import AtomicStoreSPI
-
 /// The maximum number of steps of one fetch, check, import or save, and the steps that are left.
 ///
 /// Each expression, key of a path, comparison, and element of a list is a step, also within `SUBQUERY`. A test over a
@@ -17,13 +15,13 @@ package final class StepBudget {
   package let limit: Int
   package private(set) var left: Int
   private var ranOutOfMemory = false
-  /// The evaluated predicate, for the error.
-  private let predicate: FetchPredicate?
+  /// The text of the evaluated predicate, for the error.
+  private let text: (() -> String)?
 
-  package init(limit: Int = StepBudget.standardLimit, predicate: FetchPredicate? = nil) {
+  package init(limit: Int = StepBudget.standardLimit, text: (() -> String)? = nil) {
     self.limit = max(1, limit)
     left = self.limit
-    self.predicate = predicate
+    self.text = text
   }
 
   /// Uses steps where an error cannot be thrown immediately.
@@ -105,8 +103,7 @@ package final class StepBudget {
 
   private func exceeded(_ what: String) -> PredicateEvaluationError {
     var subject = "the fetch"
-    if let predicate {
-      let text = predicate.predicateFormat
+    if let text = text?() {
       subject = "the fetch with the predicate '\(text.count > 400 ? text.prefix(400) + "…" : text)'"
     }
     return PredicateEvaluationError(

@@ -75,23 +75,9 @@ extension SQLSaveWork {
 
   // MARK: History
 
-  /// The number of this save's transaction.
-  func nextNumber() throws(PersistentStoreError) -> Int64 {
-    let last = try store.currentHistoryToken()?.number ?? 0
-    guard last < .max else {
-      throw PersistentStoreError(.limitExceeded, "the last transaction has the greatest possible number, \(last)")
-    }
-    return last + 1
-  }
-
   func writeHistory() throws(PersistentStoreError) {
-    let (transactions, table) = (SQLStore<Database>.transactionsTable, SQLStore<Database>.changesTable)
-    try database.run(
-      "INSERT INTO \(transactions) (number, save, date, author, context) VALUES (?1, ?2, ?3, ?4, ?5)",
-      [
-        .integer(number), .text(name), .double(Date().timeIntervalSinceReferenceDate),
-        changes.author.map { .text($0) } ?? .null, changes.contextName.map { .text($0) } ?? .null,
-      ])
+    let table = SQLStore<Database>.changesTable
+    try store.noteTransaction(number, name, author: changes.author, context: changes.contextName)
     let deletions = Int64(changes.deleted.count)
     for (index, change) in history.enumerated() {
       let place = Int64(index) < deletions ? Int64(index) : Int64(index) + cutOffCount

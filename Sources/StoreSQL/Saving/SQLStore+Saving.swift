@@ -20,16 +20,9 @@ extension SQLStore {
     guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
     let schema = try ready()
     let name = UUID().uuidString
-    let wasSaved: (Database) throws(PersistentStoreError) -> Bool = { database throws(PersistentStoreError) in
-      var isThere = false
-      try database.query("SELECT number FROM \(Self.transactionsTable) WHERE save = ?1", [.text(name)]) { _ in
-        isThere = true
-      }
-      return isThere
-    }
     var isWritten = false
     do throws(PersistentStoreError) {
-      let (answer, number) = try transaction(wasSaved: wasSaved) { () throws(PersistentStoreError) in
+      let (answer, number) = try transaction(wasSaved: Self.wasSaved(name)) { () throws(PersistentStoreError) in
         isWritten = false
         var work = SQLSaveWork(self, schema, changes, name)
         guard try work.run() else {
@@ -49,6 +42,31 @@ extension SQLStore {
       if !isWritten, error.code == .changedOnDisk || error.code == .duplicateReference { return .overtaken }
       throw error
     }
+  }
+
+  /// Whether a transaction that was committed on a lost connection is in the database.
+  private static func wasSaved(_ name: String) -> (Database) throws(PersistentStoreError) -> Bool {
+    { database throws(PersistentStoreError) in
+      var isThere = false
+      try database.query("SELECT number FROM \(transactionsTable) WHERE save = ?1", [.text(name)]) { _ in
+        isThere = true
+      }
+      return isThere
+    }
+  }
+
+  mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
+    guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
+    let schema = try ready()
+    guard let work = SQLUpdateWork(self, schema, change) else { return nil }
+    let name = UUID().uuidString
+    let (changed, number) = try transaction(wasSaved: Self.wasSaved(name)) { () throws(PersistentStoreError) in
+      try checkStamp()
+      let number = try nextTransactionNumber()
+      return (try work.run(name, number: number), number)
+    }
+    if let changed, !changed.isEmpty { lastSaved = HistoryToken(number) }
+    return changed
   }
 }
 

@@ -35,7 +35,7 @@ struct SQLSaveWork<Database: SQLDatabase> {
     if let entries = changes.previousMetadataEntries, try entries != store.entries() { return false }
     try findNumbers()
     guard let present = try presentVersions() else { return false }
-    number = try nextNumber()
+    number = try store.nextTransactionNumber()
     try delete()
     try releaseUniqueValues()
     try insert()

@@ -67,6 +67,27 @@ extension SQLStore {
     return token
   }
 
+  /// The number of the next save's transaction.
+  func nextTransactionNumber() throws(PersistentStoreError) -> Int64 {
+    let last = try currentHistoryToken()?.number ?? 0
+    guard last < .max else {
+      throw PersistentStoreError(.limitExceeded, "the last transaction has the greatest possible number, \(last)")
+    }
+    return last + 1
+  }
+
+  /// Writes that a transaction was saved, now.
+  func noteTransaction(
+    _ number: Int64, _ name: String, author: String?, context: String?
+  ) throws(PersistentStoreError) {
+    try database.run(
+      "INSERT INTO \(Self.transactionsTable) (number, save, date, author, context) VALUES (?1, ?2, ?3, ?4, ?5)",
+      [
+        .integer(number), .text(name), .double(Date().timeIntervalSinceReferenceDate), author.map { .text($0) } ?? .null,
+        context.map { .text($0) } ?? .null,
+      ])
+  }
+
   /// Notes that everything was replaced: who follows the history of an earlier store goes on from here.
   func beginHistory(after number: Int64) throws(PersistentStoreError) {
     guard number > 0, number < .max else { return }

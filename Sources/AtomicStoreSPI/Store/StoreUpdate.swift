@@ -1,0 +1,27 @@
+/// New values for attributes of all objects of a request: what a batch update asks a store for.
+public struct StoreUpdate: Sendable {
+  /// The objects, without order, limit and offset.
+  public var rows: StoreFetch
+  /// The slots that are set, the same in all entities of ``rows``, and what each is set to: a constant of the
+  /// attribute's type, or an expression over the object as it was before.
+  public var values: [(slot: Int, value: FetchExpression)]
+  /// What none of the changed objects may fulfil before the change: if one does, the store does nothing, and answers
+  /// nil. The kit then finds out what is wrong with it.
+  public var refused: FetchPredicate?
+  /// Who saves, for the history.
+  public var author: String?
+  /// The name of the context that saves, for the history.
+  public var contextName: String?
+
+  /// Creates a change.
+  package init(
+    rows: StoreFetch, values: [(slot: Int, value: FetchExpression)], refused: FetchPredicate?, author: String?,
+    contextName: String?
+  ) {
+    self.rows = rows
+    self.values = values
+    self.refused = refused
+    self.author = author
+    self.contextName = contextName
+  }
+}

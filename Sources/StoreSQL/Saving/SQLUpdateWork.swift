@@ -1,0 +1,220 @@
+import AtomicStoreSPI
+
+/// Writes an update of many rows as SQL. What is not exactly the result of the kit is left to it: expressions are those
+/// of integers, and columns of the same type.
+struct SQLUpdateWork<Database: SQLDatabase> {
+  private struct Assignment {
+    let slot: Slot
+    let column: SQLSchema.Column
+    let type: AttributeType
+    let value: FetchExpression
+  }
+  /// The SQL of an expression, and the conditions under which it is what the kit computes.
+  private struct Term {
+    var sql: String
+    var conditions: [String]
+  }
+
+  private let store: SQLStore<Database>
+  private let schema: SQLSchema
+  private let change: StoreUpdate
+  private let entity: Entity
+  private let assignments: [Assignment]
+  private var table: String { schema.table(of: entity).name.quoted }
+  private var isSQLite: Bool { Database.dialect.isSQLite }
+
+  /// Nil if the kit has to do it.
+  init?(_ store: SQLStore<Database>, _ schema: SQLSchema, _ change: StoreUpdate) {
+    self.store = store
+    self.schema = schema
+    self.change = change
+    entity = schema.model.entity(at: change.rows.entity)
+    var assignments: [Assignment] = []
+    for (slot, value) in change.values {
+      guard slot < entity.slots.count, case .attribute(let type) = entity.slots[slot].kind,
+        let column = schema.column(slot, of: entity),
+        change.rows.entities.allSatisfy({ schema.column(slot, of: schema.model.entity(at: $0))?.name == column.name })
+      else { return nil }
+      assignments.append(Assignment(slot: entity.slots[slot], column: column, type: type, value: value))
+    }
+    self.assignments = assignments
+    guard !assignments.isEmpty, !change.rows.entities.isEmpty, let condition = written(hasRefused: true),
+      !condition.reasons
+    else { return nil }
+  }
+
+  // MARK: Statements
+
+  /// The rows that change, and those among them for which the result would not be exact.
+  private struct Written {
+    var values: [SQLValue]
+    var changed: String
+    var doubtful: String
+    /// By assignment: whether the row changes in it.
+    var differs: [String]
+    var sets: [String]
+    var reasons: Bool
+  }
+
+  /// - Parameter hasRefused: Whether the statement names what is refused: all parameters of one must be used.
+  private func written(hasRefused: Bool) -> Written? {
+    var compiler = SQLPredicateCompiler(schema, Database.dialect, store: store.identifier)
+    let condition = store.condition(change.rows, &compiler, schema)
+    var doubts = ["t.ver = \(Int64.max)"]
+    var differs: [String] = []
+    var sets: [String] = []
+    for assignment in assignments {
+      guard let term = term(of: assignment, &compiler) else { return nil }
+      differs.append("t.\(assignment.column.name.quoted) IS DISTINCT FROM \(term.sql)")
+      sets.append(term.sql)
+      if hasRefused { doubts += term.conditions.map { "NOT (\($0))" } }
+    }
+    if hasRefused, let refused = change.refused {
+      guard let found = compiler.compile(refused, entity, table: "t") else { return nil }
+      doubts.append(found)
+    }
+    return Written(
+      values: compiler.values, changed: "\(condition) AND (\(differs.joined(separator: " OR ")))",
+      doubtful: "(\(doubts.joined(separator: " OR ")))", differs: differs, sets: sets,
+      reasons: compiler.reason != nil)
+  }
+
+  private func term(of assignment: Assignment, _ compiler: inout SQLPredicateCompiler) -> Term? {
+    switch assignment.value {
+    case .constant(let value):
+      guard assignment.type.accepts(value), isExact(value),
+        let sql = try? SQLValue(value, assignment.type, StoreLocation())
+      else { return nil }
+      return Term(sql: sql == .null ? "NULL" : compiler.parameter(sql), conditions: [])
+    case .keyPath(let path):
+      guard let slot = entity.slot(named: path.joined(separator: ".")), let column = schema.column(slot, of: entity),
+        case .attribute(assignment.type) = entity.slots[slot].kind, isExactlyCopied(assignment.type)
+      else { return nil }
+      return Term(sql: "t.\(column.name.quoted)", conditions: [])
+    default:
+      guard let bounds = Self.bounds(of: assignment.type), let term = whole(assignment.value, depth: 0) else {
+        return nil
+      }
+      let inRange = "\(term.sql) IS NULL OR \(term.sql) BETWEEN \(bounds.least) AND \(bounds.greatest)"
+      return Term(sql: cast(term.sql, assignment.column.type), conditions: term.conditions + [inRange])
+    }
+  }
+
+  // MARK: Expressions
+
+  private static func bounds(of type: AttributeType) -> (least: String, greatest: String)? {
+    switch type {
+    case .integer16: ("\(Int16.min)", "\(Int16.max)")
+    case .integer32: ("\(Int32.min)", "\(Int32.max)")
+    // The least number is no literal of its own: its digits without the sign are too large.
+    case .integer64: ("(\(Int64.min + 1) - 1)", "\(Int64.max)")
+    default: nil
+    }
+  }
+
+  /// Numbers of PostgreSQL are computed without bounds, and are integers again at the end.
+  private func cast(_ sql: String, _ type: SQLType) -> String {
+    isSQLite ? sql : "CAST(\(sql) AS \(Database.dialect.name(of: type)))"
+  }
+
+  /// Whether a value that differs for the kit differs for the database, too.
+  private func isExact(_ value: StoredValue) -> Bool {
+    switch value {
+    case .null, .boolean, .integer, .uuid, .data: true
+    case .string(let text), .uri(let text): !text.utf8.contains(0)
+    case .decimal(let number): !number.isNaN
+    case .float(let number): !number.isNaN && (isSQLite || number != 0)
+    case .double(let number): !number.isNaN && (isSQLite || number != 0)
+    case .date(let date): date.timeIntervalSinceReferenceDate.isFinite && date.timeIntervalSinceReferenceDate != 0
+    case .toOne, .toMany: false
+    }
+  }
+
+  private func isExactlyCopied(_ type: AttributeType) -> Bool {
+    switch type {
+    case .integer16, .integer32, .integer64, .boolean, .string, .uri, .uuid, .binaryData, .decimal: true
+    default: false
+    }
+  }
+
+  /// Sums, differences and products of integers.
+  private func whole(_ expression: FetchExpression, depth: Int) -> Term? {
+    guard depth < 8 else { return nil }
+    switch expression {
+    case .constant(.integer(let number)):
+      guard number > .min else { return nil }
+      return Term(sql: isSQLite ? "(\(number))" : "CAST(\(number) AS numeric)", conditions: [])
+    case .keyPath(let path):
+      guard let slot = entity.slot(named: path.joined(separator: ".")), let column = schema.column(slot, of: entity),
+        case .attribute(let type) = entity.slots[slot].kind, Self.bounds(of: type) != nil
+      else { return nil }
+      let name = "t.\(column.name.quoted)"
+      // SQLite takes any value in any column.
+      return isSQLite
+        ? Term(sql: name, conditions: ["typeof(\(name)) IN ('integer', 'null')"])
+        : Term(sql: "CAST(\(name) AS numeric)", conditions: [])
+    case .function(let name, let arguments):
+      let signs = ["add:to:": "+", "from:subtract:": "-", "multiply:by:": "*"]
+      guard let sign = signs[name], arguments.count == 2, let one = whole(arguments[0], depth: depth + 1),
+        let other = whole(arguments[1], depth: depth + 1)
+      else { return nil }
+      let sql = "(\(one.sql) \(sign) \(other.sql))"
+      // What does not fit into 64 bits is a double for the kit.
+      let fits =
+        isSQLite
+        ? "typeof(\(sql)) IN ('integer', 'null')" : "\(sql) IS NULL OR \(sql) BETWEEN \(Int64.min) AND \(Int64.max)"
+      return Term(sql: sql, conditions: one.conditions + other.conditions + [fits])
+    default: return nil
+    }
+  }
+
+  // MARK: Execution
+
+  /// Within the transaction.
+  ///
+  /// - Returns: Nil if the kit has to do it; nothing is written then.
+  func run(_ name: String, number: Int64) throws(PersistentStoreError) -> [ObjectReference]? {
+    guard let all = written(hasRefused: true), let some = written(hasRefused: false) else { return nil }
+    var doubts: Int64 = 0
+    try store.database.query(
+      "SELECT COUNT(*) FROM \(table) t WHERE \(all.changed) AND \(all.doubtful)", all.values
+    ) { row in doubts = row.integer(0) }
+    guard doubts == 0 else { return nil }
+    let changes = SQLStore<Database>.changesTable
+    // The history lists the slots by number, each behind a blank.
+    let slots = zip(assignments, some.differs).sorted { $0.0.slot.index < $1.0.slot.index }
+      .map { "CASE WHEN \($1) THEN ' \($0.slot.index)' ELSE '' END" }.joined(separator: " || ")
+    let order = "t.ent, (CASE WHEN t.ref IS NULL THEN 0 ELSE 1 END), t.ref, t.id"
+    let count = try store.database.run(
+      "INSERT INTO \(changes) (number, place, ent, id, ref, kind, slots) SELECT \(number), ROW_NUMBER() OVER (ORDER BY \(order)) - 1, t.ent, t.id, t.ref, '\(HistoryTransaction.Kind.update.rawValue)', LTRIM(\(slots)) FROM \(table) t WHERE \(some.changed)",
+      some.values)
+    guard count > 0 else { return [] }
+    var compiler = SQLPredicateCompiler(schema, Database.dialect, store: store.identifier)
+    let sets = assignments.compactMap { assignment in
+      term(of: assignment, &compiler).map { "\(assignment.column.name.quoted) = \($0.sql)" }
+    }
+    // PostgreSQL takes another name for the table only with AS.
+    try store.database.run(
+      "UPDATE \(table) AS t SET ver = t.ver + 1, \(sets.joined(separator: ", ")) WHERE t.id IN (SELECT c.id FROM \(changes) c WHERE c.number = \(number))",
+      compiler.values)
+    try store.noteTransaction(number, name, author: change.author, context: change.contextName)
+    return try changedObjects(number)
+  }
+
+  private func changedObjects(_ number: Int64) throws(PersistentStoreError) -> [ObjectReference] {
+    var found: [ObjectReference] = []
+    let model = schema.model
+    try store.database.query(
+      "SELECT ent, id, ref FROM \(SQLStore<Database>.changesTable) WHERE number = \(number) ORDER BY place", []
+    ) { row throws(PersistentStoreError) in
+      guard let entity = SQLStore<Database>.entity(row.integer(0), below: entity) else {
+        throw PersistentStoreError(.malformed, "the row \(row.integer(1)) is of an entity that it cannot be of")
+      }
+      found.append(
+        ObjectReference(
+          entityName: model.entity(at: entity.index).name,
+          reference: row.isNull(2) ? .integer(row.integer(1)) : .string(row.text(2))))
+    }
+    return found
+  }
+}
