@@ -16,7 +16,8 @@ extension Checks {
 
   /// What incremental stores are held to.
   static let incremental: [CheckDefinition] =
-    incrementalOpening + incrementalValues + incrementalRequests + incrementalGroups + incrementalRelationships
+    incrementalOpening + incrementalValues + incrementalRequests + incrementalGroups
+    + incrementalUpdates + incrementalRelationships
     + incrementalSaving
     + incrementalHistory + incrementalWhole
 }

@@ -33,6 +33,7 @@ extension Faults {
     incrementalValues,
     incrementalRequests,
     incrementalGroups,
+    incrementalUpdates,
     incrementalRelationships,
     incrementalSaving,
     incrementalHistory,

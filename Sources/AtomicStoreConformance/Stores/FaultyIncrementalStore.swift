@@ -72,6 +72,14 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     return hooks.answer?(answer, request) ?? answer
   }
 
+  mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
+    var changed = change
+    hooks.update?(&changed)
+    var objects = try target.store.update(changed)
+    hooks.updated?(&objects)
+    return objects
+  }
+
   mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? {
     var changed = request
     hooks.request?(&changed.rows)

@@ -58,6 +58,10 @@ struct IncrementalFaultHooks: Sendable {
   var fetched: (@Sendable (inout Target, StoreFetch, inout StoreFetchResult) throws(PersistentStoreError) -> Void)?
   var counted: (@Sendable (inout Target, StoreFetch, Int?) throws(PersistentStoreError) -> Int?)?
   var answer: (@Sendable (FetchAnswer, StoreFetch) -> FetchAnswer)?
+  /// Changes which attributes of which objects the store is to set.
+  var update: (@Sendable (inout StoreUpdate) -> Void)?
+  /// Changes which objects the store names as updated.
+  var updated: (@Sendable (inout [ObjectReference]?) -> Void)?
   /// Changes what the store is asked to group.
   var grouping: (@Sendable (inout StoreGrouping) -> Void)?
   /// Changes the groups that the store returns.

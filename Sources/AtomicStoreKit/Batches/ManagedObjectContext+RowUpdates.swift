@@ -39,6 +39,7 @@ extension ManagedObjectContext {
     guard !hasPendingChanges, caches.count == 1, let cache = caches.first,
       let update = RowUpdate(named(request), assignments, self, cache)
     else { return nil }
+    if cache.isIncremental, let changed = try updateInStore(update, cache) { return changed }
     // What an incremental store has now is what the changes are based on.
     let start = try cache.store.connection.map { connection throws(PersistentStoreError) in
       try connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken()?.number ?? 0 }
@@ -55,16 +56,37 @@ extension ManagedObjectContext {
     changes.contextName = name
     guard !changes.isEmpty else { return [] }
     guard try save(changes, in: part) else { return nil }
-    let ids = changes.updated.compactMap { object in
-      object.reference.map {
-        ManagedObjectID(
-          storeIdentifier: cache.identifier, entityName: cache.plan.entities[object.entity].name, reference: $0)
-      }
-    }
+    return deliver(
+      changes.updated.compactMap { object in
+        object.reference.map {
+          ObjectReference(entityName: cache.plan.entities[object.entity].name, reference: $0)
+        }
+      }, of: cache)
+  }
+
+  private func deliver(_ changed: [ObjectReference], of cache: StoreCache) -> [ManagedObjectID] {
+    let ids = changed.map { cache.store.objectID(for: $0) }
     var delivered = ObjectIDChanges(updated: ids)
     delivered.transactionAuthor = transactionAuthor
     deliverBatch(delivered)
     return ids
+  }
+
+  /// Has a database update its rows itself; nil, with nothing changed, if it cannot.
+  private func updateInStore(_ update: RowUpdate, _ cache: StoreCache) throws -> [ManagedObjectID]? {
+    guard let search = try storeSearch(update.request), case .exact = search.answer, !search.hasChanges,
+      let values = update.storeValues, let refused = update.refusals
+    else { return nil }
+    var rows = search.fetch
+    rows.sortKeys = []
+    let change = StoreUpdate(
+      rows: rows, values: values, refused: refused, author: transactionAuthor, contextName: name)
+    do throws(PersistentStoreError) {
+      guard let changed = try persistentStoreCoordinator.update(cache.store, change) else { return nil }
+      return changed.isEmpty ? [] : deliver(changed, of: cache)
+    } catch {
+      throw ManagedObjectError(.persistentStoreSave, "nothing was changed", underlying: error)
+    }
   }
 
   /// - Returns: Whether it was saved; false if another save came first, or if objects find out why not.
@@ -148,6 +170,53 @@ private struct RowUpdate {
     self.targets = targets
   }
 
+  /// The assignments as a database gets them; nil where it would not know what to do with a value.
+  var storeValues: [(slot: Int, value: FetchExpression)]? {
+    var values: [(slot: Int, value: FetchExpression)] = []
+    for target in targets {
+      switch target.source {
+      case .value(let value), .expression(.constant(let value), _):
+        guard let value = ValueConversion.assigned(value, to: target.type) else { return nil }
+        values.append((target.slot, .constant(value)))
+      case .expression(let expression, nil): values.append((target.slot, expression))
+      case .expression: return nil
+      }
+    }
+    return values
+  }
+
+  /// What objects of each entity must not be so that their new values, and the others, break no rule; nil where a
+  /// predicate cannot say that, or a new value breaks one.
+  var refusals: [(entity: Int, predicate: FetchPredicate)]? {
+    guard let entity = cache.store.model.entity(named: request.entityName), let values = storeValues else { return nil }
+    let assigned = Dictionary(values.map { ($0.slot, $0.value) }) { _, last in last }
+    let budget = StepBudget()
+    var refusals: [(entity: Int, predicate: FetchPredicate)] = []
+    for number in entity.hierarchy.map(\.index) {
+      var parts: [FetchPredicate] = []
+      for property in cache.plan.entities[number].properties {
+        guard let rule = property.rule, !property.isToMany else { continue }
+        let path = property.name.split(separator: ".").map(String.init)
+        switch assigned[property.slot] {
+        case nil:
+          guard let part = rule.breaking(path) else { return nil }
+          parts.append(part)
+        case .constant(let value)?:
+          guard rule.violations(value, budget).isEmpty else { return nil }
+        case let expression?:
+          guard !rule.limitsValues else { return nil }
+          // A sum of what is not null is not null.
+          guard rule.isMandatory else { continue }
+          parts += expression.keyPaths.map {
+            .comparison(FetchPredicate.Comparison(.keyPath($0), .equal, .constant(.null)))
+          }
+        }
+      }
+      if !parts.isEmpty { refusals.append((number, .or(parts))) }
+    }
+    return refusals
+  }
+
   /// The changes of rows; nil where a value breaks a rule, or cannot be computed.
   func changes(of found: ManagedObjectContext.FoundRows) -> StoreChanges? {
     var changes = StoreChanges()
@@ -200,6 +269,16 @@ extension RowAssignment.Source {
     case .expression(_, let whenUnfit):
       guard case .value(let value) = values[expression] else { return nil }
       return ValueConversion.assigned(value, to: type) ?? whenUnfit
+    }
+  }
+}
+
+extension FetchExpression {
+  /// The key paths of the expression and its arguments.
+  fileprivate var keyPaths: [[String]] {
+    if case .keyPath(let path) = self { return [path] }
+    return FetchTree.expression(self).parts.flatMap { part -> [[String]] in
+      if case .expression(let expression) = part { expression.keyPaths } else { [] }
     }
   }
 }

@@ -5,9 +5,9 @@ public struct StoreUpdate: Sendable {
   /// The slots that are set, the same in all entities of ``rows``, and what each is set to: a constant of the
   /// attribute's type, or an expression over the object as it was before.
   public var values: [(slot: Int, value: FetchExpression)]
-  /// What none of the changed objects may fulfil before the change: if one does, the store does nothing, and answers
-  /// nil. The kit then finds out what is wrong with it.
-  public var refused: FetchPredicate?
+  /// What no changed object of an entity may fulfil before the change, by the number of the entity: if one does, the
+  /// store does nothing, and answers nil. The kit then finds out what is wrong with it.
+  public var refused: [(entity: Int, predicate: FetchPredicate)]
   /// Who saves, for the history.
   public var author: String?
   /// The name of the context that saves, for the history.
@@ -15,8 +15,8 @@ public struct StoreUpdate: Sendable {
 
   /// Creates a change.
   package init(
-    rows: StoreFetch, values: [(slot: Int, value: FetchExpression)], refused: FetchPredicate?, author: String?,
-    contextName: String?
+    rows: StoreFetch, values: [(slot: Int, value: FetchExpression)], refused: [(entity: Int, predicate: FetchPredicate)],
+    author: String?, contextName: String?
   ) {
     self.rows = rows
     self.values = values

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "6e93f65960e71eb3373f405e29f2772530d9f530af6a89461b1725ad2edaa3f2"
+#define ASP_INTERFACE "6cd7b706615a56a387aed2dbbc762f3ffe2deed56993fd7345837ab05d10b82c"

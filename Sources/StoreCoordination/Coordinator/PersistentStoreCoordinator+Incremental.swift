@@ -77,6 +77,32 @@ extension PersistentStoreCoordinator {
     return saved
   }
 
+  /// Sets attributes of many objects of an incremental store, in one transaction.
+  ///
+  /// - Returns: The changed objects; nil if the store cannot do that, and has done nothing.
+  package func update(_ store: PersistentStore, _ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
+    guard let connection = store.connection, !store.hasUnsavedMetadata else { return nil }
+    turns.pass()
+    try check(store)
+    guard !store.isReadOnly else { throw .readOnly(store.path) }
+    let result = saving.withLock { _ -> Result<[ObjectReference]?, PersistentStoreError> in
+      do throws(PersistentStoreError) {
+        try connection.checkFile()
+        return .success(
+          try connection.use { store throws(PersistentStoreError) in
+            let changed = try store.update(change)
+            if let changed, !changed.isEmpty { connection.noteSave(in: &store) { (Set(changed), []) } }
+            return changed
+          })
+      } catch {
+        return .failure(error)
+      }
+    }
+    let changed = try result.get()
+    if let changed { log(.debug, "saved", ["paths": store.path, "updated": "\(changed.count)"]) }
+    return changed
+  }
+
   /// Gives references to new objects that have none: those that a program saves without a context.
   private func giveReferences(_ save: inout StoreSave, _ store: PersistentStore) throws(PersistentStoreError) {
     let places = save.inserted.indices.filter { save.inserted[$0].reference == nil }

@@ -22,19 +22,29 @@ extension IncrementalConnection {
   /// Notes a save of this connection, so that it is not taken for another process's. To be called before another
   /// caller gets the store.
   func noteSave(_ save: StoreSave, model: ManagedObjectModel, in store: inout any IncrementalStore) {
+    noteSave(in: &store) {
+      var objects = Set(save.deleted)
+      for object in save.inserted + save.updated {
+        guard let reference = object.reference else { continue }
+        objects.insert(ObjectReference(entityName: model.entity(at: object.entity).name, reference: reference))
+      }
+      for change in save.members { objects.insert(change.owner) }
+      return (objects, Set(save.deleted))
+    }
+  }
+
+  /// - Parameter changed: All objects that were changed, and those of them that were deleted.
+  func noteSave(
+    in store: inout any IncrementalStore, _ changed: () -> (all: Set<ObjectReference>, deleted: Set<ObjectReference>)
+  ) {
     guard history.withLock({ $0.isNoticing }) else { return }
     if let own = store.lastSavedToken { return history.withLock { $0.note(own) } }
     guard history.withLock({ $0.isAsked }) else { return history.withLock { $0.forget() } }
-    var objects = Set(save.deleted)
-    for object in save.inserted + save.updated {
-      guard let reference = object.reference else { continue }
-      objects.insert(ObjectReference(entityName: model.entity(at: object.entity).name, reference: reference))
-    }
-    for change in save.members { objects.insert(change.owner) }
+    let (objects, deleted) = changed()
     // What changes no object is not reported, so it need not be told from others' saves.
     guard !objects.isEmpty else { return }
     let token = try? store.currentHistoryToken()
-    let own = NoticedHistory.OwnSave(token: token ?? nil, objects: objects, deleted: Set(save.deleted))
+    let own = NoticedHistory.OwnSave(token: token ?? nil, objects: objects, deleted: deleted)
     history.withLock { $0.note(own) }
   }
 

@@ -63,6 +63,20 @@ package struct ValidationRule: Sendable {
     guard isMandatory || minimumCount > 0 || maximumCount > 0 else { return nil }
   }
 
+  /// A condition that every value fulfils which breaks the rule of an attribute; nil if a predicate cannot say it.
+  package func breaking(_ keyPath: [String]) -> FetchPredicate? {
+    guard minimumLength == nil, maximumLength == nil, pattern == nil else { return nil }
+    func compared(_ comparator: FetchPredicate.Comparator, _ value: StoredValue) -> FetchPredicate {
+      .comparison(FetchPredicate.Comparison(.keyPath(keyPath), comparator, .constant(value)))
+    }
+    var parts: [FetchPredicate] = []
+    if isMandatory { parts.append(compared(.equal, .null)) }
+    if let minimum { parts.append(compared(.less, minimum)) }
+    if let maximum { parts.append(compared(.greater, maximum)) }
+    if mayNameObjects { parts.append(compared(.beginsWith, .string("x-coredata:///"))) }
+    return .or(parts)
+  }
+
   /// The rules that an attribute's value breaks.
   ///
   /// - Parameter budget: The steps that patterns may take for all values together. Values that none are left for break

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 
 /// Writes an update of many rows as SQL. What is not exactly the result of the kit is left to it: expressions are those
 /// of integers, and columns of the same type.
@@ -38,45 +39,44 @@ struct SQLUpdateWork<Database: SQLDatabase> {
       assignments.append(Assignment(slot: entity.slots[slot], column: column, type: type, value: value))
     }
     self.assignments = assignments
-    guard !assignments.isEmpty, !change.rows.entities.isEmpty, let condition = written(hasRefused: true),
-      !condition.reasons
-    else { return nil }
+    guard !assignments.isEmpty, !change.rows.entities.isEmpty, written(hasRefused: true) != nil else { return nil }
   }
 
   // MARK: Statements
 
-  /// The rows that change, and those among them for which the result would not be exact.
+  /// Which rows change, and which of those that are asked for the kit has to look at: their results would not be exact,
+  /// or they change and are refused.
   private struct Written {
     var values: [SQLValue]
     var changed: String
     var doubtful: String
     /// By assignment: whether the row changes in it.
     var differs: [String]
-    var sets: [String]
-    var reasons: Bool
   }
 
   /// - Parameter hasRefused: Whether the statement names what is refused: all parameters of one must be used.
   private func written(hasRefused: Bool) -> Written? {
     var compiler = SQLPredicateCompiler(schema, Database.dialect, store: store.identifier)
     let condition = store.condition(change.rows, &compiler, schema)
-    var doubts = ["t.ver = \(Int64.max)"]
+    var inexact = [Database.dialect.literal(false)]
+    var refused = ["t.ver = \(Int64.max)"]
     var differs: [String] = []
-    var sets: [String] = []
     for assignment in assignments {
       guard let term = term(of: assignment, &compiler) else { return nil }
       differs.append("t.\(assignment.column.name.quoted) IS DISTINCT FROM \(term.sql)")
-      sets.append(term.sql)
-      if hasRefused { doubts += term.conditions.map { "NOT (\($0))" } }
+      if hasRefused { inexact += term.conditions.map { "NOT (\($0))" } }
     }
-    if hasRefused, let refused = change.refused {
-      guard let found = compiler.compile(refused, entity, table: "t") else { return nil }
-      doubts.append(found)
+    for (number, predicate) in hasRefused ? change.refused : [] {
+      guard let found = compiler.compile(predicate, schema.model.entity(at: number), table: "t") else { return nil }
+      refused.append("(t.ent = \(number) AND \(found))")
     }
+    guard compiler.reason == nil else { return nil }
+    let differ = "(\(differs.joined(separator: " OR ")))"
     return Written(
-      values: compiler.values, changed: "\(condition) AND (\(differs.joined(separator: " OR ")))",
-      doubtful: "(\(doubts.joined(separator: " OR ")))", differs: differs, sets: sets,
-      reasons: compiler.reason != nil)
+      values: compiler.values, changed: "\(condition) AND \(differ)",
+      doubtful:
+        "\(condition) AND (\(inexact.joined(separator: " OR ")) OR \(differ) AND (\(refused.joined(separator: " OR "))))",
+      differs: differs)
   }
 
   private func term(of assignment: Assignment, _ compiler: inout SQLPredicateCompiler) -> Term? {
@@ -96,7 +96,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
         return nil
       }
       let inRange = "\(term.sql) IS NULL OR \(term.sql) BETWEEN \(bounds.least) AND \(bounds.greatest)"
-      return Term(sql: cast(term.sql, assignment.column.type), conditions: term.conditions + [inRange])
+      return Term(sql: term.sql, conditions: term.conditions + [inRange])
     }
   }
 
@@ -112,9 +112,11 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     }
   }
 
-  /// Numbers of PostgreSQL are computed without bounds, and are integers again at the end.
-  private func cast(_ sql: String, _ type: SQLType) -> String {
-    isSQLite ? sql : "CAST(\(sql) AS \(Database.dialect.name(of: type)))"
+  /// The value as its column takes it: PostgreSQL computes integers without bounds, and refuses to make them integers
+  /// again that do not fit.
+  private func stored(_ sql: String, _ assignment: Assignment) -> String {
+    isSQLite || Self.bounds(of: assignment.type) == nil || sql == "NULL"
+      ? sql : "CAST(\(sql) AS \(Database.dialect.name(of: assignment.column.type)))"
   }
 
   /// Whether a value that differs for the kit differs for the database, too.
@@ -177,7 +179,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     guard let all = written(hasRefused: true), let some = written(hasRefused: false) else { return nil }
     var doubts: Int64 = 0
     try store.database.query(
-      "SELECT COUNT(*) FROM \(table) t WHERE \(all.changed) AND \(all.doubtful)", all.values
+      "SELECT COUNT(*) FROM \(table) t WHERE \(all.doubtful)", all.values
     ) { row in doubts = row.integer(0) }
     guard doubts == 0 else { return nil }
     let changes = SQLStore<Database>.changesTable
@@ -191,7 +193,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     guard count > 0 else { return [] }
     var compiler = SQLPredicateCompiler(schema, Database.dialect, store: store.identifier)
     let sets = assignments.compactMap { assignment in
-      term(of: assignment, &compiler).map { "\(assignment.column.name.quoted) = \($0.sql)" }
+      term(of: assignment, &compiler).map { "\(assignment.column.name.quoted) = \(stored($0.sql, assignment))" }
     }
     // PostgreSQL takes another name for the table only with AS.
     try store.database.run(

@@ -208,6 +208,53 @@ package struct ComparedStores {
 
   // MARK: Saved changes
 
+  /// Has updates of many objects made by both, as the kit makes them where it need not look at objects, and otherwise
+  /// by a batch request.
+  ///
+  /// - Returns: The first difference: of errors, of the changed objects, of what the history names, or of the values.
+  func compareUpdates(_ updates: [AskedUpdate]) throws -> String? {
+    for asked in updates {
+      var found: [[String]] = []
+      for coordinator in [property, incremental] {
+        found.append(try Self.names(of: asked, changedIn: coordinator))
+      }
+      let text = "\(asked.values) where \(asked.format ?? "TRUEPREDICATE")"
+      if let (wanted, got) = Self.difference(found[0], found[1]) {
+        return "the objects changed by \(text): expected \(wanted), found \(got)"
+      }
+      if let difference = try differences().first { return "after \(text): \(difference)" }
+    }
+    return nil
+  }
+
+  /// Makes an update. The objects that the history of the store names have to be those that the result does.
+  private static func names(of asked: AskedUpdate, changedIn coordinator: PersistentStoreCoordinator) throws -> [String] {
+    let context = ManagedObjectContext(coordinator)
+    var request = FetchRequest<ManagedObject>(entityName: "Item")
+    request.predicate = try asked.format.map { try FetchPredicate(format: $0) }
+    let values = try asked.values.mapValues { try FetchExpression(format: $0) }
+    let stores = coordinator.persistentStores.filter { $0.connection != nil }
+    let tokens = try stores.map { try coordinator.currentHistoryToken(of: $0) }
+    let ids: [ManagedObjectID]
+    do {
+      let rows = values.sorted { $0.key < $1.key }.map { RowAssignment($0.key, .expression($0.value, whenUnfit: nil)) }
+      ids =
+        try context.updateRows(request, rows)
+        ?? context.execute(
+          BatchUpdateRequest(
+            entityName: "Item", predicate: request.predicate, propertiesToUpdate: values.mapValues { $0 as Any? })
+        ).objectIDs
+    } catch {
+      return ["\(error)"]
+    }
+    let names = ids.map { "\($0.entityName)/" + ($0.reference.map { "\($0)" } ?? "new") }.sorted()
+    for (store, token) in zip(stores, tokens) {
+      let noted = try coordinator.changes(since: token, in: store).flatMap(\.changes).map { "\($0.object)" }.sorted()
+      if !noted.isEmpty, noted != names { return names + ["in the history:"] + noted }
+    }
+    return names
+  }
+
   /// Makes random changes to both and saves them, several times.
   ///
   /// - Returns: How the errors of the saves differ; nil if they do not.

@@ -1,0 +1,18 @@
+import AtomicStoreSPI
+
+extension Faults {
+  static let incrementalUpdates: [Fault] = [
+    .incremental("updateIgnoresCondition", "updates all objects of the entity") { hooks in
+      hooks.update = { $0.rows.predicate = nil }
+    },
+    .incremental("updateSetsFirstOnly", "sets the first of several attributes only") { hooks in
+      hooks.update = { $0.values = Array($0.values.prefix(1)) }
+    },
+    .incremental("updateNamesOthers", "does not name the last of the updated objects") { hooks in
+      hooks.updated = { $0?.removeLast() }
+    },
+    .incremental("updateDoesNothing", "names no objects, and sets no values") { hooks in
+      hooks.update = { $0.rows.predicate = .value(false) }
+    },
+  ]
+}
