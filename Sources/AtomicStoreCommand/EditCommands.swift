@@ -128,6 +128,7 @@ struct InsertCommand: ParsableCommand {
         allowsEmptyNonOptionalToMany: emptyToMany.isAllowed)
       do {
         try edit.run(entity: entity, verb: "insert") {
+          try $0.checkAreStored(assignments, entity)
           try $0.insertObject(entityName: entity, values: assignments)
           return 1
         }

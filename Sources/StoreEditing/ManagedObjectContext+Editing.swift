@@ -36,6 +36,7 @@ extension ManagedObjectContext {
     _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
   ) throws -> Int {
     try check(assignments, entityName)
+    try checkAreStored(assignments, entityName)
     let request = FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)
     if let rows = rowAssignments(assignments, entityName), let saved = try updateRows(request, rows) {
       return saved.count
@@ -104,6 +105,19 @@ extension ManagedObjectContext {
             + "derived from", at: StoreLocation(entity: entity.name, property: assignment.property))
       }
       if case .expression(let expression) = assignment.source { try check(expression, assignment, entity) }
+    }
+  }
+
+  /// Refuses values of transient properties: a store has none of them.
+  package func checkAreStored(_ assignments: [PropertyAssignment], _ entityName: String) throws {
+    for assignment in assignments {
+      let entities = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
+      guard let entity = entities.first, let property = entity.assignableProperty(named: assignment.property),
+        property.isTransient
+      else { continue }
+      throw PersistentStoreError(
+        .invalidOption, "'\(assignment.property)' is transient: stores do not have it",
+        at: StoreLocation(entity: entity.name, property: assignment.property))
     }
   }
 
@@ -314,6 +328,16 @@ extension ManagedObjectContext {
   }
 
   private var storeIdentifiers: [UUID] { persistentStoreCoordinator.storeIdentifiers }
+}
+
+extension PropertyDescription {
+  fileprivate var isTransient: Bool {
+    switch self {
+    case .attribute(let attribute): attribute.isTransient
+    case .relationship(let relationship): relationship.isTransient
+    case .fetchedProperty: false
+    }
+  }
 }
 
 extension Entity {

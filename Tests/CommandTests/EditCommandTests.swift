@@ -356,6 +356,28 @@ import Testing
     #expect(((try models.json() as? [String: Any])?["isInferable"] as? Bool) == true)
   }
 
+  @Test("what a store does not have cannot be set", arguments: ["set", "insert"])
+  func transient(command: String) throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(atPath: folder("M.xcdatamodel"), withIntermediateDirectories: true)
+    try """
+    <model><entity name="Item"><attribute name="name" optional="YES" attributeType="String"/>
+    <attribute name="shown" optional="YES" transient="YES" attributeType="String"/></entity></model>
+    """.write(toFile: folder("M.xcdatamodel/contents"), atomically: false, encoding: .utf8)
+    try #"[{"name": "a"}]"#.write(toFile: folder("i.json"), atomically: false, encoding: .utf8)
+    let made = try Command.run("import", "Item=i.json", "--model", "M.xcdatamodel", "-o", "s.xml", in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let all = command == "set" ? ["--all"] : []
+    for place in [[], ["--dry-run"], ["-o", "t.xml"]] {
+      let result = try Command.run(
+        arguments: [command, "s.xml", "--entity", "Item", "shown:=x"] + all + place, in: folder.path)
+      #expect(result.code == 64 && result.errors.contains("'shown' is transient"), "\(place): \(result.errors)")
+    }
+    let stored = try Command.run(
+      arguments: [command, "s.xml", "--entity", "Item", "name:=x"] + all, in: folder.path)
+    #expect(stored.code == 0, "\(stored.errors)")
+  }
+
   @Test("the JSON of a refused save has each validation error")
   func validationErrors() throws {
     let folder = try Folder()

@@ -54,7 +54,8 @@ import Testing
     ) throws -> [ObjectReference]? {
       let entity = try #require(store.model.entity(named: "Item"))
       let rows = StoreFetch(
-        entity: entity.index, entities: entity.hierarchy.map(\.index), predicate: try format.map { try FetchPredicate(format: $0) })
+        entity: entity.index, entities: entity.hierarchy.map(\.index),
+        predicate: try format.map { try FetchPredicate(format: $0) })
       let assigned = try values.map { (slot: try #require(entity.slot(named: $0.0)), value: $0.1) }
       return try coordinator.update(
         store,
@@ -76,7 +77,8 @@ import Testing
   }
 
   private func items(_ kind: String, _ test: String) throws -> Items {
-    try Items(kind == "PostgreSQL" ? TestServer.schema("updates_\(test)_\(UUID().uuidString.prefix(8).lowercased())") : directory.path + "/s.sqlgraph")
+    guard kind == "PostgreSQL" else { return try Items(directory.path + "/s.sqlgraph") }
+    return try Items(TestServer.schema("updates_\(test)_\(UUID().uuidString.prefix(8).lowercased())"))
   }
 
   @Test(
@@ -146,7 +148,9 @@ import Testing
     let items = try items(kind, "conflict")
     let context = ManagedObjectContext(items.coordinator)
     let item = try #require(
-      try context.fetch(FetchRequest<ManagedObject>(entityName: "Item", predicate: FetchPredicate(format: "small == 1"))).first)
+      try context.fetch(
+        FetchRequest<ManagedObject>(entityName: "Item", predicate: FetchPredicate(format: "small == 1"))
+      ).first)
     #expect(try item.value(forKey: "name") as? String == "n1")
     #expect(try items.update([("name", .constant(.string("theirs")))])?.count == 6)
     try item.setValue("mine", forKey: "name")

@@ -80,7 +80,9 @@ extension PersistentStoreCoordinator {
   /// Sets attributes of many objects of an incremental store, in one transaction.
   ///
   /// - Returns: The changed objects; nil if the store cannot do that, and has done nothing.
-  package func update(_ store: PersistentStore, _ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
+  package func update(
+    _ store: PersistentStore, _ change: StoreUpdate
+  ) throws(PersistentStoreError) -> [ObjectReference]? {
     guard let connection = store.connection, !store.hasUnsavedMetadata else { return nil }
     turns.pass()
     try check(store)

@@ -69,29 +69,3 @@ extension SQLStore {
     return changed
   }
 }
-
-extension SQLValue {
-  /// The value of an attribute as its column has it.
-  init(_ value: StoredValue, _ type: AttributeType, _ location: StoreLocation) throws(PersistentStoreError) {
-    guard type.accepts(value) else {
-      throw PersistentStoreError(
-        .invalidValue, "\(value.kindDescription) is not a valid \(type.modelName)", at: location)
-    }
-    if case .undefined = type {
-      self = value.isNull ? .null : .text(value.typedText)
-      return
-    }
-    switch value {
-    case .null, .toOne, .toMany: self = .null
-    case .boolean(let flag): self = .boolean(flag)
-    case .integer(let number): self = .integer(number)
-    case .float(let number): self = .float(number)
-    case .double(let number): self = .double(number)
-    case .date(let date): self = .double(date.timeIntervalSinceReferenceDate)
-    case .decimal(let number): self = .text(number.description)
-    case .string(let text), .uri(let text): self = .text(text)
-    case .data(let data): self = .blob(data)
-    case .uuid(let uuid): self = .uuid(uuid)
-    }
-  }
-}

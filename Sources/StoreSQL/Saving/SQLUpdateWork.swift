@@ -72,10 +72,9 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     }
     guard compiler.reason == nil else { return nil }
     let differ = "(\(differs.joined(separator: " OR ")))"
+    let doubtful = "(\(inexact.joined(separator: " OR ")) OR \(differ) AND (\(refused.joined(separator: " OR "))))"
     return Written(
-      values: compiler.values, changed: "\(condition) AND \(differ)",
-      doubtful:
-        "\(condition) AND (\(inexact.joined(separator: " OR ")) OR \(differ) AND (\(refused.joined(separator: " OR "))))",
+      values: compiler.values, changed: "\(condition) AND \(differ)", doubtful: "\(condition) AND \(doubtful)",
       differs: differs)
   }
 

@@ -83,8 +83,8 @@ extension SQLStore {
     try database.run(
       "INSERT INTO \(Self.transactionsTable) (number, save, date, author, context) VALUES (?1, ?2, ?3, ?4, ?5)",
       [
-        .integer(number), .text(name), .double(Date().timeIntervalSinceReferenceDate), author.map { .text($0) } ?? .null,
-        context.map { .text($0) } ?? .null,
+        .integer(number), .text(name), .double(Date().timeIntervalSinceReferenceDate),
+        author.map { .text($0) } ?? .null, context.map { .text($0) } ?? .null,
       ])
   }
 

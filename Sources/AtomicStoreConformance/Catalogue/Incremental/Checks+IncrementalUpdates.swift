@@ -2,12 +2,6 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Values that are set in all objects which fulfil a condition.
-struct AskedUpdate: Sendable {
-  var values: [String: String]
-  var format: String?
-}
-
 /// INC, continued: updates of many objects.
 extension Checks {
   private static let askedUpdates: [AskedUpdate] = [

@@ -4,6 +4,12 @@ import BinaryPropertyListStoreFormat
 import FoundationEssentials
 import StoreCoordination
 
+/// Values that are set in all objects which fulfil a condition.
+struct AskedUpdate: Sendable {
+  var values: [String: String]
+  var format: String?
+}
+
 /// The same random graph in a property list and in an incremental store: what one answers, the other has to.
 package struct ComparedStores {
   /// The coordinator of the property list.
@@ -228,7 +234,9 @@ package struct ComparedStores {
   }
 
   /// Makes an update. The objects that the history of the store names have to be those that the result does.
-  private static func names(of asked: AskedUpdate, changedIn coordinator: PersistentStoreCoordinator) throws -> [String] {
+  private static func names(
+    of asked: AskedUpdate, changedIn coordinator: PersistentStoreCoordinator
+  ) throws -> [String] {
     let context = ManagedObjectContext(coordinator)
     var request = FetchRequest<ManagedObject>(entityName: "Item")
     request.predicate = try asked.format.map { try FetchPredicate(format: $0) }
