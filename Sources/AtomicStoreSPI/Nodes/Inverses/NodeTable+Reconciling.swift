@@ -8,21 +8,18 @@ extension NodeTable {
   package func reconciled(
     by rule: RelationshipRules.Inverses, keepsToOnes: Bool = false, isDerived: (Slot) -> Bool = { _ in false }
   ) throws(PersistentStoreError) -> (nodes: NodeTable, notes: [SelectionNote]) {
+    var result = try canonical()
     let builder = NodeTableBuilder(model: model)
-    for entity in model.entities {
-      if !entity.isAbstract {
-        for slot in entity.slots where isDerived(slot) { builder.markAbsent(slot: slot.index, entity: entity.index) }
-      }
-      for node in handles(of: entity.index) {
-        try builder.beginNode(entity: entity.index, reference: reference(of: node))
-        for slot in entity.slots {
-          let value = value(slot: slot.index, of: node)
-          if !value.isNull { try builder.set(value, slot: slot.index) }
-        }
-      }
+    // The columns are the table's: only ends that change are copied.
+    builder.tables = result.entities
+    for entity in model.entities where !entity.isAbstract {
+      for slot in entity.slots where isDerived(slot) { builder.markAbsent(slot: slot.index, entity: entity.index) }
     }
     builder.compareEnds(by: rule)
     builder.rules.keepsToOnes = keepsToOnes
-    return (try builder.finish(), builder.notes)
+    let agree = try builder.reconcileInverses()
+    result.entities = builder.tables
+    if agree { result.noteAgreement() }
+    return (result, builder.notes)
   }
 }
