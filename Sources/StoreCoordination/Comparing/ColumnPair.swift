@@ -1,11 +1,11 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 import Glibc
 
 /// The columns of one property in two graphs.
 ///
 /// It finds the rows whose values are the same without making a value of either, which nearly all rows are. What it
 /// does not find the same may still be: then the values decide.
-struct ColumnPair {
+package struct ColumnPair {
   private enum Comparison {
     /// Cells of that many bytes, with a bit for presence.
     case cells(width: Int)
@@ -24,7 +24,9 @@ struct ColumnPair {
   /// - Parameters:
   ///   - one: The slot in the first graph, and the rows; nil if it does not have the property.
   ///   - isSequence: Whether the members of a to-many are compared in order.
-  init(_ one: (slot: Slot, reader: EntityReader)?, _ other: (slot: Slot, reader: EntityReader)?, isSequence: Bool) {
+  package init(
+    _ one: (slot: Slot, reader: EntityReader)?, _ other: (slot: Slot, reader: EntityReader)?, isSequence: Bool
+  ) {
     self.one = one.map { $0.reader.column(slot: $0.slot.index) }
     self.other = other.map { $0.reader.column(slot: $0.slot.index) }
     guard let left = one?.slot, let right = other?.slot, let column = self.one, let otherColumn = self.other else {
@@ -45,7 +47,7 @@ struct ColumnPair {
   }
 
   /// Whether the values of two rows are known to be the same.
-  func isSame(_ row: Int, _ otherRow: Int, _ translation: RowTranslation) -> Bool {
+  package func isSame(_ row: Int, _ otherRow: Int, _ translation: RowTranslation) -> Bool {
     guard let one, let other else {
       return !(one.map { Self.isPresent($0, row) } ?? other.map { Self.isPresent($0, otherRow) } ?? false)
     }

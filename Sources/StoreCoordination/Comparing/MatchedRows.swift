@@ -1,7 +1,7 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 
 /// The rows of two tables with the same references, in the order of references, and what only one of them has.
-struct MatchedRows {
+package struct MatchedRows {
   /// The number of objects that either table has.
   let count: Int
   /// The rows of the first table and, at the same places, those of the second; ``none`` where a table does not have the
@@ -9,12 +9,12 @@ struct MatchedRows {
   private let ours: [UInt32]
   private let theirs: [UInt32]
   /// Whether row n of one table has the reference of row n of the other, for all rows.
-  var isIdentity: Bool { ours.isEmpty && theirs.isEmpty }
+  package var isIdentity: Bool { ours.isEmpty && theirs.isEmpty }
 
-  static let none = UInt32.max
+  package static let none = UInt32.max
 
   /// Matches the objects of two entities; nil for an entity that one side does not have.
-  init(_ one: EntityReader?, _ other: EntityReader?) {
+  package init(_ one: EntityReader?, _ other: EntityReader?) {
     if let one, let other, Self.haveSameReferences(one, other) {
       count = one.count
       ours = []
@@ -111,7 +111,7 @@ struct MatchedRows {
 }
 
 /// Which row of the second graph is the object of each row of the first: what relationships are compared by.
-final class RowTranslation {
+package final class RowTranslation {
   /// The entity of the second graph in the upper half of a handle's bits; all bits set if there is none.
   private let entities: UnsafeMutablePointer<UInt64>
   /// The rows of the second graph by those of the first; nil where they are the same.
@@ -119,7 +119,7 @@ final class RowTranslation {
   private let count: Int
 
   /// Creates a translation of nothing, for that many entities.
-  init(entities count: Int) {
+  package init(entities count: Int) {
     self.count = count
     entities = .allocate(capacity: max(count, 1))
     entities.initialize(repeating: .max, count: count)
@@ -134,7 +134,7 @@ final class RowTranslation {
   }
 
   /// Sets which entity of the second graph is one of the first, and which rows have the same references.
-  func set(_ entity: Int, to other: Int, _ matches: MatchedRows, rowCount: Int) {
+  package func set(_ entity: Int, to other: Int, _ matches: MatchedRows, rowCount: Int) {
     entities[entity] = NodeHandle(entity: other, row: 0).rawBits
     guard !matches.isIdentity else { return }
     let target = UnsafeMutablePointer<UInt32>.allocate(capacity: max(rowCount, 1))
@@ -143,7 +143,16 @@ final class RowTranslation {
     rows[entity] = target
   }
 
-  static let null = UInt64.max
+  /// Sets which entity of the second graph is one of the first, and which of its rows is the object of each row.
+  package func set(_ entity: Int, to other: Int, rows target: [UInt32]) {
+    entities[entity] = NodeHandle(entity: other, row: 0).rawBits
+    let memory = UnsafeMutablePointer<UInt32>.allocate(capacity: max(target.count, 1))
+    for (row, otherRow) in target.enumerated() { (memory + row).initialize(to: otherRow) }
+    rows[entity]?.deallocate()
+    rows[entity] = memory
+  }
+
+  package static let null = UInt64.max
 
   /// Whether each handle is translated to itself.
   var isIdentity: Bool {
@@ -151,7 +160,7 @@ final class RowTranslation {
   }
 
   /// The handle in the second graph of a handle in the first; ``null`` if the second graph does not have the object.
-  @inline(__always) func translated(_ bits: UInt64) -> UInt64 {
+  @inline(__always) package func translated(_ bits: UInt64) -> UInt64 {
     let entity = Int(truncatingIfNeeded: bits >> 32)
     let base = entities[entity]
     guard base != .max else { return Self.null }

@@ -1,4 +1,6 @@
 import AtomicStoreSPI
+import StoreCoordination
+import StorePrimitives
 
 /// Graphs put together one after the other.
 struct GraphUnion {
@@ -27,61 +29,110 @@ struct GraphUnion {
     }
   }
 
+  /// The objects of one entity of a graph, and what they are in the union.
+  private struct EntityUnion {
+    let own: Entity
+    let entity: Entity
+    /// The rows of the union by those of the graph; none for rows that are deleted.
+    var rows: [UInt32]
+    /// The rows whose objects are new in the union.
+    var added: Set<Int> = []
+  }
+
   private mutating func add(_ graph: NodeTable) throws {
     let index = MatchIndex(nodes, matching)
     var names: ObjectNames = [:]
-    var pairs: [(old: NodeHandle, new: NodeHandle, isNew: Bool)] = []
+    var unions: [EntityUnion] = []
+    let translation = RowTranslation(entities: graph.model.entityCount)
     for entity in graph.model.entities {
       guard let own = nodes.model.entity(named: entity.name) else { continue }
-      for node in graph.handles(of: entity.index) {
-        let object = graph.objectReference(of: node)
-        if let match = index.match(node, in: graph) {
-          names[object] = nodes.objectReference(of: match)
-          pairs.append((node, match, false))
-          continue
+      let handles = graph.handles(of: entity.index)
+      var union = EntityUnion(
+        own: own, entity: entity,
+        rows: [UInt32](repeating: MatchedRows.none, count: (handles.last?.row ?? -1) + 1))
+      for node in handles {
+        var new = index.match(node, in: graph, own)
+        if new == nil {
+          new = try addNode(graph.reference(of: node), own, entity.name)
+          union.added.insert(node.row)
         }
-        var reference = object.reference
-        if nodes.handle(for: reference, entity: own.index) != nil {
-          lastNumber = try graphs.nextIntegerReference(after: lastNumber, entityName: entity.name)
-          reference = .integer(lastNumber)
-          renumbered[entity.name, default: 0] += 1
+        guard let new else { continue }
+        union.rows[node.row] = UInt32(truncatingIfNeeded: new.row)
+        let reference = nodes.reference(of: new)
+        if reference != graph.reference(of: node) {
+          names[graph.objectReference(of: node)] = ObjectReference(entityName: own.name, reference: reference)
         }
-        let new = try nodes.addCacheNode(entity: own.index, reference: reference)
-        names[object] = nodes.objectReference(of: new)
-        pairs.append((node, new, true))
       }
+      translation.set(entity.index, to: own.index, rows: union.rows)
+      unions.append(union)
     }
+    self.names.append(names)
     var ends = OneToOneEnds()
     // Which object is newer is asked of the graph as it was: the property that says it may be taken from the other one.
     let before = nodes
-    self.names.append(names)
-    for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, before, names, &ends) }
+    for union in unions { try merge(union, of: graph, before, names, translation, &ends) }
     if case .refuse = decision.rule { return }
     guard decision.open.isEmpty else { return }
-    let added = Set(pairs.filter(\.isNew).map(\.new))
+    let added = Set(
+      unions.flatMap { union in
+        union.added.map { NodeHandle(entity: union.own.index, row: Int(union.rows[$0])) }
+      })
     for cleared in try ends.clear(in: &nodes) {
       decision.settle(cleared, of: nodes.objectReference(of: cleared.node), isOfSecond: added.contains(cleared.node))
     }
   }
 
+  /// Adds an object, which gets another reference if the union has its own already.
+  private mutating func addNode(_ wanted: ReferenceObject, _ own: Entity, _ name: String) throws -> NodeHandle {
+    var reference = wanted
+    if nodes.handle(for: reference, entity: own.index) != nil {
+      lastNumber = try graphs.nextIntegerReference(after: lastNumber, entityName: name)
+      reference = .integer(lastNumber)
+      renumbered[name, default: 0] += 1
+    }
+    return try nodes.addCacheNode(entity: own.index, reference: reference)
+  }
+
+  /// Merges the objects of an entity. What the columns have the same values of stays as it is.
   private mutating func merge(
-    _ node: NodeHandle, of graph: NodeTable, into target: NodeHandle, isNew: Bool,
-    _ before: NodeTable, _ names: ObjectNames, _ ends: inout OneToOneEnds
+    _ union: EntityUnion, of graph: NodeTable, _ before: NodeTable, _ names: ObjectNames,
+    _ translation: RowTranslation, _ ends: inout OneToOneEnds
   ) throws {
-    for slot in nodes.model.entity(at: target.entity).slots {
-      guard let other = graph.model.entity(at: node.entity).slot(named: slot.name) else { continue }
-      let value = graph.value(slot: other, of: node).renamed(names)
-      if isNew {
-        if !value.isNull { try nodes.set(value, slot: slot.index, of: target) }
-        continue
+    let (reader, own) = (graph.reader(of: union.entity.index), before.reader(of: union.own.index))
+    let slots = union.own.slots.compactMap { slot in
+      union.entity.slot(named: slot.name).map { number in
+        (
+          slot: slot, other: number, isMerged: slot.isMerged(in: nodes.model),
+          columns: ColumnPair((union.entity.slots[number], reader), (slot, own), isSequence: true)
+        )
       }
-      guard slot.isMerged(in: nodes.model) else { continue }
-      let old = nodes.value(slot: slot.index, of: target)
-      let object = nodes.objectReference(of: target)
-      let merged = decision.merged(old, value, base: nil, slot, of: object, (before, target), (graph, node)) {
-        ends.decide(target, slot)
+    }
+    // Several objects of the graph may be the same one of the union.
+    var merged = [Bool](repeating: false, count: own.count)
+    try withExtendedLifetime((reader, own)) {
+      for (row, target) in union.rows.enumerated() where target != MatchedRows.none {
+        let (node, new) = (
+          NodeHandle(entity: union.entity.index, row: row), NodeHandle(entity: union.own.index, row: Int(target))
+        )
+        if union.added.contains(row) {
+          for (slot, other, _, _) in slots {
+            let value = graph.value(slot: other, of: node).renamed(names)
+            if !value.isNull { try nodes.set(value, slot: slot.index, of: new) }
+          }
+          continue
+        }
+        for (slot, other, isMerged, columns) in slots where isMerged {
+          if !merged[new.row], columns.isSame(row, new.row, translation) { continue }
+          let old = nodes.value(slot: slot.index, of: new)
+          let value = graph.value(slot: other, of: node).renamed(names)
+          let object = nodes.objectReference(of: new)
+          let result = decision.merged(old, value, base: nil, slot, of: object, (before, new), (graph, node)) {
+            ends.decide(new, slot)
+          }
+          if let result { try nodes.set(result, slot: slot.index, of: new) }
+        }
+        merged[new.row] = true
       }
-      if let merged { try nodes.set(merged, slot: slot.index, of: target) }
     }
   }
 
@@ -99,7 +150,7 @@ struct MatchIndex {
   private let nodes: NodeTable
   private let matching: StoreMerge.Matching
   /// By entity and properties, values to nodes.
-  private var known: [Key: [[StoredValue]: NodeHandle]] = [:]
+  private var known: [Key: (keys: TextNumbers, nodes: [NodeHandle])] = [:]
 
   private struct Key: Hashable {
     /// The entity that the properties are named for.
@@ -116,9 +167,16 @@ struct MatchIndex {
       for properties in constraints(of: entity) {
         for member in entity.hierarchy {
           for node in nodes.handles(of: member.index) {
-            guard let values = Self.values(properties, node, nodes) else { continue }
+            guard let values = Self.key(properties, node, nodes) else { continue }
             let key = Key(entity: entity.index, own: node.entity, properties: properties)
-            known[key, default: [:]][values] = node
+            values.withUnsafeBufferPointer { values in
+              let number = known[key, default: (TextNumbers(), [])].keys.add(values)
+              if number == known[key]?.nodes.count {
+                known[key]?.nodes.append(node)
+              } else {
+                known[key]?.nodes[number] = node
+              }
+            }
           }
         }
       }
@@ -134,30 +192,33 @@ struct MatchIndex {
     }
   }
 
-  private static func values(_ properties: [String], _ node: NodeHandle, _ nodes: NodeTable) -> [StoredValue]? {
-    var values: [StoredValue] = []
+  /// Bytes that are the same for equal values of the properties; nil if one has none.
+  private static func key(_ properties: [String], _ node: NodeHandle, _ nodes: NodeTable) -> [UInt8]? {
+    var key: [UInt8] = []
     for property in properties {
       guard let value = nodes.value(forKey: property, of: node), !value.isNull else { return nil }
-      values.append(value)
+      value.appendKey(to: &key)
     }
-    return values
+    return key
   }
 
   /// The object that is the same as one of another graph.
-  func match(_ node: NodeHandle, in graph: NodeTable) -> NodeHandle? {
-    let object = graph.objectReference(of: node)
+  ///
+  /// - Parameter own: The object's entity in the union.
+  func match(_ node: NodeHandle, in graph: NodeTable, _ own: Entity) -> NodeHandle? {
     if matching == .references {
-      guard let found = nodes.handle(for: object) else { return nil }
-      return nodes.name(of: found) == object.entityName ? found : nil
+      guard let found = nodes.handle(for: graph.reference(of: node), entity: own.index) else { return nil }
+      return found.entity == own.index ? found : nil
     }
-    guard let own = nodes.model.entity(named: object.entityName) else { return nil }
+    if known.isEmpty { return nil }
     var level: Entity? = own
     while let entity = level {
       for properties in constraints(of: entity) {
-        if let values = Self.values(properties, node, graph),
-          let found = known[Key(entity: entity.index, own: own.index, properties: properties)]?[values]
+        if let values = Self.key(properties, node, graph),
+          let found = known[Key(entity: entity.index, own: own.index, properties: properties)],
+          let number = values.withUnsafeBufferPointer({ found.keys.number(of: $0) })
         {
-          return found
+          return found.nodes[number]
         }
       }
       level = entity.superentity

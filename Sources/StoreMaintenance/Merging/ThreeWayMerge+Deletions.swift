@@ -193,11 +193,13 @@ struct DecidedDeletions {
   /// Objects that this side has, and that the result does not have.
   var deleted: Set<ObjectReference> = []
 
+  var isEmpty: Bool { kept.isEmpty && deleted.isEmpty }
+
   /// The value that a relationship of this side would have if it had been set knowing the decisions.
   func applied(
     to value: StoredValue, _ before: StoredValue, _ slot: Slot, _ model: ManagedObjectModel
   ) -> StoredValue {
-    guard !kept.isEmpty || !deleted.isEmpty else { return value }
+    if isEmpty { return value }
     // A kept object may have become one that this relationship cannot name.
     let before = before.accepted(by: slot, in: model)
     if case .toOne(let reference) = value, deleted.contains(reference) { return before }

@@ -26,6 +26,11 @@ extension ThreeWayMerge {
       guard takesSecond, let here = nodes.handle(for: one), let own = nodes.model.entity(named: other.entityName) else {
         continue
       }
+      guard one != other else {
+        for slot in own.slots { try nodes.set(.null, slot: slot.index, of: here) }
+        added.append((node.theirs, here))
+        continue
+      }
       nodes.remove(here)
       added.append((node.theirs, try nodes.addCacheNode(entity: own.index, reference: other.reference)))
     }

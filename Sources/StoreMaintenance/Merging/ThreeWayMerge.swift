@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 
 /// The changes that two graphs made to a common base, put together.
 struct ThreeWayMerge {
@@ -50,11 +51,13 @@ struct ThreeWayMerge {
   }
 
   mutating func result(_ allowsEmptyNonOptionalToMany: Bool) throws -> StoreMerge.Result {
-    try decideEntities()
-    let gone = try decideDeletions()
-    try addNewObjects()
-    settleLostReferences()
-    try nodes.removeWithLinks(gone)
+    if !(hasObjectsOfBase(first) && hasObjectsOfBase(second)) {
+      try decideEntities()
+      let gone = try decideDeletions()
+      try addNewObjects()
+      settleLostReferences()
+      try nodes.removeWithLinks(gone)
+    }
     try mergeValues()
     guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
     try clearContradictingEnds()
@@ -91,7 +94,7 @@ struct ThreeWayMerge {
           renumbered[entity.name, default: 0] += 1
         }
         let new = try nodes.addCacheNode(entity: own.index, reference: reference)
-        names[object] = nodes.objectReference(of: new)
+        if reference != object.reference { names[object] = nodes.objectReference(of: new) }
         added.append((node, new))
       }
     }
@@ -138,18 +141,63 @@ struct ThreeWayMerge {
     }
   }
 
+  /// The columns of a property that is merged, in the base and in the second graph.
+  private struct MergedProperty {
+    let slot: Slot
+    let columns: ColumnPair
+  }
+
   private mutating func mergeValues() throws {
-    for entity in base.model.entities {
-      for node in base.handles(of: entity.index) {
-        let object = base.objectReference(of: node)
-        guard !movedObjects.contains(object), let theirs = second.handle(for: object),
-          let mine = first.handle(for: object),
-          let here = nodes.handle(for: object)
-        else { continue }
-        for slot in entity.slots where slot.isMerged(in: base.model) {
-          let before = base.value(slot: slot.index, of: node).renamed(namesOfBase)
-          try merge(slot, object, here, mine, theirs, before)
+    let translation = RowTranslation(entities: base.model.entityCount)
+    for (entity, other) in sharedEntities(with: second) {
+      let (left, right) = (base.reader(of: entity.index), second.reader(of: other.index))
+      translation.set(entity.index, to: other.index, MatchedRows(left, right), rowCount: left.count)
+    }
+    for (entity, other) in sharedEntities(with: second) {
+      let (left, right) = (base.reader(of: entity.index), second.reader(of: other.index))
+      let properties = entity.slots.filter { $0.isMerged(in: base.model) }.compactMap { slot in
+        other.slot(named: slot.name).map { number in
+          MergedProperty(
+            slot: slot, columns: ColumnPair((slot, left), (other.slots[number], right), isSequence: true))
         }
+      }
+      try withExtendedLifetime((left, right)) { try mergeValues(of: entity, properties, translation) }
+    }
+  }
+
+  /// The entities of the base that another graph has, too.
+  private func sharedEntities(with graph: NodeTable) -> [(Entity, Entity)] {
+    base.model.entities.compactMap { entity in graph.model.entity(named: entity.name).map { (entity, $0) } }
+  }
+
+  /// Whether another graph has exactly the objects of the base, so that none was added, deleted or given another
+  /// entity.
+  private func hasObjectsOfBase(_ graph: NodeTable) -> Bool {
+    sharedEntities(with: graph).allSatisfy { entity, other in
+      MatchedRows(base.reader(of: entity.index), graph.reader(of: other.index)).isIdentity
+    }
+  }
+
+  private mutating func mergeValues(
+    of entity: Entity, _ properties: [MergedProperty], _ translation: RowTranslation
+  ) throws {
+    // What the second side did not change stays as the first has it, unless a decision applies to it.
+    let isPlain = movedObjects.isEmpty && decidedOfFirst.isEmpty && decidedOfSecond.isEmpty
+    for node in base.handles(of: entity.index) {
+      let theirs = translation.translated(node.rawBits)
+      if isPlain {
+        if theirs == RowTranslation.null { continue }
+        let row = NodeHandle(rawBits: theirs).row
+        if properties.allSatisfy({ $0.columns.isSame(node.row, row, translation) }) { continue }
+      }
+      let object = base.objectReference(of: node)
+      guard !movedObjects.contains(object), let theirs = second.handle(for: object),
+        let mine = first.handle(for: object),
+        let here = nodes.handle(for: object)
+      else { continue }
+      for property in properties {
+        let before = base.value(slot: property.slot.index, of: node).renamed(namesOfBase)
+        try merge(property.slot, object, here, mine, theirs, before)
       }
     }
   }
