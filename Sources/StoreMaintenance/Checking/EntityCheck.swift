@@ -19,8 +19,8 @@ struct EntityCheck {
 
   func run(_ list: inout FindingList) {
     for slot in entity.slots {
-      if let attribute = slot.attribute {
-        if let rule = ValidationRule(attribute, isStored: true) { checkAttribute(slot, rule, &list) }
+      if slot.attribute != nil {
+        if let rule = ColumnRule(slot, reader) { checkAttribute(slot, rule, &list) }
       } else if let relationship = slot.relationship, let rule = ValidationRule(relationship) {
         checkRelationship(slot, rule, &list)
       }
@@ -31,37 +31,23 @@ struct EntityCheck {
     nodes.objectReference(of: NodeHandle(entity: entity.index, row: row))
   }
 
-  private func checkAttribute(_ slot: Slot, _ rule: ValidationRule, _ list: inout FindingList) {
-    // A text without bounds can only break a rule if it is an object's temporary URI.
-    let looksAtTexts = !rule.limitsValues && (slot.attributeType == .string || slot.attributeType == .uri)
-    guard rule.isMandatory || rule.limitsValues || looksAtTexts else { return }
+  private func checkAttribute(_ slot: Slot, _ rule: ColumnRule, _ list: inout FindingList) {
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
-      if reader.isNull(slot: slot.index, row: row) {
-        guard rule.isMandatory, !nodes.isDeferred(slot: slot.index, of: NodeHandle(entity: entity.index, row: row))
-        else { continue }
-        list.add(
-          CheckFinding(kind: .missing, object: object(row), property: slot.name, message: "a value is needed"),
-          kind: .missing)
-        continue
-      }
-      if looksAtTexts, !mayBeObjectURI(slot.index, row) { continue }
-      guard rule.limitsValues || looksAtTexts else { continue }
-      let value = reader.value(slot: slot.index, row: row)
-      for violation in rule.violations(value, budget) {
-        let text = String(value.shownText.prefix(200))
+      for violation in rule.violations(row, budget) {
+        guard violation.kind != .missingValue else {
+          if nodes.isDeferred(slot: slot.index, of: NodeHandle(entity: entity.index, row: row)) { continue }
+          list.add(
+            CheckFinding(kind: .missing, object: object(row), property: slot.name, message: violation.rule),
+            kind: .missing)
+          continue
+        }
+        let text = String(reader.value(slot: slot.index, row: row).shownText.prefix(200))
         list.add(
           CheckFinding(
             kind: .rule, object: object(row), property: slot.name, value: text,
             message: "\(text) breaks the rule: \(violation.rule)", rule: violation.rule), kind: .rule)
       }
     }
-  }
-
-  /// Whether a text begins as the URI of an object does.
-  private func mayBeObjectURI(_ slot: Int, _ row: Int) -> Bool {
-    let bytes = reader.bytes(slot: slot, row: row)
-    return bytes.count > 11 && bytes[0] == UInt8(ascii: "x") && bytes[1] == UInt8(ascii: "-")
-      && bytes[2] == UInt8(ascii: "c")
   }
 
   private func checkRelationship(_ slot: Slot, _ rule: ValidationRule, _ list: inout FindingList) {
