@@ -62,7 +62,7 @@ struct SetCommand: ParsableCommand {
         store: store, source: source, result: result, common: common,
         allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
       ).run(entity: entity, verb: "set") {
-        try $0.setValues(
+        try $0.setAndSaveValues(
           assignments, entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
       }
     }

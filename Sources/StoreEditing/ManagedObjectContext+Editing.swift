@@ -30,6 +30,40 @@ extension ManagedObjectContext {
     return changed
   }
 
+  /// Sets properties of the objects that fulfil a predicate, and saves all changes: as ``setValues`` and `save()`, but
+  /// without an object for each row where columns suffice.
+  package func setAndSaveValues(
+    _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
+  ) throws -> Int {
+    try check(assignments, entityName)
+    let request = FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)
+    if let rows = rowAssignments(assignments, entityName), let saved = try updateRows(request, rows) {
+      return saved.count
+    }
+    let count = try setValues(assignments, entityName: entityName, predicate: predicate)
+    try save()
+    return count
+  }
+
+  /// The assignments as columns need them; nil where one needs objects.
+  private func rowAssignments(_ assignments: [PropertyAssignment], _ entityName: String) -> [RowAssignment]? {
+    let entity = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
+      .first
+    var rows: [RowAssignment] = []
+    for assignment in assignments {
+      guard case .attribute(let attribute)? = entity?.assignableProperty(named: assignment.property) else { return nil }
+      switch assignment.source {
+      case .text(let text):
+        guard let value = try? read(text, attribute.type, StoreLocation()) else { return nil }
+        rows.append(RowAssignment(assignment.property, .value(value)))
+      case .expression(let expression):
+        let date = attribute.type == .date ? expression.dateOfLiteral.map { StoredValue.date($0) } : nil
+        rows.append(RowAssignment(assignment.property, .expression(expression, whenUnfit: date)))
+      }
+    }
+    return rows
+  }
+
   /// Deletes the objects that fulfil a predicate, by the delete rules of their relationships.
   ///
   /// - Returns: How many fulfilled it; the rules may have deleted more.

@@ -15,6 +15,8 @@ public struct StoreChanges: Sendable {
   package var members: [StoreSave.MemberChange] = []
   /// For an incremental store: the row versions that the changes are based on.
   package var expected: [(object: ObjectReference, version: Int64?)] = []
+  /// For an incremental store: the number of the last transaction of its history that the changes are based on.
+  package var lastTransaction: Int64?
   /// For the history of an incremental store: who saves, and with which context.
   package var author: String?
   package var contextName: String?
@@ -35,8 +37,10 @@ public struct StoreChanges: Sendable {
 extension StoreChanges {
   /// The changes as an incremental store gets them.
   package var asStoreSave: StoreSave {
-    StoreSave(
+    var save = StoreSave(
       inserted: inserted, updated: updated, deleted: deleted, members: members, expected: expected, author: author,
       contextName: contextName)
+    save.lastTransaction = lastTransaction
+    return save
   }
 }
