@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "6e93f65960e71eb3373f405e29f2772530d9f530af6a89461b1725ad2edaa3f2"
+#define ASP_INTERFACE "ebdaa92d4b7d810f9aaceaa62e8d21c510f38d15efb25b041a5dd7f109740040"
