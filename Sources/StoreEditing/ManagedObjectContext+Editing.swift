@@ -48,7 +48,8 @@ extension ManagedObjectContext {
 
   /// The assignments as columns need them; nil where one needs objects.
   private func rowAssignments(_ assignments: [PropertyAssignment], _ entityName: String) -> [RowAssignment]? {
-    let entity = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }.first
+    let entity = persistentStoreCoordinator.persistentStores.lazy.compactMap { $0.model.entity(named: entityName) }
+      .first
     var rows: [RowAssignment] = []
     for assignment in assignments {
       guard case .attribute(let attribute)? = entity?.assignableProperty(named: assignment.property) else { return nil }

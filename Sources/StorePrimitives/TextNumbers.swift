@@ -45,6 +45,11 @@ package struct TextNumbers: Sendable {
     return bytes.withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[start..<ends[number]])) }
   }
 
+  /// Whether the bytes of a text come before those of another one.
+  package func precedes(_ one: Int, _ other: Int) -> Bool {
+    withBytes(of: one) { one in withBytes(of: other) { one.lexicographicallyPrecedes($0) } }
+  }
+
   /// How many bytes a text has.
   package func length(of number: Int) -> Int { ends[number] - (number > 0 ? ends[number - 1] : 0) }
 

@@ -63,10 +63,13 @@ import Testing
   }
 
   private static let assignments = [
-    "small=small + 20", "number=number * 2", "number=number + 1", "number=nothing", "double=double * 1.5", "half=half + 0.1",
-    "half=half", "price=price * 1.1", "price=price + number", "double=number / 3", "number=double", "flag=flag", "flag=number",
+    "small=small + 20", "number=number * 2", "number=number + 1", "number=nothing", "double=double * 1.5",
+    "half=half + 0.1",
+    "half=half", "price=price * 1.1", "price=price + number", "double=number / 3", "number=double", "flag=flag",
+    "flag=number",
     "flag:=true", "day=day", "day='2020-01-31'", "day:=2020-02-01", "name:=long text", "name=name + '1'", "name=name",
-    "name:=", "number=box.size + number", "double=box.size", "name=box.size", "link:=x-coredata:///Item/t1", "link:=http://a.b",
+    "name:=", "number=box.size + number", "double=box.size", "name=box.size", "link:=x-coredata:///Item/t1",
+    "link:=http://a.b",
     "key:=01234567-89AB-CDEF-0123-456789ABCDEF", "box:=Box/1", "number=length:(name)", "small=number * 10000",
     "double=TERNARY(number > 5, 1, 2)", "name=uppercase:(name)", "number=box.items.@count", "price=abs:(price) - 5",
     "double=double / 0", "number=modulus:by:(number, 0)",
@@ -142,7 +145,8 @@ import Testing
         EntityDescription(
           name: "Item",
           properties: [
-            .attribute("number", .integer64), .attribute("double", .double), .attribute("name", .string, maximumLength: 9),
+            .attribute("number", .integer64), .attribute("double", .double),
+            .attribute("name", .string, maximumLength: 9),
             .toOne("box", "Box", inverse: "items"),
           ]),
         EntityDescription(
@@ -168,6 +172,9 @@ import Testing
     let context = ManagedObjectContext(coordinator)
     #expect(try context.setAndSaveValues([PropertyAssignment(parsing: assignment)], entityName: "Item") == 20)
     #expect(context.registeredObjects.isEmpty)
-    #expect(try context.setAndSaveValues([PropertyAssignment(parsing: "name:=text")], entityName: "Item", predicate: FetchPredicate(format: "name == 'text'")) == 0)
+    #expect(
+      try context.setAndSaveValues(
+        [PropertyAssignment(parsing: "name:=text")], entityName: "Item",
+        predicate: FetchPredicate(format: "name == 'text'")) == 0)
   }
 }

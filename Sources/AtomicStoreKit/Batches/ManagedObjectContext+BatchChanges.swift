@@ -18,6 +18,11 @@ extension ManagedObjectContext {
     fetch = named(fetch)
     fetch.includesSubentities = request.includesSubentities
     fetch.affectedStores = request.affectedStores
+    if let rows = rowAssignments(request, fetch), let ids = try context.updateRows(fetch, rows) {
+      var changes = ObjectIDChanges(updated: ids)
+      changes.transactionAuthor = transactionAuthor
+      return BatchResult(changes: changes, objectIDs: ids)
+    }
     let objects = try context.fetch(fetch)
     // Sorted, so that the same error is reported every time.
     let assignments = request.propertiesToUpdate.sorted { ScalarString($0.key) < ScalarString($1.key) }
@@ -36,6 +41,25 @@ extension ManagedObjectContext {
     let ids = Set(objects.map(\.objectID))
     let changes = try saveBatch(context)
     return BatchResult(changes: changes, objectIDs: changes.updated.filter { ids.contains($0) })
+  }
+
+  /// The new values as columns need them; nil where one needs objects.
+  private func rowAssignments(
+    _ request: BatchUpdateRequest, _ fetch: FetchRequest<ManagedObject>
+  ) -> [RowAssignment]? {
+    guard let entity = managedObjectModel?.entity(named: fetch.entityName) else { return nil }
+    let plan = ModelPlan.plan(of: entity.model).entities[entity.index]
+    var rows: [RowAssignment] = []
+    for (key, source) in request.propertiesToUpdate {
+      guard let p = plan.property(named: key), case .attribute(let type) = plan.properties[p].kind else { return nil }
+      if let expression = StoredValue.unwrapped(source) as? FetchExpression {
+        rows.append(RowAssignment(key, .expression(expression, whenUnfit: nil)))
+      } else {
+        guard let value = StoredValue(any: source, type: type) else { return nil }
+        rows.append(RowAssignment(key, .value(value)))
+      }
+    }
+    return rows
   }
 
   /// Deletes all objects that match a request in their stores, and saves: all or none. Unsaved changes of this context
@@ -82,11 +106,6 @@ extension ManagedObjectContext {
     defer { observation.cancel() }
     try context.save()
     return saved
-  }
-
-  /// Passes a batch to the contexts that merge automatically.
-  func deliverBatch(_ changes: ObjectIDChanges) {
-    for inbox in persistentStoreCoordinator.registrations.deliveries.inboxes { inbox.put(changes) }
   }
 }
 

@@ -41,8 +41,10 @@ extension ManagedObjectContext {
     else { return nil }
     if cache.isIncremental, let changed = try updateInStore(update, cache) { return changed }
     // What an incremental store has now is what the changes are based on.
-    let start = try cache.store.connection.map { connection throws(PersistentStoreError) in
-      try connection.use { store throws(PersistentStoreError) in try store.currentHistoryToken()?.number ?? 0 }
+    var start: Int64?
+    if let connection = cache.store.connection {
+      guard let last = try? Self.lastTransaction(of: connection) else { return nil }
+      start = last
     }
     let found: FoundRows? = try withStepBudget(of: update.request) { request in
       let plan = try plan(request, for: .rows)
@@ -89,6 +91,22 @@ extension ManagedObjectContext {
     }
   }
 
+  /// The number of the last transaction of an incremental store; nil if the store does not compare it with that of a
+  /// save: then only the row versions of objects show that another program saved meanwhile.
+  private static func lastTransaction(of connection: IncrementalConnection) throws(PersistentStoreError) -> Int64? {
+    try connection.use { store throws(PersistentStoreError) in
+      var other = StoreSave()
+      other.lastTransaction = .max
+      guard case .overtaken = try store.save(other) else { return nil }
+      return try store.currentHistoryToken()?.number ?? 0
+    }
+  }
+
+  /// Passes a batch to the contexts that merge automatically.
+  func deliverBatch(_ changes: ObjectIDChanges) {
+    for inbox in persistentStoreCoordinator.registrations.deliveries.inboxes { inbox.put(changes) }
+  }
+
   /// - Returns: Whether it was saved; false if another save came first, or if objects find out why not.
   private func save(
     _ changes: StoreChanges, in part: (cache: StoreCache, version: NodeVersion, nodes: ArraySlice<NodeHandle>)
@@ -111,6 +129,7 @@ private struct RowUpdate {
   let request: FetchRequest<ManagedObject>
   private let cache: StoreCache
   private let targets: [Target]
+  private let expressions: [FetchExpression]
   private let computation: RowComputation?
 
   private struct Target {
@@ -162,12 +181,15 @@ private struct RowUpdate {
     var read: Set<ScalarString> = []
     let columns =
       (computation?.leaves ?? [])
-      + names.filter { read.insert(ScalarString($0)).inserted }.map { .keyPath($0.split(separator: ".").map(String.init)) }
+      + names.filter { read.insert(ScalarString($0)).inserted }.map {
+        .keyPath($0.split(separator: ".").map(String.init))
+      }
     var wide = request
     wide.propertiesToFetch = columns.map { FetchColumn("", $0) }
     self.request = wide
     self.cache = cache
     self.targets = targets
+    self.expressions = expressions
   }
 
   /// The assignments as a database gets them; nil where it would not know what to do with a value.
@@ -227,6 +249,8 @@ private struct RowUpdate {
     else { return nil }
     let budget = StepBudget()
     var rules: RowRules?
+    var calculations: [RowReader] = []
+    let compiler = RowTestCompiler(plan: cache.plan, version: version, store: cache.identifier)
     var number = nodes.startIndex
     var isComplete = true
     rows.forEachRow { row in
@@ -236,24 +260,36 @@ private struct RowUpdate {
       if rules?.entity != node.entity {
         let plan = cache.plan.entities[node.entity]
         rules = RowRules(plan, version, leavesOutCounts: cache.isIncremental)
+        let found = expressions.compactMap { compiler.calculation($0, plan) }
+        calculations =
+          found.count == expressions.count ? found.map { RowReader($0, version, plan.index) } : []
         isComplete = targets.allSatisfy { !version.hasDeferredValues(entity: node.entity, slot: $0.slot) }
       }
-      var values: [PredicateValue] = []
-      if computation != nil, isComplete {
+      var values = calculations.map { PredicateValue.value($0.number(node.row).value) }
+      if values.isEmpty, computation != nil, isComplete {
         // An error is reported about an object.
         do throws(PredicateEvaluationError) { values = try computation?.values(of: row) ?? [] } catch {
           isComplete = false
         }
       }
-      guard isComplete, let rules, !rules.areDeferred else { return isComplete = false }
+      guard isComplete, let rules, !rules.areDeferred else {
+        isComplete = false
+        return
+      }
       var changed = SlotValues()
       for target in targets {
-        guard let value = target.source.value(target.type, values, target.expression) else { return isComplete = false }
+        guard let value = target.source.value(target.type, values, target.expression) else {
+          isComplete = false
+          return
+        }
         let old = version.attribute(slot: target.slot, type: target.type, of: node)
         if !old.isIdentical(to: value) { changed[target.slot] = value }
       }
       guard changed.slotLimit > 0 else { return }
-      guard rules.allow(changed, node.row, budget) else { return isComplete = false }
+      guard rules.allow(changed, node.row, budget) else {
+        isComplete = false
+        return
+      }
       changes.updated.append(
         ManagedObjectSnapshot(entity: node.entity, reference: version.reference(of: node), values: changed))
     }
@@ -318,7 +354,8 @@ private struct RowRules {
     }
     toOnes = ends.filter { !$0.property.isToMany && $0.rule.isMandatory }.map(\.property.slot)
     counts =
-      leavesOutCounts ? [] : ends.filter { $0.property.isToMany && $0.rule.limitsCount }.map { ($0.property.slot, $0.rule) }
+      leavesOutCounts
+      ? [] : ends.filter { $0.property.isToMany && $0.rule.limitsCount }.map { ($0.property.slot, $0.rule) }
     areDeferred = attributes.contains { version.hasDeferredValues(entity: plan.index, slot: $0.slot) }
   }
 

@@ -23,6 +23,14 @@ extension RowTestCompiler {
     }
   }
 
+  /// A calculation whose values are those of ``PredicateEvaluator``; nil for anything else, and for calculations that
+  /// can fail.
+  func calculation(_ expression: FetchExpression, _ entity: EntityPlan) -> RowExpression? {
+    guard case .function = expression else { return nil }
+    makeRoom()
+    return self.expression(expression, entity, depth: 0)
+  }
+
   private func expression(_ expression: FetchExpression, _ entity: EntityPlan, depth: Int) -> RowExpression? {
     guard depth < Self.keysPerPath else { return nil }
     switch expression {

@@ -15,6 +15,8 @@ struct RowTestCompiler {
   private final class Room { var left = 0 }
   private let room = Room()
   private static let testsPerComparison = 500
+  /// Begins to count for another comparison.
+  func makeRoom() { room.left = Self.testsPerComparison }
   /// Returns false if a comparison has created too many tests.
   func takeRoom() -> Bool {
     room.left -= 1
@@ -53,9 +55,9 @@ struct RowTestCompiler {
   private func compile(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
     guard !comparison.options.contains(.localeSensitive) else { return nil }
     if let test = identity(comparison, entity) { return test }
-    room.left = Self.testsPerComparison
+    makeRoom()
     if let test = property(comparison, entity) { return test }
-    room.left = Self.testsPerComparison
+    makeRoom()
     return numbers(comparison, entity)
   }
 

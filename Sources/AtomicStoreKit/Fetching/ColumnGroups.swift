@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
+import StorePrimitives
 
 /// The groups of rows that are read from columns: their keys, and what is computed of each, without objects.
 ///
@@ -13,7 +14,9 @@ struct ColumnGroups {
   /// The number of rows of each group.
   private var counts: [Int] = []
   private var aggregates: [ColumnAggregate]
-  private var places: [[UInt8]: Int] = [:]
+  private var places = TextNumbers()
+  /// The groups by the numbers of their keys.
+  private var groups: [Int] = []
   /// The types of computed keys.
   private var computedKinds: [Int: String] = [:]
   private var key: [UInt8] = []
@@ -83,7 +86,8 @@ struct ColumnGroups {
   private mutating func knownGroup(isUnique: Bool) -> Int? {
     // Rows of a group often follow each other.
     if lastGroup >= 0, !isUnique, key == lastKey { return lastGroup }
-    if !isUnique, let known = places[key] {
+    if !isUnique, let number = key.withUnsafeBufferPointer({ places.number(of: $0) }) {
+      let known = groups[number]
       lastGroup = known
       lastKey = key
       return known
@@ -96,7 +100,8 @@ struct ColumnGroups {
     let group = counts.count
     begin()
     guard !isUnique else { return group }
-    places[key] = group
+    _ = key.withUnsafeBufferPointer { places.add($0) }
+    groups.append(group)
     lastGroup = group
     lastKey = key
     return group

@@ -1,9 +1,10 @@
 import AtomicStoreSPI
 import StorePredicates
+import StorePrimitives
 
 /// Which rows there have been. Values are equal as ``/AtomicStoreSPI/StoredValue`` compares them.
 struct SeenRows {
-  private var keys: Set<[UInt8]> = []
+  private var keys = TextNumbers()
   /// Rows with values that have no key.
   private var others: Set<[FetchedRow.Value]> = []
   private var key: [UInt8] = []
@@ -22,7 +23,8 @@ struct SeenRows {
       made = values
       key.append(0)
     }
-    return keys.insert(key).inserted
+    let known = keys.count
+    return key.withUnsafeBufferPointer { keys.add($0) } == known
   }
 
   /// Appends bytes that are the same for equal values only. False for values without such bytes.

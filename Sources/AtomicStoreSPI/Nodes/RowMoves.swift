@@ -71,7 +71,14 @@ extension EntityTable {
       }
     }
     if others.isEmpty { return ascending }
-    others.sort { precedes(Int($0), self, Int($1)) }
+    // Most texts differ in their first bytes, which are compared without finding the texts.
+    var heads: [(head: UInt64, row: UInt32)] = []
+    heads.reserveCapacity(others.count)
+    for row in others { heads.append((referenceText(Int(row)).map { Self.head($0) } ?? 0, row)) }
+    heads.sort { one, other in
+      one.head == other.head ? precedes(Int(one.row), self, Int(other.row)) : one.head < other.head
+    }
+    others = heads.map { $0.row }
     var merged: [UInt32] = []
     merged.reserveCapacity(rows.count)
     var next = 0
@@ -84,6 +91,14 @@ extension EntityTable {
     }
     merged += ascending[next...]
     return merged
+  }
+
+  /// The first bytes of a text as a number, with zeros behind a short one: texts whose numbers differ are in the order
+  /// of the numbers.
+  private static func head(_ text: UnsafeBufferPointer<UInt8>) -> UInt64 {
+    var head: UInt64 = 0
+    for index in 0..<8 { head = head << 8 | (index < text.count ? UInt64(text[index]) : 0) }
+    return head
   }
 }
 

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "6cd7b706615a56a387aed2dbbc762f3ffe2deed56993fd7345837ab05d10b82c"
+#define ASP_INTERFACE "60ab24a424b0c5b403c0292055379f7c300c92ac7dd380f72b915df0058dc2ec"

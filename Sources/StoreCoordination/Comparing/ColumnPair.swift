@@ -24,7 +24,9 @@ package struct ColumnPair {
   /// - Parameters:
   ///   - one: The slot in the first graph, and the rows; nil if it does not have the property.
   ///   - isSequence: Whether the members of a to-many are compared in order.
-  package init(_ one: (slot: Slot, reader: EntityReader)?, _ other: (slot: Slot, reader: EntityReader)?, isSequence: Bool) {
+  package init(
+    _ one: (slot: Slot, reader: EntityReader)?, _ other: (slot: Slot, reader: EntityReader)?, isSequence: Bool
+  ) {
     self.one = one.map { $0.reader.column(slot: $0.slot.index) }
     self.other = other.map { $0.reader.column(slot: $0.slot.index) }
     guard let left = one?.slot, let right = other?.slot, let column = self.one, let otherColumn = self.other else {

@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+import StorePrimitives
 
 /// Names objects by their values instead of their references, so that two graphs without common references can be
 /// compared: `Book/Emma` is the book whose key has the value `Emma`, in both.
@@ -81,63 +82,97 @@ public struct ObjectKeys: Sendable {
   /// - Throws: `.columnFull` and the like, as building any table does.
   public func named(_ nodes: NodeTable) throws(PersistentStoreError) -> NamedGraph {
     let nodes = try nodes.canonical()
-    let model = nodes.model
     // All keys first: a number that distinguishes equal keys must not make the key of another object.
-    let keys = keyedObjects(nodes)
-    /// By hierarchy, how many objects have a name so far.
-    var used: [Int: [ReferenceObject: Int]] = [:]
-    for key in keys { used[key.root, default: [:]][key.name] = 0 }
-    var references: [Int: [ReferenceObject]] = [:]
-    var counts: [Int: (repeated: Int, keyless: Int)] = [:]
-    for key in keys {
-      if key.isKeyless { counts[key.entity, default: (0, 0)].keyless += 1 }
-      var name = key.name
-      var number = (used[key.root]?[key.name] ?? 0) + 1
-      if number > 1 {
-        counts[key.entity, default: (0, 0)].repeated += 1
-        name = .string("\(key.name) (\(number))")
-        while used[key.root]?[name] != nil {
-          number += 1
-          name = .string("\(key.name) (\(number))")
-        }
-        used[key.root, default: [:]][name] = 1
-      }
-      used[key.root, default: [:]][key.name] = number
-      references[key.entity, default: []].append(name)
+    var (keyed, names) = keyedObjects(nodes)
+    var repeated: [(entity: String, count: Int)] = []
+    for index in keyed.indices {
+      let (entity, root) = (keyed[index].entity, keyed[index].entity.root.index)
+      let count = names[root, default: Names()].tellApart(&keyed[index].numbers)
+      if count > 0 { repeated.append((entity.name, count)) }
     }
-    let found = counts.sorted { $0.key < $1.key }.map { (model.entity(at: $0.key).name, $0.value) }
     return NamedGraph(
-      nodes: try nodes.renaming(references),
-      repeated: found.filter { $0.1.repeated > 0 }.map { ($0.0, $0.1.repeated) },
-      keyless: found.filter { $0.1.keyless > 0 }.map { ($0.0, $0.1.keyless) })
+      nodes: try nodes.renaming(
+        Dictionary(uniqueKeysWithValues: keyed.map { ($0.entity.index, $0.numbers) }), texts: names.mapValues(\.texts)),
+      repeated: repeated, keyless: keyed.filter { $0.keylessCount > 0 }.map { ($0.entity.name, $0.keylessCount) })
   }
 
-  private struct KeyedObject {
-    var entity: Int
-    var root: Int
-    var name: ReferenceObject
-    /// Whether a part of its key has no value.
-    var isKeyless: Bool
+  /// The names of the objects of a hierarchy.
+  private struct Names {
+    var texts = TextNumbers()
+    /// By the number of a text: how many objects have it so far, or the greatest number that distinguishes them.
+    private var used: [Int] = []
+
+    /// Gives each object whose name another one has a name with a number.
+    ///
+    /// - Returns: How many there are.
+    mutating func tellApart(_ numbers: inout [Int]) -> Int {
+      used += [Int](repeating: 0, count: texts.count - used.count)
+      var repeated = 0
+      for index in numbers.indices {
+        let own = numbers[index]
+        var repetition = used[own] + 1
+        if repetition > 1 {
+          repeated += 1
+          let name = texts.withBytes(of: own) { String(decoding: $0, as: UTF8.self) }
+          while Self.withNumber(name, repetition, { texts.number(of: $0) }) != nil { repetition += 1 }
+          numbers[index] = Self.withNumber(name, repetition) { texts.add($0) }
+          used.append(1)
+        }
+        used[own] = repetition
+      }
+      return repeated
+    }
+
+    private static func withNumber<Result>(
+      _ name: String, _ number: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+      var text = "\(name) (\(number))"
+      return text.withUTF8(body)
+    }
   }
 
-  /// The objects of all entities with a key, in the order of entities and references.
-  private func keyedObjects(_ nodes: NodeTable) -> [KeyedObject] {
-    var result: [KeyedObject] = []
+  private struct KeyedObjects {
+    let entity: Entity
+    /// The numbers of the names, by row.
+    var numbers: [Int] = []
+    /// How many objects have no value for a part of their key.
+    var keylessCount = 0
+  }
+
+  /// The objects of all entities with a key, in the order of entities and references; and by the root of the hierarchy
+  /// their names.
+  private func keyedObjects(_ nodes: NodeTable) -> (objects: [KeyedObjects], names: [Int: Names]) {
+    var names: [Int: Names] = [:]
+    var result: [KeyedObjects] = []
     for entity in nodes.model.entities {
-      guard let paths = keyPaths[ScalarString(entity.name)] else { continue }
-      let root = entity.root.index
+      guard let paths = keyPaths[ScalarString(entity.name)], nodes.count(of: entity.index) > 0 else { continue }
       let slots = paths.map { $0.count == 1 ? entity.slot(named: $0[0]) : nil }
-      result.reserveCapacity(result.count + nodes.count(of: entity.index))
-      for node in nodes.handles(of: entity.index) {
+      var own = names[entity.root.index] ?? Names()
+      names[entity.root.index] = nil
+      var objects = KeyedObjects(entity: entity)
+      objects.numbers.reserveCapacity(nodes.count(of: entity.index))
+      let reader = nodes.reader(of: entity.index)
+      // The only part of a key that is a text is the name.
+      let text = slots.count == 1 ? slots[0].flatMap { entity.slots[$0].isText ? reader.column(slot: $0) : nil } : nil
+      for row in 0..<reader.count {
+        if let bytes = text?.bytes(row) {
+          objects.numbers.append(own.texts.add(bytes))
+          continue
+        }
+        let node = NodeHandle(entity: entity.index, row: row)
         let values = zip(paths, slots).map { path, slot in
           slot.map { nodes.value(slot: $0, of: node) } ?? Self.value(path, of: node, in: nodes)
         }
         let isKeyless = values.contains(where: \.isNull)
-        let name = isKeyless ? "(no key) \(nodes.reference(of: node))" : Self.name(values)
-        result.append(KeyedObject(entity: entity.index, root: root, name: .string(name), isKeyless: isKeyless))
+        if isKeyless { objects.keylessCount += 1 }
+        var name = isKeyless ? "(no key) \(nodes.reference(of: node))" : Self.name(values)
+        objects.numbers.append(name.withUTF8 { own.texts.add($0) })
       }
+      withExtendedLifetime(reader) {}
+      names[entity.root.index] = own
+      result.append(objects)
     }
-    return result
+    return (result, names)
   }
 
   private static func value(_ path: [String], of start: NodeHandle, in nodes: NodeTable) -> StoredValue {
@@ -170,4 +205,8 @@ public struct ObjectKeys: Sendable {
     default: GraphComparison.fullText(value)
     }
   }
+}
+
+extension Slot {
+  fileprivate var isText: Bool { attributeType == .string || attributeType == .uri }
 }

@@ -1,4 +1,5 @@
 package import AtomicStoreSPI
+import StorePrimitives
 
 /// Nodes that have the same values of a uniqueness constraint.
 package struct UniquenessGroup {
@@ -51,20 +52,35 @@ package struct UniquenessGroup {
       for constraint in entity.declaration.uniquenessConstraints {
         let slots = constraint.compactMap { entity.slot(named: $0) }
         guard slots.count == constraint.count, !slots.isEmpty, isIncluded(entity, slots) else { continue }
-        var known: [[StoredValue]: [NodeHandle]] = [:]
-        var shared: [[StoredValue]] = []
+        var known = TextNumbers()
+        var key: [UInt8] = []
+        // By the number of the key: the first node, and where there are several, all of them.
+        var first: [NodeHandle] = []
+        var shared: [Int: [NodeHandle]] = [:]
+        var order: [Int] = []
         for member in entity.hierarchy {
-          for node in nodes.handles(of: member.index) {
-            let key = slots.map { nodes.value(slot: $0, of: node) }
-            if key.contains(where: \.isNull) { continue }
-            known[key, default: []].append(node)
-            if known[key]?.count == 2 { shared.append(key) }
+          rows: for node in nodes.handles(of: member.index) {
+            key.removeAll(keepingCapacity: true)
+            for slot in slots {
+              let value = nodes.value(slot: slot, of: node)
+              if value.isNull { continue rows }
+              value.appendKey(to: &key)
+            }
+            let count = known.count
+            let number = key.withUnsafeBufferPointer { known.add($0) }
+            guard number < count else {
+              first.append(node)
+              continue
+            }
+            if shared[number] == nil { order.append(number) }
+            shared[number, default: [first[number]]].append(node)
           }
         }
-        for key in shared {
+        for number in order {
           groups.append(
             UniquenessGroup(
-              entity: entity, constraint: constraint, slots: slots, key: key, nodes: known[key] ?? []))
+              entity: entity, constraint: constraint, slots: slots,
+              key: slots.map { nodes.value(slot: $0, of: first[number]) }, nodes: shared[number] ?? []))
         }
       }
     }

@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import StoreCoordination
+import StorePrimitives
 
 /// Graphs put together one after the other.
 struct GraphUnion {
@@ -34,7 +35,7 @@ struct GraphUnion {
     let entity: Entity
     /// The rows of the union by those of the graph; none for rows that are deleted.
     var rows: [UInt32]
-    /// A bit for each row whose object is new in the union.
+    /// The rows whose objects are new in the union.
     var added: Set<Int> = []
   }
 
@@ -149,7 +150,7 @@ struct MatchIndex {
   private let nodes: NodeTable
   private let matching: StoreMerge.Matching
   /// By entity and properties, values to nodes.
-  private var known: [Key: [[StoredValue]: NodeHandle]] = [:]
+  private var known: [Key: (keys: TextNumbers, nodes: [NodeHandle])] = [:]
 
   private struct Key: Hashable {
     /// The entity that the properties are named for.
@@ -166,9 +167,16 @@ struct MatchIndex {
       for properties in constraints(of: entity) {
         for member in entity.hierarchy {
           for node in nodes.handles(of: member.index) {
-            guard let values = Self.values(properties, node, nodes) else { continue }
+            guard let values = Self.key(properties, node, nodes) else { continue }
             let key = Key(entity: entity.index, own: node.entity, properties: properties)
-            known[key, default: [:]][values] = node
+            values.withUnsafeBufferPointer { values in
+              let number = known[key, default: (TextNumbers(), [])].keys.add(values)
+              if number == known[key]?.nodes.count {
+                known[key]?.nodes.append(node)
+              } else {
+                known[key]?.nodes[number] = node
+              }
+            }
           }
         }
       }
@@ -184,13 +192,14 @@ struct MatchIndex {
     }
   }
 
-  private static func values(_ properties: [String], _ node: NodeHandle, _ nodes: NodeTable) -> [StoredValue]? {
-    var values: [StoredValue] = []
+  /// Bytes that are the same for equal values of the properties; nil if one has none.
+  private static func key(_ properties: [String], _ node: NodeHandle, _ nodes: NodeTable) -> [UInt8]? {
+    var key: [UInt8] = []
     for property in properties {
       guard let value = nodes.value(forKey: property, of: node), !value.isNull else { return nil }
-      values.append(value)
+      value.appendKey(to: &key)
     }
-    return values
+    return key
   }
 
   /// The object that is the same as one of another graph.
@@ -205,10 +214,11 @@ struct MatchIndex {
     var level: Entity? = own
     while let entity = level {
       for properties in constraints(of: entity) {
-        if let values = Self.values(properties, node, graph),
-          let found = known[Key(entity: entity.index, own: own.index, properties: properties)]?[values]
+        if let values = Self.key(properties, node, graph),
+          let found = known[Key(entity: entity.index, own: own.index, properties: properties)],
+          let number = values.withUnsafeBufferPointer({ found.keys.number(of: $0) })
         {
-          return found
+          return found.nodes[number]
         }
       }
       level = entity.superentity

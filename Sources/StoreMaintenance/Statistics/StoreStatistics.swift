@@ -1,5 +1,7 @@
 public import AtomicStoreSPI
 import FoundationEssentials
+import StoreCoordination
+import StorePrimitives
 
 /// What the values of a property are like: how many there are, how many of them are different, and their range.
 public struct PropertyStatistics: Sendable {
@@ -89,31 +91,37 @@ public struct StoreStatistics: Sendable {
   private static func measure(
     _ slot: Int, _ type: AttributeType, _ reader: EntityReader, _ result: inout PropertyStatistics
   ) {
-    var known: Set<StoredValue> = []
-    let isBinary = type == .binaryData || type == .transformable
+    switch type {
+    case .string, .uri: return measureTexts(slot, type, reader, &result)
+    case .binaryData, .transformable:
+      for row in 0..<reader.count where !reader.isDeleted(row: row) {
+        if count(reader.isNull(slot: slot, row: row), &result) { continue }
+        result.longest = max(result.longest ?? 0, reader.bytes(slot: slot, row: row).count)
+      }
+      return
+    default: break
+    }
+    var known = TextNumbers()
+    var key: [UInt8] = []
     var numbers = MeanOfNumbers()
     // Integers are added exactly: doubles do not hold large ones.
     var whole: Int128 = 0
     var integers = 0
     for row in 0..<reader.count where !reader.isDeleted(row: row) {
-      if reader.isNull(slot: slot, row: row) {
-        result.nullCount += 1
-        continue
-      }
-      result.valueCount += 1
-      if isBinary {
-        result.longest = max(result.longest ?? 0, reader.bytes(slot: slot, row: row).count)
-        continue
-      }
+      if count(reader.isNull(slot: slot, row: row), &result) { continue }
       let value = reader.value(slot: slot, row: row)
-      known.insert(value)
-      if case .string(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
-      if case .uri(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
       if case .integer(let integer) = value {
         whole += Int128(integer)
         integers += 1
       }
       numbers.add(value)
+      key.removeAll(keepingCapacity: true)
+      value.appendKey(to: &key)
+      let count = known.count
+      // A value that was there before is neither less nor greater than all others.
+      guard key.withUnsafeBufferPointer({ known.add($0) }) == count else { continue }
+      if case .string(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
+      if case .uri(let text) = value { result.longest = max(result.longest ?? 0, text.unicodeScalars.count) }
       if let least = result.minimum {
         if isLess(value, least) { result.minimum = value }
         if let greatest = result.maximum, isLess(greatest, value) { result.maximum = value }
@@ -121,8 +129,42 @@ public struct StoreStatistics: Sendable {
         (result.minimum, result.maximum) = (value, value)
       }
     }
-    if !isBinary { result.distinctCount = known.count }
+    result.distinctCount = known.count
     result.mean = integers > 0 && integers == numbers.count ? Double(whole) / Double(integers) : numbers.mean
+  }
+
+  /// Counts a row, and returns whether it has no value.
+  private static func count(_ isNull: Bool, _ result: inout PropertyStatistics) -> Bool {
+    if isNull { result.nullCount += 1 } else { result.valueCount += 1 }
+    return isNull
+  }
+
+  private static func measureTexts(
+    _ slot: Int, _ type: AttributeType, _ reader: EntityReader, _ result: inout PropertyStatistics
+  ) {
+    let column = reader.column(slot: slot)
+    var known = TextNumbers()
+    var (least, greatest) = (0, 0)
+    withExtendedLifetime(reader) {
+      for row in 0..<reader.count where !reader.isDeleted(row: row) {
+        let bytes = column.bytes(row)
+        if count(bytes == nil, &result) { continue }
+        guard let bytes else { continue }
+        let number = known.count
+        guard known.add(bytes) == number else { continue }
+        // Each scalar has one byte that does not continue another.
+        result.longest = max(result.longest ?? 0, bytes.count(where: { $0 & 0xC0 != 0x80 }))
+        if known.precedes(number, least) { least = number }
+        if known.precedes(greatest, number) { greatest = number }
+      }
+    }
+    result.distinctCount = known.count
+    guard known.count > 0 else { return }
+    func value(_ number: Int) -> StoredValue {
+      let text = known.withBytes(of: number) { String(decoding: $0, as: UTF8.self) }
+      return type == .uri ? .uri(text) : .string(text)
+    }
+    (result.minimum, result.maximum) = (value(least), value(greatest))
   }
 
   private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool { isLess(one, other) ?? false }
