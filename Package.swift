@@ -40,6 +40,8 @@ let package = Package(
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     // A coordinator's log entries for a swift-log Logger.
     .library(name: "StoreLogging", targets: ["StoreLogging"]),
+    // Core Data's own names, for sources that a Mac compiles with Core Data.
+    .library(name: "CoreDataNames", targets: ["CoreDataNames"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
     // What a test target that runs conformance checks links beside the harness, and no other target: it replaces system
     // calls of the whole program, so that checks can count and fail them.
@@ -239,6 +241,15 @@ let package = Package(
     .target(
       name: "StoreContainers",
       dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreMigration"],
+      swiftSettings: strict),
+
+    // Core Data's names for the kit's types and events, for sources that a Mac compiles with Core Data. The one library
+    // target that imports all of Foundation, as Core Data does.
+    .target(
+      name: "CoreDataNames",
+      dependencies: [
+        "StoreContainers", "AtomicStoreKit", "AtomicStoreSPI", "StoreCoordination", "StoreMigration", "StorePredicates",
+      ],
       swiftSettings: strict),
 
     // Log entries for swift-log: the one library target with a dependency on another package.
@@ -480,6 +491,7 @@ let package = Package(
         "StorePredicates", "StoreMaintenance", "StoreMigration", "TestSupport", "ContextScripts",
       ],
       swiftSettings: strict),
+    .testTarget(name: "CoreDataNamesTests", dependencies: ["CoreDataNames"], swiftSettings: strict),
     .testTarget(
       name: "IClassTests",
       dependencies: ["IClassObjects", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],

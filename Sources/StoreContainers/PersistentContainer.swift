@@ -156,8 +156,8 @@ public final class PersistentContainer: Sendable {
     if isFile, let slash = path.lastIndex(of: "/"), slash > path.startIndex, !description.isReadOnly {
       try Publication.makeDirectory(String(path[..<slash]))
     }
-    if isFile, !description.isReadOnly, let plan = try plan(for: description),
-      try StorePath.inspect(path).holdsContent
+    if !description.isInMemory, !description.isReadOnly, let plan = try plan(for: description),
+      try metadata(of: description) != nil
     {
       try PersistentStoreCoordinator.migrateStore(
         type: description.type, at: path, options: description.options, by: plan,
@@ -180,11 +180,24 @@ public final class PersistentContainer: Sendable {
     }
   }
 
+  /// The metadata of a described store; nil for one that does not exist yet.
+  private func metadata(of description: PersistentStoreDescription) throws(PersistentStoreError) -> StoreMetadata? {
+    if StoreAddress.scheme(of: description.path) == nil, try !StorePath.inspect(description.path).holdsContent {
+      return nil
+    }
+    do throws(PersistentStoreError) {
+      return try PersistentStoreCoordinator.metadataForPersistentStore(
+        type: description.type, at: description.path, options: description.options,
+        registry: persistentStoreCoordinator.registry)
+    } catch {
+      // A database without the schema that the URL names.
+      guard error.code == .notFound else { throw error }
+      return nil
+    }
+  }
+
   private func isOfOtherModel(_ description: PersistentStoreDescription) throws -> Bool {
-    guard try StorePath.inspect(description.path).holdsContent else { return false }
-    let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(
-      type: description.type, at: description.path, options: description.options,
-      registry: persistentStoreCoordinator.registry)
+    guard let metadata = try metadata(of: description) else { return false }
     if let hashes = VersionHashes(metadata: metadata.entries) {
       return !managedObjectModel.versionHashDifferences(from: hashes, configuration: description.configuration).isEmpty
     }

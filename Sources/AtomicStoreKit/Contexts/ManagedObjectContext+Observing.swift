@@ -1,3 +1,10 @@
+package import Synchronization
+
+/// What receives the events of all contexts before their observers do: `CoreDataNames` posts them as notifications.
+package enum ContextEventReceiver {
+  package static let shared = Mutex<(@Sendable (ManagedObjectContext, ContextEvent) -> Void)?>(nil)
+}
+
 /// The registration of an observer. It ends when it is cancelled or released.
 public final class Observation {
   private weak var context: ManagedObjectContext?
@@ -29,7 +36,7 @@ extension ManagedObjectContext {
 
   /// Has the next notification report an object as refreshed. Without observers the object is not kept alive for that.
   func noteRefreshed(_ object: ManagedObject) {
-    if !observers.isEmpty { notice.refreshed.append(object) }
+    if !observers.isEmpty || ContextEventReceiver.shared.withLock({ $0 != nil }) { notice.refreshed.append(object) }
   }
 
   /// A save without changes is reported as one, although nothing is prepared or written.
@@ -48,8 +55,10 @@ extension ManagedObjectContext {
       default: break
       }
     }
-    guard !observers.bodies.isEmpty else { return }
+    let receiver = ContextEventReceiver.shared.withLock { $0 }
+    guard receiver != nil || !observers.bodies.isEmpty else { return }
     calloutDepth += 1
+    receiver?(self, event)
     for observer in observers.bodies { observer.body(event) }
     calloutDepth -= 1
   }

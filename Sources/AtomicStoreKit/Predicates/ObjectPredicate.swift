@@ -29,11 +29,11 @@ public struct ObjectPredicate<Object: ManagedObject>: Hashable, Sendable {
 }
 
 extension KeyPath where Root: ManagedObject {
-  var expression: FetchExpression {
+  package var expression: FetchExpression {
     fetchExpression ?? .keyPath(["a property of \(Root.self) that is not @Managed"])
   }
   /// The key path as text; for another expression, its text, which a fetch refuses.
-  var keyPathText: String {
+  package var keyPathText: String {
     if case .keyPath(let keys) = expression { return keys.joined(separator: ".") }
     return "\(expression)"
   }

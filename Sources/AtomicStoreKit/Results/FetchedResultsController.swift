@@ -185,53 +185,17 @@ public final class FetchedResultsController<Result: ManagedObject> {
     publishSnapshot()
   }
 
-  /// Whether the results may change without a change of the objects themselves, or depend on each other.
-  private lazy var needsWholeFetch: Bool = {
-    if fetchRequest.fetchLimit > 0 || fetchRequest.fetchOffset > 0 || fetchRequest.filter != nil
-      || fetchRequest.affectedStores != nil || !fetchRequest.includesPendingChanges
-    {
-      return true
-    }
-    let paths = fetchRequest.sortKeys.map(\.keyPath) + [sectionNameKeyPath ?? ""]
-    // A number with a decimal point is taken for a path, which costs only time.
-    let text = fetchRequest.predicate.map { "\($0)" } ?? ""
-    let period = UInt8(ascii: ".")
-    return paths.contains { $0.utf8.contains(period) } || text.utf8.contains(period) || text.contains("@")
-      || text.contains("SUBQUERY") || text.contains("FUNCTION") || fetchesProperties
-  }()
-
-  /// Whether the entity has fetched properties, which a predicate may read.
-  private var fetchesProperties: Bool {
-    guard let entity = managedObjectContext.managedObjectModel?.entity(named: fetchRequest.entityName) else {
-      return true
-    }
-    return entity.properties.contains { if case .fetchedProperty = $0 { true } else { false } }
-  }
+  private lazy var needsWholeFetch = fetchRequest.needsWholeFetch(
+    sectionedBy: sectionNameKeyPath, in: managedObjectContext.managedObjectModel)
 
   /// The object, if it belongs to the results.
   private func result(_ object: ManagedObject) throws -> Result? {
     guard object.managedObjectContext === managedObjectContext, !object.isDeleted, object.isReachable else {
       return nil
     }
-    let isOfEntity: Bool
-    if fetchRequest.includesSubentities {
-      isOfEntity = entityNames(of: object.entity).contains { $0.utf8.elementsEqual(fetchRequest.entityName.utf8) }
-    } else {
-      isOfEntity = object.entity.name.utf8.elementsEqual(fetchRequest.entityName.utf8)
-    }
-    guard isOfEntity, let typed = object as? Result else { return nil }
+    guard fetchRequest.isOfEntity(object), let typed = object as? Result else { return nil }
     guard let predicate = fetchRequest.predicate else { return typed }
     return try PredicateEvaluator(object, now: Date()).evaluate(predicate) ? typed : nil
-  }
-
-  private func entityNames(of entity: Entity) -> [String] {
-    var names = [entity.name]
-    var above = entity.superentity
-    while let next = above {
-      names.append(next.name)
-      above = next.superentity
-    }
-    return names
   }
 
   // MARK: Snapshots
@@ -247,14 +211,7 @@ public final class FetchedResultsController<Result: ManagedObject> {
   }
 
   /// The results as IDs.
-  public var snapshot: FetchedResultsSnapshot {
-    FetchedResultsSnapshot(
-      sections: list.sections.indices.map { section in
-        FetchedResultsSnapshot.Section(
-          name: list.name(ofSection: section),
-          objectIDs: list.objects(ofSection: section).map(\.objectID))
-      })
-  }
+  public var snapshot: FetchedResultsSnapshot { list.snapshot }
 
   private func publishSnapshot() {
     guard !streams.isEmpty else { return }

@@ -93,6 +93,15 @@ struct FetchedResultsList<Result: ManagedObject> {
     return entries.elements(range).map(\.object)
   }
 
+  /// The objects as IDs.
+  var snapshot: FetchedResultsSnapshot {
+    FetchedResultsSnapshot(
+      sections: sections.indices.map { section in
+        FetchedResultsSnapshot.Section(
+          name: name(ofSection: section), objectIDs: objects(ofSection: section).map(\.objectID))
+      })
+  }
+
   func name(ofSection index: Int) -> String { names.isEmpty ? "" : names[sections[index].name] }
 
   /// The section of the object at a flat index.

@@ -1,0 +1,111 @@
+// The names are Core Data's.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
+public import AtomicStoreSPI
+public import Foundation
+
+extension FetchRequest {
+  /// The order of the objects: `sortKeys`.
+  public var sortDescriptors: [SortKey]? {
+    get { sortKeys.isEmpty ? nil : sortKeys }
+    set { sortKeys = newValue ?? [] }
+  }
+}
+
+extension Hashable where Self: ManagedObject {
+  /// Creates a request for the objects of this class's entity.
+  public static func fetchRequest() -> FetchRequest<Self> { FetchRequest<Self>() }
+}
+
+extension FetchedResultsController {
+  /// Creates a controller without results. Nothing is cached, whatever the name.
+  public convenience init(
+    fetchRequest: FetchRequest<Result>, managedObjectContext context: ManagedObjectContext,
+    sectionNameKeyPath: String?, cacheName: String?
+  ) {
+    self.init(fetchRequest: fetchRequest, managedObjectContext: context, sectionNameKeyPath: sectionNameKeyPath)
+  }
+}
+
+extension Entity {
+  /// Creates an object of an entity and inserts it into a context.
+  ///
+  /// - Throws: `.undefinedKey` and others, as `insertNewObject(forEntityName:)` of the context; Core Data raises.
+  public static func insertNewObject(
+    forEntityName name: String, into context: ManagedObjectContext
+  ) throws(ManagedObjectError) -> ManagedObject { try context.insertNewObject(forEntityName: name) }
+  /// The entity with that name; nil if the context's model has none.
+  public static func entity(forEntityName name: String, in context: ManagedObjectContext) -> Entity? {
+    context.managedObjectModel?.entity(named: name)
+  }
+}
+
+// MARK: Constants
+
+/// Core Data's name of a merge policy.
+public var NSErrorMergePolicy: MergePolicy { .error }
+/// Core Data's name of a merge policy.
+public var NSMergeByPropertyStoreTrumpMergePolicy: MergePolicy { .mergeByPropertyStoreTrump }
+/// Core Data's name of a merge policy.
+public var NSMergeByPropertyObjectTrumpMergePolicy: MergePolicy { .mergeByPropertyObjectTrump }
+/// Core Data's name of a merge policy.
+public var NSOverwriteMergePolicy: MergePolicy { .overwrite }
+/// Core Data's name of a merge policy.
+public var NSRollbackMergePolicy: MergePolicy { .rollback }
+
+/// Core Data's name of the type of XML stores.
+public let NSXMLStoreType = "XML"
+/// Core Data's name of the type of binary stores.
+public let NSBinaryStoreType = "CoreDataBinary"
+/// Core Data's name of the type of its SQLite stores, which are loaded whole here.
+public let NSSQLiteStoreType = "CoreDataSQLite"
+/// Core Data's name of the type of stores in memory.
+public let NSInMemoryStoreType = "InMemory"
+/// An option of stores: whether they are opened read-only.
+public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
+/// An option of stores: whether one of another version of the model is migrated.
+public let NSMigratePersistentStoresAutomaticallyOption = "NSMigratePersistentStoresAutomaticallyOption"
+/// An option of stores: whether the mapping of a migration is inferred, as it always is here.
+public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
+
+extension PersistentStoreCoordinator {
+  /// Creates a coordinator without stores that knows the built-in formats.
+  public convenience init(managedObjectModel model: ManagedObjectModel) {
+    self.init(managedObjectModel: model, registry: .builtIn)
+  }
+
+  /// Opens a store.
+  ///
+  /// - Parameter storeURL: Nil for a private store in memory.
+  /// - Throws: `PersistentStoreError`, also for an option that is not one of the three above.
+  @discardableResult
+  public func addPersistentStore(
+    ofType storeType: String, configurationName: String?, at storeURL: URL?, options: [AnyHashable: Any]? = nil
+  ) throws -> PersistentStore {
+    var flags: [String: Bool] = [:]
+    for (key, value) in options ?? [:] {
+      let known = [
+        NSReadOnlyPersistentStoreOption, NSMigratePersistentStoresAutomaticallyOption,
+        NSInferMappingModelAutomaticallyOption,
+      ]
+      guard let name = key as? String, known.contains(name), let flag = value as? Bool else {
+        throw PersistentStoreError(
+          .invalidOption, "the option '\(key)' of Core Data is not supported, or is not a Bool")
+      }
+      flags[name] = flag
+    }
+    let isReadOnly = flags[NSReadOnlyPersistentStoreOption] ?? false
+    guard let storeURL else {
+      return try addPersistentStore(
+        type: storeType, configurationName: configurationName, at: "memory:", isReadOnly: isReadOnly)
+    }
+    if flags[NSMigratePersistentStoresAutomaticallyOption] == true, !isReadOnly, let model = managedObjectModel,
+      FileManager.default.fileExists(atPath: storeURL.path)
+    {
+      try Self.migrateStore(
+        type: storeType, at: storeURL.path, options: [:], by: MigrationPlan([.inferred(to: model)]), registry: registry)
+    }
+    return try addPersistentStore(
+      type: storeType, configurationName: configurationName, at: storeURL, isReadOnly: isReadOnly)
+  }
+}

@@ -1,0 +1,149 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import CoreDataNames
+import Synchronization
+import Testing
+
+private final class Person: NSManagedObject {
+  @Managed("name") var name: String
+  @Managed("age") var age: Int
+}
+
+@Suite("Core Data's names") struct CoreDataNamesTests {
+  private static func coordinator() throws -> NSPersistentStoreCoordinator {
+    let properties: [NSPropertyDescription] = [.attribute("name", .string), .attribute("age", .integer64)]
+    let model = try NSManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "Person", properties: properties)]))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    coordinator.setManagedObjectClass(Person.self, forEntityName: "Person")
+    try coordinator.addPersistentStore(ofType: NSInMemoryStoreType, configurationName: nil, at: nil, options: nil)
+    return coordinator
+  }
+
+  private static func context() throws -> NSManagedObjectContext {
+    let context = NSManagedObjectContext(try coordinator())
+    for (name, age) in [("Ada", 36), ("Ben", 12), ("Cyd", 50)] {
+      let person = Person(context: context)
+      person.name = name
+      person.age = age
+    }
+    try context.save()
+    return context
+  }
+
+  @Test(
+    "conditions made with Core Data's initializers are those of the format language",
+    arguments: [
+      (NSPredicate(format: "age > %@", NSNumber(value: 20)), "age > 20"),
+      (NSPredicate(format: "name == %@ AND age IN %@", "Ada", [NSNumber(value: 1)]), "name == 'Ada' AND age IN {1}"),
+      (NSPredicate(format: "name == %@", argumentArray: [NSNull()]), "name == nil"),
+      (NSPredicate(value: true), "TRUEPREDICATE"),
+      (
+        NSCompoundPredicate(
+          type: .not,
+          subpredicates: [
+            NSCompoundPredicate(andPredicateWithSubpredicates: [
+              NSPredicate(format: "age > 1"), NSPredicate(format: "age < 2"),
+            ])
+          ]), "NOT (age > 1 AND age < 2)"
+      ),
+      (
+        NSComparisonPredicate(
+          leftExpression: NSExpression(forKeyPath: \Person.age),
+          rightExpression: NSExpression(forConstantValue: NSNumber(value: 2.5)), modifier: .direct,
+          type: .greaterThanOrEqualTo), "age >= 2.5"
+      ),
+      (
+        NSComparisonPredicate(
+          leftExpression: NSExpression(forFunction: "lowercase:", arguments: [NSExpression(forKeyPath: "name")]),
+          rightExpression: NSExpression(forAggregate: ["a", "b"]), modifier: .any, type: .in,
+          options: [.caseInsensitive]), "ANY lowercase:(name) IN[c] {'a', 'b'}"
+      ),
+    ])
+  func predicates(_ made: NSPredicate, _ text: String) throws {
+    #expect(made == (try FetchPredicate(format: text, arguments: [])))
+  }
+
+  @Test("a mistake in a format, and a constant of a strange type, are errors of the fetch that name them")
+  func mistakes() throws {
+    struct Strange {}
+    let context = try Self.context()
+    var request = NSFetchRequest<Person>(entityName: "Person")
+    for (predicate, message) in [
+      (NSPredicate(format: "age >"), "age >"), (NSPredicate(format: "age > %@ AND", 1), "age > %@ AND"),
+      (
+        NSComparisonPredicate(
+          leftExpression: NSExpression(forKeyPath: "age"), rightExpression: NSExpression(forConstantValue: Strange()),
+          modifier: .direct, type: .equalTo), "Strange"
+      ),
+    ] {
+      request.predicate = predicate
+      #expect { try context.fetch(request) } throws: { "\($0)".contains(message) }
+    }
+  }
+
+  @Test("requests have sort descriptors, of texts and key paths")
+  func requests() throws {
+    let context = try Self.context()
+    var request = Person.fetchRequest()
+    request.sortDescriptors = [NSSortDescriptor(key: "age", ascending: false)]
+    #expect(try context.fetch(request).map(\.name) == ["Cyd", "Ada", "Ben"])
+    request.sortDescriptors = [NSSortDescriptor(keyPath: \Person.name, ascending: true)]
+    #expect(request.sortKeys == [SortKey("name")] && request.sortDescriptors?.first?.key == "name")
+    let results = NSFetchedResultsController(
+      fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: nil, cacheName: nil)
+    try results.performFetch()
+    #expect(results.fetchedObjects?.map(\.name) == ["Ada", "Ben", "Cyd"])
+  }
+
+  @Test("events of contexts are notifications, and that of a save can be merged into another context")
+  func notifications() throws {
+    let coordinator = try Self.coordinator()
+    let context = NSManagedObjectContext(coordinator)
+    let other = NSManagedObjectContext(coordinator)
+    nonisolated(unsafe) let seen = other
+    let log = Mutex<[String]>([])
+    let names: [Notification.Name] = [
+      .NSManagedObjectContextWillSave, .NSManagedObjectContextDidSave, .NSManagedObjectContextObjectsDidChange,
+      NSManagedObjectContext.didSaveObjectIDsNotification,
+    ]
+    let observers = names.map { name in
+      NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) { notification in
+        let count = (notification.userInfo?[NSInsertedObjectsKey] as? Set<NSManagedObject>)?.count
+        let ids = (notification.userInfo?[NSInsertedObjectIDsKey] as? Set<NSManagedObjectID>)?.count
+        log.withLock { $0.append("\(name.rawValue.count) \(count ?? 0) \(ids ?? 0)") }
+        if name == .NSManagedObjectContextDidSave { seen.mergeChanges(fromContextDidSave: notification) }
+      }
+    }
+    let ada = Person(context: context)
+    ada.name = "Ada"
+    try context.save()
+    let expected = [(names[0], 0, 0), (names[2], 1, 0), (names[1], 1, 0), (names[3], 0, 1)].map {
+      "\($0.0.rawValue.count) \($0.1) \($0.2)"
+    }
+    #expect(Set(log.withLock { $0 }) == Set(expected))
+    let copy = try #require(try other.existingObject(with: ada.objectID) as? Person)
+    #expect(copy.name == "Ada")
+    ada.name = "Eve"
+    try context.save()
+    #expect(copy.name == "Eve")
+    for observer in observers { NotificationCenter.default.removeObserver(observer) }
+    ada.name = "Zoe"
+    try context.save()
+    #expect(copy.name == "Eve")
+    NSManagedObjectContext.mergeChanges(fromRemoteContextSave: [NSUpdatedObjectsKey: [ada.objectID]], into: [other])
+    #expect(copy.name == "Zoe")
+  }
+
+  @Test("an option of Core Data that is not supported is refused by name")
+  func options() throws {
+    let coordinator = try Self.coordinator()
+    #expect {
+      try coordinator.addPersistentStore(
+        ofType: NSXMLStoreType, configurationName: nil, at: URL(filePath: "/tmp/none.xml"),
+        options: ["NSSQLitePragmasOption": true])
+    } throws: {
+      "\($0)".contains("NSSQLitePragmasOption")
+    }
+  }
+}
