@@ -17,7 +17,7 @@ class Columns(Tabular):
     traits = {"summary": "A stream of Arrow for each entity", "extensions": ["columns"]}
     signatures = [{"text": '{"store":"Columns"'}]
     encodings = ["json", "arrow"]
-    checksum = ["recompute", "newer"]
+    checksum = ["recompute", "newer", "crafted"]
 
     def header(self, source, header=None):
         """The metadata in the first line, and the number of objects."""
@@ -75,6 +75,13 @@ class Columns(Tabular):
 
     def newer(self, source, target):
         return self.rewrite(source, target, version=2)
+
+    def crafted(self, source, target):
+        header, streams, at = self.first(source)
+        content = read(source, at, sum(size for _, _, size, _ in streams))
+        for label, listed, more in [("a byte behind the streams", streams, b"."), ("one stream less", streams[1:], b"")]:
+            target.store(label, "refused")
+            target.write(text({**header, "streams": listed}) + b"\n" + content + more)
 
     def rewrite(self, source, target, **changes):
         """Writes the same store with valid checksums, unless its first line is damaged."""

@@ -39,8 +39,8 @@ class Tabular:
     # How objects are sent: with "arrow", too, as Arrow streams where pyarrow is installed. See the article.
     encodings = ["json"]
 
-    # A format with a checksum lists methods that the checks may call, such as "recompute": see the article.
-    checksum = []
+    # Methods that the conformance checks may call. A format with a checksum has "recompute", too: see the article.
+    checksum = ["crafted"]
 
     def __init__(self, options):
         """Begins a request. The kit refuses options that the traits do not list."""
@@ -76,6 +76,14 @@ class Tabular:
         target.write(text(header) + b"\n")
         for item in objects:
             target.write(text(item) + b"\n")
+
+    def crafted(self, source, target):
+        """Writes more stores for the checks, which are refused, or have the same objects as the one that is read."""
+        lines = list(source.lines())
+        target.store("the last object twice", "refused")
+        target.write(b"\n".join(lines + lines[-1:]) + b"\n")
+        target.store("spaces before the ends of lines", "same")
+        target.write(b" \n".join(lines) + b" \n")
 
     def header(self, source, header=None):
         """The metadata in the first line, and the number of objects."""
@@ -210,6 +218,11 @@ class Target:
         self.member = member
         self.waiting.append(data)
         self.size += len(data)
+
+    def store(self, label, expected):
+        """Begins another store, for the request crafted."""
+        self.flush()
+        self.stream.send({"store": label, "expected": expected})
 
     def flush(self):
         if self.waiting:

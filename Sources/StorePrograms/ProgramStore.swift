@@ -74,9 +74,17 @@ extension ProgramStore: ChecksummedStore {
   }
   static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? { answer("recompute", payload) }
   static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? { answer("newer", files) }
+  static func duplicate(of files: [String: [UInt8]]) -> [String: [UInt8]]? { answer("duplicate", files) }
+  static func crafted(from files: [String: [UInt8]]) -> [CraftedStore] { stores("crafted", files, into: []) ?? [] }
 
-  /// Asks for other files in the place of these.
+  /// Requests other files to replace these.
   private static func answer(_ request: String, _ files: [String: [UInt8]]) -> [String: [UInt8]]? {
+    stores(request, files, into: [CraftedStore("", files: [:], .same)])?.first?.files
+  }
+
+  private static func stores(
+    _ request: String, _ files: [String: [UInt8]], into stores: [CraftedStore]
+  ) -> [CraftedStore]? {
     guard program.description.checksumRequests.contains(request) else { return nil }
     let processes = program.processes
     let source =
@@ -87,7 +95,7 @@ extension ProgramStore: ChecksummedStore {
         processes, "to make files for the checks"
       ) { (connection, reading) throws(PersistentStoreError) in
         connection.send(Request.line(request, Request.store(source, [:])))
-        return try reading.files(connection)
+        return try reading.stores(connection, into: stores)
       }
     } catch {
       ProgramTable.report(error, of: program.path)
