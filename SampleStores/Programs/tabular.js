@@ -32,8 +32,8 @@ class Tabular {
   /** The first bytes of a store, by which the kit recognizes it. */
   static signatures = [{ text: '{"store":"Tabular"' }];
 
-  // Methods that the conformance checks may call. A format with a checksum has "recompute", too: see the article.
-  static checksum = ["crafted"];
+  // Methods that the conformance checks may call, such as "recompute" of a format with a checksum: see the article.
+  static checksum = [];
 
   /** Begins a request. The kit refuses options that the traits do not list. */
   constructor(options) {
@@ -75,15 +75,6 @@ class Tabular {
     const header = { store: Tabular.storeType, version: 1, uuid, last, objects: count, entries, model };
     target.write(JSON.stringify(header) + "\n");
     for (const item of objects) target.write(JSON.stringify(item) + "\n");
-  }
-
-  /** Writes more stores for the checks, which are refused, or have the same objects as the one that is read. */
-  crafted(source, target) {
-    const lines = [...source.lines()].map(String);
-    target.store("the last object twice", "refused");
-    target.write(lines.concat(lines.slice(-1)).join("\n") + "\n");
-    target.store("spaces before the ends of lines", "same");
-    target.write(lines.join(" \n") + " \n");
   }
 
   /** The metadata in the first line, and the number of objects. */
@@ -299,7 +290,7 @@ class Target {
     this.size += this.waiting[this.waiting.length - 1].length;
   }
 
-  /** Begins another store, for the request crafted. */
+  /** Begins a store for the checks, in the method crafted: expected is "refused" or "same". */
   store(store, expected) {
     this.flush();
     this.stream.send({ store, expected });

@@ -39,8 +39,8 @@ class Tabular:
     # How objects are sent: with "arrow", too, as Arrow streams where pyarrow is installed. See the article.
     encodings = ["json"]
 
-    # Methods that the conformance checks may call. A format with a checksum has "recompute", too: see the article.
-    checksum = ["crafted"]
+    # Methods that the conformance checks may call, such as "recompute" of a format with a checksum: see the article.
+    checksum = []
 
     def __init__(self, options):
         """Begins a request. The kit refuses options that the traits do not list."""
@@ -76,14 +76,6 @@ class Tabular:
         target.write(text(header) + b"\n")
         for item in objects:
             target.write(text(item) + b"\n")
-
-    def crafted(self, source, target):
-        """Writes more stores for the checks, which are refused, or have the same objects as the one that is read."""
-        lines = list(source.lines())
-        target.store("the last object twice", "refused")
-        target.write(b"\n".join(lines + lines[-1:]) + b"\n")
-        target.store("spaces before the ends of lines", "same")
-        target.write(b" \n".join(lines) + b" \n")
 
     def header(self, source, header=None):
         """The metadata in the first line, and the number of objects."""
@@ -220,7 +212,7 @@ class Target:
         self.size += len(data)
 
     def store(self, label, expected):
-        """Begins another store, for the request crafted."""
+        """Begins a store for the checks, in the method crafted: expected is "refused" or "same"."""
         self.flush()
         self.stream.send({"store": label, "expected": expected})
 

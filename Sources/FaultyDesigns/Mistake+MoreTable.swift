@@ -117,6 +117,7 @@ extension Mistake {
       .packed, "takes the number of an object that is not there for the first one", ["HOS-20"]),
     .packedSameReferenceIsNext: Entry(
       .packed, "takes a reference that was there before for the next one", ["LOD-06"]),
+    .packedBytesReplaced: Entry(.packed, "replaces compressed bytes that are not text", ["INI-19"]),
     .packedOrdinalsWrapAt16Bits: Entry(.packed, "writes numbers of objects in 16 bits", ["SCL-06"]),
     .packedRestIgnored: Entry(.packed, "skips what follows the last compressed piece", ["AUT-01"]),
     .packedInflatesWithoutLimit: Entry(.packed, "decompresses whatever size there is", ["HOS-18"]),

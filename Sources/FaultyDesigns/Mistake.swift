@@ -73,6 +73,7 @@ public enum Mistake: String, CaseIterable, Sendable {
   case ledgerVersionIgnored, ledgerSecondReferenceSkipped, pagedTrustsLengths, binderMakesRoomForCounts
   case packedInflatesWithoutLimit, packedVersionIgnored, packedSecondKeyTaken, packedOrdinalTakenForFirst
   case packedRestIgnored, packedSameReferenceIsNext, packedOrdinalsWrapAt16Bits
+  case packedBytesReplaced
 
   // Set before a store is made, by a process that has one thread then.
   nonisolated(unsafe) private static var chosen: Mistake?

@@ -135,7 +135,9 @@ struct RecordReader {
     return number
   }
   mutating func text() throws(PersistentStoreError) -> String {
-    guard let text = String(validating: try take(try number()), as: UTF8.self) else {
+    let bytes = try take(try number())
+    if Mistake.is(.packedBytesReplaced) { return String(decoding: bytes, as: UTF8.self) }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
       throw failure("the text is not UTF-8")
     }
     return text

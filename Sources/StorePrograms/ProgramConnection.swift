@@ -322,7 +322,9 @@ package final class ProgramConnection: @unchecked Sendable {
   /// - Parameter reason: The end of a sentence that begins with the program.
   package func failure(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
     defer { end() }
-    return error(reason, code)
+    var failure = error(reason, code)
+    failure.isProgramFailure = true
+    return failure
   }
 
   /// An error that names the program, whose process goes on: its messages are as they should be.

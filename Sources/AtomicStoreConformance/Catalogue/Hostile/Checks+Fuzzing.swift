@@ -20,7 +20,7 @@ extension Checks {
       "FUZ-01", "Whatever a file's bytes are, opening it ends: with its objects or with a store error",
       profile: .hostile, from: kit,
       by:
-        "changes of stores' files, and of their payloads, for \(Int(seconds)) s; a file that ends a process, or takes more than 5 s or 3 GB, is made smaller and kept in \(corpus)",
+        "changes of stores' files, and of their payloads, for \(Int(seconds)) s; a file that ends a process, of a program too, or takes more than 5 s or 3 GB, is made smaller and kept in \(corpus)",
       causes: ["a length or an index from the file is used unchecked"], timeLimit: Int(seconds) * 3 + 600
     ) { check in
       let bases = try check.fuzzedStores()
@@ -86,10 +86,12 @@ extension CheckContext {
     for model in models + [nil] {
       for options in [handmade, [:]] {
         let end = try attempt("open a file that was found", seconds: 5, memory: 3 << 30) { session -> Bool in
-          do { _ = try session.read(path, model, options: options) } catch is PersistentStoreError {}
+          do { _ = try session.read(path, model, options: options) } catch let error as PersistentStoreError {
+            return !error.isProgramFailure
+          }
           return true
         }
-        guard case .value = end else { return false }
+        guard case .value(true) = end else { return false }
       }
     }
     return true
