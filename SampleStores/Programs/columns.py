@@ -28,9 +28,13 @@ class Columns(Tabular):
         line = next(source.lines(), b"")
         header = parse(line, 1)
         streams = header.pop("streams", None) if isinstance(header, dict) else None
+        names = set()
         for entry in streams if isinstance(streams, list) else [None]:
             if not isinstance(entry, list) or [type(each) for each in entry] != [str, int, int, int]:
                 raise StoreError("malformed", "a stream has an entity, a number, a size and a checksum", line=1)
+            if entry[0] in names or entry[1] < 0 or entry[2] <= 0:
+                raise StoreError("malformed", "an entity has one stream, which is not empty", line=1)
+            names.add(entry[0])
         return header, streams, len(line) + 1
 
     def load_tables(self, source, entities):

@@ -103,6 +103,8 @@ extension Mistake {
     .runOf65536Cut: Entry(.ledger, "leaves out the last of 65,536 equal values", ["SCL-06"]),
     .lastGapOf64Filled: Entry(
       .binder, "writes false for a missing Boolean of the last of 64 objects", ["SCL-06"]),
+    .ledgerLastReferenceForgottenWhenEmpty: Entry(
+      .ledger, "forgets the last reference with the last object", ["REF-19"]),
     .namesOfFormatSkipped: Entry(.ledger, "leaves out properties with names of its own", ["VAL-43"]),
   ]
 

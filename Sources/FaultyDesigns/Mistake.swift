@@ -62,6 +62,7 @@ public enum Mistake: String, CaseIterable, Sendable {
   case descendingOrderReversedInSecondSave
   // Hashes, edges of long values, columns.
   case textsOfEqualSumInterned, textsOfOtherCaseInterned, wideCharactersSplit, longDataTrimmed, longTextsTrimmed
+  case ledgerLastReferenceForgottenWhenEmpty
   case lateColumnLost, runOf256Cut, runOf65536Cut, lastGapOf64Filled, namesOfFormatSkipped
   // Of one design.
   case ledgerEntityNamesCanonical, ledgerPropertyNamesCanonical, ledgerEntityNamesTrimmed, ledgerPropertyNamesTrimmed

@@ -85,7 +85,7 @@ struct ProgramReading {
     try finish(message, connection, "metadata")
     let answer = try message.object("metadata")
     try answer.requireOnly(["uuid", "last", "entries", "model"])
-    guard let text = try answer.optionalString("uuid"), let uuid = UUID(uuidString: text) else {
+    guard case .string(let text)? = answer.value["uuid"], let uuid = UUID(uuidString: text) else {
       throw PersistentStoreError(.malformed, "the UUID of the store is not one", at: StoreLocation(file: source.name))
     }
     var metadata = StoreMetadata(storeType: storeType, uuid: uuid)

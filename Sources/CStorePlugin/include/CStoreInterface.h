@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "6e93f65960e71eb3373f405e29f2772530d9f530af6a89461b1725ad2edaa3f2"
+#define ASP_INTERFACE "2f66b57a156e56f2cb7dcee0fca8bf4e97d064876a3a38f1b6a49432f51836d3"
