@@ -242,6 +242,8 @@ class Source {
     this.stream = stream;
     this.name = request.name;
     this.members = request.members;
+    // The bytes that reading may take, such as for what is decompressed, if that is limited.
+    this.memory = request.memory;
   }
 
   /** Returns so many bytes at an offset, fewer only at the end. */

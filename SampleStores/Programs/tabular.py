@@ -172,6 +172,8 @@ class Source:
 
     def __init__(self, stream, request):
         self.stream, self.name, self.members = stream, request["name"], request.get("members")
+        # The bytes that reading may take, such as for what is decompressed; None for no limit.
+        self.memory = request.get("memory")
 
     def read(self, count, at, member=None):
         """Returns so many bytes at an offset, fewer only at the end."""

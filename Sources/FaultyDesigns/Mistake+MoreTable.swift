@@ -105,7 +105,7 @@ extension Mistake {
       .binder, "writes false for a missing Boolean of the last of 64 objects", ["SCL-06"]),
     .ledgerLastReferenceForgottenWhenEmpty: Entry(
       .ledger, "forgets the last reference with the last object", ["REF-19"]),
-    .namesOfFormatSkipped: Entry(.ledger, "leaves out properties with names of its own", ["VAL-43"]),
+    .namesOfFormatSkipped: Entry(.ledger, "leaves out properties whose names it uses itself", ["VAL-43"]),
   ]
 
   static let hidden: [Mistake: Entry] = [

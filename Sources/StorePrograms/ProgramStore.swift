@@ -41,7 +41,7 @@ struct ProgramStore<High: ProgramDigit, Low: ProgramDigit>: AtomicStore {
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     try ProgramReading(source, limits, shared.limits).request(shared, "to read metadata") {
       (connection, reading) throws(PersistentStoreError) in
-      connection.send(Request.line("metadata", Request.store(source, options)))
+      connection.send(Request.line("metadata", Request.store(source, options, limits.memory)))
       return try reading.metadata(connection, storeType: Self.storeType)
     }
   }
@@ -51,7 +51,7 @@ struct ProgramStore<High: ProgramDigit, Low: ProgramDigit>: AtomicStore {
       (connection, reading) throws(PersistentStoreError) in
       let encoding = Self.program.description.encoding
       let model: [(String, JSONValue)] = [("entities", Request.entities(nodes.model))] + encoding.members
-      connection.send(Request.line("load", Request.store(source, options) + model))
+      connection.send(Request.line("load", Request.store(source, options, limits.memory) + model))
       switch encoding {
       case .json: try reading.objects(connection, into: nodes)
       case .arrow: try reading.tables(connection, into: nodes)

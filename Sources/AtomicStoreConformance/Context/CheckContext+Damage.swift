@@ -172,7 +172,8 @@ extension CheckContext {
     }
     for (damage, end) in zip(all, ends) where end.hasPrefix("!") {
       putCulprit(damage, of: payload, path)
-      throw ExpectationFailure(expected: "\(damage.label): opened, or refused with a store error", actual: String(end.dropFirst(2)))
+      throw ExpectationFailure(
+        expected: "\(damage.label): opened, or refused with a store error", actual: String(end.dropFirst(2)))
     }
     record.expected()
     return ends
