@@ -142,7 +142,7 @@ extension CheckContext {
     func made(_ content: [String: [UInt8]]) -> [String: [UInt8]]? { hidden == nil ? content : valid(content) }
     // What is not found again, such as a file that only takes long now and then, stays as it is.
     guard let again = made(content), let way = try failing(again, [model]) else { return files }
-    var attempts = 1_000
+    var attempts = 500
     // A file that hangs takes seconds each time.
     let end = ContinuousClock.now + .seconds(60)
     for member in content.keys.sorted() {
