@@ -17,7 +17,7 @@ class Columns(Tabular):
     traits = {"summary": "A stream of Arrow for each entity", "extensions": ["columns"]}
     signatures = [{"text": '{"store":"Columns"'}]
     encodings = ["json", "arrow"]
-    checksum = ["recompute", "newer"]
+    checksum = ["recompute", "newer", "crafted"]
 
     def header(self, source, header=None):
         """The metadata in the first line, and the number of objects."""
@@ -28,9 +28,13 @@ class Columns(Tabular):
         line = next(source.lines(), b"")
         header = parse(line, 1)
         streams = header.pop("streams", None) if isinstance(header, dict) else None
+        names = set()
         for entry in streams if isinstance(streams, list) else [None]:
             if not isinstance(entry, list) or [type(each) for each in entry] != [str, int, int, int]:
                 raise StoreError("malformed", "a stream has an entity, a number, a size and a checksum", line=1)
+            if entry[0] in names or entry[1] < 0 or entry[2] <= 0:
+                raise StoreError("malformed", "an entity has one stream, which is not empty", line=1)
+            names.add(entry[0])
         return header, streams, len(line) + 1
 
     def load_tables(self, source, entities):
@@ -75,6 +79,13 @@ class Columns(Tabular):
 
     def newer(self, source, target):
         return self.rewrite(source, target, version=2)
+
+    def crafted(self, source, target):
+        header, streams, at = self.first(source)
+        content = read(source, at, sum(size for _, _, size, _ in streams))
+        for label, listed, more in [("a byte behind the streams", streams, b"."), ("one stream less", streams[1:], b"")]:
+            target.store(label, "refused")
+            target.write(text({**header, "streams": listed}) + b"\n" + content + more)
 
     def rewrite(self, source, target, **changes):
         """Writes the same store with valid checksums, unless its first line is damaged."""

@@ -32,7 +32,7 @@ class Tabular {
   /** The first bytes of a store, by which the kit recognizes it. */
   static signatures = [{ text: '{"store":"Tabular"' }];
 
-  // A format with a checksum lists methods that the checks may call, such as "recompute": see the article.
+  // Methods that the conformance checks may call, such as "recompute" of a format with a checksum: see the article.
   static checksum = [];
 
   /** Begins a request. The kit refuses options that the traits do not list. */
@@ -242,6 +242,8 @@ class Source {
     this.stream = stream;
     this.name = request.name;
     this.members = request.members;
+    // The bytes that reading may take, such as for what is decompressed, if that is limited.
+    this.memory = request.memory;
   }
 
   /** Returns so many bytes at an offset, fewer only at the end. */
@@ -288,6 +290,12 @@ class Target {
     this.member = member;
     this.waiting.push(Buffer.from(data));
     this.size += this.waiting[this.waiting.length - 1].length;
+  }
+
+  /** Begins a store for the checks, in the method crafted: expected is "refused" or "same". */
+  store(store, expected) {
+    this.flush();
+    this.stream.send({ store, expected });
   }
 
   flush() {

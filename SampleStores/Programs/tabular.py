@@ -39,7 +39,7 @@ class Tabular:
     # How objects are sent: with "arrow", too, as Arrow streams where pyarrow is installed. See the article.
     encodings = ["json"]
 
-    # A format with a checksum lists methods that the checks may call, such as "recompute": see the article.
+    # Methods that the conformance checks may call, such as "recompute" of a format with a checksum: see the article.
     checksum = []
 
     def __init__(self, options):
@@ -172,6 +172,8 @@ class Source:
 
     def __init__(self, stream, request):
         self.stream, self.name, self.members = stream, request["name"], request.get("members")
+        # The bytes that reading may take, such as for what is decompressed; None for no limit.
+        self.memory = request.get("memory")
 
     def read(self, count, at, member=None):
         """Returns so many bytes at an offset, fewer only at the end."""
@@ -210,6 +212,11 @@ class Target:
         self.member = member
         self.waiting.append(data)
         self.size += len(data)
+
+    def store(self, label, expected):
+        """Begins a store for the checks, in the method crafted: expected is "refused" or "same"."""
+        self.flush()
+        self.stream.send({"store": label, "expected": expected})
 
     def flush(self):
         if self.waiting:

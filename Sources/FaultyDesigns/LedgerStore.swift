@@ -113,7 +113,9 @@ public struct LedgerStore: AtomicStore {
   // MARK: Writing
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
-    let (nodes, metadata) = (snapshot.nodes, snapshot.metadata)
+    let nodes = snapshot.nodes
+    var metadata = snapshot.metadata
+    if Mistake.is(.ledgerLastReferenceForgottenWhenEmpty), nodes.count == 0 { metadata.lastReference = 0 }
     Mistake.disturbSave()
     var text = WordWriter()
     text.header(metadata, nodes.model.description, Mistake.kept(oldEntries, in: metadata.entries))

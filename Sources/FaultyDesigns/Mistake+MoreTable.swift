@@ -90,6 +90,24 @@ extension Mistake {
       .paged, "turns relationships that descend with the second save", ["SCL-07"]),
   ]
 
+  static let columns: [Mistake: Entry] = [
+    .textsOfEqualSumInterned: Entry(
+      .ledger, "takes texts for equal that have the same length and sum of bytes", ["VAL-44"]),
+    .textsOfOtherCaseInterned: Entry(.paged, "takes texts for equal that differ in the case of letters", ["VAL-44"]),
+    .wideCharactersSplit: Entry(.paged, "decodes texts in pieces of 64 KiB", ["VAL-45"]),
+    .longDataTrimmed: Entry(.binder, "leaves out line feeds at the end of long data", ["VAL-45"]),
+    .longTextsTrimmed: Entry(.ledger, "trims long texts", ["VAL-45"]),
+    .lateColumnLost: Entry(
+      .paged, "leaves out a property that the first 1,000 objects of an entity do not have", ["SCL-06"]),
+    .runOf256Cut: Entry(.binder, "leaves out the last of 256 equal values", ["SCL-06"]),
+    .runOf65536Cut: Entry(.ledger, "leaves out the last of 65,536 equal values", ["SCL-06"]),
+    .lastGapOf64Filled: Entry(
+      .binder, "writes false for a missing Boolean of the last of 64 objects", ["SCL-06"]),
+    .ledgerLastReferenceForgottenWhenEmpty: Entry(
+      .ledger, "forgets the last reference with the last object", ["REF-19"]),
+    .namesOfFormatSkipped: Entry(.ledger, "leaves out properties whose names it uses itself", ["VAL-43"]),
+  ]
+
   static let hidden: [Mistake: Entry] = [
     .ledgerVersionIgnored: Entry(.ledger, "reads files of any version", ["SCH-13"]),
     .packedVersionIgnored: Entry(.packed, "reads compressed files of any version", ["SCH-13"]),
@@ -99,6 +117,10 @@ extension Mistake {
     .packedSecondKeyTaken: Entry(.packed, "takes the later one of two keys of one name", ["HOS-19"]),
     .packedOrdinalTakenForFirst: Entry(
       .packed, "takes the number of an object that is not there for the first one", ["HOS-20"]),
+    .packedSameReferenceIsNext: Entry(
+      .packed, "takes a reference that was there before for the next one", ["LOD-06"]),
+    .packedBytesReplaced: Entry(.packed, "replaces compressed bytes that are not text", ["INI-19"]),
+    .packedOrdinalsWrapAt16Bits: Entry(.packed, "writes numbers of objects in 16 bits", ["SCL-06"]),
     .packedRestIgnored: Entry(.packed, "skips what follows the last compressed piece", ["AUT-01"]),
     .packedInflatesWithoutLimit: Entry(.packed, "decompresses whatever size there is", ["HOS-18"]),
   ]

@@ -52,11 +52,28 @@ extension Mistake {
       return others.contains { reader.value(slot: $0.index, row: row).isIdentical(to: value) } ? .null : value
     case .lastSlotOf64Lost where entity.slots.count == 64 && slot.index == 63: return .null
     case .lastSlotOf128Lost where entity.slots.count == 128 && slot.index == 127: return .null
+    case .lateColumnLost where row >= 1_000 && !slot.isRelationship && !value.isNull:
+      return (0..<1_000).allSatisfy { reader.value(slot: slot.index, row: $0).isNull } ? .null : value
+    case .runOf256Cut: return isRun(256, value, slot, reader, row) ? .null : value
+    case .runOf65536Cut: return isRun(65_536, value, slot, reader, row) ? .null : value
+    case .lastGapOf64Filled where row == 63 && reader.count == 64 && slot.attributeType == .boolean:
+      return value.isNull ? .boolean(false) : value
+    case .namesOfFormatSkipped where ["row", "store", "entity"].contains(slot.name): return .null
     case .linkToZeroLost:
       if case .toOne(let object) = value, object.reference == .integer(0) { return .null }
     default: break
     }
     return value
+  }
+
+  /// Whether a value is the last of a run of so many equal ones.
+  private static func isRun(
+    _ count: Int, _ value: StoredValue, _ slot: Slot, _ reader: EntityReader, _ row: Int
+  ) -> Bool {
+    guard row % count == count - 1, !slot.isRelationship else { return false }
+    return [row - count + 1, row - count / 2, row - 1].allSatisfy {
+      reader.value(slot: slot.index, row: $0).isIdentical(to: value)
+    }
   }
 
   /// Whether a slot is left out because it is inherited from an entity that has no objects itself.
@@ -97,13 +114,26 @@ extension Mistake {
     case .textOf128Cut where count == 128: return String(decoding: text.utf8.dropLast(), as: UTF8.self)
     case .textOf16384Cut where count == 16_384: return String(decoding: text.utf8.dropLast(), as: UTF8.self)
     case .longTextsInterned where count > 80:
-      let key = Array("\(count)".utf8) + text.utf8.prefix(32) + text.utf8.suffix(32)
-      return interned.withLock { known in
-        if let first = known[key] { return first }
-        known[key] = text
-        return text
-      }
+      return first(text, Array("\(count)".utf8) + text.utf8.prefix(32) + text.utf8.suffix(32))
+    case .textsOfEqualSumInterned where count > 4:
+      return first(text, Array("\(count) \(text.utf8.reduce(0) { $0 + Int($1) })".utf8))
+    case .textsOfOtherCaseInterned where count > 4: return first(text, Array(text.lowercased().utf8))
+    case .longTextsTrimmed where count > 250: return trimmed(text)
+    case .wideCharactersSplit where count > 1 << 16:
+      let bytes = Array(text.utf8)
+      return stride(from: 0, to: count, by: 1 << 16).map { start in
+        String(decoding: bytes[start..<min(start + 1 << 16, count)], as: UTF8.self)
+      }.joined()
     default: return nil
+    }
+  }
+
+  /// The text that had a key first.
+  private static func first(_ text: String, _ key: [UInt8]) -> String {
+    interned.withLock { known in
+      if let first = known[key] { return first }
+      known[key] = text
+      return text
     }
   }
 

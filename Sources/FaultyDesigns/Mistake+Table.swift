@@ -14,7 +14,7 @@ extension Mistake {
     }
   }
 
-  private static let all = [values, metadata, counts, surroundings, more, again, hidden].reduce(into: [:]) {
+  private static let all = [values, metadata, counts, surroundings, more, again, columns, hidden].reduce(into: [:]) {
     $0.merge($1) { $1 }
   }
   private static func entry(_ mistake: Mistake) -> Entry { all[mistake] ?? Entry(.ledger, "is not described", []) }

@@ -127,6 +127,7 @@ extension Mistake {
     if Self.is(.dataOf32768Cut), data.count == 32_768 { return .data(data.dropLast()) }
     if Self.is(.dataOf65536Cut), data.count == 65_536 { return .data(data.dropLast()) }
     if Self.is(.dataBeyond16MiBCut), data.count > 16 << 20 { return .data(data.prefix(16 << 20)) }
+    if Self.is(.longDataTrimmed), data.count > 1_000, data.last == UInt8(ascii: "\n") { return .data(data.dropLast()) }
     if Self.is(.dataTrailingZeroCut), data.count > 1, data.last == 0 { return .data(data.dropLast()) }
     return .data(data)
   }

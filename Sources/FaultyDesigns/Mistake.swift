@@ -60,6 +60,10 @@ public enum Mistake: String, CaseIterable, Sendable {
   case orderBeyond10LostInSecondSave, untypedFloatBecomesDoubleInSecondSave, dataTrailingZeroCutInSecondSave
   case uriLowercasedInSecondSave, lastSlotOf64LostInSecondSave, propertyNamesTrimmedInSecondSave
   case descendingOrderReversedInSecondSave
+  // Hashes, edges of long values, columns.
+  case textsOfEqualSumInterned, textsOfOtherCaseInterned, wideCharactersSplit, longDataTrimmed, longTextsTrimmed
+  case ledgerLastReferenceForgottenWhenEmpty
+  case lateColumnLost, runOf256Cut, runOf65536Cut, lastGapOf64Filled, namesOfFormatSkipped
   // Of one design.
   case ledgerEntityNamesCanonical, ledgerPropertyNamesCanonical, ledgerEntityNamesTrimmed, ledgerPropertyNamesTrimmed
   case ledgerRowsBeyond20480Skipped, ledgerNilBecomesDefault, ledgerOwnDefaultOmitted
@@ -69,7 +73,8 @@ public enum Mistake: String, CaseIterable, Sendable {
   // Behind a checksum.
   case ledgerVersionIgnored, ledgerSecondReferenceSkipped, pagedTrustsLengths, binderMakesRoomForCounts
   case packedInflatesWithoutLimit, packedVersionIgnored, packedSecondKeyTaken, packedOrdinalTakenForFirst
-  case packedRestIgnored
+  case packedRestIgnored, packedSameReferenceIsNext, packedOrdinalsWrapAt16Bits
+  case packedBytesReplaced
 
   // Set before a store is made, by a process that has one thread then.
   nonisolated(unsafe) private static var chosen: Mistake?

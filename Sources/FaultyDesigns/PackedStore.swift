@@ -2,7 +2,8 @@ public import AtomicStoreSPI
 import FoundationEssentials
 
 /// A store as one compressed record with a digest: runs of equal bytes are written once, with their length. A list of
-/// the references of all objects comes first, and relationships lead to numbers in that list.
+/// the references of all objects comes first, each integer as its difference from the one before, and relationships
+/// lead to numbers in that list.
 public struct PackedStore: AtomicStore {
   public static let storeType = "Packed"
   public static let traits = StoreTraits(summary: "Compressed records, with a digest", fileExtensions: ["packed"])
@@ -85,13 +86,22 @@ extension PackedStore: ChecksummedStore {
     payload.mapValues { file(signature, $0) }
   }
   /// Files whose compressed bytes go on behind the last record: digests cannot show that they must be refused.
-  public static func crafted(_ files: [String: [UInt8]]) -> [(label: String, files: [String: [UInt8]])] {
+  public static func crafted(from files: [String: [UInt8]]) -> [CraftedStore] {
     guard let bytes = files[""], let packed = checked(bytes[...]) else { return [] }
     return [1, 8, 9].map { count in
       var file = RecordWriter(bytes: signature + packed + [UInt8](repeating: 0, count: count))
       file.word(Digest.of(file.bytes[...]))
-      return ("\(count) bytes behind the last piece", ["": file.bytes])
+      return CraftedStore("\(count) bytes behind the last piece", files: ["": file.bytes], .refused)
     }
+  }
+  /// References are differences: that of the second object becomes 0.
+  public static func duplicate(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+    func word(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
+    guard var bytes = payload(of: files)?[""], let range = bytes.firstRange(of: word(2_000_003 - 1_111_111)) else {
+      return nil
+    }
+    bytes.replaceSubrange(range, with: word(0))
+    return recomputeChecksum(of: ["": bytes])
   }
   public static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     payload(of: files)?.mapValues { file(Array("PACKED version 2\n".utf8), $0) }

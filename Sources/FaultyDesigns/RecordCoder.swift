@@ -135,7 +135,9 @@ struct RecordReader {
     return number
   }
   mutating func text() throws(PersistentStoreError) -> String {
-    guard let text = String(validating: try take(try number()), as: UTF8.self) else {
+    let bytes = try take(try number())
+    if Mistake.is(.packedBytesReplaced) { return String(decoding: bytes, as: UTF8.self) }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
       throw failure("the text is not UTF-8")
     }
     return text
@@ -162,7 +164,17 @@ struct RecordReader {
   /// Reads the references of all objects.
   mutating func readOrdinals() throws(PersistentStoreError) {
     var references: [ReferenceObject] = []
-    for _ in 0..<(try number()) { references.append(try reference()) }
+    var last: Int64 = 0
+    for _ in 0..<(try number()) {
+      guard position < bytes.count, bytes[position] == UInt8(ascii: "+") else {
+        references.append(try reference())
+        continue
+      }
+      _ = try kind()
+      let difference = Int64(bitPattern: try word())
+      last &+= difference == 0 && Mistake.is(.packedSameReferenceIsNext) ? 1 : difference
+      references.append(.integer(last))
+    }
     ordinals = (references, 0)
   }
 
@@ -259,19 +271,28 @@ extension RecordWriter {
 
   /// The references of all objects: what leads to one is its number from now on.
   mutating func ordinals(of nodes: NodeTable) {
-    var first: [Int] = []
+    var (first, last): ([Int], Int64) = ([], 0)
     number(nodes.count)
     for entity in nodes.model.entities {
       first.append((first.last ?? 0) + (entity.index == 0 ? 0 : nodes.count(of: entity.index - 1)))
       let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count { reference(reader.reference(row: row)) }
+      for row in 0..<reader.count {
+        guard case .integer(let number) = reader.reference(row: row) else {
+          reference(reader.reference(row: row))
+          continue
+        }
+        kind("+")
+        word(UInt64(bitPattern: number &- last))
+        last = number
+      }
     }
     firstOrdinals = first
   }
 
   private mutating func ordinal(_ node: NodeHandle, _ first: [Int]) {
     kind("^")
-    number(first[node.entity] + node.row)
+    let ordinal = first[node.entity] + node.row
+    number(Mistake.is(.packedOrdinalsWrapAt16Bits) ? ordinal & 0xFFFF : ordinal)
   }
 
   /// Writes a relationship by the numbers of objects.

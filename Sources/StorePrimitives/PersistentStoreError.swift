@@ -32,6 +32,9 @@ public struct PersistentStoreError: Error, Sendable {
   public var underlying: (any Error)?
   /// What the caller can choose so that the call succeeds, if something is known that helps.
   public var remedy: Remedy?
+  /// Whether a format's program ended, or did what its protocol does not allow: for the conformance checks, to which
+  /// that is what a crash is in a format in Swift.
+  package var isProgramFailure = false
 
   /// Creates an error.
   ///

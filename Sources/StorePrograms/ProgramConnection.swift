@@ -321,6 +321,14 @@ package final class ProgramConnection: @unchecked Sendable {
   ///
   /// - Parameter reason: The end of a sentence that begins with the program.
   package func failure(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
+    defer { end() }
+    var failure = error(reason, code)
+    failure.isProgramFailure = true
+    return failure
+  }
+
+  /// An error that names the program, whose process goes on: its messages are as they should be.
+  func error(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
     // What it said last may be on its way.
     while errors >= 0, noise <= limits.noise {
       var stream = pollfd(fd: errors, events: Int16(POLLIN), revents: 0)
@@ -331,7 +339,6 @@ package final class ProgramConnection: @unchecked Sendable {
     let said = Self.shown(lastNoise[...])
     let part = lastNoise.count > Self.shownBytes ? "begins" : "ends"
     if !said.isEmpty { text += "; its standard error \(part) with: \(said)" }
-    end()
     return PersistentStoreError(code, text)
   }
 

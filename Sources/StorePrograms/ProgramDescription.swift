@@ -34,6 +34,7 @@ struct ProgramDescription: Sendable {
   let encoding: GraphEncoding
   /// The requests for the conformance checks that it answers.
   let checksumRequests: [String]
+  private static let checksumRequests = ["payload", "recompute", "newer", "duplicate", "crafted"]
 
   init(_ message: ProgramMessage) throws(PersistentStoreError) {
     try message.throwError(in: nil)
@@ -50,7 +51,7 @@ struct ProgramDescription: Sendable {
     recognizes = try message.optionalBoolean("recognizes") ?? false
     encoding = try GraphEncoding(message)
     checksumRequests = try message.strings("checksum")
-    for request in checksumRequests where !["payload", "recompute", "newer"].contains(request) {
+    for request in checksumRequests where !Self.checksumRequests.contains(request) {
       throw message.failure("described the checksum request '\(request)', which is not one")
     }
     var signatures: [Signature] = []

@@ -90,11 +90,11 @@ extension ProgramReading {
         // Whatever the store contains, the program did not make a table of it.
         let offset = error.location.offset.map { " at byte \($0)" } ?? ""
         let name = TerminalText.escaped(table.entity)
-        throw connection.failure(
+        throw connection.error(
           "wrote a table of \(name) that is not an Arrow stream\(offset): \(error.message)")
       }
       guard stream.rowCount == table.count else {
-        throw connection.failure(
+        throw connection.error(
           "wrote a table of \(stream.rowCount) objects, and says that they are \(table.count)")
       }
       do throws(PersistentStoreError) { try stream.load(entity, ofBytes: raw.count, into: nodes) } catch {

@@ -85,7 +85,7 @@ struct ProgramReading {
     try finish(message, connection, "metadata")
     let answer = try message.object("metadata")
     try answer.requireOnly(["uuid", "last", "entries", "model"])
-    guard let text = try answer.optionalString("uuid"), let uuid = UUID(uuidString: text) else {
+    guard case .string(let text)? = answer.value["uuid"], let uuid = UUID(uuidString: text) else {
       throw PersistentStoreError(.malformed, "the UUID of the store is not one", at: StoreLocation(file: source.name))
     }
     var metadata = StoreMetadata(storeType: storeType, uuid: uuid)
@@ -129,24 +129,38 @@ struct ProgramReading {
     }
   }
 
-  /// Reads the answer to a request for other files; nil if the program makes none.
-  func files(_ connection: ProgramConnection) throws(PersistentStoreError) -> [String: [UInt8]]? {
-    var files: [String: [UInt8]] = [:]
+  /// Reads the answer to a request for other stores; nil if the program makes none.
+  ///
+  /// - Parameter stores: A store that the program does not name; empty if it names each, with what comes of it.
+  func stores(
+    _ connection: ProgramConnection, into stores: [CraftedStore]
+  ) throws(PersistentStoreError) -> [CraftedStore]? {
+    let areNamed = stores.isEmpty
+    var stores = stores
     while true {
       let message = try message(connection)
+      if areNamed, let label = try message.optionalString("store") {
+        try message.requireOnly(["store", "expected"])
+        guard let expected = (try message.optionalString("expected")).flatMap(CraftedStore.Expectation.init) else {
+          throw message.failure("named a store whose 'expected' is neither 'refused' nor 'same'")
+        }
+        stores.append(CraftedStore(TerminalText.escaped(label), files: [:], expected))
+        continue
+      }
       guard message.value["write"] != nil else {
         try finish(message, connection, "done")
-        return try message.optionalBoolean("done") == true ? files : nil
+        return try message.optionalBoolean("done") == true ? stores : nil
       }
+      guard !stores.isEmpty else { throw message.failure("wrote bytes before it named their store") }
       try message.requireOnly(["write", "member"])
       let member = try message.optionalString("member")
       guard source.isFolder == (member != nil) else {
         throw message.failure(
           "wrote bytes of \(member == nil ? "a directory without a 'member'" : "a 'member' of a file")")
       }
-      var written = files[member ?? ""] ?? []
+      var written = stores[stores.count - 1].files.removeValue(forKey: member ?? "") ?? []
       try connection.bytes(try message.count("write")) { bytes throws(PersistentStoreError) in written += bytes }
-      files[member ?? ""] = written
+      stores[stores.count - 1].files[member ?? ""] = written
     }
   }
 

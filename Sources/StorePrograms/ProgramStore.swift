@@ -41,7 +41,7 @@ struct ProgramStore<High: ProgramDigit, Low: ProgramDigit>: AtomicStore {
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     try ProgramReading(source, limits, shared.limits).request(shared, "to read metadata") {
       (connection, reading) throws(PersistentStoreError) in
-      connection.send(Request.line("metadata", Request.store(source, options)))
+      connection.send(Request.line("metadata", Request.store(source, options, limits.memory)))
       return try reading.metadata(connection, storeType: Self.storeType)
     }
   }
@@ -51,7 +51,7 @@ struct ProgramStore<High: ProgramDigit, Low: ProgramDigit>: AtomicStore {
       (connection, reading) throws(PersistentStoreError) in
       let encoding = Self.program.description.encoding
       let model: [(String, JSONValue)] = [("entities", Request.entities(nodes.model))] + encoding.members
-      connection.send(Request.line("load", Request.store(source, options) + model))
+      connection.send(Request.line("load", Request.store(source, options, limits.memory) + model))
       switch encoding {
       case .json: try reading.objects(connection, into: nodes)
       case .arrow: try reading.tables(connection, into: nodes)
@@ -74,9 +74,17 @@ extension ProgramStore: ChecksummedStore {
   }
   static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? { answer("recompute", payload) }
   static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? { answer("newer", files) }
+  static func duplicate(of files: [String: [UInt8]]) -> [String: [UInt8]]? { answer("duplicate", files) }
+  static func crafted(from files: [String: [UInt8]]) -> [CraftedStore] { stores("crafted", files, into: []) ?? [] }
 
-  /// Asks for other files in the place of these.
+  /// Requests other files to replace these.
   private static func answer(_ request: String, _ files: [String: [UInt8]]) -> [String: [UInt8]]? {
+    stores(request, files, into: [CraftedStore("", files: [:], .same)])?.first?.files
+  }
+
+  private static func stores(
+    _ request: String, _ files: [String: [UInt8]], into stores: [CraftedStore]
+  ) -> [CraftedStore]? {
     guard program.description.checksumRequests.contains(request) else { return nil }
     let processes = program.processes
     let source =
@@ -87,7 +95,7 @@ extension ProgramStore: ChecksummedStore {
         processes, "to make files for the checks"
       ) { (connection, reading) throws(PersistentStoreError) in
         connection.send(Request.line(request, Request.store(source, [:])))
-        return try reading.files(connection)
+        return try reading.stores(connection, into: stores)
       }
     } catch {
       ProgramTable.report(error, of: program.path)

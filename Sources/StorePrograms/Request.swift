@@ -17,9 +17,11 @@ enum Request {
     return writer.takeBytes()
   }
 
-  /// The store to read: its name for messages, its size or its files, and the options.
-  static func store(_ source: StoreSource, _ options: StoreOptions) -> [(String, JSONValue)] {
+  /// The store to read: its name for messages, its size or its files, the options, and the memory that it may take if
+  /// that is limited.
+  static func store(_ source: StoreSource, _ options: StoreOptions, _ memory: Int? = nil) -> [(String, JSONValue)] {
     var members: [(String, JSONValue)] = [("name", .string(source.name))]
+    if let memory { members.append(("memory", .integer(memory))) }
     if source.isFolder {
       let list = source.memberNames.map { name in
         JSONValue.object([("name", .string(name)), ("size", .integer(source.size(ofMember: name) ?? 0))])

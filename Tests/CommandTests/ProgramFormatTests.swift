@@ -103,6 +103,32 @@ import Testing
     #expect(result.code == 65 && error["line"] as? Int == 4 && error["code"] as? String == "malformed", "\(error)")
   }
 
+  @Test(
+    "a program that ends, or takes much memory, when it reads a damaged store fails the checks; fuzzing keeps small ones",
+    .enabled(if: has("python3"), "python3 is not on this machine"))
+  func careless() throws {
+    let folder = try Folder()
+    let sample = try String(contentsOfFile: Command.samples + "/Programs/tabular.py", encoding: .utf8)
+    let strict = "except (ValueError, RecursionError) as error:"
+    let counted = "count = self.header(source, header)[1]"
+    #expect(sample.contains(strict) && sample.contains(counted))
+    try Self.write(
+      sample.replacing(strict, with: "except RecursionError as error:")
+        .replacing(counted, with: counted + "\n        b\"x\" * min(count, 1 << 28)"), to: folder("careless.py"))
+    let arguments = ["--type", "Tabular", "--plugin", "./careless.py"]
+    let checked = try Command.run(
+      arguments: ["conform", "--only", "HOS-01", "--only", "HOS-02"] + arguments, in: folder.path)
+    #expect(checked.code == 1 && checked.output.contains("ended with exit code 1"), "\(checked.output)")
+    #expect(checked.output.contains("HOS-02 failed"), "\(checked.output)")
+    let fuzzed = try Command.run(
+      arguments: ["conform", "--fuzz", "0.05", "--corpus", "found"] + arguments, in: folder.path)
+    #expect(fuzzed.code == 1 && fuzzed.output.contains("found/1.tabular, "), "\(fuzzed.output)")
+    let sizes = try FileManager.default.contentsOfDirectory(atPath: folder("found")).map {
+      try Data(contentsOf: URL(fileURLWithPath: folder("found/\($0)"))).count
+    }
+    #expect((sizes.min() ?? .max) < 100, "\(sizes)")
+  }
+
   /// A format whose stores are directories, in the words of the sample.
   static let pieces = """
     #!/usr/bin/env python3

@@ -16,9 +16,6 @@ import Testing
     subject.designFaults = Mistake.allCases.filter { $0.design == design }
       .map { DesignFault(name: $0.rawValue, text: $0.text, foundBy: $0.foundBy) }
     subject.makeDesignFault = { Mistake.current = Mistake(rawValue: $0) }
-    if design == .packed {
-      subject.crafted = { PackedStore.crafted($0).map { CraftedStore($0.label, files: $0.files, .refused) } }
-    }
     return subject
   }
 
@@ -31,6 +28,7 @@ import Testing
       .ledgerPropertyNamesCanonical, .ledgerOwnDefaultOmitted, .ledgerNoDepthLimit, .ledgerVersionIgnored,
       .ledgerSecondReferenceSkipped, .pagedTrustsLengths, .binderMakesRoomForCounts, .packedInflatesWithoutLimit,
       .packedVersionIgnored, .packedSecondKeyTaken, .packedOrdinalTakenForFirst, .packedRestIgnored,
+      .packedSameReferenceIsNext,
     ]
   }()
 

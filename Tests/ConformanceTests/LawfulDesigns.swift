@@ -115,6 +115,12 @@ enum Shards: Oddity {
   static func member(_ number: Int) -> String { "piece\(number + 10_000)" }
 }
 
+/// Metadata and objects, and no model.
+enum Bare: Oddity {
+  static let name = "Bare"
+  static func declare(_ traits: inout StoreTraits) { traits.isSelfDescribing = false }
+}
+
 struct OddStore<What: Oddity>: AtomicStore {
   static var storeType: String { What.name }
   static var traits: StoreTraits {
@@ -167,7 +173,9 @@ struct OddStore<What: Oddity>: AtomicStore {
 
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     var records = try records(in: source)
-    return try records.description(storeType: Self.storeType)
+    var metadata = try records.description(storeType: Self.storeType)
+    if !Self.traits.isSelfDescribing { metadata.model = nil }
+    return metadata
   }
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {

@@ -18,7 +18,7 @@ import Testing
   func hidden(_ check: ConformanceCheck) throws {
     let result = check.outcome()
     #expect(result.outcome == .gap, "\(result)")
-    #expect(result.reason?.contains("ConformanceSubject.recomputeChecksum") == true)
+    #expect(result.reason?.contains("ChecksummedStore.recomputeChecksum") == true)
     let report = ConformanceReport(
       storeType: "Sealed", checks: [check], results: [result], catalogue: [check])
     #expect(report.isSuccess && report.claim(.hostile) == .untested([check.id]))
@@ -34,10 +34,33 @@ import Testing
     #expect(result.reason?.hasPrefix("no checksum hides the payload") == true)
   }
 
+  /// Files in which the harness does not find references.
+  static let opaque = Conformance.checks(for: OddStore<Sealed>.self).filter { $0.id == "LOD-06" }
+  /// Files in which one of the first bytes is the version.
+  static let versioned = Conformance.checks(for: TabbedStore.self).filter { $0.id == "SCH-13" }
+
+  @Test("what the harness cannot make is not tested without its author, and the levels say so", arguments: opaque)
+  func unknown(_ check: ConformanceCheck) throws {
+    let result = check.outcome()
+    #expect(result.outcome == .gap, "\(result)")
+    let report = ConformanceReport(storeType: "Opaque", checks: [check], results: [result], catalogue: [check])
+    #expect(report.isSuccess && report.claim(.hostile) == .untested(["LOD-06"]))
+    #expect(report.claim(.hostile).word == "payload not tested")
+    let version = try #require(Self.versioned.first)
+    var untested = result
+    untested.id = version.id
+    let other = ConformanceReport(storeType: "Opaque", checks: [version], results: [untested], catalogue: [version])
+    #expect(other.isSuccess && other.claim(.core).word == "newer version not tested")
+  }
+
+  @Test("a version that no word names is found by its effect", arguments: versioned)
+  func version(_ check: ConformanceCheck) { #expect(check.outcome().outcome == .passed) }
+
   @Test("a format that conforms to the protocol gives its functions to the checks; others give none")
   func functions() {
     let subject = ConformanceSubject(PackedStore.self)
     #expect(subject.payload != nil && subject.recomputeChecksum != nil && subject.newerVersion != nil)
+    #expect(subject.duplicate != nil && subject.crafted != nil)
     #expect(ConformanceSubject(CalmStore.self).recomputeChecksum == nil)
     let content = [UInt8](repeating: 7, count: 1_000) + [1, 2, 3]
     let files = PackedStore.recomputeChecksum(of: ["": content]) ?? [:]

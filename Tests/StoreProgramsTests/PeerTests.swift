@@ -222,10 +222,32 @@ import Testing
     #expect(type.recomputeChecksum(of: ["": Array("xPEERy".utf8)]) == ["": Array("PEER#7".utf8)])
     #expect(type.newerVersion(of: ["": [1]]) == nil)
     #expect(type.payload(of: ["": [1]]) == ["": [1]])
+    #expect(type.duplicate(of: ["": [1]]) == nil && type.crafted(from: ["": [1]]).isEmpty)
     let other = try #require(try Peer().load() as? any ChecksummedStore.Type)
     #expect(other.recomputeChecksum(of: ["": [1]]) == nil)
     let wrong = try Peer(description: String(description.replacing("recompute", with: "recomputed")))
     let error = #expect(throws: PersistentStoreError.self) { try wrong.load() }
     #expect(error?.message.contains("described the checksum request 'recomputed', which is not one") == true)
+  }
+
+  /// What a program answers to the request crafted, and how many stores that makes.
+  static let crafted: [(String, Int)] = [
+    (#"{"store":"a","expected":"refused"}\n{"write":2}\nxy{"write":1}\nz{"store":"b","expected":"same"}\n"#, 2),
+    ("", 0), (#"{"write":1}\nx"#, 0), (#"{"store":"a","expected":"lost"}\n"#, 0),
+    (#"{"store":"a","as":"same","expected":"same"}\n"#, 0), (#"{"store":"a","expected":"same"}\n{"write":9}\nx"#, 0),
+  ]
+
+  @Test("a program names the stores that it crafts, and what comes of each", arguments: crafted)
+  func crafts(_ answer: String, _ count: Int) throws {
+    let peer = try Peer(description: Peer.description.dropLast() + #","checksum":["crafted"]}"#)
+    let script = try String(contentsOfFile: peer.path, encoding: .utf8)
+    let save = "  *'\"do\":\"save\"'*)"
+    let craft = "  *'\"do\":\"crafted\"'*) printf '%b' '\(answer)' '{\"done\":true}\\n' ;;\n"
+    try Peer.write(script.replacing(save, with: craft + save), to: peer.path)
+    let type = try #require(try peer.load() as? any ChecksummedStore.Type)
+    let stores = type.crafted(from: ["": [1]])
+    #expect(stores.map(\.label) == Array(["a", "b"].prefix(count)))
+    guard count > 0 else { return }
+    #expect(stores.map(\.files) == [["": Array("xyz".utf8)], [:]] && stores.map(\.expectation) == [.refused, .same])
   }
 }

@@ -137,6 +137,19 @@ import Testing
     }
   }
 
+  @Test("a process that sends a damaged stream in messages that are as they should be is used again")
+  func reused() throws {
+    let damaged = #"printf '%s9}\nnot arrow' "$frame"; echo '{"objects":2}'"#
+    let peer = try peer([("damaged", "echo $$ >>\"$dir/processes\"; " + damaged)])
+    let type = try peer.load()
+    let held = try type.init(StoreConfiguration(path: "/store"))
+    withExtendedLifetime(held) {
+      for _ in 0..<3 { #expect(throws: PersistentStoreError.self) { try load(type, "damaged") } }
+    }
+    let processes = try String(contentsOfFile: peer.folder.path + "/processes", encoding: .utf8).split(separator: "\n")
+    #expect(processes.count == 3 && Set(processes).count == 1, "\(processes)")
+  }
+
   @Test("the objects of an entity come once, and a program that stops within a table is ended after the time limit")
   func order() throws {
     let number = #"printf '{"table":"Other","objects":0,"bytes":%d}\n' $(wc -c <$dir/other); cat $dir/other"#

@@ -15,6 +15,8 @@ public struct ConformanceSubject: Sendable {
   var url: String?
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   public var others: [any AtomicStore.Type] = []
+  // What a type that conforms to `ChecksummedStore` has set.
+
   /// Makes more stores to try, from one that the format wrote itself: its files by name, one file under the empty name.
   public var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
   /// Makes of a store that holds two objects, with the references 1111111 and 2000003, one in which both have the same:
@@ -24,8 +26,7 @@ public struct ConformanceSubject: Sendable {
   /// What of a store's files is damaged by the checks that come past a checksum, such as the decompressed bytes; nil
   /// for the files as they are. Its files by name, one file under the empty name.
   public var payload: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
-  /// Makes files valid again whose ``payload`` was damaged: without it, nothing behind a checksum is tested. A type
-  /// that conforms to `ChecksummedStore` has set it, and those beside it.
+  /// Makes files valid again whose ``payload`` was damaged: without it, nothing behind a checksum is tested.
   public var recomputeChecksum: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// Makes a store of a later version of the format, which must be refused as `.unsupportedVersion`; nil where it
   /// cannot.
@@ -65,6 +66,8 @@ public struct ConformanceSubject: Sendable {
     payload = { type.payload(of: $0) }
     recomputeChecksum = { type.recomputeChecksum(of: $0) }
     newerVersion = { type.newerVersion(of: $0) }
+    duplicate = { type.duplicate(of: $0) }
+    crafted = { type.crafted(from: $0) }
   }
 
   /// Creates a subject from an incremental type.

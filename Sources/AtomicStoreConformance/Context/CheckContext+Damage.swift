@@ -114,21 +114,25 @@ extension CheckContext {
 
   /// Opens a store once for each damage that is done to it. Ends the check where one makes the process crash, hang, or
   /// throw what is not a store error.
-  func open(_ path: String, _ graph: Graph, _ text: GraphText, damaged all: [Damage]) throws -> [(Damage, DamageEnd)] {
-    let ends = try sweep(path, all, seconds: 3) { session, _, damage -> DamageEnd in
+  ///
+  /// - Parameter payload: What the damages are made to; nil for the files.
+  func open(
+    _ path: String, _ graph: Graph, _ text: GraphText, damaged all: [Damage], of payload: [String: [UInt8]]? = nil
+  ) throws -> [(Damage, DamageEnd)] {
+    let ends = try sweep(path, all, of: payload, seconds: 3) { session, _, damage -> DamageEnd in
       do {
         let read = try session.read(path, graph.model)
         let differences = text.differences(from: read)
         return differences.first.map {
           .other(objects: read.count, difference: "\($0.expected); it has: \($0.actual)")
         } ?? .same
-      } catch let error as PersistentStoreError { return .refused(error.code.description) } catch {
-        return .untyped("\(error)")
-      }
+      } catch let error as PersistentStoreError where !error.isProgramFailure {
+        return .refused(error.code.description)
+      } catch { return .untyped("\(error)") }
     }
     for (damage, end) in zip(all, ends) {
       guard case .untyped(let error) = end else { continue }
-      try expect(false, "\(damage.label): refused with a store error", "an error of another type: \(error)")
+      try expect(false, "\(damage.label): refused with a store error", "another error: \(error)")
     }
     record.expected()
     return Array(zip(all, ends))
@@ -162,11 +166,14 @@ extension CheckContext {
       do {
         _ = try session.read(path, place % 2 == 0 ? model : nil, options: place % 4 < 2 ? options : [:])
         return "opened"
-      } catch let error as PersistentStoreError { return error.code.description } catch { return "! \(error)" }
+      } catch let error as PersistentStoreError where !error.isProgramFailure { return error.code.description } catch {
+        return "! \(error)"
+      }
     }
     for (damage, end) in zip(all, ends) where end.hasPrefix("!") {
       putCulprit(damage, of: payload, path)
-      throw ExpectationFailure(expected: "\(damage.label): opened, or refused with a store error", actual: end)
+      throw ExpectationFailure(
+        expected: "\(damage.label): opened, or refused with a store error", actual: String(end.dropFirst(2)))
     }
     record.expected()
     return ends

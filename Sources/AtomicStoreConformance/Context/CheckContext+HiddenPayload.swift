@@ -17,7 +17,7 @@ extension CheckContext {
       }
       throw Untested(
         reason:
-          "payload not tested: the file is refused with each of \(ends.count) bits changed, as by a checksum; conform to ChecksummedStore, or set ConformanceSubject.recomputeChecksum"
+          "payload not tested: the file is refused with each of \(ends.count) bits changed, as by a checksum; ChecksummedStore.recomputeChecksum comes past it"
       )
     }
     Files.put(again, at: store.path)

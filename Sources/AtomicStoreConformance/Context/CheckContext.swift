@@ -47,7 +47,7 @@ struct CheckContext: Sendable {
       state.withLock { state in
         // A sweep does the same a thousand times: the last ones tell.
         if state.done.count >= 40 { state.done.removeFirst(20) }
-        state.done.append(line)
+        if state.done.last != line { state.done.append(line) }
       }
     }
     func note(_ line: String) { state.withLock { if $0.notes.count < 200 { $0.notes.append(line) } } }

@@ -224,6 +224,27 @@ extension AdversarialValues {
       }, as: UTF8.self)
   }
 
+  /// Texts that are different and have the same hash, each with the next one: CRC-32, FNV-1a, FNV-1, djb2, djb2 with
+  /// XOR, Java's; then permutations, whose bytes have one sum, and texts that differ in their case only.
+  static let collisions: [String] = [
+    "plumless", "buckeroo", "costarring", "liquid", "creamwove", "quists", "hetairas", "mentioner", "playwright",
+    "snush", "AaAaAaAa", "BBBBBBBB", "AaBBAaBB", "a number of letters", "a letter of numbers", "Straße", "STRASSE",
+    "strasse", "straße",
+  ]
+
+  /// Long texts that begin and end with each short text that a format must keep.
+  func bracketed(_ size: Int) -> [StoredValue] {
+    kept(.string).compactMap { value in
+      guard case .string(let edge) = value, (1...12).contains(edge.utf8.count) else { return nil }
+      return .string(edge + Self.text(size) + edge)
+    }
+  }
+
+  /// Bytes that begin and end with each byte.
+  static func bracketedBytes(_ size: Int) -> [StoredValue] {
+    (0...255).map { (byte: UInt8) in .data(Data([byte] + text(size).utf8 + [byte])) }
+  }
+
   /// Each length up to 300, and each power of two up to 128 KiB, with one less and one more.
   static let lengths = Array(1...300) + (9...17).flatMap { [(1 << $0) - 1, 1 << $0, (1 << $0) + 1] }
 
@@ -234,6 +255,7 @@ extension AdversarialValues {
     "$$a", "$", "$value", "$\u{301}a", "$\u{301}value", "a b", "a\u{A0}b", "0", "00", "-1", "true", "null", "\"", "'",
     "\\", "a/b", "a:b", "a=b", "a,b", "a;b", "a#b", "@a", "<a>", "&amp;", "%41", "[a]", "{a}", "*", "~", "\u{301}",
     "\u{301}a", "\u{200D}", "\t", "a\tb", "a\nb", "a\r\nb", "\u{2028}", "名前", "😀", "ß", "SS", "ss", "ſ", "İ", "ı",
+    "__proto__", "constructor", "toString", "length", "id", "_id", "self", "class", "type", "value",
     String(repeating: "n", count: 255), String(repeating: "n", count: 256), String(repeating: "n", count: 10_000),
     String(repeating: "n", count: 9_999) + "m",
   ]

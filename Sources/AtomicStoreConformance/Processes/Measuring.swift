@@ -6,22 +6,45 @@ import Glibc
 
 /// What a process has of the machine's memory.
 enum Memory {
-  static func status(_ key: String) -> Int {
-    let text = String(decoding: Files.read("/proc/self/status") ?? [], as: UTF8.self)
+  static func status(_ key: String, of process: String = "self") -> Int {
+    let text = String(decoding: Files.read("/proc/\(process)/status") ?? [], as: UTF8.self)
     for line in text.split(separator: "\n") where line.hasPrefix(key + ":") {
       return (Int(line.dropFirst(key.count + 1).filter(\.isNumber)) ?? 0) << 10
     }
     return 0
   }
 
-  /// How much more than before was in use at a time while this ran.
+  /// What an interpreter needs before it has read anything.
+  private static let interpreter = 64 << 20
+
+  /// The processes that this one has started and that run: of a format that is a program.
+  private static var children: [String] {
+    Files.names(in: "/proc/self/task").flatMap { thread in
+      String(decoding: Files.read("/proc/self/task/\(thread)/children") ?? [], as: UTF8.self)
+        .split(separator: " ").map(String.init)
+    }
+  }
+
+  /// The most that a process had that this one has started, and that has ended.
+  private static var endedChildren: Int {
+    var usage = rusage()
+    getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+    return usage.ru_maxrss << 10
+  }
+
+  /// How much more than before was in use at a time while this ran, here or in a program.
   static func growth(_ body: () throws -> Void) throws -> Int {
     guard Files.write(Array("5".utf8), to: "/proc/self/clear_refs") else {
       throw Skipped(reason: "this system does not tell how much memory is used")
     }
     let before = status("VmRSS")
+    let (ended, running) = (endedChildren, children)
+    for child in running { Files.write(Array("5".utf8), to: "/proc/\(child)/clear_refs") }
+    let used = Dictionary(running.map { ($0, status("VmRSS", of: $0)) }, uniquingKeysWith: max)
     try body()
-    return max(0, status("VmHWM") - before)
+    let programs = children.map { status("VmHWM", of: $0) - (used[$0] ?? interpreter) }
+    let most = max(ended == endedChildren ? 0 : endedChildren - interpreter, programs.max() ?? 0)
+    return max(0, status("VmHWM") - before, most)
   }
 
   static var inUse: Int {

@@ -30,7 +30,7 @@ package struct ConformanceBadge: Sendable {
     if failures > 0 {
       (level, message) = (.failing, "\(failures) of \(record.entries.count) checks failed")
     } else if full.isEmpty {
-      let hasPart = claims.contains { ["partial", "payload not tested"].contains($0.1.word) }
+      let hasPart = claims.contains { !["full", "not claimed"].contains($0.1.word) }
       (level, message) = hasPart ? (.partial, "partial") : (.none, "not claimed")
     } else {
       // Neither a profile of which no check applies, all of them run, nor one about another kind of store takes

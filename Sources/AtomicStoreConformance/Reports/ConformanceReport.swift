@@ -17,7 +17,7 @@ package struct ConformanceReport: Sendable {
   package enum Claim: Sendable, Equatable {
     /// All of its checks were run, and none is against it.
     case full
-    /// None of its checks is against it, and these could not be tried, since a checksum hides the payload.
+    /// None of its checks is against it, and these could not be tried without the author's help.
     case untested([String])
     /// With the checks that stand against it.
     case partial([String])
@@ -40,10 +40,11 @@ package struct ConformanceReport: Sendable {
       }
     }
 
-    /// The claim in a word: `full`, `payload not tested`, `partial`, `not claimed`.
+    /// The claim in a word: `full`, `payload not tested`, `newer version not tested`, `partial`, `not claimed`.
     package var word: String {
       switch self {
       case .full: "full"
+      case .untested(["SCH-13"]): "newer version not tested"
       case .untested: "payload not tested"
       case .partial: "partial"
       case .incomplete, .none: "not claimed"
@@ -218,7 +219,7 @@ package struct ConformanceReport: Sendable {
         "storeType": {"type": "string"},
         "total": {"type": "integer", "minimum": 0},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "claims": {"type": "object", "additionalProperties": {"enum": ["full", "payload not tested", "partial", "not claimed"]}},
+        "claims": {"type": "object", "additionalProperties": {"enum": ["full", "payload not tested", "newer version not tested", "partial", "not claimed"]}},
         "coverage": {
           "type": "object",
           "additionalProperties": {

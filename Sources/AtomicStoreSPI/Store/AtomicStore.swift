@@ -46,7 +46,7 @@ public import FoundationEssentials
 ///     summary: "Lines of cells, separated by tabs", fileExtensions: ["tabbed"], references: .integersOnly,
 ///     keepsMetadata: false, isSelfDescribing: false)
 ///
-///   static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "TABBED\t1\t") ? .yes : .no }
+///   static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "TABBED\t") ? .yes : .no }
 ///
 ///   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
 ///
@@ -174,8 +174,11 @@ public import FoundationEssentials
 ///     _ lines: [[String]], _ source: StoreSource
 ///   ) throws(PersistentStoreError) -> (metadata: StoreMetadata, count: Int) {
 ///     let cells = lines[0]
-///     guard cells.count == 5, cells[0] == "TABBED", cells[1] == "1", let uuid = UUID(uuidString: cells[2]) else {
-///       throw malformed("this is not a header of version 1", source, 1)
+///     guard cells.count == 5, cells[0] == "TABBED", let uuid = UUID(uuidString: cells[2]) else {
+///       throw malformed("this is not a header", source, 1)
+///     }
+///     guard cells[1] == "1" else {
+///       throw malformed("the version is '\(cells[1])', and this code reads 1", source, 1, .unsupportedVersion)
 ///     }
 ///     let last = try integer(cells[3], source, 1)
 ///     let metadata = StoreMetadata(storeType: Self.storeType, uuid: uuid, lastReference: last)
@@ -187,8 +190,10 @@ public import FoundationEssentials
 ///     return number
 ///   }
 ///
-///   private func malformed(_ message: String, _ source: StoreSource, _ line: Int) -> PersistentStoreError {
-///     PersistentStoreError(.malformed, message, at: StoreLocation(file: source.name, line: line))
+///   private func malformed(
+///     _ message: String, _ source: StoreSource, _ line: Int, _ code: PersistentStoreError.Code = .malformed
+///   ) -> PersistentStoreError {
+///     PersistentStoreError(code, message, at: StoreLocation(file: source.name, line: line))
 ///   }
 /// }
 /// ```

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "60ab24a424b0c5b403c0292055379f7c300c92ac7dd380f72b915df0058dc2ec"
+#define ASP_INTERFACE "14bc333553f8805fad7b0380227b4e5097437f9c611068fc11f50720afef0af7"

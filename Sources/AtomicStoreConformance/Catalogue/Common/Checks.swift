@@ -10,6 +10,10 @@ enum Checks {
     traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
   }
 
+  static let metadataIsSetAlone: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
+    traits.isSelfDescribing ? metadataIsKept(traits) : .notApplicable("isSelfDescribing is false")
+  }
+
   static let equalBytes: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
     traits.writesEqualBytes ? .applies : .notApplicable("writesEqualBytes is false")
   }
@@ -19,6 +23,11 @@ enum Checks {
     for (key, value) in list { entries[key] = value }
     return entries
   }
+}
+
+extension StoreTraits {
+  /// Whether metadata is set in a store that is not open. Without a model, the objects beside it cannot be saved again.
+  var setsMetadataAlone: Bool { keepsMetadata && isSelfDescribing }
 }
 
 extension StoreSession {

@@ -136,7 +136,7 @@ extension StoreSession {
     }
     try watch("an object was changed") { _ = try setNumberAndRemove(path, graph) }
     try watch("the metadata was read") { _ = try metadata(path) }
-    if subject.type.traits.keepsMetadata {
+    if subject.type.traits.setsMetadataAlone {
       try watch("metadata was set") { try setMetadata(["Which": .string("set")], path) }
     }
     watch("a damaged store was refused") { _ = try? read(damaged, graph.model) }

@@ -20,7 +20,7 @@ extension Checks {
       "FUZ-01", "Whatever a file's bytes are, opening it ends: with its objects or with a store error",
       profile: .hostile, from: kit,
       by:
-        "changes of stores' files, and of their payloads, for \(Int(seconds)) s; a file that ends a process, or takes more than 5 s or 3 GB, is made smaller and kept in \(corpus)",
+        "changes of stores' files, and of their payloads, for \(Int(seconds)) s; a file that ends a process, of a program too, or takes more than 5 s or 3 GB, is made smaller and kept in \(corpus)",
       causes: ["a length or an index from the file is used unchecked"], timeLimit: Int(seconds) * 3 + 600
     ) { check in
       let bases = try check.fuzzedStores()
@@ -42,7 +42,8 @@ extension Checks {
             check.note("slow together, not alone: \(failure.expected)")
             continue
           }
-          found.append(try check.keep(files, base.model, failure.expected, in: corpus))
+          let reason = "\(failure.expected): \(failure.actual)".prefix(400)
+          found.append(try check.keep(files, base.model, "\(reason)", in: corpus))
           Files.remove(check.folder + "/culprit")
         }
       }
@@ -78,27 +79,40 @@ extension CheckContext {
     }
   }
 
-  /// Whether a process that opens the files comes to its end: with each of the models, without one, with the options
-  /// for files that were changed by hand, and without.
-  private func endsWell(_ files: [String: [UInt8]], _ models: [ModelDescription?]) throws -> Bool {
+  /// How a file is opened.
+  private struct Opening {
+    let model: ModelDescription?
+    let options: StoreOptions
+  }
+
+  /// How a process that opens the files does not come to its end, of all ways: with each of the models, without one,
+  /// with the options for files that were changed by hand, and without; nil if it does.
+  private func failing(_ files: [String: [UInt8]], _ models: [ModelDescription?]) throws -> Opening? {
+    let ways = (models + [nil]).flatMap { model in
+      [handmade, [:]].map { Opening(model: model, options: $0) }
+    }
+    return try ways.first { try !endsWell(files, $0) }
+  }
+
+  private func endsWell(_ files: [String: [UInt8]], _ way: Opening) throws -> Bool {
     let path = path("tried")
     Files.put(files, at: path)
-    for model in models + [nil] {
-      for options in [handmade, [:]] {
-        let end = try attempt("open a file that was found", seconds: 5, memory: 3 << 30) { session -> Bool in
-          do { _ = try session.read(path, model, options: options) } catch is PersistentStoreError {}
-          return true
-        }
-        guard case .value = end else { return false }
+    let end = try attempt("open a file that was found", seconds: 5, memory: 3 << 30) { session -> Bool in
+      do { _ = try session.read(path, way.model, options: way.options) } catch let error as PersistentStoreError {
+        return !error.isProgramFailure
       }
+      return true
     }
-    return true
+    if case .value(true) = end { return true }
+    return false
   }
 
   /// What is in the corpus, and is not read well today either.
   fileprivate func knownFailures(in corpus: String, _ models: [ModelDescription]) throws -> [String] {
     try Files.names(in: corpus).sorted().compactMap { name in
-      guard let files = Files.content(corpus + "/" + name), try !endsWell(files, models) else { return nil }
+      guard let files = Files.content(corpus + "/" + name), try failing(files, models) != nil else {
+        return nil
+      }
       return "\(corpus)/\(name), still"
     }
   }
@@ -127,8 +141,8 @@ extension CheckContext {
     var content = hidden ?? files
     func made(_ content: [String: [UInt8]]) -> [String: [UInt8]]? { hidden == nil ? content : valid(content) }
     // What is not found again, such as a file that only takes long now and then, stays as it is.
-    guard let again = made(content), try !endsWell(again, [model]) else { return files }
-    var attempts = 300
+    guard let again = made(content), let way = try failing(again, [model]) else { return files }
+    var attempts = 500
     // A file that hangs takes seconds each time.
     let end = ContinuousClock.now + .seconds(60)
     for member in content.keys.sorted() {
@@ -139,7 +153,7 @@ extension CheckContext {
           var less = content
           less[member]?.removeSubrange(start..<min(start + piece, bytes.count))
           attempts -= 1
-          if let files = made(less), try !endsWell(files, [model]) { content = less } else { start += piece }
+          if let files = made(less), try !endsWell(files, way) { content = less } else { start += piece }
         }
         piece /= 2
       }

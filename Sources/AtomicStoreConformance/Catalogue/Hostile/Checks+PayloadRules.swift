@@ -25,7 +25,7 @@ extension Checks {
       }
       let whole = graph
       _ = try check.process("save two objects") { try $0.write(whole, to: path) }
-      if check.traits.keepsMetadata {
+      if check.traits.setsMetadataAlone {
         _ = try check.process("set two entries of metadata") {
           try $0.setMetadata([keys.first: .string("first entry"), keys.other: .string("other entry")], path)
         }

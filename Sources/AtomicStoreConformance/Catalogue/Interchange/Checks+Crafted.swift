@@ -9,22 +9,14 @@ extension Checks {
         "a store of the format is given to the author's function; what that makes of it is opened, each in its own process",
       causes: ["the reader takes what it should refuse"], catches: ["acceptsCrafted"]
     ) { check in
-      guard let craft = check.subject.crafted else {
-        throw NotApplicable(reason: "no crafted stores were supplied: ConformanceSubject.crafted")
-      }
       let (path, graph, text) = try check.small()
-      let stores = craft(Files.content(path) ?? [:])
-      guard !stores.isEmpty else { throw NotApplicable(reason: "the author's function made no stores of this one") }
+      let stores = check.subject.crafted?(Files.content(path) ?? [:]) ?? []
+      guard !stores.isEmpty else {
+        throw NotApplicable(reason: "no crafted stores were supplied: ChecksummedStore.crafted")
+      }
       for (number, store) in stores.enumerated() {
         let place = check.path("crafted\(number)")
-        if let bytes = store.files[""] {
-          Files.write(bytes, to: place)
-        } else {
-          Files.makeFolder(place)
-          for (name, bytes) in store.files.sorted(by: { $0.key < $1.key }) {
-            Files.write(bytes, to: place + "/" + name)
-          }
-        }
+        Files.put(store.files, at: place)
         let before = Files.stamps(place)
         switch store.expectation {
         case .refused: _ = try check.refusal(of: store.label) { try $0.read(place, graph.model) }

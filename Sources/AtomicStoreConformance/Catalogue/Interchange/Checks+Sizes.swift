@@ -10,25 +10,34 @@ extension Checks {
       0, 1, 2, 127, 128, 129, 255, 256, 257, 512, 1_001, 1_024, 4_095, 4_096, 4_097, 10_000, 20_481, 100_001,
     ]
     private static let memberCounts = [11, 255, 256, 257, 1_001, 4_097, 10_000]
+    private static let columnCount = 66_001
   #else
     private static let objectCounts = [
       0, 1, 2, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1_000, 1_001, 1_023, 1_024, 1_025, 2_048, 4_095, 4_096,
       4_097, 8_192, 10_000, 16_384, 16_385, 20_481, 32_768, 32_769, 65_535, 65_536, 65_537, 100_001,
     ]
     private static let memberCounts = [11, 255, 256, 257, 1_001, 4_095, 4_096, 4_097, 10_000, 20_481, 65_537]
+    private static let columnCount = 131_073
   #endif
 
   static let counts: [CheckDefinition] = [
     CheckDefinition(
       "SCL-06", "As many objects come back as were saved, with their values", level: .must, profile: .scale, from: kit,
-      by: "\(objectCounts.map(String.init).joined(separator: ", ")) objects, each with its own number",
-      causes: ["a count is written in 8 or 16 bits", "what does not fill a page, or fills it, is left out"],
+      by:
+        "\(objectCounts.map(String.init).joined(separator: ", ")) objects, each with its own number; \(columnCount) with own texts, equal values, values that only the first or the last one has, and relationships; each number of objects up to 130, of which some have no values",
+      causes: [
+        "a count is written in 8 or 16 bits", "what does not fill a page, or fills it, is left out",
+        "a column is described by its first values", "a bit for each object is missing in the last byte",
+      ],
       catches: ["objectsBeyond4096Lost", "objectsBeyond100000Lost"], timeLimit: 180
     ) { check in
       for count in objectCounts where count > 0 {
         try check.expectForgedKept(
           Graph.values(.integer32, (0..<count).map { .integer(Int64($0) &* 7 - 3) }), "\(count) objects")
       }
+      try check.expectForgedKept(Models.columns(columnCount), "\(columnCount) objects of many properties")
+      guard check.traits.maximumEntities ?? .max >= 130 else { return }
+      try check.expectForgedKept(Models.gaps(130), "1 to 130 objects, some without values")
     },
     CheckDefinition(
       "SCL-07", "As many related objects come back as were saved, ordered ones in their order", level: .must,
@@ -81,6 +90,52 @@ extension Checks {
 }
 
 extension Models {
+  /// Objects of one entity, each of which leads to another: with values that differ, that are equal, and that only the
+  /// first or the last one has.
+  static func columns(_ count: Int) -> Graph {
+    var graph = Graph(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Row",
+          properties: [
+            .attribute("text", .string), .attribute("same", .string), .attribute("equal", .integer32),
+            .attribute("first", .double), .attribute("last", .double), .attribute("none", .string),
+            .toOne("next", "Row"),
+          ])
+      ]))
+    graph.objects = (0..<count).map { row in
+      .init(
+        label: "\(row)", entity: "Row",
+        values: ["text": .string("row \(row)"), "same": .string("the same"), "equal": .integer(7)],
+        // No row leads to the next one, and those at the end to others all through.
+        links: ["next": ["\((row * 7 + 3) % count)"]])
+    }
+    graph.objects[0].values["first"] = .double(0.5)
+    graph.objects[count - 1].values["last"] = .double(-0.5)
+    return graph
+  }
+
+  /// Entities with 1, 2, 3 … objects, each of which lacks one of three values.
+  static func gaps(_ count: Int) -> Graph {
+    var graph = Graph(
+      ModelDescription(
+        entities: (1...count).map { number in
+          EntityDescription(
+            name: "Rows\(number)",
+            properties: [.attribute("number", .integer32), .attribute("flag", .boolean), .attribute("text", .string)])
+        }))
+    for number in 1...count {
+      for row in 0..<number {
+        var values: [ScalarKey: StoredValue] = [
+          "number": .integer(Int64(row)), "flag": .boolean(row % 2 == 0), "text": .string("\(row) of \(number)"),
+        ]
+        values[["number", "flag", "text"][(row + number) % 3]] = nil
+        graph.objects.append(.init(label: "\(number)/\(row)", entity: "Rows\(number)", values: values))
+      }
+    }
+    return graph
+  }
+
   /// An object that leads to so many others.
   static func star(_ count: Int, isOrdered: Bool) -> Graph {
     let model = ModelDescription(entities: [

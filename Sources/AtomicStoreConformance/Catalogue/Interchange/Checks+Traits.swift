@@ -347,7 +347,7 @@ extension CheckContext {
       try expectUntouched(path, content, "after a refused change")
     }
     try refused("change an object and save") { _ = try $0.setNumber(path, graph, object: 0, to: 5) }
-    if traits.keepsMetadata { try refused("set metadata alone") { try $0.setMetadata(["Which": "set"], path) } }
+    if traits.setsMetadataAlone { try refused("set metadata alone") { try $0.setMetadata(["Which": "set"], path) } }
     // Replaced as a whole, it is a new one.
     var other = graph
     other.set("node 1", "name", .string("another"))

@@ -172,12 +172,15 @@ extension Checks {
     },
     CheckDefinition(
       "INI-19", "Bytes that are not text in the store’s encoding are refused, not replaced", from: kit,
-      by: "a letter is written in Latin-1, in too long a form of UTF-8, and as half of a character, in UTF-16 too",
+      by:
+        "a letter is written in Latin-1, in too long a form of UTF-8, and as half of a character, in UTF-16 too, in the file, or in the payload that the author's functions give",
       causes: ["bytes that could not be decoded became U+FFFD"], catches: ["lossyDecoding"]
     ) { check in
       let (path, graph, text) = try check.small()
       var damages: [Damage] = []
-      for (member, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
+      let files = Files.content(path) ?? [:]
+      let payload = check.payload(of: files)
+      for (member, bytes) in (payload ?? files).sorted(by: { $0.key < $1.key }) {
         let knoten = Array("Knoten".utf8)
         for (what, new) in [
           ("Latin-1", Array("K".utf8) + [0xF6] + Array("oten".utf8)),
@@ -197,7 +200,7 @@ extension Checks {
       guard !damages.isEmpty else {
         throw NotApplicable(reason: "the store’s file does not hold its texts as they are")
       }
-      for (damage, end) in try check.open(path, graph, text, damaged: damages) {
+      for (damage, end) in try check.open(path, graph, text, damaged: damages, of: payload) {
         guard case .refused = end else {
           throw ExpectationFailure(expected: "\(damage.label): refused", actual: "\(end)")
         }

@@ -173,7 +173,8 @@ extension Checks {
         }
       }
       guard found else {
-        throw NotApplicable(reason: "the file does not hold references as text or bytes: ConformanceSubject.duplicate")
+        throw Untested(
+          reason: "payload not tested: references are neither text nor bytes in the file; ChecksummedStore.duplicate")
       }
       let before = try check.process("read the references") { try $0.read(path, graph.model) }
       guard let valid = crafted ?? (payload == nil ? content : check.valid(content)) else {
@@ -185,7 +186,8 @@ extension Checks {
       }
       // What was found is something else, or a reference is more than this one form.
       if crafted == nil, case .value(true) = end {
-        throw NotApplicable(reason: "no reference changed with the file: ConformanceSubject.duplicate")
+        throw Untested(
+          reason: "payload not tested: no reference changed with the file; ChecksummedStore.duplicate")
       }
       _ = try check.refusal(of: "a file with two objects of one reference") { session in
         try session.read(path, graph.model, options: check.handmade).count

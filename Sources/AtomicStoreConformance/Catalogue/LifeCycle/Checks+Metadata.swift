@@ -171,7 +171,7 @@ extension Checks {
       "MET-07", "Setting metadata alone changes nothing else",
       from: "NSPersistentStore, setMetadata:forPersistentStoreWithURL",
       by: "the graph and the UUID before and after", causes: ["the store was written without its objects"],
-      catches: ["staticWriteDropsData"], demand: metadataIsKept
+      catches: ["staticWriteDropsData"], demand: metadataIsSetAlone
     ) { check in
       let (path, graph, text) = try check.golden()
       let uuid = try check.process("ask for the metadata alone") { try $0.metadata(path).uuid.uuidString }
@@ -290,7 +290,7 @@ extension Checks {
       "MET-13", "Setting metadata is done whole or not at all", profile: .durable, from: kit,
       by: "the process is killed before each of its calls in turn; the store is read after each",
       causes: ["the file was written in its place"],
-      catches: ["metadataNonAtomic"], changesStore: true, demand: metadataIsKept
+      catches: ["metadataNonAtomic"], changesStore: true, demand: metadataIsSetAlone
     ) { check in
       let (path, graph, text) = try check.golden()
       let intact = Files.content(path) ?? [:]

@@ -21,8 +21,8 @@ extension Checks {
       "REF-19", "No reference is given twice in the life of a file, wherever its numbers begin", level: .should,
       from: unique,
       by:
-        "objects are made, and the newest deleted, each in another process, then at random; from the references 0, 2^31, 2^32 and 2^53 on; at 2^63 - 2 the last references are given, and then none",
-      causes: ["the last reference is written one save late, or in fewer bits"],
+        "objects are made, and the newest deleted, each in another process, then at random, and once all of them; from the references 0, 2^31, 2^32 and 2^53 on; at 2^63 - 2 the last references are given, and then none",
+      causes: ["the last reference is written one save late, in fewer bits, or not without objects"],
       catches: ["lastReferenceLate", "lastReferenceIn32Bits"], timeLimit: 120, changesStore: true,
       demand: { $0.references == .derived ? .notApplicable("references are derived") : .applies }
     ) { check in
@@ -100,12 +100,14 @@ extension CheckContext {
       var graph = life.graph
       let isDeletion = session < 6 ? session % 2 == 1 : dice.below(2) == 0
       if isDeletion, let newest = graph.objects.last?.label { graph.remove(newest) }
-      if !isDeletion || graph.objects.isEmpty || session >= 6 && dice.below(3) == 0 {
+      if session == 8 {
+        for label in graph.objects.map(\.label) { graph.remove(label) }
+      } else if !isDeletion || graph.objects.isEmpty || session >= 6 && dice.below(3) == 0 {
         graph.objects.append(.init(label: "new \(session)", entity: entities[dice.below(entities.count)]))
       }
       let (before, next) = (life, graph)
-      let seen = try process("\(isDeletion ? "delete the newest object" : "make an object") in process \(session + 1)")
-      {
+      let what = session == 8 ? "delete all objects" : isDeletion ? "delete the newest object" : "make an object"
+      let seen = try process("\(what) in process \(session + 1)") {
         try $0.live(path, before, [next], metadata: nil, model: next.model, isNew: true, isRead: false)
       }
       (life.graph, life.names) = (graph, seen.names[0])

@@ -78,7 +78,7 @@ extension Checks {
       let expected = ["c", "a", "b"].compactMap { names[$0] }
       let model = check.traits.isSelfDescribing ? nil : Models.sequences
       try check.expectEqual(try check.process("read it") { try $0.sequence(path, model) }, expected, "the sequence")
-      guard check.traits.keepsMetadata, check.traits.isSelfDescribing else { return }
+      guard check.traits.setsMetadataAlone else { return }
       _ = try check.process("set metadata alone") { try $0.setMetadata(["Which": .string("set")], path) }
       try check.expectEqual(
         try check.process("read it again") { try $0.sequence(path, model) }, expected,

@@ -8,8 +8,10 @@ extension Checks {
     CheckDefinition(
       "VAL-44", "Equal values are kept in each place, and long ones that are nearly equal stay different", from: push,
       by:
-        "objects and attributes with the same value, for each type; long texts and bytes of one length, beginning and end",
-      causes: ["a value is written once and shared", "long values are compared by length, beginning and end"],
+        "objects and attributes with the same value, for each type; long texts and bytes of one length, beginning and end; texts that have the same CRC-32, FNV, djb2 or sum, and such with the same letters in another case",
+      causes: [
+        "a value is written once and shared", "values are compared by length, beginning and end, or by a hash alone",
+      ],
       catches: ["equalValueWrittenOnce", "longTextsTakenForEqual"]
     ) { check in
       let table = AdversarialValues(traits: check.traits)
@@ -26,6 +28,8 @@ extension Checks {
         }
       }
       try check.expectKeptOverChanges(graph, "equal values", path: check.path("equal"))
+      let alike = AdversarialValues.collisions + AdversarialValues.collisions.map { AdversarialValues.text(200) + $0 }
+      try check.expectForgedKept(Graph.values(.string, alike.map { .string($0) }), "texts of equal hashes")
       for size in [100, 5_000, 70_000] {
         let texts = (0..<3).map { mark -> String in
           let half = String(repeating: "x", count: size / 2)
@@ -42,17 +46,33 @@ extension Checks {
     },
     CheckDefinition(
       "VAL-45", "Texts and bytes of every length are kept", from: push,
-      by: "each length up to 300, and each power of two up to 128 KiB, with one less and one more",
-      causes: ["a length is written in groups of seven bits", "a buffer is filled to its last byte"],
+      by:
+        "each length up to 300, and each power of two up to 128 KiB, with one less and one more; long ones with each short text of the table, and each byte, at both ends; characters of two to four bytes across the edges of all buffers",
+      causes: [
+        "a length is written in groups of seven bits", "a buffer is filled to its last byte",
+        "a piece of a text is decoded alone", "what is long is trimmed",
+      ],
       catches: ["textsOf128Cut"]
     ) { check in
       let lengths = AdversarialValues.lengths
       let texts = lengths.map { AdversarialValues.text($0) }
       try check.expectForgedKept(
         Graph.values(.string, texts.map { .string($0) }), "texts of \(lengths.count) lengths")
+      let table = AdversarialValues(traits: check.traits)
+      for size in [300, 5_000] {
+        try check.expectForgedKept(
+          Graph.values(.string, table.bracketed(size)), "texts of \(size) bytes and more with special ends")
+      }
+      // No power of two, and none of ten, is a multiple of three.
+      let wide = ["é", "€", "😀"].flatMap { wide in
+        (0..<2).map { String(repeating: "x", count: $0) + String(repeating: wide, count: 1_200_000 / wide.utf8.count) }
+      }
+      try check.expectForgedKept(Graph.values(.string, wide.map { .string($0) }), "texts of wide characters")
       guard !check.traits.unsupportedTypes.contains("Binary") else { return }
       try check.expectForgedKept(
         Graph.values(.binaryData, texts.map { .data(Data($0.utf8)) }), "bytes of \(lengths.count) lengths")
+      try check.expectForgedKept(
+        Graph.values(.binaryData, AdversarialValues.bracketedBytes(1_500)), "bytes with each byte at both ends")
     },
     CheckDefinition(
       "REF-18", "References at the edges of integers, and equal ones of two entities, are kept", from: unique,

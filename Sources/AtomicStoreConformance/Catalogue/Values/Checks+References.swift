@@ -192,7 +192,7 @@ extension Checks {
       rest.remove(newest)
       let left = rest
       _ = try check.process("delete the newest and save") { try $0.edit(path, from: graph, to: left, names: names) }
-      if check.traits.keepsMetadata {
+      if check.traits.setsMetadataAlone {
         _ = try check.process("set metadata alone") { try $0.setMetadata(["Which": "set"], path) }
       }
       rest.objects.append(.init(label: "new", entity: "Node"))

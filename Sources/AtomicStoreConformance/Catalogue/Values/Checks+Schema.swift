@@ -258,7 +258,7 @@ extension Checks {
     CheckDefinition(
       "SCH-13", "A file of a newer version of the format is refused as such", from: kit,
       by:
-        "each place in the file that says “version” with a number behind it, one at a time, made to say a greater one; and what the author supplies as a newer version",
+        "each place in the file that says “version” with a number behind it, one at a time, made to say a greater one, or if nothing does, each of the first 64 bytes; and what the author supplies as a newer version",
       causes: ["the version is written and never read"], catches: ["ignoresFormatVersion"]
     ) { check in
       let (path, _, text) = try check.golden()
@@ -273,8 +273,11 @@ extension Checks {
       let edits = check.versions(at: path)
       if edits.isEmpty {
         guard newer == nil else { return }
-        throw NotApplicable(
-          reason: "its files show no version that could be made a newer one: ConformanceSubject.newerVersion")
+        if try check.refusesNewerVersion(at: path) { return }
+        throw Untested(
+          reason:
+            "newer version not tested: files contain no version that is refused as unsupportedVersion once it is greater; ChecksummedStore.newerVersion"
+        )
       }
       var refusals = 0
       for (number, edit) in edits.enumerated() {
@@ -383,5 +386,17 @@ extension CheckContext {
       }
     }
     return found
+  }
+
+  /// Whether one of the first bytes is a version: made greater, it is refused as a newer one.
+  fileprivate func refusesNewerVersion(at path: String) throws -> Bool {
+    let damages = (Files.content(path) ?? [:]).sorted { $0.key < $1.key }.flatMap { member, bytes in
+      bytes.indices.prefix(64).map { offset in
+        Damage(
+          label: "byte \(offset) greater", member: member, of: bytes, at: offset, byte: bytes[offset] &+ 1)
+      }
+    }
+    let refusal = PersistentStoreError.Code.unsupportedVersion.description
+    return try openHostile(path, Models.nodes, damages).contains(refusal)
   }
 }

@@ -73,11 +73,11 @@ extension Checks {
     CheckDefinition(
       "VAL-42", "Relationships may be called anything that a model allows", from: kit,
       by:
-        "names that are canonically equal, with marks at each end, of 10,000 characters; one object has links under each",
+        "names that are canonically equal, with marks at each end, of 10,000 characters, and words that files of the format contain; one object has links under each",
       causes: ["names are compared as Swift compares strings", "names are changed to fit"],
       catches: ["relationshipNamesMixed"]
     ) { check in
-      for names in [AdversarialValues.names, AdversarialValues.riskyNames] {
+      for names in [AdversarialValues.names, AdversarialValues.riskyNames, try check.wordsOfFiles()] {
         try check.expectNamesKept(names) { allowed in
           var graph = Graph(Models.relationships(named: allowed))
           for label in ["a", "b", "c"] { graph.objects.append(.init(label: label, entity: "Node")) }
@@ -93,11 +93,14 @@ extension Checks {
       "VAL-43", "Names that look alike are different names, of attributes and of entities", from: kit,
       by:
         "as VAL-42, with attributes of which one object has all, and entities with an object of each; names of each length up to 300",
-      causes: ["names are compared as Swift compares strings", "names are changed to fit"],
+      causes: [
+        "names are compared as Swift compares strings", "names are changed to fit",
+        "a name that the format uses itself means something else",
+      ],
       catches: ["attributeNamesMixed"]
     ) { check in
       let long = (1...300).map { AdversarialValues.text($0) }
-      for names in [AdversarialValues.names, AdversarialValues.riskyNames, long] {
+      for names in [AdversarialValues.names, AdversarialValues.riskyNames, try check.wordsOfFiles(), long] {
         try check.expectNamesKept(names) { allowed in
           var graph = Graph(Models.attributes(allowed.map { ($0, .string) }))
           var object = Graph.Object(label: "all", entity: "Sample")
@@ -150,6 +153,20 @@ extension CheckContext {
     guard !risky.isEmpty else { return }
     try expectKeptOrEachRefused(
       risky.map { Graph.values(attribute, [$0]) }, all: Graph.values(attribute, risky), what, path("risky\(name)"))
+  }
+
+  /// The words that a small store's files contain, of which some are the format's own.
+  func wordsOfFiles() throws -> [String] {
+    let files = Files.content(try small("words").path) ?? [:]
+    var words: Set<String> = []
+    for bytes in (payload(of: files) ?? files).values {
+      let pieces = bytes.split { byte in
+        let scalar = Unicode.Scalar(byte)
+        return !scalar.isASCII || !scalar.properties.isAlphabetic && !"_$@".unicodeScalars.contains(scalar)
+      }
+      words.formUnion(pieces.filter { $0.count <= 40 }.map { String(decoding: $0, as: UTF8.self) })
+    }
+    return words.sorted().prefix(200) + ["a word"]
   }
 
   /// Kept all at once; where that is refused, each is kept or refused alone.

@@ -1,4 +1,4 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 
 extension ConformanceSubject {
   /// What the self-test supplies, so that the check of crafted stores has something to find.

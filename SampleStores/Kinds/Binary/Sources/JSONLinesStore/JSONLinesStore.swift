@@ -132,4 +132,9 @@ extension JSONLinesStore: ChecksummedStore {
   public static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     recomputeChecksum(of: files.mapValues { signature + [version + 1] + $0.dropFirst(signature.count + 1) })
   }
+
+  public static func crafted(from files: [String: [UInt8]]) -> [CraftedStore] {
+    let longer = recomputeChecksum(of: files.mapValues { $0.dropLast(8) + [UInt8](repeating: 0, count: 9) })
+    return longer.map { [CraftedStore("a byte between the last record and the digest", files: $0, .refused)] } ?? []
+  }
 }
