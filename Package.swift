@@ -228,8 +228,7 @@ let package = Package(
       name: "atomicstore-model-classes", dependencies: ["ModelClasses", "ModelFiles", "AtomicStoreSPI"],
       swiftSettings: strict),
     .plugin(
-      name: "AtomicStoreModels", capability: .buildTool(), dependencies: ["atomicstore-model-classes"],
-      path: "Sources/AtomicStoreModels"),
+      name: "AtomicStoreModels", capability: .buildTool(), dependencies: ["atomicstore-model-classes"]),
 
     // Changes to many objects of the graph at once; objects as JSON, and back.
     .target(
@@ -521,4 +520,36 @@ if Context.environment["ATOMICSTORE_FUZZING"] != nil {
 // tests.
 if let names = Context.environment["ATOMICSTORE_TESTS"]?.split(separator: ",").map(String.init) {
   package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+}
+
+/// The folders of Sources, and the targets in each, from the bottom up: what is below one may not import it.
+let groups: [(folder: String, targets: [String])] = [
+  (
+    "C",
+    [
+      "CBase64", "CTextVectors", "CLibXML2", "CZlib", "CICU", "CStoreFiles", "CProcesses", "CStorePlugin", "CSQLite",
+      "CPostgreSQL", "CExitGuard", "CConformance", "CStoreFaults",
+    ]
+  ),
+  ("Foundations", ["StorePrimitives", "StoreCodecs", "StoreFiles"]),
+  ("SPI", ["AtomicStoreSPI", "ArrowTables", "ModelFiles", "StoreJSON", "StorePrograms"]),
+  ("Databases", ["StoreSQL"]),
+  ("Graph", ["StoreCoordination", "StorePredicates", "AtomicStoreKit", "StoreEditing"]),
+  ("Data", ["StoreImporting", "StoreMaintenance", "StoreMigration"]),
+  ("Programs", ["StoreContainers", "StoreLogging", "CoreDataNames"]),
+  ("Reports", ["StoreReports", "StoreBrowsing"]),
+  (
+    "Command",
+    [
+      "CommandSupport", "AtomicStoreCommand", "AtomicStoreBrowseCommand", "ModelClasses", "AtomicStoreModels",
+      "atomicstore", "atomicstore-browse", "atomicstore-model-classes",
+    ]
+  ),
+  (
+    "Conformance",
+    ["AtomicStoreConformance", "FaultyDesigns", "StoreMutation", "AtomicStoreConformCommand", "atomicstore-conform"]
+  ),
+]
+for (folder, names) in groups {
+  for target in package.targets where names.contains(target.name) { target.path = "Sources/\(folder)/\(target.name)" }
 }

@@ -15,7 +15,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)]+)\)")
 def sources(root):
     """The pages of a package: the path that each has there, and the file of the checkout."""
     found = {name: root / name for name in PAGES}
-    found.update({f"guides/{file.name}": file for file in sorted(root.glob("Sources/*/*.docc/*.md"))})
+    found.update({f"guides/{file.name}": file for file in sorted(root.glob("Sources/*/*/*.docc/*.md"))})
     found.update({str(file.relative_to(root)): file for file in sorted(root.glob("StoreFormats/*/FORMAT.md"))})
     return found
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import COMMAND, ROOT, SAMPLES
 
-ARTICLES = ROOT / "Sources" / "AtomicStoreKit" / "AtomicStoreKit.docc"
+ARTICLES = ROOT / "Sources" / "Graph" / "AtomicStoreKit" / "AtomicStoreKit.docc"
 
 
 def recipe(heading, page="ManyStores"):

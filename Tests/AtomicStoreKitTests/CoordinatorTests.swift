@@ -77,7 +77,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
     let text = try String(
-      contentsOf: root.appendingPathComponent("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/LifeCycle.md"),
+      contentsOf: root.appendingPathComponent("Sources/SPI/AtomicStoreSPI/AtomicStoreSPI.docc/LifeCycle.md"),
       encoding: .utf8)
     let folder = try Folder()
     let journal = LinesStore.Journal()

@@ -18,7 +18,7 @@ import Testing
   }
 
   static func examples(_ page: String) throws -> [Example] {
-    try examples(at: "\(Command.root)/Sources/AtomicStoreKit/AtomicStoreKit.docc/\(page).md")
+    try examples(at: "\(Command.root)/Sources/Graph/AtomicStoreKit/AtomicStoreKit.docc/\(page).md")
   }
 
   static func examples(at path: String) throws -> [Example] {

@@ -56,10 +56,10 @@ import Testing
     """
   /// These show a part of a type, a test, or what is not public.
   private static let parts = [
-    "AtomicStoreConformance/Conformance.swift", "AtomicStoreKit/Objects/Managed.swift: private var",
-    "AtomicStoreSPI/Store/StorePlugin.swift", "AtomicStoreSPI/Store/ChecksummedStore.swift",
-    "StoreFiles/Staging/Publication.swift",
-    "StoreFiles/System/DatabaseFileHold.swift",
+    "Conformance/AtomicStoreConformance/Conformance.swift", "Graph/AtomicStoreKit/Objects/Managed.swift: private var",
+    "SPI/AtomicStoreSPI/Store/StorePlugin.swift", "SPI/AtomicStoreSPI/Store/ChecksummedStore.swift",
+    "Foundations/StoreFiles/Staging/Publication.swift",
+    "Foundations/StoreFiles/System/DatabaseFileHold.swift",
   ]
 
   /// Each example, with the file and the line of its symbol.

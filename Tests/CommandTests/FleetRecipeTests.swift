@@ -10,7 +10,7 @@ import Testing
 
   /// The first code block under a heading.
   private static func recipe(_ heading: String) throws -> String {
-    let path = "\(Command.root)/Sources/AtomicStoreKit/AtomicStoreKit.docc/ManyStores.md"
+    let path = "\(Command.root)/Sources/Graph/AtomicStoreKit/AtomicStoreKit.docc/ManyStores.md"
     let text = try String(contentsOfFile: path, encoding: .utf8)
     let start = try #require(text.range(of: "\n### \(heading)\n"))
     let block = try #require(text[start.upperBound...].range(of: "```sh\n"))

@@ -12,8 +12,8 @@ import Testing
 
   private static func guide(_ name: String) -> String {
     if name == "README" { return Command.root + "/README.md" }
-    let module = name == "FormatInFifteenMinutes" ? "AtomicStoreSPI" : "AtomicStoreKit"
-    return "\(Command.root)/Sources/\(module)/\(module).docc/\(name).md"
+    let module = name == "FormatInFifteenMinutes" ? "SPI/AtomicStoreSPI" : "Graph/AtomicStoreKit"
+    return "\(Command.root)/Sources/\(module)/\(module.split(separator: "/")[1]).docc/\(name).md"
   }
 
   /// Runs each command of a page and compares what it prints. The command is in the path, so that git finds it too.
@@ -49,7 +49,7 @@ import Testing
     set -e
     binaries="$(dirname "$0")"
     flags="-swift-version 6 -I $binaries/Modules -Xcc -I/usr/include/libxml2"
-    for map in "$binaries"/*.build/module.modulemap "$1"/Sources/*/module.modulemap "$1"/Sources/*/include/module.modulemap; do
+    for map in "$binaries"/*.build/module.modulemap "$1"/Sources/C/*/module.modulemap "$1"/Sources/C/*/include/module.modulemap; do
       # A -tool.build is the same module again, for the tool that a build plug-in runs.
       case "$map" in *-tool.build/*) continue ;; esac
       if [ -e "$map" ]; then flags="$flags -Xcc -fmodule-map-file=$map"; fi
@@ -108,7 +108,7 @@ import Testing
       Self.compiler + """
         kit=libAtomicStoreKitDynamic.so
         echo 'int kit;' | clang -shared -fPIC -x c - -o $kit -Wl,-soname,$kit
-        clang -c -fPIC -I "$1/Sources/CStorePlugin/include" Tabbed/Sources/CTabbedInfo/info.c -o info.o
+        clang -c -fPIC -I "$1/Sources/C/CStorePlugin/include" Tabbed/Sources/CTabbedInfo/info.c -o info.o
         swiftc $flags -emit-library -module-name TabbedStore Tabbed/Sources/TabbedStore/*.swift info.o -L. -l:$kit -o libTabbedStore.so
         rm $kit info.o
         """, Command.root, in: folder.path)

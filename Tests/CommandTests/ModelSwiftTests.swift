@@ -38,8 +38,8 @@ import Testing
     let program = try #require(Command.path)
     let build = (program as NSString).deletingLastPathComponent
     var arguments = ["swiftc", "-typecheck", "-swift-version", "6", "-I", "\(build)/Modules"]
-    for name in try FileManager.default.contentsOfDirectory(atPath: Command.root + "/Sources").sorted() {
-      for folder in ["/Sources/\(name)", "/Sources/\(name)/include"]
+    for name in try FileManager.default.contentsOfDirectory(atPath: Command.root + "/Sources/C").sorted() {
+      for folder in ["/Sources/C/\(name)", "/Sources/C/\(name)/include"]
       where FileManager.default.fileExists(atPath: Command.root + folder + "/module.modulemap") {
         arguments += ["-Xcc", "-fmodule-map-file=\(Command.root)\(folder)/module.modulemap"]
       }

@@ -131,7 +131,7 @@ import Testing
       .write(to: URL(filePath: folder + "/plugin.c"))
     for arguments in [
       ["kit.c", "-o", name, "-Wl,-soname,\(name)"],
-      ["-I", Command.root + "/Sources/CStorePlugin/include", "plugin.c", "-o", "plugin.so", "-L.", "-l:\(name)"],
+      ["-I", Command.root + "/Sources/C/CStorePlugin/include", "plugin.c", "-o", "plugin.so", "-L.", "-l:\(name)"],
     ] {
       let made = try Command.run(
         arguments: ["-shared", "-fPIC"] + arguments, in: folder, program: BadPlugin.compiler)
@@ -192,7 +192,7 @@ import Testing
     #expect(formats.count >= 5 && formats.filter { !known.contains($0) } == [])
     // Those of the interface are what the digest covers.
     let digest = try String(contentsOfFile: Command.root + "/Scripts/interface-digest", encoding: .utf8)
-    for module in PluginModules.interface { #expect(digest.contains("Sources/\(module)"), "\(module)") }
+    for module in PluginModules.interface { #expect(digest.contains("/\(module)"), "\(module)") }
   }
 
   // MARK: Files

@@ -17,7 +17,7 @@ enum BadPlugin {
     try Data(source.utf8).write(to: URL(fileURLWithPath: path + ".c"))
     try ChildProcess.output(
       of: try #require(compiler),
-      ["-shared", "-fPIC", "-I", Command.root + "/Sources/CStorePlugin/include", path + ".c", "-o", path + ".so"])
+      ["-shared", "-fPIC", "-I", Command.root + "/Sources/C/CStorePlugin/include", path + ".c", "-o", path + ".so"])
     return path + ".so"
   }
 }

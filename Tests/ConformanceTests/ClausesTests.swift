@@ -30,7 +30,8 @@ import Testing
   }
 
   static let rows: [Row] = {
-    guard let text = try? DocumentationTests.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/ClausesAndChecks.md")
+    guard
+      let text = try? DocumentationTests.text("Sources/Graph/AtomicStoreKit/AtomicStoreKit.docc/ClausesAndChecks.md")
     else { return [] }
     return text.split(separator: "\n").compactMap { line in
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

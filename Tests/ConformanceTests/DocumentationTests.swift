@@ -26,15 +26,15 @@ import Testing
     "each snippet of an article is in the samples that are built, and each of the samples is quoted",
     arguments: [
       (
-        "AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md",
+        "SPI/AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md",
         ["SampleStores/JSONLines", "SampleStores/TableStore", "SampleStores/Kinds/Binary"], 10
       ),
-      ("AtomicStoreSPI/AtomicStoreSPI.docc/WritingADatabase.md", ["SampleStores/Kinds/Database"], 4),
+      ("SPI/AtomicStoreSPI/AtomicStoreSPI.docc/WritingADatabase.md", ["SampleStores/Kinds/Database"], 4),
       (
-        "AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md",
+        "Graph/AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md",
         ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9
       ),
-      ("AtomicStoreKit/AtomicStoreKit.docc/FromCoreDataOnAMac.md", ["SampleStores/Contacts"], 8),
+      ("Graph/AtomicStoreKit/AtomicStoreKit.docc/FromCoreDataOnAMac.md", ["SampleStores/Contacts"], 8),
     ])
   func snippets(_ name: String, _ folders: [String], _ least: Int) throws {
     let article = try Self.text("Sources/" + name)
@@ -60,7 +60,7 @@ import Testing
 
   @Test("each check that the list of ways to lose data names exists, and catches what it should")
   func waysToLoseData() throws {
-    let article = try Self.text("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/WaysToLoseData.md")
+    let article = try Self.text("Sources/SPI/AtomicStoreSPI/AtomicStoreSPI.docc/WaysToLoseData.md")
     let checks = Dictionary(uniqueKeysWithValues: Conformance.catalogue.map { ($0.id, $0) })
     let rows = article.split(separator: "\n").filter { $0.hasPrefix("| `") }
     #expect(rows.count > 10)

@@ -7,7 +7,7 @@ import Testing
 @Suite("The format in the documentation of AtomicStore works") struct DocumentedStoreTests {
   @Test("the example in the protocol's doc comment is the file that is compiled here, line for line")
   func example() throws {
-    let source = try DocumentationTests.text("Sources/AtomicStoreSPI/Store/AtomicStore.swift")
+    let source = try DocumentationTests.text("Sources/SPI/AtomicStoreSPI/Store/AtomicStore.swift")
     let comment = source.split(separator: "\n", omittingEmptySubsequences: false)
       .drop { $0 != "/// ```swift" }.dropFirst().prefix { $0 != "/// ```" }
     let shown = comment.map { $0 == "///" ? "" : String($0.dropFirst("/// ".count)) }

@@ -8,7 +8,7 @@ import Testing
 @Suite("The article Hostile input") struct ReaderListTests {
   /// The rows of its first table: the reader, and the name by which it is fuzzed.
   private static func rows() throws -> [(reader: String, fuzzed: String)] {
-    let path = MutationTests.samples + "/../Sources/AtomicStoreKit/AtomicStoreKit.docc/HostileInput.md"
+    let path = MutationTests.samples + "/../Sources/Graph/AtomicStoreKit/AtomicStoreKit.docc/HostileInput.md"
     let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
     let start = try #require(lines.firstIndex { $0.hasPrefix("| Reader |") })
     return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in

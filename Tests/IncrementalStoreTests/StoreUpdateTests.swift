@@ -136,7 +136,7 @@ import Testing
     let last = try #require(transactions.last)
     #expect(last.author == "tests" && last.changes.map(\.object) == changed)
     #expect(last.changes.map(\.properties) == [["other", "name"], ["other"], ["other", "name"]])
-    // What changes nothing is no transaction.
+    // What changes nothing makes no transaction.
     #expect(try items.update([("other", .constant(.integer(1)))], where: "small < 3") == [])
     #expect(try items.history().count == before + 1)
   }

@@ -22,7 +22,7 @@ import Testing
     .deletingLastPathComponent()
 
   static let rows: [Row] = {
-    let article = root.appending(path: "Sources/AtomicStoreKit/AtomicStoreKit.docc/Claims.md")
+    let article = root.appending(path: "Sources/Graph/AtomicStoreKit/AtomicStoreKit.docc/Claims.md")
     guard let text = try? String(contentsOf: article, encoding: .utf8) else { return [] }
     return text.split(separator: "\n").compactMap { line in
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -26,7 +26,7 @@ struct KitBuild {
     let candidates = [
       KitBuild(products: folder + "/development", headers: folder + "/development/headers"),
       KitFiles.find(from: folder).flatMap { files in
-        files.prefix == nil ? KitBuild(products: folder, headers: files.directory + "/Sources") : nil
+        files.prefix == nil ? KitBuild(products: folder, headers: files.directory + "/Sources/C") : nil
       },
     ]
     return candidates.compactMap(\.self).first { $0.isComplete(digest) }

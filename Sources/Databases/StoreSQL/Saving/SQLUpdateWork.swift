@@ -105,7 +105,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     switch type {
     case .integer16: ("\(Int16.min)", "\(Int16.max)")
     case .integer32: ("\(Int32.min)", "\(Int32.max)")
-    // The least number is no literal of its own: its digits without the sign are too large.
+    // The least number has no literal: its digits without the sign are too large.
     case .integer64: ("(\(Int64.min + 1) - 1)", "\(Int64.max)")
     default: nil
     }

@@ -74,7 +74,7 @@ struct KitFiles {
         """
     }
     guard let documents else {
-      return text + "\nThe guides as text: \(found.directory)/Sources/*/*.docc/*.md"
+      return text + "\nThe guides as text: \(found.directory)/Sources/*/*/*.docc/*.md"
     }
     return FileManager.default.fileExists(atPath: documents + "/guides")
       ? text + "\nThe guides as text: \(documents)/guides" : text.trimmed

@@ -15,7 +15,8 @@ public struct StoreUpdate: Sendable {
 
   /// Creates a change.
   package init(
-    rows: StoreFetch, values: [(slot: Int, value: FetchExpression)], refused: [(entity: Int, predicate: FetchPredicate)],
+    rows: StoreFetch, values: [(slot: Int, value: FetchExpression)],
+    refused: [(entity: Int, predicate: FetchPredicate)],
     author: String?, contextName: String?
   ) {
     self.rows = rows
