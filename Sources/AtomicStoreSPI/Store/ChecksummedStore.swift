@@ -31,8 +31,8 @@ public protocol ChecksummedStore: AtomicStore {
   /// checksums.
   ///
   /// - Parameter payload: What ``payload(of:)`` returned, damaged anywhere, longer, or shorter.
-  /// - Returns: Nil if the payload has no room for a checksum any more. If it is nil for what the format wrote, as it is
-  ///   by default, the checks do not use it.
+  /// - Returns: Nil if the payload has no room for a checksum any more. If it is nil for what the format wrote, the
+  ///   checks do not use it; it is by default.
   static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]?
 
   /// The files with the number of a later version of the format, and valid otherwise: to be refused as
