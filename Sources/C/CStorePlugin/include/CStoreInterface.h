@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "b9be7f31fa730c5aae6897dd3aae4787a694e0e967afc33760f91d90a795cfbf"
+#define ASP_INTERFACE "cbb3a57c5595a6411acfe49962a25a69a0590c9b5e72fc3146a4c7d5ddcf29ab"

@@ -97,10 +97,14 @@ extension Checks {
     ) { check in
       let count = try check.process("register it ten thousand times") { session in
         var registry = StoreRegistry()
-        for _ in 0..<10_000 { try registry.register(session.subject.type) }
-        return registry.storeTypes.count
+        var names: Set<String> = []
+        for _ in 0..<10_000 {
+          try registry.register(session.subject.type)
+          names.insert(session.subject.type.storeType)
+        }
+        return [registry.storeTypes.count, names.count]
       }
-      try check.expectEqual(count, 1, "registered types")
+      try check.expectEqual(count, [1, 1], "registered types, and names of the type")
       _ = try check.refusal(of: "another format of the same name", codes: ["storeTypeTaken"]) { session in
         var registry = try session.registry()
         func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
