@@ -81,9 +81,8 @@ extension ManagedObjectContext {
     live(request) { try $0.fetchRows($1) }
   }
 
-  /// The objects of a request as IDs, in the sections of a ``FetchedResultsController``.
-  ///
-  /// - Parameter keyPath: What divides the objects into sections; nil for one section.
+  /// The objects of a request as IDs, in the sections of a ``FetchedResultsController``. Without a key path there is
+  /// one section.
   public func sections<Result: ManagedObject>(
     of request: FetchRequest<Result>, by keyPath: String? = nil
   ) -> AsyncThrowingStream<FetchedResultsSnapshot, any Error> {
@@ -94,7 +93,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// As ``sections(of:by:)``, with a key path of the class.
+  /// As the method with a text, with a key path of the class.
   public func sections<Result: ManagedObject, Value: ComparablePropertyValue>(
     of request: FetchRequest<Result>, by keyPath: KeyPath<Result, Value>
   ) -> AsyncThrowingStream<FetchedResultsSnapshot, any Error> { sections(of: request, by: keyPath.keyPathText) }
