@@ -347,13 +347,52 @@ import Testing
     let unneeded = try Command.run(
       "migrate", "x.xml", "--model", "Library.xcdatamodeld/Library.xcdatamodel", "--mapping", "m.json", "-o", "y.xml",
       in: folder.path)
-    #expect(unneeded.code == 0 && unneeded.errors.contains("--mapping was not needed"), "\(unneeded.errors)")
+    #expect(unneeded.code == 0 && unneeded.errors.contains("--mapping was not applied"), "\(unneeded.errors)")
     #expect(try Command.run("migrate", "lib3.xml", "--model", "Library.xcdatamodeld", in: folder.path).code == 64)
     let models = try Command.run(
       "model", "diff", "Library.xcdatamodeld/Library.xcdatamodel", "Library.xcdatamodeld/Library 3.xcdatamodel",
       "--json",
       in: folder.path)
     #expect(((try models.json() as? [String: Any])?["isInferable"] as? Bool) == true)
+  }
+
+  @Test("a database is not replaced by its own change: it would lose its history")
+  func itself() throws {
+    let folder = try Folder()
+    let made = try Command.run("convert", Command.company, "c.sqlgraph", in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let change = ["set", "c.sqlgraph", "--entity", "Department", "--all", "name:=x"]
+    let refused = try Command.run(arguments: change + ["-o", "./c.sqlgraph", "--force"], in: folder.path)
+    #expect(refused.code == 73 && refused.errors.contains("is the store itself"), "\(refused.errors)")
+    #expect(try Command.run(arguments: change, in: folder.path).code == 0)
+    let history = try Command.run("history", "c.sqlgraph", in: folder.path)
+    #expect(history.output.contains("Department"), "\(history.output)")
+  }
+
+  @Test("an expression of a mapping that is null for a required attribute is refused with the object")
+  func requiredIsNull() throws {
+    let folder = try Folder()
+    for (name, more) in [("M", ""), ("N", #"<attribute name="full" attributeType="String"/>"#)] {
+      try FileManager.default.createDirectory(
+        atPath: folder("\(name).xcdatamodel"), withIntermediateDirectories: true)
+      try """
+      <model><entity name="Item"><attribute name="name" optional="YES" attributeType="String"/>\(more)</entity></model>
+      """.write(toFile: folder("\(name).xcdatamodel/contents"), atomically: false, encoding: .utf8)
+    }
+    try #"{"entities": {"Item": {"properties": {"full": "name + 'x'"}}}}"#.write(
+      toFile: folder("m.json"), atomically: false, encoding: .utf8)
+    for (records, code) in [(#"[{"name": "a"}]"#, 0), (#"[{"name": "a"}, {"name": null}]"#, 65)] as [(String, Int32)] {
+      try records.write(toFile: folder("i.json"), atomically: false, encoding: .utf8)
+      let result = try Command.shell(
+        """
+        "$0" import Item=i.json --model M.xcdatamodel -o s.xml --force || exit
+        "$0" migrate s.xml --model N.xcdatamodel --mapping m.json -o n.xml --force
+        """, in: folder.path)
+      #expect(result.code == code, "\(result.errors)")
+      #expect(
+        (code == 0) != result.errors.contains("Item/2: the result is null, and the attribute needs a value"),
+        "\(result.errors)")
+    }
   }
 
   @Test("what a store does not have cannot be set", arguments: ["set", "insert"])

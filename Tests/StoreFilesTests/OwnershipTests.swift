@@ -251,11 +251,11 @@ struct OtherUser {
   func removals() throws {
     // The command's own temporary files, the harness, and the judge of hostile inputs have their own directories.
     let others = try Self.swiftSources().filter {
-      !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/")
-        && !$0.path.hasPrefix("StoreMutation/") && !$0.path.hasPrefix("FaultyDesigns/")
+      !$0.path.hasPrefix("Foundations/StoreFiles/") && !$0.path.hasPrefix("Conformance/AtomicStoreConformance/")
+        && !$0.path.hasPrefix("Conformance/StoreMutation/") && !$0.path.hasPrefix("Conformance/FaultyDesigns/")
     }
     for (path, text) in others {
-      let isCommand = path.hasPrefix("AtomicStoreCommand/") || path.hasPrefix("CommandSupport/")
+      let isCommand = path.hasPrefix("Command/AtomicStoreCommand/") || path.hasPrefix("Command/CommandSupport/")
       let calls = isCommand ? ["removeItem(", "rmdir("] : ["removeItem(", "unlink(", "unlinkat(", "rmdir("]
       for call in calls {
         // Objects have a method of the name.

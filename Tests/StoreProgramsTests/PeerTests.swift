@@ -1,5 +1,5 @@
 import AtomicStoreSPI
-import FoundationEssentials
+import Foundation
 import Glibc
 import Synchronization
 import TestSupport
@@ -178,6 +178,18 @@ import Testing
     #expect(failures.withLock { $0 }.isEmpty)
     #expect(recognize("fails", "x\n") == .no)
     #expect(failures.withLock { $0 }.first?.contains("when it was asked to recognize content") == true)
+  }
+
+  @Test("a program that was written an instant ago is started once no one has it open for writing")
+  func busy() throws {
+    let peer = try Peer()
+    let file = try #require(fopen(peer.path, "ae"))
+    let number = UInt(bitPattern: file)
+    Thread.detachNewThread {
+      usleep(100_000)
+      if let file = UnsafeMutablePointer<FILE>(bitPattern: number) { fclose(file) }
+    }
+    #expect(try peer.load().storeType == "Peer")
   }
 
   @Test("a program that cannot be started says why")

@@ -64,7 +64,15 @@ pid_t cpr_spawn(
   posix_spawnattr_setsigdefault(&attributes, &signals);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  if (result == 0) result = posix_spawnp(&child, program, &actions, &attributes, arguments, environment);
+  /* A program that was just written is busy for an instant where another thread started a process meanwhile, which has
+     the file open until it executes. */
+  for (int attempt = 0; result == 0; attempt++) {
+    result = posix_spawnp(&child, program, &actions, &attributes, arguments, environment);
+    if (result != ETXTBSY || attempt == 100) break;
+    struct timespec pause = {0, 10000000};
+    nanosleep(&pause, NULL);
+    result = 0;
+  }
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   for (int number = 0; number < count; number++)

@@ -155,7 +155,7 @@ struct Migrate: ParsableCommand {
   private func tell(_ taken: [StoreMigrator.Step], _ report: StoreConverter.Report) throws {
     if !common.json {
       if taken.isEmpty, mapping != nil {
-        Diagnostics.say("note: the store already has this model, and --mapping was not needed")
+        Diagnostics.say("note: the store already has this model, so that --mapping was not applied")
       }
       for step in taken {
         for loss in step.losses { Diagnostics.say("lost: \(loss)") }

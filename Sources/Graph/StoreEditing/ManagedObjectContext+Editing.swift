@@ -30,8 +30,9 @@ extension ManagedObjectContext {
     return changed
   }
 
-  /// Sets properties of the objects that fulfil a predicate, and saves all changes: as ``setValues`` and `save()`, but
-  /// without an object for each row where columns suffice.
+  /// Sets properties of the objects that fulfil a predicate, and saves all changes, for a context that is used for
+  /// nothing else: as ``setValues`` and `save()`, but without an object for each row, and without events, where columns
+  /// suffice.
   package func setAndSaveValues(
     _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
   ) throws -> Int {

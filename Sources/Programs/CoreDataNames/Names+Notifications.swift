@@ -45,7 +45,7 @@ private enum Posting {
       (NSDeletedObjectsKey, changes.deleted), (NSRefreshedObjectsKey, changes.refreshed),
       (changes.isAllInvalidated ? NSInvalidatedAllObjectsKey : NSInvalidatedObjectsKey, changes.invalidated),
     ]
-    for (key, list) in lists where !list.isEmpty { info[key] = Set(list) }
+    for (key, list) in lists where !list.isEmpty || key == NSInvalidatedAllObjectsKey { info[key] = Set(list) }
     return info
   }
 }

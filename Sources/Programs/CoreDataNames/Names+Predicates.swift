@@ -11,6 +11,7 @@ private func plain(_ value: Any?) -> Any? {
     switch UInt8(bitPattern: number.objCType.pointee) {
     case UInt8(ascii: "B"), UInt8(ascii: "c"): number.boolValue
     case UInt8(ascii: "d"), UInt8(ascii: "f"): number.doubleValue
+    case UInt8(ascii: "Q"): number.uint64Value
     default: number.int64Value
     }
   case let list as [Any] where list.contains { $0 is NSObject }: list.map { plain($0) }

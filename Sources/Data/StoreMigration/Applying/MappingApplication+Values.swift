@@ -51,6 +51,9 @@ extension MappingApplication {
     try evaluate(text, slot, placement) { application, value, index in
       var value = try Self.stored(value, type)
       if value.isNull, let replacement = property.replacementForNull { value = replacement }
+      if value.isNull, slot.attribute?.isOptional == false {
+        throw PersistentStoreError(.invalidValue, "the result is null, and the attribute needs a value")
+      }
       if !value.isNull { try application.set(value, slot, placement, index) }
     }
   }

@@ -92,6 +92,7 @@ extension ManagedObjectContext {
     let context = ManagedObjectContext(persistentStoreCoordinator, classes: [:])
     context.name = "batch"
     context.isObservable = false
+    context.options.isBatch = true
     context.transactionAuthor = transactionAuthor
     context.conflictResolver = BatchConflicts()
     return context

@@ -87,7 +87,7 @@ extension ManagedObjectContext {
       guard let changed = try persistentStoreCoordinator.update(cache.store, change) else { return nil }
       return changed.isEmpty ? [] : deliver(changed, of: cache)
     } catch {
-      throw ManagedObjectError(.persistentStoreSave, "nothing was changed", underlying: error)
+      throw ManagedObjectError(.persistentStoreSave, "the update failed", underlying: error)
     }
   }
 
@@ -95,10 +95,12 @@ extension ManagedObjectContext {
   /// save: then only the row versions of objects show that another program saved meanwhile.
   private static func lastTransaction(of connection: IncrementalConnection) throws(PersistentStoreError) -> Int64? {
     try connection.use { store throws(PersistentStoreError) in
+      // Without a transaction in its history, a store has nothing to compare.
+      guard let last = try store.currentHistoryToken()?.number else { return nil }
       var other = StoreSave()
       other.lastTransaction = .max
       guard case .overtaken = try store.save(other) else { return nil }
-      return try store.currentHistoryToken()?.number ?? 0
+      return last
     }
   }
 

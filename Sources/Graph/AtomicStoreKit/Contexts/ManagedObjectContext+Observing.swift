@@ -55,7 +55,7 @@ extension ManagedObjectContext {
       default: break
       }
     }
-    let receiver = ContextEventReceiver.shared.withLock { $0 }
+    let receiver = options.isBatch ? nil : ContextEventReceiver.shared.withLock { $0 }
     guard receiver != nil || !observers.bodies.isEmpty else { return }
     calloutDepth += 1
     receiver?(self, event)

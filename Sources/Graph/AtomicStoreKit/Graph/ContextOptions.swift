@@ -4,6 +4,8 @@ struct ContextOptions {
   var transactionAuthor: String?
   /// Whether results that follow the context were fetched: they also have to know of objects that it has not read.
   var hasLiveResults = false
+  /// Whether it makes the changes of a batch: programs do not see it.
+  var isBatch = false
   var conflictResolver: (any ConflictResolver)?
   var threadCheck: ThreadCheck?
   /// The saves of other contexts that are merged automatically.

@@ -15,7 +15,7 @@ extension FetchRequest {
     // A number with a decimal point is taken for a path, which costs only time.
     return ((sortKeys + rowSortKeys).map(\.keyPath) + [keyPath ?? ""] + columns + conditions).contains { text in
       text.utf8.contains(UInt8(ascii: ".")) || text.contains("@") || text.contains("SUBQUERY")
-        || text.contains("FUNCTION")
+        || text.contains("FUNCTION") || text.contains("BLOCKPREDICATE")
     } || fetchesProperties(model)
   }
 

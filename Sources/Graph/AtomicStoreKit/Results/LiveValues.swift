@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import Synchronization
 
 /// What is computed of the objects of a request, for the consumer of a stream: now, and after each event that may
 /// change it.
@@ -9,6 +10,10 @@ private final class LiveValues<Result: ManagedObject, Value: Sendable & Equatabl
   private let continuation: AsyncThrowingStream<Value, any Error>.Continuation
   private var latest: Value?
   private var observation: Observation?
+  /// Set where the consumer ends, by any thread.
+  private let isOver = Flag()
+
+  private final class Flag: Sendable { let value = Atomic(false) }
 
   /// The context's list of observers is what retains it.
   init(
@@ -21,6 +26,7 @@ private final class LiveValues<Result: ManagedObject, Value: Sendable & Equatabl
     self.compute = compute
     self.continuation = continuation
     context.options.hasLiveResults = true
+    continuation.onTermination = { [isOver] _ in isOver.value.store(true, ordering: .relaxed) }
     observation = context.observe { [weak context] event in
       if let context { self.follow(event, context) }
     }
@@ -30,6 +36,7 @@ private final class LiveValues<Result: ManagedObject, Value: Sendable & Equatabl
   deinit { continuation.finish() }
 
   private func follow(_ event: ContextEvent, _ context: ManagedObjectContext) {
+    guard !isOver.value.load(ordering: .relaxed) else { return observation = nil }
     switch event {
     case .objectsDidChange(let changes): if concerns(changes) { update(context) }
     // New objects have other IDs now, and stores other values.

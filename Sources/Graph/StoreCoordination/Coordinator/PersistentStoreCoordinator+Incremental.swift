@@ -83,10 +83,9 @@ extension PersistentStoreCoordinator {
   package func update(
     _ store: PersistentStore, _ change: StoreUpdate
   ) throws(PersistentStoreError) -> [ObjectReference]? {
-    guard let connection = store.connection, !store.hasUnsavedMetadata else { return nil }
+    guard let connection = store.connection, !store.hasUnsavedMetadata, !store.isReadOnly else { return nil }
     turns.pass()
     try check(store)
-    guard !store.isReadOnly else { throw .readOnly(store.path) }
     let result = saving.withLock { _ -> Result<[ObjectReference]?, PersistentStoreError> in
       do throws(PersistentStoreError) {
         try connection.checkFile()

@@ -66,6 +66,8 @@ package struct ValidationRule: Sendable {
   /// A condition that every value fulfils which breaks the rule of an attribute; nil if a predicate cannot say it.
   package func breaking(_ keyPath: [String]) -> FetchPredicate? {
     guard minimumLength == nil, maximumLength == nil, pattern == nil else { return nil }
+    // Not-a-number breaks every bound, and fulfills no comparison.
+    guard [minimum, maximum].allSatisfy({ $0?.isFloatingPoint != true }) else { return nil }
     func compared(_ comparator: FetchPredicate.Comparator, _ value: StoredValue) -> FetchPredicate {
       .comparison(FetchPredicate.Comparison(.keyPath(keyPath), comparator, .constant(value)))
     }
@@ -149,6 +151,16 @@ package struct ValidationRule: Sendable {
     case (.float(let a), .float(let b)): !(a >= b)
     case (.decimal(let a), .decimal(let b)): a.isLess(than: b) || a.isNaN
     case (.date(let a), .date(let b)): !(a.timeIntervalSinceReferenceDate >= b.timeIntervalSinceReferenceDate)
+    default: false
+    }
+  }
+}
+
+extension StoredValue {
+  /// Whether values of its type may be not-a-number.
+  fileprivate var isFloatingPoint: Bool {
+    switch self {
+    case .double, .float, .date, .decimal: true
     default: false
     }
   }

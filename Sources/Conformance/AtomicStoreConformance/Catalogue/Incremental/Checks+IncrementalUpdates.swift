@@ -18,9 +18,10 @@ extension Checks {
     incremental(
       "INC-80", "An update of many objects changes those that fulfil its condition, and no others", from: kit,
       by:
-        "sets constants, columns and sums with several conditions in the store and in a property list with the same graph, and compares the objects named as changed, all values, and the history",
+        "sets constants, columns and sums with several conditions in the store and in a property list with the same graph, and compares the objects named as changed, all values, row versions, and the history; asks for an update that must be refused",
       catches: [
         "updateIgnoresCondition", "updateSetsFirstOnly", "updateNamesOthers", "updateDoesNothing",
+        "updateIgnoresRefused", "updateKeepsVersions",
       ]
     ) { check in
       let difference = try check.process("update objects in both", seconds: 60) { session in

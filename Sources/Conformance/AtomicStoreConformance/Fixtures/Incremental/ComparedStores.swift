@@ -230,7 +230,23 @@ package struct ComparedStores {
       }
       if let difference = try differences().first { return "after \(text): \(difference)" }
     }
-    return nil
+    return try refusedUpdate()
+  }
+
+  /// Asks for an update of objects of which one must not be there.
+  private func refusedUpdate() throws -> String? {
+    guard let store = incremental.persistentStores.first, let item = store.model.entity(named: "Item"),
+      let slot = item.slot(named: "small")
+    else { return "the store is not open" }
+    let rows = StoreFetch(entity: item.index, entities: item.hierarchy.filter { !$0.isAbstract }.map(\.index))
+    let refused = try FetchPredicate(format: "name != nil")
+    let changed = try incremental.update(
+      store,
+      StoreUpdate(
+        rows: rows, values: [(slot, .constant(.integer(5)))], refused: [(item.index, refused)], author: nil,
+        contextName: nil))
+    if let changed { return "\(changed.count) objects were updated though \(refused) was refused" }
+    return try differences().first.map { "an update that was refused has changed \($0)" }
   }
 
   /// Makes an update. The objects that the history of the store names have to be those that the result does.
@@ -243,6 +259,7 @@ package struct ComparedStores {
     let values = try asked.values.mapValues { try FetchExpression(format: $0) }
     let stores = coordinator.persistentStores.filter { $0.connection != nil }
     let tokens = try stores.map { try coordinator.currentHistoryToken(of: $0) }
+    let versions = try stores.map { try Self.versions(of: context, in: $0) }
     let ids: [ManagedObjectID]
     do {
       let rows = values.sorted { $0.key < $1.key }.map { RowAssignment($0.key, .expression($0.value, whenUnfit: nil)) }
@@ -256,11 +273,28 @@ package struct ComparedStores {
       return ["\(error)"]
     }
     let names = ids.map { "\($0.entityName)/" + ($0.reference.map { "\($0)" } ?? "new") }.sorted()
-    for (store, token) in zip(stores, tokens) {
-      let noted = try coordinator.changes(since: token, in: store).flatMap(\.changes).map { "\($0.object)" }.sorted()
-      if !noted.isEmpty, noted != names { return names + ["in the history:"] + noted }
+    for (place, store) in stores.enumerated() {
+      let after = try Self.versions(of: context, in: store)
+      let same = ids.filter { id in id.reference.map { after[$0] == versions[place][$0] } ?? true }
+      if !same.isEmpty { return names + ["with the row versions of before:"] + same.map { "\($0)" } }
+      // Some stores have no history.
+      guard try tokens[place] != nil || coordinator.currentHistoryToken(of: store) != nil else { continue }
+      let noted = try coordinator.changes(since: tokens[place], in: store).flatMap(\.changes)
+        .map { "\($0.object)" }.sorted()
+      if noted != names { return names + ["in the history:"] + noted }
     }
     return names
+  }
+
+  /// The row versions of all items.
+  private static func versions(
+    of context: ManagedObjectContext, in store: PersistentStore
+  ) throws -> [ReferenceObject: Int64] {
+    guard let connection = store.connection, let root = store.model.entity(named: "Item")?.root.index else { return [:] }
+    let references = try context.fetchObjectIDs(FetchRequest<ManagedObject>(entityName: "Item"))
+      .compactMap(\.reference)
+    let rows = try connection.use { store throws(PersistentStoreError) in try store.rows(references, root: root) }
+    return Dictionary(rows.map { ($0.reference, $0.version) }) { first, _ in first }
   }
 
   /// Makes random changes to both and saves them, several times.

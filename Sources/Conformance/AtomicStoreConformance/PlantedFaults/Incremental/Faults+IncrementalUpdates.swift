@@ -8,6 +8,12 @@ extension Faults {
     .incremental("updateSetsFirstOnly", "sets the first of several attributes only") { hooks in
       hooks.update = { $0.values = Array($0.values.prefix(1)) }
     },
+    .incremental("updateIgnoresRefused", "updates objects that break a rule of the model") { hooks in
+      hooks.update = { $0.refused = [] }
+    },
+    .incremental("updateKeepsVersions", "leaves row versions as they are") { hooks in
+      hooks.row = { row, _ in row.version = 1 }
+    },
     .incremental("updateNamesOthers", "does not name the last of the updated objects") { hooks in
       hooks.updated = { $0?.removeLast() }
     },
