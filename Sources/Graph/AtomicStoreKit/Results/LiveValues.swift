@@ -36,7 +36,10 @@ private final class LiveValues<Result: ManagedObject, Value: Sendable & Equatabl
   deinit { continuation.finish() }
 
   private func follow(_ event: ContextEvent, _ context: ManagedObjectContext) {
-    guard !isOver.value.load(ordering: .relaxed) else { return observation = nil }
+    guard !isOver.value.load(ordering: .relaxed) else {
+      observation = nil
+      return
+    }
     switch event {
     case .objectsDidChange(let changes): if concerns(changes) { update(context) }
     // New objects have other IDs now, and stores other values.

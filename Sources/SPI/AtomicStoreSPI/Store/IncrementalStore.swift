@@ -93,8 +93,8 @@ public protocol IncrementalStore: Sendable {
   ) throws(PersistentStoreError) -> StoreSaveAnswer?
 
   /// Sets attributes of all objects of a request in one transaction, which the history names like any other, if the
-  /// store can do exactly that; the kit does it object by object otherwise. The default is nil. Each changed object gets
-  /// a new row version, as by a save.
+  /// store can do exactly that; the kit does it object by object otherwise. The default is nil. Each changed object
+  /// gets a new row version, as by a save.
   ///
   /// - Returns: The objects that have other values than before, each once; nil if this store cannot do that, and has
   ///   done nothing.

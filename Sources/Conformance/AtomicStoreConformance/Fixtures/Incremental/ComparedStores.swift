@@ -290,7 +290,9 @@ package struct ComparedStores {
   private static func versions(
     of context: ManagedObjectContext, in store: PersistentStore
   ) throws -> [ReferenceObject: Int64] {
-    guard let connection = store.connection, let root = store.model.entity(named: "Item")?.root.index else { return [:] }
+    guard let connection = store.connection, let root = store.model.entity(named: "Item")?.root.index else {
+      return [:]
+    }
     let references = try context.fetchObjectIDs(FetchRequest<ManagedObject>(entityName: "Item"))
       .compactMap(\.reference)
     let rows = try connection.use { store throws(PersistentStoreError) in try store.rows(references, root: root) }
