@@ -9,7 +9,7 @@ import Synchronization
 /// use of a name turns it on.
 private enum Posting {
   static let isOn: Bool = {
-    ContextEventReceiver.shared.withLock { $0 = { context, event in post(event, of: context) } }
+    ContextEventReceiver.shared.withLock { $0 = ContextEventReceiver { context, event in post(event, of: context) } }
     return true
   }()
 

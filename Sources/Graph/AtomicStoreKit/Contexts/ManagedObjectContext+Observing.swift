@@ -1,8 +1,12 @@
 package import Synchronization
 
-/// What receives the events of all contexts before their observers do: `CoreDataNames` posts them as notifications.
-package enum ContextEventReceiver {
-  package static let shared = Mutex<(@Sendable (ManagedObjectContext, ContextEvent) -> Void)?>(nil)
+/// What receives the events of all contexts before their observers do: `CoreDataNames` posts them as notifications. An
+/// object, since a function that a mutex holds is wrapped once more at each look at it.
+package final class ContextEventReceiver: Sendable {
+  package static let shared = Mutex<ContextEventReceiver?>(nil)
+  let body: @Sendable (ManagedObjectContext, ContextEvent) -> Void
+
+  package init(_ body: @escaping @Sendable (ManagedObjectContext, ContextEvent) -> Void) { self.body = body }
 }
 
 /// The registration of an observer. It ends when it is cancelled or released.
@@ -58,7 +62,7 @@ extension ManagedObjectContext {
     let receiver = options.isBatch ? nil : ContextEventReceiver.shared.withLock { $0 }
     guard receiver != nil || !observers.bodies.isEmpty else { return }
     calloutDepth += 1
-    receiver?(self, event)
+    receiver?.body(self, event)
     for observer in observers.bodies { observer.body(event) }
     calloutDepth -= 1
   }
