@@ -47,9 +47,13 @@ enum Command {
     program: String? = path
   ) throws -> Result {
     let path = try #require(program, "the command was not built")
+    let work = try Folder()
     let result = try ChildProcess.run(
       shell == nil ? path : "/bin/sh", shell.map { ["-c", $0, path] + arguments } ?? arguments, input: input,
-      in: folder, environment: environment)
+      in: folder, environment: environment.merging(["TMPDIR": work.path]) { asked, _ in asked })
+    // Whatever its end, the command leaves nothing; the files of checks that failed are there to be looked at.
+    let left = work.names.filter { $0.hasPrefix("atomicstore-") && !$0.hasPrefix("atomicstore-conformance-") }
+    #expect(left.isEmpty, "\(shell ?? "") \(arguments) left \(left)")
     return Result(code: result.code, output: result.output, errors: result.errors, data: result.data)
   }
 }

@@ -49,7 +49,6 @@ struct Check: ParsableCommand {
           exitCode: 64)
       }
       let input = try Input.path(for: store)
-      defer { Input.discard() }
       var check = try source.storeCheck(of: store, maximumFindingCount: maximum)
       try Input.checkPermission(input)
       if fix.isEmpty {

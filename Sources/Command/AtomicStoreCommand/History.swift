@@ -45,7 +45,6 @@ struct History: ParsableCommand {
       }
       try InstalledFormats.check(type: source.from)
       let input = try Input.path(for: path)
-      defer { Input.discard() }
       let options = try source.options()
       let model = try source.loadModel(for: path)
       if system {

@@ -84,7 +84,6 @@ struct Import: ParsableCommand {
       importer.maximumProblemCount = problems.maximum
       importer.rejectsBadRecords = problems.reject != nil
       importer.danglingKeys = try problems.danglingKeys()
-      defer { Input.discard() }
       guard importer.types.isEmpty || model == nil && into == nil && !append && upsert.isEmpty else {
         throw CommandFailure("--types is for a model that is inferred, not with --model or --into", exitCode: 64)
       }

@@ -57,7 +57,6 @@ struct Merge: ParsableCommand {
         throw CommandFailure("--base is for two stores that come from it", exitCode: 64)
       }
       guard result.output != nil else { throw CommandFailure("-o names the store to make", exitCode: 64) }
-      defer { Input.discard() }
       let plan = try plan()
       try RepeatedSave.changing(isInPlace: isInPlace) { try merge(plan) }
     }

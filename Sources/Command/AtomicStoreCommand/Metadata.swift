@@ -30,7 +30,6 @@ struct Metadata: ParsableCommand {
       try guarded(common) {
         let options = try parseOptions(readOptions)
         let input = try Input.path(for: store)
-        defer { Input.discard() }
         let metadata = try readingTwice {
           try PersistentStoreCoordinator.metadataForPersistentStore(
             type: from, at: input, options: options, registry: InstalledFormats.registry)

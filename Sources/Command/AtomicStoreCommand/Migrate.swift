@@ -76,7 +76,6 @@ struct Migrate: ParsableCommand {
       plan.allowsLoss = result.allowLoss
       if let fromModel { plan.sources.append(try ModelChoice(fromModel).model()) }
       let input = try Input.path(for: store)
-      defer { Input.discard() }
       if inPlace, let database = try InstalledFormats.registry.incrementalType(from, at: input) {
         return try migrate(database, at: input, plan)
       }

@@ -30,7 +30,6 @@ extension Model {
 
     func run() throws {
       try guarded(common) {
-        defer { Input.discard() }
         let read = try ModelSource.read(source, version: version, json: common.json)
         guard let model = read.model else {
           throw CommandFailure("\(source): the store does not carry a model", exitCode: 65, json: common.json)

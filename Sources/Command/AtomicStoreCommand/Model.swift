@@ -27,7 +27,6 @@ struct Model: ParsableCommand {
 
     func run() throws {
       try guarded(common) {
-        defer { Input.discard() }
         if !hashes, let text = try mappingModel() { return try Diagnostics.put(text) }
         let source = try ModelSource.read(path, version: version, allowsInvalid: hashes, json: common.json)
         for warning in source.warnings + source.problems { Diagnostics.say("atomicstore: \(path): \(warning)") }

@@ -30,7 +30,6 @@ extension Model {
       try guarded(common) {
         guard !target.isEmpty else { throw CommandFailure("an empty path is not a file name", exitCode: 64) }
         let input = try Input.path(for: source)
-        defer { Input.discard() }
         if source != "-" { try refuseSource() }
         let name = PathParts.stem(of: target)
         let unit = try Publication(madeOf: try FileOutput.places([source]))

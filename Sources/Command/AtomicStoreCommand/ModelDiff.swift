@@ -36,7 +36,6 @@ extension Model {
         guard first != "-" || second != "-" else {
           throw CommandFailure("only one of the two can be standard input", exitCode: 64)
         }
-        defer { Input.discard() }
         let old = try read(first)
         let new = try read(second)
         let differences = try differences(old, new)

@@ -59,7 +59,6 @@ extension Model {
 
     func run() throws {
       try guarded(common) {
-        defer { Input.discard() }
         let format = try DiagramFormat.chosen(format, for: file.path)
         let source = try ModelSource.read(path, version: version, json: common.json)
         for warning in source.warnings { Diagnostics.say("atomicstore: \(path): \(warning)") }

@@ -52,7 +52,6 @@ extension Model {
         guard let path else {
           throw CommandFailure("name a model, or list the rules with --rules", exitCode: 64, json: common.json)
         }
-        defer { Input.discard() }
         let found = try findings(path)
         try show(found, path)
         fails = found.contains { $0.finding.level >= failOn.level }

@@ -87,7 +87,6 @@ struct PredicateCommand: ParsableCommand {
 
   private func all(_ file: String, _ entity: Entity?) throws {
     let path = try Input.path(for: file, mayBeEmpty: true)
-    defer { Input.discard() }
     guard let bytes = FileManager.default.contents(atPath: path) else {
       throw CommandFailure("\(path): cannot be read", exitCode: 74, json: common.json)
     }

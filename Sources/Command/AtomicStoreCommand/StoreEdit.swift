@@ -28,7 +28,6 @@ struct StoreEdit {
     if let output = result.output, Input.isIncremental(input), try isSame(input, output) {
       throw CommandFailure("\(Input.shown(store)) is the store itself: without -o it is changed in place", exitCode: 73)
     }
-    defer { Input.discard() }
     var copying = StoreConverter(registry: InstalledFormats.registry)
     copying.model = try source.loadModel(for: store)
     copying.sourceType = source.from

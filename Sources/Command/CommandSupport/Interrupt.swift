@@ -11,7 +11,7 @@ package enum Interrupt {
   /// The descriptor to which the handler reports a signal.
   nonisolated(unsafe) private static var bell: Int32 = -1  // Written once, before there is a handler that reads it.
 
-  /// Registers a file to be removed on a signal.
+  /// Registers a file to be removed when the program ends, also by a signal.
   package static func remember(_ path: String) { files.withLock { $0.append(path) } }
 
   /// - Parameters:
@@ -65,9 +65,12 @@ package enum Interrupt {
     while isEnding.load(ordering: .sequentiallyConsistent) { pause() }
   }
 
+  /// Removes the registered files.
+  package static func removeFiles() { for path in files.withLock({ $0 }) { unlink(path) } }
+
   private static func end(_ number: Int32) -> Never {
     StagedStore.discardAllPending {
-      for path in files.withLock({ $0 }) { unlink(path) }
+      removeFiles()
       _exit(128 + number)
     }
   }

@@ -19,8 +19,10 @@ extension ParsableCommand {
       try Arguments.check()
       var command = try parseAsRoot()
       try command.run()
+      Interrupt.removeFiles()
     } catch {
       Interrupt.waitForEnd()
+      Interrupt.removeFiles()
       switch error {
       case let error as ExitCode: Glibc.exit(error.rawValue)
       case let error as CommandFailure: end(with: error)

@@ -148,8 +148,9 @@ final class WorkerPool: Sendable {
     var result = ConformanceResult(id: definition.id, outcome: .blocked)
     let most = Duration.seconds(definition.timeLimit)
     let limit = subject.timeLimit.map { min($0 * 2, most) } ?? most
-    // A worker that is lost is not the check's fault: another one is tried, once.
-    for _ in 0..<2 {
+    // A worker that is lost is not the check's fault: another one is tried, once. So it is with a copy of a worker that
+    // stops: in a program of several threads, it may wait for a lock that one of them held when the copy was made.
+    for isLast in [false, true] {
       guard let worker = take() else {
         result.reason = "no worker process could be started: \(launch.path)"
         return result
@@ -168,6 +169,11 @@ final class WorkerPool: Sendable {
         result.reason = "the worker process ended or says nothing"
         continue
       }
+      if answer == "STOPPED", !isLast {
+        discard(worker)
+        Files.remove(folder)
+        continue
+      }
       give(worker)
       if answer == "DONE", let bytes = Files.read(folder + ".result"),
         let read = try? JSONDecoder().decode(ConformanceResult.self, from: Data(bytes))
@@ -176,7 +182,7 @@ final class WorkerPool: Sendable {
       }
       let parts = answer.split(separator: " ")
       switch parts.first {
-      case "TIMEOUT": result.outcome = .timedOut
+      case "TIMEOUT", "STOPPED": result.outcome = .timedOut
       case "CRASHED": result.outcome = .crashed
       case "SLOW":
         result.reason = Phase.slowMachine(limit.milliseconds, used: Int64(parts.last ?? "") ?? 0)

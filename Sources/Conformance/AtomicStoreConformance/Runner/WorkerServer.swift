@@ -98,7 +98,7 @@ enum WorkerServer {
       kill(-child, SIGKILL)
       kill(child, SIGKILL)
       _ = cpr_wait(child, 2000, &code)
-      return end == 4 ? "SLOW \(used)" : "TIMEOUT"
+      return end == 4 ? "SLOW \(used)" : end == 3 ? "STOPPED" : "TIMEOUT"
     }
     // What it left running goes with it.
     kill(-child, SIGKILL)
