@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 import Foundation
 import Glibc
 import Testing
@@ -84,6 +85,12 @@ import Testing
     #expect(result.outcome == .timedOut, "\(result)")
   }
 
+  @Test("a copy of a worker that stops before its check ends is not the check's fault once")
+  func stops() throws {
+    let result = try Harness.check("OWN-22", limit: .milliseconds(300)).outcome()
+    #expect(result.outcome == .passed, "\(result)")
+  }
+
   @Test("a busy check that gets no processor time is blocked, and the machine is named as the cause")
   func slow() throws {
     let result = try Harness.check("REG-02", fault: "slowAtSave", limit: .milliseconds(300)).outcome()
@@ -123,6 +130,16 @@ extension Harness {
       _ = line.withUnsafeBytes { write(note, $0.baseAddress, $0.count) }
       kill(getppid(), SIGKILL)
       hang()
-    }
+    },
+    CheckDefinition(
+      "OWN-22", "A copy can stop", from: "the harness's own tests", by: "the check waits endlessly the first time"
+    ) { check in
+      let note = check.folder + ".stopped"
+      if unlink(note) != 0 {
+        Files.write([], to: note)
+        while true { pause() }
+      }
+      try check.expectKept(Graph.values(.string, [.string("a")]), "a text")
+    },
   ]
 }
