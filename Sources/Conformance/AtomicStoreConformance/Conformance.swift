@@ -9,7 +9,7 @@ import FoundationEssentials
 /// ```
 ///
 /// Each check runs in its own processes, so that a crash or a hang is that check's and no one else's. The harness
-/// finds its worker by itself: it starts the test program again, which comes by ``checks(for:profile:others:)`` as
+/// finds its worker by itself: it starts the test program again, which comes by ``checks(for:profile:others:fileID:)`` as
 /// well, sees that it is to be a worker, and serves instead of testing.
 public enum Conformance {
   /// The checks for a format, in the catalogue's order.
@@ -18,10 +18,14 @@ public enum Conformance {
   ///   - type: The format under test.
   ///   - profile: The profile whose checks are wanted; nil for all.
   ///   - others: Other formats, for the checks that need some.
+  ///   - fileID: The file that calls; its target's tests are the only ones that a worker may come by.
   public static func checks(
-    for type: any AtomicStore.Type, profile: ConformanceCheck.Profile? = nil, others: [any AtomicStore.Type] = []
+    for type: any AtomicStore.Type, profile: ConformanceCheck.Profile? = nil, others: [any AtomicStore.Type] = [],
+    fileID: StaticString = #fileID
   ) -> [ConformanceCheck] {
-    checks(for: ConformanceSubject(type, others: others)).filter { profile == nil || $0.profile == profile }
+    checks(for: ConformanceSubject(type, others: others, fileID: fileID)).filter {
+      profile == nil || $0.profile == profile
+    }
   }
 
   /// The checks for an incremental type, in the catalogue's order.
@@ -29,8 +33,11 @@ public enum Conformance {
   /// - Parameters:
   ///   - type: The type under test.
   ///   - url: Where its stores are created and destroyed; nil for files: see `url`.
-  public static func checks(for type: any IncrementalStore.Type, url: String? = nil) -> [ConformanceCheck] {
-    checks(for: ConformanceSubject(type, url: url))
+  ///   - fileID: The file that calls; its target's tests are the only ones that a worker may come by.
+  public static func checks(
+    for type: any IncrementalStore.Type, url: String? = nil, fileID: StaticString = #fileID
+  ) -> [ConformanceCheck] {
+    checks(for: ConformanceSubject(type, url: url, fileID: fileID))
   }
 
   /// The checks for a subject, in the catalogue's order: use it where the format needs more than its type, such as
@@ -45,11 +52,15 @@ public enum Conformance {
   /// About two dozen checks that take a few seconds: for while a format is being written. They are all checks where the
   /// environment variable `ATOMICSTORE_CONFORMANCE` is `all`, and those that `ATOMICSTORE_CONFORMANCE_ONLY` names, as
   /// the command of a failure does.
-  public static func smoke(for type: any AtomicStore.Type) -> [ConformanceCheck] { smoke(of: checks(for: type)) }
+  public static func smoke(for type: any AtomicStore.Type, fileID: StaticString = #fileID) -> [ConformanceCheck] {
+    smoke(of: checks(for: type, fileID: fileID))
+  }
 
   /// The same for an incremental type.
-  public static func smoke(for type: any IncrementalStore.Type, url: String? = nil) -> [ConformanceCheck] {
-    smoke(of: checks(for: type, url: url))
+  public static func smoke(
+    for type: any IncrementalStore.Type, url: String? = nil, fileID: StaticString = #fileID
+  ) -> [ConformanceCheck] {
+    smoke(of: checks(for: type, url: url, fileID: fileID))
   }
 
   private static func smoke(of checks: [ConformanceCheck]) -> [ConformanceCheck] {

@@ -37,6 +37,8 @@ public struct ConformanceSubject: Sendable {
   private(set) var options: StoreOptions = [:]
   /// How to write the type on a command line, for the command that runs a check again.
   package var arguments: String
+  /// The target of the test that made it.
+  let testTarget: String
   /// The fault that is planted, when the harness is tested.
   var fault: String?
   /// Mistakes that the format itself can be told to make, when the harness is tested.
@@ -57,8 +59,12 @@ public struct ConformanceSubject: Sendable {
   /// - type: The format under test.
   ///   - others: Other formats. The one under test may be among them: it is left out, and so are in-process types,
   ///     which have no files.
-  public init(_ type: any AtomicStore.Type, others: [any AtomicStore.Type] = []) {
+  ///   - fileID: The file that calls; its target's tests are the only ones that a worker may come by.
+  public init(
+    _ type: any AtomicStore.Type, others: [any AtomicStore.Type] = [], fileID: StaticString = #fileID
+  ) {
     self.type = type
+    testTarget = Self.target(of: fileID)
     // A list of all of one's formats is what is at hand.
     self.others = others.filter { ObjectIdentifier($0) != ObjectIdentifier(type) && !$0.traits.isInProcess }
     arguments = "--type \(Self.quoted(type.storeType))"
@@ -76,13 +82,17 @@ public struct ConformanceSubject: Sendable {
   ///   - type: The type under test.
   ///   - url: Where its stores are created and destroyed; nil for files, in directories of the harness. A store that no
   ///     check has created is not touched: the checks are blocked.
-  public init(_ type: any IncrementalStore.Type, url: String? = nil) {
+  ///   - fileID: The file that calls; its target's tests are the only ones that a worker may come by.
+  public init(_ type: any IncrementalStore.Type, url: String? = nil, fileID: StaticString = #fileID) {
     self.type = Self.standIn(for: type)
+    testTarget = Self.target(of: fileID)
     incrementalType = type
     self.url = url
     arguments = "--type \(Self.quoted(type.storeType))"
     if let url { arguments += " --url \(Self.quoted(StoreAddress.withoutPassword(url)))" }
   }
+
+  private static func target(of fileID: StaticString) -> String { String("\(fileID)".prefix { $0 != "/" }) }
 
   /// Has all checks run with options for writing, as if they were the format's defaults.
   ///

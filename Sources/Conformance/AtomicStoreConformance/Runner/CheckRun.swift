@@ -148,7 +148,7 @@ struct CheckRun {
     guard let part = Checks.allParts.first(where: { $0.id == id }) else {
       throw Skipped(reason: "there is no part '\(id)' of a check")
     }
-    let pool = WorkerPool(.again, WorkerServer.name(of: subject))
+    let pool = WorkerPool(.again(subject.testTarget), WorkerServer.name(of: subject))
     let result = pool.run(part, subject, seed: seed)
     pool.conclude()
     // What a part leaves has no one who removes it; the failure says what was found.

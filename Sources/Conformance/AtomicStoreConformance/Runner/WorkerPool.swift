@@ -6,14 +6,22 @@ import Synchronization
 
 /// Worker processes, a few, that checks are handed to. Started when the first check is run, and again when one is lost.
 final class WorkerPool: Sendable {
-  /// How the program is started again: its own file, with its own arguments.
+  /// How the program is started again: its own file, with its own arguments, but of tests only those of one target.
   struct Launch: Sendable {
     var path: String
     var arguments: [String]
 
-    static var again: Launch {
+    /// - Parameter target: The target of the test that a worker is to come by: of others it would run tests until then,
+    ///   and each of them might start workers.
+    static func again(_ target: String) -> Launch {
       var arguments = CommandLine.arguments
       if arguments.isEmpty { arguments = ["worker"] }
+      if arguments.contains("--testing-library") {
+        while let place = arguments.firstIndex(where: { $0 == "--filter" || $0 == "--skip" }) {
+          arguments.removeSubrange(place..<min(place + 2, arguments.count))
+        }
+        arguments += ["--filter", "^\(target)\\."]
+      }
       // Where the shell found it is not where it is.
       return Launch(path: "/proc/self/exe", arguments: arguments)
     }
@@ -42,7 +50,7 @@ final class WorkerPool: Sendable {
     _ = removesDirectories
     return pools.withLock { pools in
       if let pool = pools[name] { return pool }
-      let pool = WorkerPool(.again, name)
+      let pool = WorkerPool(.again(subject.testTarget), name)
       pools[name] = pool
       return pool
     }
