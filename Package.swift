@@ -312,8 +312,8 @@ let package = Package(
     .target(
       name: "AtomicStoreConformCommand",
       dependencies: [
-        "CommandSupport", "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreSPI", "BuiltInStoreFormats",
-        argumentParser,
+        "CommandSupport", "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreSPI", "StorePrograms",
+        "BuiltInStoreFormats", argumentParser,
       ],
       swiftSettings: strict),
     .executableTarget(

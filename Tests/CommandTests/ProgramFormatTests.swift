@@ -129,6 +129,52 @@ import Testing
     #expect((sizes.min() ?? .max) < 100, "\(sizes)")
   }
 
+  /// What is added to the sample, and the check that it fails.
+  static let endings = [
+    ("AUT-01", "checksum = []", "checksum = [\"crafted\"]\n\n    def crafted(self, source, target):\n        raise SystemExit(7)"),
+    ("HOS-16", "checksum = []", "checksum = [\"recompute\"]\n\n    def recompute(self, source, target):\n        raise SystemExit(7)"),
+    ("REG-09", "{\"atomicstore\": 1, \"type\"", "{\"recognizes\": True, \"atomicstore\": 1, \"type\""),
+  ]
+
+  @Test(
+    "a program that ends when it makes files for a check, or recognizes content, fails the check",
+    .enabled(if: has("python3"), "python3 is not on this machine"), arguments: endings)
+  func ends(_ check: String, _ old: String, _ new: String) throws {
+    let folder = try Folder()
+    let sample = try String(contentsOfFile: Command.samples + "/Programs/tabular.py", encoding: .utf8)
+    #expect(sample.contains(old))
+    try Self.write(sample.replacing(old, with: new), to: folder("ends.py"))
+    let result = try Command.run(
+      arguments: ["conform", "--type", "Tabular", "--only", check, "--plugin", "./ends.py"], in: folder.path)
+    #expect(result.code == 1 && result.output.contains("the program ./ends.py ended with exit code"), "\(result.output)")
+  }
+
+  @Test(
+    "a format that changes a value is refused in place by 'set' and by 'patch', and the store stays",
+    .enabled(if: has("python3"), "python3 is not on this machine"), arguments: ["set", "patch"])
+  func changesValues(_ verb: String) throws {
+    let folder = try Folder()
+    let sample = try String(contentsOfFile: Command.samples + "/Programs/tabular.py", encoding: .utf8)
+    let line = "target.write(text(item) + b\"\\n\")"
+    #expect(sample.contains(line))
+    let changed = line.replacing("text(item)", with: "text(item).replace(b'lossy', b'tidy')")
+    try Self.write(sample.replacing(line, with: changed), to: folder("lossy.py"))
+    let made = try Command.shell(
+      """
+      set -e
+      "$0" convert \(Command.company) c.tabular --plugin ./lossy.py
+      "$0" set \(Command.company) --entity Department --where "name == 'Entwicklung'" name:=lossy -o d.xml
+      "$0" diff \(Command.company) d.xml --patch >p.json || [ $? = 1 ]
+      """, in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let before = try Data(contentsOf: URL(filePath: folder("c.tabular")))
+    let arguments =
+      verb == "patch" ? ["c.tabular", "p.json"] : ["c.tabular", "--entity", "Department", "--where", "name == 'Entwicklung'", "name:=lossy"]
+    let result = try Command.run(arguments: [verb] + arguments + ["--plugin", "./lossy.py"], in: folder.path)
+    #expect(result.code == 65 && result.errors.contains("Tabular failed verification"), "\(result.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("c.tabular"))) == before)
+  }
+
   /// A format whose stores are directories, in the words of the sample.
   static let pieces = """
     #!/usr/bin/env python3

@@ -1,21 +1,17 @@
 import AtomicStoreSPI
-import FaultyDesigns
 import TestSupport
 import Testing
 
 @testable import AtomicStoreConformance
+@testable import FaultyDesigns
 
 /// The harness finds mistakes in formats that it does not know, and finds none where there is none.
 @Suite("Formats of other designs", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct DesignFaultTests
 {
-  static let subjects: [ConformanceSubject] = [
-    (Mistake.Design.ledger, LedgerStore.self as any AtomicStore.Type), (.paged, PagedStore.self),
-    (.binder, BinderStore.self), (.packed, PackedStore.self),
-  ].map { design, type in
-    var subject = ConformanceSubject(type)
-    subject.designFaults = Mistake.allCases.filter { $0.design == design }
-      .map { DesignFault(name: $0.rawValue, text: $0.text, foundBy: $0.foundBy) }
-    subject.makeDesignFault = { Mistake.current = Mistake(rawValue: $0) }
+  static let subjects = FaultyDesign.all.map { design in
+    var subject = ConformanceSubject(design.type)
+    subject.designFaults = design.faults.map { DesignFault(name: $0.name, text: $0.text, foundBy: $0.foundBy) }
+    subject.makeDesignFault = FaultyDesign.make
     return subject
   }
 

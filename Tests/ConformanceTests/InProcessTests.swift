@@ -5,7 +5,7 @@ import Testing
 
 /// The checks of stores in memory.
 private enum InMemoryChecks {
-  static let all = Conformance.checks(for: InMemoryStore.self, profile: .inProcess)
+  static let all = Conformance.checks(for: InMemoryStore.self)
   /// A worker process comes by here, as the suite's trait, before any test is run; and stays.
   static let isReady = Harness.canRunChecks && !all.isEmpty
 }

@@ -1,9 +1,9 @@
 import AtomicStoreSPI
-import FaultyDesigns
 import TestSupport
 import Testing
 
 @testable import AtomicStoreConformance
+@testable import FaultyDesigns
 
 @Suite("Behind a checksum", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct PayloadTests {
   private static let ids: Set<String> = ["HOS-16", "HOS-17", "HOS-18", "HOS-19", "HOS-20"]

@@ -178,6 +178,9 @@ import Testing
     #expect(failures.withLock { $0 }.isEmpty)
     #expect(recognize("fails", "x\n") == .no)
     #expect(failures.withLock { $0 }.first?.contains("when it was asked to recognize content") == true)
+    // A function that a mutex holds is wrapped at each look at it, and would need more of the stack for each call.
+    for _ in 0..<100_000 { ProgramTable.report(PersistentStoreError(.notSupported, ""), of: "") }
+    #expect(failures.withLock { $0 }.count == 100_001)
   }
 
   @Test("a program that was written an instant ago is started once no one has it open for writing")

@@ -10,15 +10,10 @@ import Glibc
 extension Conform.Run {
   /// Formats of other designs, which can be told to make mistakes.
   private static var designs: [ConformanceSubject] {
-    let types: [(Mistake.Design, any AtomicStore.Type)] = [
-      (.ledger, LedgerStore.self), (.paged, PagedStore.self), (.binder, BinderStore.self),
-      (.packed, PackedStore.self),
-    ]
-    return types.map { design, type in
-      var subject = ConformanceSubject(type)
-      subject.designFaults = Mistake.allCases.filter { $0.design == design }
-        .map { DesignFault(name: $0.rawValue, text: $0.text, foundBy: $0.foundBy) }
-      subject.makeDesignFault = { Mistake.current = Mistake(rawValue: $0) }
+    FaultyDesign.all.map { design in
+      var subject = ConformanceSubject(design.type)
+      subject.designFaults = design.faults.map { DesignFault(name: $0.name, text: $0.text, foundBy: $0.foundBy) }
+      subject.makeDesignFault = FaultyDesign.make
       return subject
     }
   }

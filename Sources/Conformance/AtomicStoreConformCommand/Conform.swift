@@ -5,6 +5,7 @@ import BuiltInStoreFormats
 import CommandSupport
 import FoundationEssentials
 import Glibc
+import StorePrograms
 
 struct Conform: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -102,6 +103,10 @@ struct Conform: ParsableCommand {
 
     func run() throws {
       try guarded(common) {
+        StoreProgram.setFailureHandler { _, error in
+          ProgramFailures.note(error)
+          Diagnostics.say("atomicstore-conform: \(error.message)")
+        }
         if schema { return try Diagnostics.put(ConformanceReport.schema) }
         if selftest {
           let others: [(String, Bool)] = [

@@ -9,24 +9,18 @@ import FoundationEssentials
 /// ```
 ///
 /// Each check runs in its own processes, so that a crash or a hang is that check's and no one else's. The harness
-/// finds its worker by itself: it starts the test program again, which comes by ``checks(for:profile:others:fileID:)`` as
+/// finds its worker by itself: it starts the test program again, which comes by ``checks(for:others:fileID:)`` as
 /// well, sees that it is to be a worker, and serves instead of testing.
 public enum Conformance {
   /// The checks for a format, in the catalogue's order.
   ///
   /// - Parameters:
   ///   - type: The format under test.
-  ///   - profile: The profile whose checks are wanted; nil for all.
   ///   - others: Other formats, for the checks that need some.
   ///   - fileID: The file that calls; its target's tests are the only ones that a worker may come by.
   public static func checks(
-    for type: any AtomicStore.Type, profile: ConformanceCheck.Profile? = nil, others: [any AtomicStore.Type] = [],
-    fileID: StaticString = #fileID
-  ) -> [ConformanceCheck] {
-    checks(for: ConformanceSubject(type, others: others, fileID: fileID)).filter {
-      profile == nil || $0.profile == profile
-    }
-  }
+    for type: any AtomicStore.Type, others: [any AtomicStore.Type] = [], fileID: StaticString = #fileID
+  ) -> [ConformanceCheck] { checks(for: ConformanceSubject(type, others: others, fileID: fileID)) }
 
   /// The checks for an incremental type, in the catalogue's order.
   ///
@@ -42,7 +36,7 @@ public enum Conformance {
 
   /// The checks for a subject, in the catalogue's order: use it where the format needs more than its type, such as
   /// crafted stores.
-  public static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
+  package static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
     WorkerServer.serveIfAsked(subject)
     let all = (Checks.all.filter { subject.concerns($0.profile) } + subject.ownChecks)
       .map { ConformanceCheck(definition: $0, subject: subject) }

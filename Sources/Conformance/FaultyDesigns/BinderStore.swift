@@ -1,11 +1,11 @@
-public import AtomicStoreSPI
+import AtomicStoreSPI
 import FoundationEssentials
 
 /// A store as a directory: `catalogue` describes it and lists the files with the objects, one for each entity, with a
 /// digest of each.
-public struct BinderStore: AtomicStore {
-  public static let storeType = "Binder"
-  public static let traits = StoreTraits(
+struct BinderStore: AtomicStore {
+  static let storeType = "Binder"
+  static let traits = StoreTraits(
     summary: "A directory of records, a file for each entity", fileExtensions: ["binder"], layout: .folder)
 
   static let catalogue = "catalogue"
@@ -13,11 +13,11 @@ public struct BinderStore: AtomicStore {
 
   private let configuration: StoreConfiguration
 
-  public static func recognize(_ probe: StoreProbe) -> Recognition {
+  static func recognize(_ probe: StoreProbe) -> Recognition {
     probe.isFolder && probe.prefix(ofMember: catalogue).starts(with: "BINDER ".utf8) ? .yes : .no
   }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { self.configuration = configuration }
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { self.configuration = configuration }
 
   // MARK: Reading
 
@@ -47,12 +47,12 @@ public struct BinderStore: AtomicStore {
     return RecordReader(Array(content.dropLast(8)), file: name, depth: configuration.limits.depth)
   }
 
-  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     var records = try open(source)
     return try records.description(storeType: Self.storeType)
   }
 
-  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     var catalogue = try open(source)
     _ = try catalogue.description(storeType: Self.storeType)
     defer { Mistake.endLoad() }
@@ -82,7 +82,7 @@ public struct BinderStore: AtomicStore {
 
   // MARK: Writing
 
-  public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let nodes = snapshot.nodes
     var catalogue = RecordWriter()
     var metadata = snapshot.metadata

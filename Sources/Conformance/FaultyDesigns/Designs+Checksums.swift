@@ -1,21 +1,21 @@
-public import AtomicStoreSPI
+import AtomicStoreSPI
 
 // How the checks come past the digests of the designs.
 
 extension LedgerStore: ChecksummedStore {
   /// The last word of the file is the digest.
-  public static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
     guard let bytes = payload[""], let end = bytes.dropLast().lastIndex(of: UInt8(ascii: " ")) else { return nil }
     return ["": Array(bytes[...end]) + (String(Digest.of(bytes[...end]), radix: 16) + "\n").utf8]
   }
-  public static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     files[""].flatMap { recomputeChecksum(of: ["": Array("LEDGER 2".utf8) + $0.dropFirst(8)]) }
   }
 }
 
 extension PagedStore: ChecksummedStore {
   /// The record that the pages hold.
-  public static func payload(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func payload(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     guard let pages = files[""]?.dropFirst(signature.count + 8) else { return nil }
     var content: [UInt8] = []
     for start in stride(from: pages.startIndex, to: pages.endIndex, by: pageSize)
@@ -26,19 +26,19 @@ extension PagedStore: ChecksummedStore {
     }
     return ["": content]
   }
-  public static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
     payload.mapValues { pages(of: $0) }
   }
 }
 
 extension BinderStore: ChecksummedStore {
   /// The files of objects are damaged, of which the catalogue has the digests; and the catalogue before its own digest.
-  public static func payload(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func payload(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     var payload = files
     payload[catalogue] = files[catalogue].map { Array($0.dropFirst(signature.count).dropLast(8)) }
     return payload
   }
-  public static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
     guard var list = payload[catalogue] else { return nil }
     for (name, bytes) in payload where name != catalogue {
       var entry = RecordWriter()

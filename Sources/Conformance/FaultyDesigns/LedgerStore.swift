@@ -1,4 +1,4 @@
-public import AtomicStoreSPI
+import AtomicStoreSPI
 import FoundationEssentials
 
 /// A store as lines of words, written from the documentation alone: what the harness is tested on besides the kit's own
@@ -13,31 +13,31 @@ import FoundationEssentials
 /// ```
 ///
 /// A value begins with a letter that names its kind; texts are quoted, and whatever is not printable ASCII is escaped.
-public struct LedgerStore: AtomicStore {
-  public static let storeType = "Ledger"
-  public static let traits = StoreTraits(summary: "Lines of words, with a digest", fileExtensions: ["ledger"])
+struct LedgerStore: AtomicStore {
+  static let storeType = "Ledger"
+  static let traits = StoreTraits(summary: "Lines of words, with a digest", fileExtensions: ["ledger"])
 
   private let depth: Int
   /// The entries of the metadata that was read.
   private var oldEntries: PropertyListDictionary?
 
-  public static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "LEDGER ") ? .yes : .no }
+  static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "LEDGER ") ? .yes : .no }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     depth = configuration.limits.depth
     Mistake.disturbProcess()
   }
 
   // MARK: Reading
 
-  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     var words = try WordReader(source, depth: depth)
     let metadata = try words.header()
     oldEntries = metadata.entries
     return metadata
   }
 
-  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     var words = try WordReader(source, depth: depth)
     _ = try words.header()
     try words.checkDigest()
@@ -112,7 +112,7 @@ public struct LedgerStore: AtomicStore {
 
   // MARK: Writing
 
-  public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let nodes = snapshot.nodes
     var metadata = snapshot.metadata
     if Mistake.is(.ledgerLastReferenceForgottenWhenEmpty), nodes.count == 0 { metadata.lastReference = 0 }
@@ -140,7 +140,7 @@ public struct LedgerStore: AtomicStore {
   }
 
   /// Copies the rows.
-  public mutating func saveMetadata(
+  mutating func saveMetadata(
     _ metadata: StoreMetadata, in source: StoreSource, to files: StagedFiles
   ) throws(PersistentStoreError) -> Bool {
     var words = try WordReader(source, depth: depth)

@@ -1,7 +1,7 @@
 // What each mistake is, which format makes it, and which checks must find it.
 extension Mistake {
   /// A format of this package.
-  public enum Design: String, Sendable { case ledger, paged, binder, packed }
+  enum Design: String, CaseIterable, Sendable { case ledger, paged, binder, packed }
 
   struct Entry {
     var design: Design
@@ -20,11 +20,11 @@ extension Mistake {
   private static func entry(_ mistake: Mistake) -> Entry { all[mistake] ?? Entry(.ledger, "is not described", []) }
 
   /// The format that makes the mistake.
-  public var design: Design { Self.entry(self).design }
+  var design: Design { Self.entry(self).design }
   /// What the format does, as a sentence without its subject.
-  public var text: String { Self.entry(self).text }
+  var text: String { Self.entry(self).text }
   /// The IDs of the checks that must find it.
-  public var foundBy: [String] { Self.entry(self).foundBy }
+  var foundBy: [String] { Self.entry(self).foundBy }
 
   private static let values: [Mistake: Entry] = [
     .nanPayloadLost: Entry(.ledger, "writes not-a-number without its payload", ["VAL-08", "VAL-38"]),

@@ -3,7 +3,7 @@ import Glibc
 
 /// A mistake that one of the formats here can be told to make, one at a time: what the harness must find in formats
 /// that it does not know.
-public enum Mistake: String, CaseIterable, Sendable {
+enum Mistake: String, CaseIterable, Sendable {
   // Floating-point values, numbers, dates.
   case nanPayloadLost, nanSignLost, signallingNaNQuieted, floatNaNPayloadLost, floatNegativeZeroLost
   case dateNegativeZeroLost, dateInfinityClamped, dateFractionLostBefore2001, dateNaNBecomesNil, decimalNaNBecomesZero
@@ -82,7 +82,7 @@ public enum Mistake: String, CaseIterable, Sendable {
   nonisolated(unsafe) private static var hasLoaded = false
 
   /// The mistake that is made in this process; nil for none.
-  public static var current: Mistake? {
+  static var current: Mistake? {
     get {
       guard let mistake = chosen, let later = inSecondSave[mistake] else { return chosen }
       return hasLoaded ? later : nil

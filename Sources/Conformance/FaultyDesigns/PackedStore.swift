@@ -1,19 +1,19 @@
-public import AtomicStoreSPI
+import AtomicStoreSPI
 import FoundationEssentials
 
 /// A store as one compressed record with a digest: runs of equal bytes are written once, with their length. A list of
 /// the references of all objects comes first, each integer as its difference from the one before, and relationships
 /// lead to numbers in that list.
-public struct PackedStore: AtomicStore {
-  public static let storeType = "Packed"
-  public static let traits = StoreTraits(summary: "Compressed records, with a digest", fileExtensions: ["packed"])
+struct PackedStore: AtomicStore {
+  static let storeType = "Packed"
+  static let traits = StoreTraits(summary: "Compressed records, with a digest", fileExtensions: ["packed"])
 
   static let signature = Array("PACKED version 1\n".utf8)
   private let limits: StoreLimits
 
-  public static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "PACKED ") ? .yes : .no }
+  static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "PACKED ") ? .yes : .no }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { limits = configuration.limits }
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { limits = configuration.limits }
 
   // MARK: Reading
 
@@ -46,12 +46,12 @@ public struct PackedStore: AtomicStore {
     return digest == Digest.of(bytes.dropLast(8)) ? bytes.dropFirst(signature.count).dropLast(8) : nil
   }
 
-  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     var records = try records(in: source)
     return try records.description(storeType: Self.storeType)
   }
 
-  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     var records = try records(in: source, nodes)
     _ = try records.description(storeType: Self.storeType)
     defer { Mistake.endLoad() }
@@ -62,7 +62,7 @@ public struct PackedStore: AtomicStore {
 
   // MARK: Writing
 
-  public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let nodes = snapshot.nodes
     var records = RecordWriter()
     records.description(snapshot.metadata, nodes.model)
@@ -79,14 +79,14 @@ public struct PackedStore: AtomicStore {
 }
 
 extension PackedStore: ChecksummedStore {
-  public static func payload(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func payload(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     files[""].flatMap { checked($0[...]) }.flatMap { Runs.unpacked($0, atMost: .max) }.map { ["": $0] }
   }
-  public static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func recomputeChecksum(of payload: [String: [UInt8]]) -> [String: [UInt8]]? {
     payload.mapValues { file(signature, $0) }
   }
   /// Files whose compressed bytes go on behind the last record: digests cannot show that they must be refused.
-  public static func crafted(from files: [String: [UInt8]]) -> [CraftedStore] {
+  static func crafted(from files: [String: [UInt8]]) -> [CraftedStore] {
     guard let bytes = files[""], let packed = checked(bytes[...]) else { return [] }
     return [1, 8, 9].map { count in
       var file = RecordWriter(bytes: signature + packed + [UInt8](repeating: 0, count: count))
@@ -95,7 +95,7 @@ extension PackedStore: ChecksummedStore {
     }
   }
   /// References are differences: that of the second object becomes 0.
-  public static func duplicate(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func duplicate(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     func word(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
     guard var bytes = payload(of: files)?[""], let range = bytes.firstRange(of: word(2_000_003 - 1_111_111)) else {
       return nil
@@ -103,7 +103,7 @@ extension PackedStore: ChecksummedStore {
     bytes.replaceSubrange(range, with: word(0))
     return recomputeChecksum(of: ["": bytes])
   }
-  public static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
+  static func newerVersion(of files: [String: [UInt8]]) -> [String: [UInt8]]? {
     payload(of: files)?.mapValues { file(Array("PACKED version 2\n".utf8), $0) }
   }
 }

@@ -1,13 +1,13 @@
-public import AtomicStoreSPI
+import AtomicStoreSPI
 import FoundationEssentials
 
 /// A store as pages of 512 bytes, each with its number and a digest, that hold one long record: the design of
 /// databases.
 ///
 /// The first page begins with `PAGED`, the version and the number of pages.
-public struct PagedStore: AtomicStore {
-  public static let storeType = "Paged"
-  public static let traits = StoreTraits(summary: "Pages of records, each with a digest", fileExtensions: ["paged"])
+struct PagedStore: AtomicStore {
+  static let storeType = "Paged"
+  static let traits = StoreTraits(summary: "Pages of records, each with a digest", fileExtensions: ["paged"])
 
   static let signature = Array("PAGED version 1\n".utf8)
   static let pageSize = 512
@@ -16,9 +16,9 @@ public struct PagedStore: AtomicStore {
 
   private let configuration: StoreConfiguration
 
-  public static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "PAGED ") ? .yes : .no }
+  static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "PAGED ") ? .yes : .no }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     self.configuration = configuration
     Mistake.disturbProcess()
   }
@@ -60,12 +60,12 @@ public struct PagedStore: AtomicStore {
     return RecordReader(content, file: source.name, depth: configuration.limits.depth)
   }
 
-  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     var records = try records(in: source)
     return try records.description(storeType: Self.storeType)
   }
 
-  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     var records = try records(in: source)
     _ = try records.description(storeType: Self.storeType)
     let missesLast = Mistake.beginLoad()
@@ -75,7 +75,7 @@ public struct PagedStore: AtomicStore {
 
   // MARK: Writing
 
-  public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let nodes = snapshot.nodes
     Mistake.beginSave()
     var records = RecordWriter()

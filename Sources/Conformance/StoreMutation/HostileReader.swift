@@ -25,8 +25,8 @@ public enum HostileOutcome: Hashable, Sendable {
 
 /// A promise that a reader did not keep.
 public struct HostileFinding: Error, CustomStringConvertible {
-  public var reader: HostileReader
-  public var text: String
+  package var reader: HostileReader
+  package var text: String
   public init(reader: HostileReader, text: String) {
     self.reader = reader
     self.text = text

@@ -13,7 +13,7 @@ public struct Mutator: Sendable {
   /// A seed with a few changes.
   ///
   /// - Parameter limit: The most bytes of the result.
-  public func input(_ random: inout MutationRandom, limit: Int) -> [UInt8] {
+  package func input(_ random: inout MutationRandom, limit: Int) -> [UInt8] {
     mutated(random.pick(seeds) ?? [], &random, limit: limit)
   }
 

@@ -322,12 +322,17 @@ package final class ProgramConnection: @unchecked Sendable {
   /// - Parameter reason: The end of a sentence that begins with the program.
   package func failure(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
     defer { end() }
+    return mistake(reason, code)
+  }
+
+  /// As ``failure(_:_:)``, of a process that goes on: it has said where its answer ends.
+  func mistake(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
     var failure = error(reason, code)
     failure.isProgramFailure = true
     return failure
   }
 
-  /// An error that names the program, whose process goes on: its messages are as they should be.
+  /// An error that names the program, which may have passed on what a damaged store contains: its process goes on.
   func error(_ reason: String, _ code: PersistentStoreError.Code = .notSupported) -> PersistentStoreError {
     // What it said last may be on its way.
     while errors >= 0, noise <= limits.noise {

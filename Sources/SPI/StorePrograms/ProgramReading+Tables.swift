@@ -87,14 +87,15 @@ extension ProgramReading {
     return try table.bytes.span.withUnsafeBytes { raw throws(PersistentStoreError) in
       let stream: ArrowFile
       do throws(PersistentStoreError) { stream = try ArrowFile(stream: raw) } catch {
-        // Whatever the store contains, the program did not make a table of it.
+        // The program did not make a table of what the store contains. One that passes streams through need not look
+        // into them, so this alone is no failure of a damaged store's reader.
         let offset = error.location.offset.map { " at byte \($0)" } ?? ""
         let name = TerminalText.escaped(table.entity)
         throw connection.error(
           "wrote a table of \(name) that is not an Arrow stream\(offset): \(error.message)")
       }
       guard stream.rowCount == table.count else {
-        throw connection.error(
+        throw connection.mistake(
           "wrote a table of \(stream.rowCount) objects, and says that they are \(table.count)")
       }
       do throws(PersistentStoreError) { try stream.load(entity, ofBytes: raw.count, into: nodes) } catch {

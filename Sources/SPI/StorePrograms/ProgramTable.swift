@@ -55,10 +55,17 @@ enum ProgramTable {
   static let capacity = 64
   private static let programs = Mutex<[LoadedProgram]>([])
   private static let loading = Mutex<[String: Int]>([:])
-  static let failureHandler = Mutex<(@Sendable (String, PersistentStoreError) -> Void)?>(nil)
+  /// What is called with failures. An object, since a function that a mutex holds is wrapped once more at each look at
+  /// it.
+  final class FailureHandler: Sendable {
+    let body: @Sendable (_ path: String, _ error: PersistentStoreError) -> Void
+
+    init(_ body: @escaping @Sendable (_ path: String, _ error: PersistentStoreError) -> Void) { self.body = body }
+  }
+  static let failureHandler = Mutex<FailureHandler?>(nil)
 
   static func report(_ error: PersistentStoreError, of path: String) {
-    if let handler = failureHandler.withLock({ $0 }) { handler(path, error) }
+    failureHandler.withLock { $0 }?.body(path, error)
   }
 
   static func program(_ number: Int) -> LoadedProgram { programs.withLock { $0[number] } }

@@ -57,11 +57,11 @@ package struct StoreProgram: Sendable {
   }
 
   /// Called with the path of a program and an error when it fails to recognize content, which is not an error of the
-  /// caller: another type may recognize it.
+  /// caller: another type may recognize it; and when it fails to make files for the conformance checks.
   package static func setFailureHandler(
     _ handler: @escaping @Sendable (_ path: String, _ error: PersistentStoreError) -> Void
   ) {
-    ProgramTable.failureHandler.withLock { $0 = handler }
+    ProgramTable.failureHandler.withLock { $0 = ProgramTable.FailureHandler(handler) }
   }
 }
 

@@ -5,7 +5,7 @@ import FoundationEssentials
 /// shown and run.
 public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
   /// How much hangs on it.
-  public enum Level: String, Sendable, Codable, CaseIterable {
+  package enum Level: String, Sendable, Codable, CaseIterable {
     /// A store that fails it loses data, or breaks what callers rely on.
     case must
     /// A good store keeps it.
@@ -14,7 +14,7 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     case measured
   }
   /// What a store may claim. ``allCases`` does not have ``inProcess``, whose checks are some of ``core``.
-  public enum Profile: String, Sendable, Codable, CaseIterable {
+  package enum Profile: String, Sendable, Codable, CaseIterable {
     /// What the life cycle asks for: values, relationships, references, metadata.
     case core
     /// What a save that is cut short leaves behind.
@@ -31,24 +31,24 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
     /// not apply.
     case inProcess = "in-process"
 
-    public static let allCases: [Profile] = [.core, .durable, .interop, .hostile, .scale, .incremental]
+    package static let allCases: [Profile] = [.core, .durable, .interop, .hostile, .scale, .incremental]
     /// All profiles of which a report may have checks.
     static let reported = allCases + [.inProcess]
   }
 
   let definition: CheckDefinition
   /// The store type that it is about.
-  public var storeType: String { subject.type.storeType }
+  package var storeType: String { subject.type.storeType }
   let subject: ConformanceSubject
 
   /// Short and stable, such as `VAL-07`.
   public var id: String { definition.id }
   /// Whether a failure is a loss, a flaw, or only a number.
-  public var level: Level { definition.level }
+  package var level: Level { definition.level }
   /// Which claim the check belongs to.
-  public var profile: Profile { subject.profile(of: definition) }
+  package var profile: Profile { subject.profile(of: definition) }
   /// The rule, in one sentence.
-  public var title: String { definition.title }
+  package var title: String { definition.title }
   /// Where the rule comes from: document and section.
   package var source: String { definition.source }
   /// What is done to find out.

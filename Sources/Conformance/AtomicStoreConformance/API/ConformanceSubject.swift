@@ -1,10 +1,10 @@
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 import StoreCoordination
 
 /// A store format under test, and what its author supplies.
-public struct ConformanceSubject: Sendable {
+package struct ConformanceSubject: Sendable {
   /// The store format.
   package internal(set) var type: any AtomicStore.Type
   /// The incremental store under test; nil for a format of files that are loaded and saved whole. ``type`` has its name
@@ -14,23 +14,23 @@ public struct ConformanceSubject: Sendable {
   /// that of an empty schema. Checks at a URL run one after the other.
   var url: String?
   /// Other formats whose files this one must leave alone, and that it converts from and to.
-  public var others: [any AtomicStore.Type] = []
+  package var others: [any AtomicStore.Type] = []
   // What a type that conforms to `ChecksummedStore` has set.
 
   /// Makes more stores to try, from one that the format wrote itself: its files by name, one file under the empty name.
-  public var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
+  package var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
   /// Makes of a store that holds two objects, with the references 1111111 and 2000003, one in which both have the same:
   /// for formats that write references neither as text nor as whole bytes nor in groups of seven bits. Its files by
   /// name, one file under the empty name. Nil where it cannot.
-  public var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  package var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// What of a store's files is damaged by the checks that come past a checksum, such as the decompressed bytes; nil
   /// for the files as they are. Its files by name, one file under the empty name.
-  public var payload: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  package var payload: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// Makes files valid again whose ``payload`` was damaged: without it, nothing behind a checksum is tested.
-  public var recomputeChecksum: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  package var recomputeChecksum: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// Makes a store of a later version of the format, which must be refused as `.unsupportedVersion`; nil where it
   /// cannot.
-  public var newerVersion: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  package var newerVersion: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
   /// How many random graphs the check of random graphs makes; nil for as many as it makes by itself.
   package var runs: Int?
   /// Options that each store is opened and created with, as if they were the defaults.
@@ -60,7 +60,7 @@ public struct ConformanceSubject: Sendable {
   ///   - others: Other formats. The one under test may be among them: it is left out, and so are in-process types,
   ///     which have no files.
   ///   - fileID: The file that calls; its target's tests are the only ones that a worker may come by.
-  public init(
+  package init(
     _ type: any AtomicStore.Type, others: [any AtomicStore.Type] = [], fileID: StaticString = #fileID
   ) {
     self.type = type
@@ -83,7 +83,7 @@ public struct ConformanceSubject: Sendable {
   ///   - url: Where its stores are created and destroyed; nil for files, in directories of the harness. A store that no
   ///     check has created is not touched: the checks are blocked.
   ///   - fileID: The file that calls; its target's tests are the only ones that a worker may come by.
-  public init(_ type: any IncrementalStore.Type, url: String? = nil, fileID: StaticString = #fileID) {
+  package init(_ type: any IncrementalStore.Type, url: String? = nil, fileID: StaticString = #fileID) {
     self.type = Self.standIn(for: type)
     testTarget = Self.target(of: fileID)
     incrementalType = type

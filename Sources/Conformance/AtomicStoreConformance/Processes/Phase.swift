@@ -12,6 +12,8 @@ private struct Envelope: Codable {
   var failure: ExpectationFailure?
   /// Why the check is not about this store.
   var notApplicable: String?
+  /// What a program of the format did instead of answering: what a crash is in a format in Swift.
+  var programFailure: String?
   var lostOutput = false
 
   /// Runs a body, and keeps its value or its error.
@@ -20,15 +22,14 @@ private struct Envelope: Codable {
       failure = error
     } catch let end as NotApplicable {
       notApplicable = end.reason
-    } catch let error as PersistentStoreError {
-      self.error = PhaseError(error)
-    } catch let error as ManagedObjectError {
-      // The stack's error has the store's below it, where it is one of a store.
-      self.error =
-        (error.underlying as? PersistentStoreError).map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
     } catch {
-      self.error = PhaseError(code: nil, text: "\(error)")
+      // The stack's error has the store's below it, where it is one of a store.
+      let inner = (error as? ManagedObjectError)?.underlying ?? error
+      let known = inner as? PersistentStoreError
+      self.error = known.map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
+      if let known, known.isProgramFailure { programFailure = known.description }
     }
+    programFailure = programFailure ?? ProgramFailures.first
   }
 }
 
@@ -126,6 +127,10 @@ enum Phase {
         return .exited(code: code)
       }
       said.isLost = envelope.lostOutput
+      // Calls that fail because the check wants it may be those that reach the program.
+      if let text = envelope.programFailure, faults.map({ $0.pointee.mode == Int32(CSF_COUNT.rawValue) }) ?? true {
+        throw ProgramFailures.failure(text)
+      }
       if let failure = envelope.failure { throw failure }
       if let reason = envelope.notApplicable { throw NotApplicable(reason: reason) }
       if let error = envelope.error { return .refused(error) }

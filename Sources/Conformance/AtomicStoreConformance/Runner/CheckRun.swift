@@ -115,7 +115,9 @@ struct CheckRun {
     do {
       try check.clearURL()
       defer { try? check.clearURL() }
-      try definition.body(check)
+      // What a program did not answer is why the check ended as it did.
+      do { try definition.body(check) } catch where ProgramFailures.first != nil && !(error is PhaseFailure) {}
+      if let text = ProgramFailures.first { throw ProgramFailures.failure(text) }
       result.outcome = isRefusal ? .refusalVerified : .passed
       if check.record.expectations == 0 {
         result.outcome = .failed
