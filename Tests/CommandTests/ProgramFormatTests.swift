@@ -131,8 +131,14 @@ import Testing
 
   /// What is added to the sample, and the check that it fails.
   static let endings = [
-    ("AUT-01", "checksum = []", "checksum = [\"crafted\"]\n\n    def crafted(self, source, target):\n        raise SystemExit(7)"),
-    ("HOS-16", "checksum = []", "checksum = [\"recompute\"]\n\n    def recompute(self, source, target):\n        raise SystemExit(7)"),
+    (
+      "AUT-01", "checksum = []",
+      "checksum = [\"crafted\"]\n\n    def crafted(self, source, target):\n        raise SystemExit(7)"
+    ),
+    (
+      "HOS-16", "checksum = []",
+      "checksum = [\"recompute\"]\n\n    def recompute(self, source, target):\n        raise SystemExit(7)"
+    ),
     ("REG-09", "{\"atomicstore\": 1, \"type\"", "{\"recognizes\": True, \"atomicstore\": 1, \"type\""),
   ]
 
@@ -146,7 +152,8 @@ import Testing
     try Self.write(sample.replacing(old, with: new), to: folder("ends.py"))
     let result = try Command.run(
       arguments: ["conform", "--type", "Tabular", "--only", check, "--plugin", "./ends.py"], in: folder.path)
-    #expect(result.code == 1 && result.output.contains("the program ./ends.py ended with exit code"), "\(result.output)")
+    #expect(
+      result.code == 1 && result.output.contains("the program ./ends.py ended with exit code"), "\(result.output)")
   }
 
   @Test(
@@ -169,7 +176,9 @@ import Testing
     #expect(made.code == 0, "\(made.errors)")
     let before = try Data(contentsOf: URL(filePath: folder("c.tabular")))
     let arguments =
-      verb == "patch" ? ["c.tabular", "p.json"] : ["c.tabular", "--entity", "Department", "--where", "name == 'Entwicklung'", "name:=lossy"]
+      verb == "patch"
+      ? ["c.tabular", "p.json"]
+      : ["c.tabular", "--entity", "Department", "--where", "name == 'Entwicklung'", "name:=lossy"]
     let result = try Command.run(arguments: [verb] + arguments + ["--plugin", "./lossy.py"], in: folder.path)
     #expect(result.code == 65 && result.errors.contains("Tabular failed verification"), "\(result.errors)")
     #expect(try Data(contentsOf: URL(filePath: folder("c.tabular"))) == before)

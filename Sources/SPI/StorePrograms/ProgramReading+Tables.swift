@@ -88,7 +88,7 @@ extension ProgramReading {
       let stream: ArrowFile
       do throws(PersistentStoreError) { stream = try ArrowFile(stream: raw) } catch {
         // The program did not make a table of what the store contains. One that passes streams through need not look
-        // into them, so this alone is no failure of a damaged store's reader.
+        // into them: a damaged store is refused by this, too.
         let offset = error.location.offset.map { " at byte \($0)" } ?? ""
         let name = TerminalText.escaped(table.entity)
         throw connection.error(

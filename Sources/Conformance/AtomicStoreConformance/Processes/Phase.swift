@@ -31,6 +31,17 @@ private struct Envelope: Codable {
     }
     programFailure = programFailure ?? ProgramFailures.first
   }
+
+  /// How the process ended that sent it.
+  ///
+  /// - Parameter isFailing: Whether calls of the process were made to fail.
+  func end(isFailing: Bool = false) throws -> PhaseEnd<Data> {
+    if let programFailure, !isFailing { throw ProgramFailures.failure(programFailure) }
+    if let failure { throw failure }
+    if let notApplicable { throw NotApplicable(reason: notApplicable) }
+    if let error { return .refused(error) }
+    return value.map { .value($0) } ?? .exited(code: 0)
+  }
 }
 
 /// What a process did to its standard output, which is not a store's to use.
@@ -57,12 +68,7 @@ enum Phase {
 
   /// Runs a closure in this process, which is the check's own: for stores that end with their process.
   static func runHere(_ body: () throws -> Data?) throws -> PhaseEnd<Data> {
-    let envelope = Envelope(of: body)
-    if let failure = envelope.failure { throw failure }
-    if let reason = envelope.notApplicable { throw NotApplicable(reason: reason) }
-    if let error = envelope.error { return .refused(error) }
-    guard let value = envelope.value else { return .exited(code: 0) }
-    return .value(value)
+    try Envelope(of: body).end()
   }
 
   /// What waits in a pipe, as text; of much of it the beginning.
@@ -128,14 +134,8 @@ enum Phase {
       }
       said.isLost = envelope.lostOutput
       // Calls that fail because the check wants it may be those that reach the program.
-      if let text = envelope.programFailure, faults.map({ $0.pointee.mode == Int32(CSF_COUNT.rawValue) }) ?? true {
-        throw ProgramFailures.failure(text)
-      }
-      if let failure = envelope.failure { throw failure }
-      if let reason = envelope.notApplicable { throw NotApplicable(reason: reason) }
-      if let error = envelope.error { return .refused(error) }
-      guard let value = envelope.value else { return .exited(code: code) }
-      return .value(value)
+      let isFailing = faults.map { $0.pointee.mode != Int32(CSF_COUNT.rawValue) } ?? false
+      return try envelope.end(isFailing: isFailing)
     }
   }
 }

@@ -116,7 +116,7 @@ struct CheckRun {
       try check.clearURL()
       defer { try? check.clearURL() }
       // What a program did not answer is why the check ended as it did.
-      do { try definition.body(check) } catch where ProgramFailures.first != nil && !(error is PhaseFailure) {}
+      do { try definition.body(check) } catch  where ProgramFailures.first != nil && !(error is PhaseFailure) {}
       if let text = ProgramFailures.first { throw ProgramFailures.failure(text) }
       result.outcome = isRefusal ? .refusalVerified : .passed
       if check.record.expectations == 0 {

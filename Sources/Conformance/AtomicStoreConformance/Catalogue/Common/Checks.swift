@@ -10,6 +10,10 @@ enum Checks {
     traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
   }
 
+  static let identityIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
+    traits.keepsIdentity ? .applies : .notApplicable("keepsIdentity is false")
+  }
+
   static let metadataIsSetAlone: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
     traits.isSelfDescribing ? metadataIsKept(traits) : .notApplicable("isSelfDescribing is false")
   }

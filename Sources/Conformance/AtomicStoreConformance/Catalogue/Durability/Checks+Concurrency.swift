@@ -149,6 +149,7 @@ extension Checks {
             // Said, and not guessed.
           } catch { troubles.append("\(error)") }
           if troubles.count > 3 { break }
+          waitForWriter(afterReads: reads)
         }
         for writer in writers { kill(writer, SIGKILL) }
         return ["\(reads)"] + troubles
@@ -193,6 +194,7 @@ extension Checks {
             if error.code != .changedOnDisk { counts["\(error)", default: 0] += 1 }
           }
           if counts.count > 4 { break }
+          waitForWriter(afterReads: counts.values.reduce(0, +))
         }
         kill(writer, SIGKILL)
         return counts
@@ -304,6 +306,9 @@ extension Checks {
     }
     return process
   }
+  /// Waits a while after many reads: a writer that waits for a busy disk needs no processor time, of which the check
+  /// has so much, and reads without end would take it all.
+  private static func waitForWriter(afterReads count: Int) { if count > 300 { usleep(100_000) } }
   private static func isRunning(_ process: pid_t) -> Bool {
     var code: Int32 = 0
     return cpr_wait(process, 0, &code) == 0

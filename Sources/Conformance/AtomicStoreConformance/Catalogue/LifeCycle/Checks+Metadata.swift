@@ -11,7 +11,7 @@ extension Checks {
       "MET-01", "The metadata is right before the objects are loaded", from: metadataDocument,
       by: "metadata and load are watched while a store is opened; a new store is asked right after it was added",
       causes: ["type or UUID were known after the load only"], catches: ["metadataOnlyAfterLoad"],
-      demand: metadataIsKept
+      demand: identityIsKept
     ) { check in
       let (path, graph, _) = try check.golden()
       let uuid = try check.process("ask for the metadata alone") { try $0.metadata(path).uuid.uuidString }
@@ -48,7 +48,7 @@ extension Checks {
       by: "a hundred stores are saved; their metadata is read",
       causes: ["a UUID was written into the program", "what it is made from is the same for all"],
       catches: ["constantUUID"],
-      demand: metadataIsKept
+      demand: identityIsKept
     ) { check in
       let uuids = try check.process("save a hundred stores") { session in
         try (0..<100).map { number in
@@ -64,7 +64,7 @@ extension Checks {
       "MET-03", "A store keeps its UUID, no matter who opens and saves it", from: metadataDocument,
       by: "saved three times, each time in another process; the UUID is noted each time",
       causes: ["a UUID was made where one was to be read"],
-      catches: ["newUUIDEachOpen"], demand: metadataIsKept
+      catches: ["newUUIDEachOpen"], demand: identityIsKept
     ) { check in
       let (path, graph, _) = try check.golden()
       var seen: [String] = []
@@ -86,7 +86,7 @@ extension Checks {
       "MET-04", "The UUID that a new store reports is the one that is written", from: metadataDocument,
       by: "noted before the first save, after it, and in another process", causes: ["the first save made one"],
       catches: ["uuidChangesAtFirstSave"],
-      demand: metadataIsKept
+      demand: identityIsKept
     ) { check in
       let path = check.path()
       let told = try check.process("begin a store, note its UUID, save") { session in
