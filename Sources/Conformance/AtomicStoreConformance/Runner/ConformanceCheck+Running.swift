@@ -3,7 +3,7 @@ extension ConformanceCheck {
   ///
   /// What does not apply to the store, by its traits, is not a failure; nor is what this machine cannot try.
   ///
-  /// - Throws: ``ConformanceFailure``, which explains itself.
+  /// - Throws: An error whose text says what was expected, what was found, and how to run the check again.
   public func run() throws {
     let result = outcome(seed: ConformanceFilter.askedSeed ?? 1)
     if result.outcome.isFailure { throw ConformanceFailure(result: result) }
