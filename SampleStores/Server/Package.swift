@@ -4,6 +4,7 @@ import PackageDescription
 // A server on Hummingbird whose data is in a graph: SQLite by default, PostgreSQL by configuration.
 let package = Package(
   name: "IssueServer",
+  products: [.library(name: "IssueServer", targets: ["IssueServer"])],
   dependencies: [
     .package(name: "atomic-store-kit", path: "../.."),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),

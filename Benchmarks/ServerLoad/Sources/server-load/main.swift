@@ -1,0 +1,61 @@
+import Foundation
+import Hummingbird
+import IssueServer
+import Logging
+
+// server-load [REQUESTS [ROUNDS]]: the sample server and the same on GRDB, each in its own process, get the same
+// requests in turn. Prints the rates, and exits with 1 if a write was lost or a server's memory grows.
+let arguments = CommandLine.arguments.dropFirst()
+if arguments.first == "serve" {
+  try await serve(Array(arguments.dropFirst()))
+} else {
+  try measure(arguments.map { Int($0) ?? 0 })
+}
+
+func serve(_ arguments: [String]) async throws {
+  setbuf(stdout, nil)
+  if arguments[0] == "grdb" {
+    try await RecordServer(path: arguments[1]).application(port: 0) { print($0) }.runService()
+  } else {
+    var logger = Logger(label: "issue-server")
+    logger.logLevel = .error
+    try await IssueServer(store: arguments[1], logger: logger).application(port: 0) { print($0) }.runService()
+  }
+}
+
+func measure(_ numbers: [Int]) throws {
+  let requests = numbers.first ?? 8000
+  let rounds = numbers.dropFirst().first ?? 6
+  let clients = 8
+  guard requests >= 64, rounds >= 3 else {
+    throw Connection.Failure(description: "server-load [REQUESTS [ROUNDS]]: 64 and 3 at least")
+  }
+  let folder = FileManager.default.temporaryDirectory.appending(path: "server-load-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  let stores = ["kit": folder.path + "/issues.sqlgraph", "grdb": folder.path + "/issues.sqlite"]
+  let servers = try ["kit", "grdb"].map { try ServerProcess($0, store: stores[$0] ?? "") }
+  let loads = servers.map { _ in Load(clients: clients) }
+  var rates = servers.map { _ in [Double]() }
+  var memory = servers.map { _ in [Int]() }
+  for round in 1...rounds {
+    for (index, server) in servers.enumerated() {
+      let seconds = try loads[index].run(port: server.port, requests: requests / clients)
+      rates[index].append(Double(requests / clients * clients) / seconds)
+      memory[index].append(try server.memory)
+      print(
+        "round \(round), \(server.name): \(Int(rates[index][round - 1])) requests a second, "
+          + "\(memory[index][round - 1] >> 20) MB")
+    }
+  }
+  var grows = false
+  for (index, server) in servers.enumerated() {
+    print("\(server.name): nothing of \(try loads[index].compare(port: server.port)) issues is lost")
+    try server.stop()
+    // After the second round everything that is held for good is there.
+    grows = grows || memory[index][rounds - 1] > memory[index][1] * 5 / 4
+  }
+  let medians = rates.map { $0.sorted()[rounds / 2] }
+  print("the kit answers \((medians[0] / medians[1]).formatted(.number.precision(.fractionLength(2)))) of GRDB's requests a second")
+  guard !grows else { throw Connection.Failure(description: "the memory of a server grows by the round") }
+}
