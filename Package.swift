@@ -36,6 +36,9 @@ let package = Package(
         "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreReports", "StoreEditing",
         "StoreContainers",
       ]),
+    // The object graph with XML and property lists alone: what a program builds and links that needs no other part.
+    .library(
+      name: "AtomicStoreGraph", targets: ["AtomicStoreKit", "XMLStoreFormat", "BinaryPropertyListStoreFormat"]),
     // What a format author needs, and nothing else: no format, no libxml2, no object graph.
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     // A coordinator's log entries for a swift-log Logger.
