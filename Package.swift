@@ -250,7 +250,8 @@ let package = Package(
     .target(
       name: "CoreDataNames",
       dependencies: [
-        "StoreContainers", "AtomicStoreKit", "AtomicStoreSPI", "StoreCoordination", "StoreMigration", "StorePredicates",
+        "StoreContainers", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCoordination", "StoreMigration",
+        "StorePredicates",
       ],
       swiftSettings: strict),
 

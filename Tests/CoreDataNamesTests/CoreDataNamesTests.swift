@@ -135,6 +135,52 @@ private final class Person: NSManagedObject {
     #expect(copy.name == "Zoe")
   }
 
+  @Test(
+    "a store of another version is migrated as it is opened, if the option says so: a file, and what a URL names",
+    arguments: [
+      (NSXMLStoreType, "file://", ".xml"), ("SQLiteGraph", "file://", ".sqlgraph"),
+      ("SQLiteGraph", "sqlite://", ".sqlgraph"),
+    ])
+  func migration(_ type: String, _ scheme: String, _ suffix: String) throws {
+    let path = FileManager.default.temporaryDirectory.path + "/names-\(UUID().uuidString)\(suffix)"
+    defer { for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) } }
+    let url = try #require(URL(string: scheme + path))
+    let first = try Self.coordinator(["name"])
+    try first.addPersistentStore(ofType: type, configurationName: nil, at: url)
+    let context = NSManagedObjectContext(first)
+    try context.insertNewObject(forEntityName: "Person").setValue("Ada", forKey: "name")
+    try context.save()
+    for store in first.persistentStores { try first.remove(store) }
+    let second = try Self.coordinator(["name", "nickname"])
+    for isOn in [false, true] {
+      let options = [NSMigratePersistentStoresAutomaticallyOption: isOn]
+      let store = try? second.addPersistentStore(ofType: type, configurationName: nil, at: url, options: options)
+      #expect((store != nil) == isOn)
+    }
+    let other = NSManagedObjectContext(second)
+    let people = try other.fetch(NSFetchRequest<NSManagedObject>(entityName: "Person"))
+    #expect(people.map { $0["name"] as? String } == ["Ada"] && people.allSatisfy { $0["nickname"] == nil })
+    // An open store is closed before it is deleted, and what was never saved leaves nothing to delete.
+    for _ in 0..<2 {
+      try second.destroyPersistentStore(at: url, ofType: type)
+      #expect(second.persistentStores.isEmpty && !FileManager.default.fileExists(atPath: path))
+      try second.addPersistentStore(ofType: type, configurationName: nil, at: url)
+    }
+    for store in second.persistentStores { try second.remove(store) }
+  }
+
+  @Test("a model is read from its file; what cannot be read is nil, as in Core Data")
+  func models() throws {
+    let url = URL(filePath: #filePath).appending(path: "../../../SampleStores/Library/Library.xcdatamodeld")
+    #expect(NSManagedObjectModel(contentsOf: url)?.entity(named: "Book") != nil)
+    #expect(NSManagedObjectModel(contentsOf: URL(filePath: "/none.xcdatamodeld")) == nil)
+  }
+
+  private static func coordinator(_ names: [String]) throws -> NSPersistentStoreCoordinator {
+    let entity = EntityDescription(name: "Person", properties: names.map { .attribute($0, .string) })
+    return NSPersistentStoreCoordinator(managedObjectModel: try NSManagedObjectModel(ModelDescription(entities: [entity])))
+  }
+
   @Test("an option of Core Data that is not supported is refused by name")
   func options() throws {
     let coordinator = try Self.coordinator()

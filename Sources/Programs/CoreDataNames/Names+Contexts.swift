@@ -2,7 +2,6 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 public import AtomicStoreSPI
-public import Foundation
 
 extension FetchRequest {
   /// The order of the objects: `sortKeys`.
@@ -53,6 +52,24 @@ public var NSOverwriteMergePolicy: MergePolicy { .overwrite }
 /// Core Data's name of a merge policy.
 public var NSRollbackMergePolicy: MergePolicy { .rollback }
 
+extension MergePolicy {
+  /// Core Data's name of `error`.
+  public static var errorMergePolicyType: Self { .error }
+  /// Core Data's name of `mergeByPropertyStoreTrump`.
+  public static var mergeByPropertyStoreTrumpMergePolicyType: Self { .mergeByPropertyStoreTrump }
+  /// Core Data's name of `mergeByPropertyObjectTrump`.
+  public static var mergeByPropertyObjectTrumpMergePolicyType: Self { .mergeByPropertyObjectTrump }
+  /// Core Data's name of `overwrite`.
+  public static var overwriteMergePolicyType: Self { .overwrite }
+  /// Core Data's name of `rollback`.
+  public static var rollbackMergePolicyType: Self { .rollback }
+
+  /// The policy of a type, which is the policy itself.
+  public init(merge type: MergePolicy) { self = type }
+  /// The type of the policy, which is the policy itself.
+  public var mergeType: MergePolicy { self }
+}
+
 /// Core Data's name of the type of XML stores.
 public let NSXMLStoreType = "XML"
 /// Core Data's name of the type of binary stores.
@@ -67,45 +84,3 @@ public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
 public let NSMigratePersistentStoresAutomaticallyOption = "NSMigratePersistentStoresAutomaticallyOption"
 /// An option of stores: whether the mapping of a migration is inferred, as it always is here.
 public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
-
-extension PersistentStoreCoordinator {
-  /// Creates a coordinator without stores that knows the built-in formats.
-  public convenience init(managedObjectModel model: ManagedObjectModel) {
-    self.init(managedObjectModel: model, registry: .builtIn)
-  }
-
-  /// Opens a store.
-  ///
-  /// - Parameter storeURL: Nil for a private store in memory.
-  /// - Throws: `PersistentStoreError`, also for an option that is not one of the three above.
-  @discardableResult
-  public func addPersistentStore(
-    ofType storeType: String, configurationName: String?, at storeURL: URL?, options: [AnyHashable: Any]? = nil
-  ) throws -> PersistentStore {
-    var flags: [String: Bool] = [:]
-    for (key, value) in options ?? [:] {
-      let known = [
-        NSReadOnlyPersistentStoreOption, NSMigratePersistentStoresAutomaticallyOption,
-        NSInferMappingModelAutomaticallyOption,
-      ]
-      guard let name = key as? String, known.contains(name), let flag = value as? Bool else {
-        throw PersistentStoreError(
-          .invalidOption, "the option '\(key)' of Core Data is not supported, or is not a Bool")
-      }
-      flags[name] = flag
-    }
-    let isReadOnly = flags[NSReadOnlyPersistentStoreOption] ?? false
-    guard let storeURL else {
-      return try addPersistentStore(
-        type: storeType, configurationName: configurationName, at: "memory:", isReadOnly: isReadOnly)
-    }
-    if flags[NSMigratePersistentStoresAutomaticallyOption] == true, !isReadOnly, let model = managedObjectModel,
-      FileManager.default.fileExists(atPath: storeURL.path)
-    {
-      try Self.migrateStore(
-        type: storeType, at: storeURL.path, options: [:], by: MigrationPlan([.inferred(to: model)]), registry: registry)
-    }
-    return try addPersistentStore(
-      type: storeType, configurationName: configurationName, at: storeURL, isReadOnly: isReadOnly)
-  }
-}

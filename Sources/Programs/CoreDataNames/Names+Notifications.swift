@@ -79,6 +79,9 @@ extension ObjectIDChanges {
 extension Notification.Name {
   /// A context's save succeeded.
   public static let NSManagedObjectContextDidSave = Posting.name("NSManagedObjectContextDidSaveNotification")
+  /// A context's save succeeded; with IDs.
+  public static let NSManagedObjectContextDidSaveObjectIDs = Posting.name(
+    "NSManagedObjectContextDidSaveObjectIDsNotification")
   /// A context begins a save.
   public static let NSManagedObjectContextWillSave = Posting.name("NSManagedObjectContextWillSaveNotification")
   /// Objects of a context changed.
@@ -90,8 +93,7 @@ extension ManagedObjectContext {
   /// The save of a context succeeded; with objects.
   public static var didSaveObjectsNotification: Notification.Name { .NSManagedObjectContextDidSave }
   /// The save of a context succeeded; with IDs.
-  public static let didSaveObjectIDsNotification = Posting.name(
-    "NSManagedObjectContextDidSaveObjectIDsNotification")
+  public static var didSaveObjectIDsNotification: Notification.Name { .NSManagedObjectContextDidSaveObjectIDs }
   /// A context begins a save.
   public static var willSaveObjectsNotification: Notification.Name { .NSManagedObjectContextWillSave }
   /// Objects of a context changed.
@@ -107,6 +109,21 @@ extension ManagedObjectContext {
   public static func mergeChanges(
     fromRemoteContextSave changes: [AnyHashable: Any], into contexts: [ManagedObjectContext]
   ) { mergeChanges(fromRemoteContextSave: ObjectIDChanges(changes), into: contexts) }
+}
+
+extension ManagedObjectContext {
+  /// The keys of notifications.
+  public enum NotificationKey: String, Sendable {
+    case insertedObjects = "inserted"
+    case updatedObjects = "updated"
+    case deletedObjects = "deleted"
+    case refreshedObjects = "refreshed"
+    case invalidatedObjects = "invalidated"
+    case invalidatedAllObjects = "invalidatedAll"
+    case insertedObjectIDs = "inserted_objectIDs"
+    case updatedObjectIDs = "updated_objectIDs"
+    case deletedObjectIDs = "deleted_objectIDs"
+  }
 }
 
 /// The new objects, in a notification.

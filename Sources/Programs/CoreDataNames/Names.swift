@@ -34,6 +34,8 @@ public typealias NSAtomicStore = AtomicStore
 public typealias NSIncrementalStore = IncrementalStore
 /// Core Data's name of `MergePolicy`.
 public typealias NSMergePolicy = MergePolicy
+/// Core Data's name of `MergePolicy`.
+public typealias NSMergePolicyType = MergePolicy
 /// Core Data's name of `MergeConflict`.
 public typealias NSMergeConflict = MergeConflict
 /// Core Data's name of `QueryGenerationToken`.

@@ -156,12 +156,11 @@ public final class PersistentContainer: Sendable {
     if isFile, let slash = path.lastIndex(of: "/"), slash > path.startIndex, !description.isReadOnly {
       try Publication.makeDirectory(String(path[..<slash]))
     }
-    if !description.isInMemory, !description.isReadOnly, let plan = try plan(for: description),
-      try metadata(of: description) != nil
-    {
-      try PersistentStoreCoordinator.migrateStore(
-        type: description.type, at: path, options: description.options, by: plan,
-        registry: persistentStoreCoordinator.registry)
+    if !description.isInMemory, !description.isReadOnly, let plan = try plan(for: description) {
+      try persistentStoreCoordinator.addPersistentStore(
+        type: description.type, configurationName: description.configuration, at: path, options: description.options,
+        migration: plan)
+      return
     }
     try persistentStoreCoordinator.addPersistentStore(
       type: description.type, configurationName: description.configuration, at: path, options: description.options,
@@ -174,35 +173,13 @@ public final class PersistentContainer: Sendable {
     case .plan(let plan): return plan
     case .versions:
       // Most stores have the model already, which opening finds out faster than a plan.
-      guard try isOfOtherModel(description) else { return nil }
+      let isOfOtherModel = try persistentStoreCoordinator.isOfOtherModel(
+        type: description.type, configurationName: description.configuration, at: description.path,
+        options: description.options)
+      guard isOfOtherModel else { return nil }
       if let modelPath { return try MigrationPlan(versionsAt: modelPath) }
       return MigrationPlan([.inferred(to: managedObjectModel)])
     }
-  }
-
-  /// The metadata of a described store; nil for one that does not exist yet.
-  private func metadata(of description: PersistentStoreDescription) throws(PersistentStoreError) -> StoreMetadata? {
-    if StoreAddress.scheme(of: description.path) == nil, try !StorePath.inspect(description.path).holdsContent {
-      return nil
-    }
-    do throws(PersistentStoreError) {
-      return try PersistentStoreCoordinator.metadataForPersistentStore(
-        type: description.type, at: description.path, options: description.options,
-        registry: persistentStoreCoordinator.registry)
-    } catch {
-      // A database without the schema that the URL names.
-      guard error.code == .notFound else { throw error }
-      return nil
-    }
-  }
-
-  private func isOfOtherModel(_ description: PersistentStoreDescription) throws -> Bool {
-    guard let metadata = try metadata(of: description) else { return false }
-    if let hashes = VersionHashes(metadata: metadata.entries) {
-      return !managedObjectModel.versionHashDifferences(from: hashes, configuration: description.configuration).isEmpty
-    }
-    guard let carried = metadata.model, !carried.isInferred else { return false }
-    return try !managedObjectModel.versionHashDifferences(from: ManagedObjectModel(carried)).isEmpty
   }
 
   /// Whether the container notices what other processes save to its stores; false by default. Contexts that merge

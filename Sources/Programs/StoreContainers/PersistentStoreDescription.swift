@@ -50,6 +50,8 @@ public struct PersistentStoreDescription: Sendable {
     type.map { ScalarString($0) == ScalarString(InMemoryStore.storeType) } ?? path.hasPrefix("memory:")
   }
 
-  /// Creates a description of a store at a file URL.
-  public init(url: URL, type: String? = nil) { self.init(path: url.path(percentEncoded: false), type: type) }
+  /// Creates a description of a store at a file URL, or the URL of a database.
+  public init(url: URL, type: String? = nil) {
+    self.init(path: url.isFileURL ? url.path(percentEncoded: false) : url.absoluteString, type: type)
+  }
 }

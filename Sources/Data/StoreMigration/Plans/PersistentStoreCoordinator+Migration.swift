@@ -10,13 +10,15 @@ extension PersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - type: A registered name; nil finds the type from the content.
+  ///   - configurationName: A configuration of the model; nil for all entities.
   ///   - path: The path of a file or directory, or the URL of a database.
   ///   - options: The format's options, by name.
   ///   - plan: The steps. The last model must be the coordinator's, where that has one.
   /// - Throws: ``MigrationError`` where a step cannot be done; `PersistentStoreError`; what a handler throws.
   @discardableResult
   public func addPersistentStore(
-    type: String? = nil, at path: String, options: StoreOptions = [:], migration plan: MigrationPlan
+    type: String? = nil, configurationName: String? = nil, at path: String, options: StoreOptions = [:],
+    migration plan: MigrationPlan
   ) throws -> PersistentStore {
     guard let model = managedObjectModel ?? plan.model else {
       throw PersistentStoreError(.modelNeeded, "a plan without steps leads to no model", at: StoreLocation(file: path))
@@ -31,7 +33,21 @@ extension PersistentStoreCoordinator {
       try Self.migrateStore(type: type, at: path, options: options, by: plan, registry: registry)
     }
     return try addPersistentStore(
-      type: type, at: path, options: options, model: managedObjectModel == nil ? model : nil)
+      type: type, configurationName: configurationName, at: path, options: options,
+      model: managedObjectModel == nil ? model : nil)
+  }
+
+  /// Whether there is a store at a path or URL that was written with another model than the coordinator's.
+  package func isOfOtherModel(
+    type: String?, configurationName: String?, at path: String, options: StoreOptions
+  ) throws -> Bool {
+    guard let managedObjectModel, try holdsContent(at: path, type: type, options: options) else { return false }
+    let metadata = try Self.metadataForPersistentStore(type: type, at: path, options: options, registry: registry)
+    if let hashes = VersionHashes(metadata: metadata.entries) {
+      return !managedObjectModel.versionHashDifferences(from: hashes, configuration: configurationName).isEmpty
+    }
+    guard let carried = metadata.model, !carried.isInferred else { return false }
+    return try !managedObjectModel.versionHashDifferences(from: ManagedObjectModel(carried)).isEmpty
   }
 
   /// Migrates the store at a path in place.

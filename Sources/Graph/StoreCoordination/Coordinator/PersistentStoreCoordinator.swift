@@ -263,24 +263,29 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     }
   }
 
-  /// As ``addPersistentStore(type:configurationName:at:options:isReadOnly:model:)``, for a file URL, or `memory:NAME`.
+  /// As ``addPersistentStore(type:configurationName:at:options:isReadOnly:model:)``, for a file URL, `memory:NAME`, or
+  /// the URL of a database.
   @discardableResult
   public func addPersistentStore(
     type: String? = nil, configurationName: String? = nil, at url: URL, options: StoreOptions = [:],
     isReadOnly: Bool = false, model: ManagedObjectModel? = nil
   ) throws(PersistentStoreError) -> PersistentStore {
-    if url.scheme?.lowercased() == StoreOpening.inProcessScheme {
-      return try addPersistentStore(
-        type: type, configurationName: configurationName, at: url.absoluteString, options: options,
-        isReadOnly: isReadOnly, model: model)
-    }
-    // The path of a network URL also names a local file, which is not meant.
-    guard url.isFileURL else {
-      throw PersistentStoreError(.cannotCreate, "this is not a file URL", at: StoreLocation(file: url.absoluteString))
-    }
-    return try addPersistentStore(
-      type: type, configurationName: configurationName, at: url.path(percentEncoded: false), options: options,
+    try addPersistentStore(
+      type: type, configurationName: configurationName, at: place(of: url, type: type), options: options,
       isReadOnly: isReadOnly, model: model)
+  }
+
+  /// The path of a file URL, and the text of a URL that names a store.
+  package func place(of url: URL, type: String?) throws(PersistentStoreError) -> String {
+    if url.isFileURL { return url.path(percentEncoded: false) }
+    let text = url.absoluteString
+    let scheme = StoreAddress.scheme(of: text) ?? ""
+    if scheme == StoreOpening.inProcessScheme { return text }
+    if let database = try registry.incrementalType(type, at: text), database.urlSchemes.contains(scheme) { return text }
+    // The path of a network URL also names a local file, which is not meant.
+    throw PersistentStoreError(
+      .cannotCreate, "this is neither a file URL nor that of a database",
+      at: StoreLocation(file: StoreAddress.withoutPassword(text)))
   }
 
   func refuseTwice(
