@@ -57,7 +57,7 @@ struct RecordServer: Sendable {
     router.post("projects/:name/issues") { request, context in
       let name = try context.parameters.require("name")
       let new = try await request.decode(as: NewIssue.self, context: context)
-      return try await database.write { database in
+      let made = try await database.write { database in
         var project =
           try Project.filter(Column("name") == name).fetchOne(database) ?? Project(name: name, lastNumber: 0)
         project.lastNumber += 1
@@ -65,8 +65,9 @@ struct RecordServer: Sendable {
         var issue = Issue(
           project: project.id ?? 0, number: project.lastNumber, title: new.title, isOpen: true, hours: new.hours ?? 0)
         try issue.insert(database)
-        return EditedResponse(status: .created, response: issue.answer(name))
+        return issue.answer(name)
       }
+      return EditedResponse(status: .created, response: made)
     }
     router.patch("projects/:name/issues/:number") { request, context in
       let name = try context.parameters.require("name")

@@ -12,14 +12,16 @@ if arguments.first == "serve" {
   try measure(arguments.map { Int($0) ?? 0 })
 }
 
+/// Writes the port, at once: `print` keeps what goes into a pipe.
+@Sendable func announce(_ port: Int) { FileHandle.standardOutput.write(Data("\(port)\n".utf8)) }
+
 func serve(_ arguments: [String]) async throws {
-  setbuf(stdout, nil)
   if arguments[0] == "grdb" {
-    try await RecordServer(path: arguments[1]).application(port: 0) { print($0) }.runService()
+    try await RecordServer(path: arguments[1]).application(port: 0) { announce($0) }.runService()
   } else {
     var logger = Logger(label: "issue-server")
     logger.logLevel = .error
-    try await IssueServer(store: arguments[1], logger: logger).application(port: 0) { print($0) }.runService()
+    try await IssueServer(store: arguments[1], logger: logger).application(port: 0) { announce($0) }.runService()
   }
 }
 
