@@ -135,6 +135,53 @@ private final class Person: NSManagedObject {
     #expect(copy.name == "Zoe")
   }
 
+  @Test("a child context reads the transient values that its parent's objects have")
+  func transientValues() throws {
+    let properties: [NSPropertyDescription] = [
+      .attribute("name", .string), .attribute("speed", .integer64, isTransient: true),
+    ]
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: try NSManagedObjectModel(
+        ModelDescription(entities: [EntityDescription(name: "Car", properties: properties)])))
+    try coordinator.addPersistentStore(ofType: NSInMemoryStoreType, configurationName: nil, at: nil)
+    let parent = NSManagedObjectContext(coordinator)
+    let car = try parent.insertNewObject(forEntityName: "Car")
+    try car.setValuesForKeys(["name": "Clio", "speed": 50])
+    try parent.save()
+    let child = NSManagedObjectContext(parent: parent)
+    #expect(try child.existingObject(with: car.objectID)["speed"] as? Int == 50)
+    child.reset()
+    car["speed"] = nil
+    #expect(try child.existingObject(with: car.objectID)["speed"] == nil)
+  }
+
+  @Test("a block of a context that merges automatically sees what was saved before it; a reset's notification has IDs")
+  func blocks() throws {
+    let context = try Self.context()
+    let other = NSManagedObjectContext(context.persistentStoreCoordinator)
+    let ada = try #require(try context.fetch(NSFetchRequest<Person>(\.name == "Ada")).first)
+    let copy = try #require(try other.existingObject(with: ada.objectID) as? Person)
+    for (isOn, name) in [(false, "Ada"), (true, "Eve")] {
+      other.automaticallyMergesChangesFromParent = isOn
+      ada.name = isOn ? "Eve" : "Eva"
+      try context.save()
+      #expect(other.performAndWait { copy.name } == name)
+    }
+    ada.name = "Zoe"
+    try context.save()
+    other.perform { #expect(copy.name == "Zoe") }
+    let ids = Mutex<[NSManagedObjectID]>([])
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextObjectsDidChange, object: other, queue: nil
+    ) { notification in
+      let found = notification.userInfo?[NSInvalidatedAllObjectsKey] as? [NSManagedObjectID]
+      ids.withLock { $0 = found ?? [] }
+    }
+    other.reset()
+    NotificationCenter.default.removeObserver(observer)
+    #expect(ids.withLock { $0 } == [ada.objectID])
+  }
+
   @Test(
     "a store of another version is migrated as it is opened, if the option says so: a file, and what a URL names",
     arguments: [
@@ -171,7 +218,8 @@ private final class Person: NSManagedObject {
 
   @Test("a model is read from its file; what cannot be read is nil, as in Core Data")
   func models() throws {
-    let url = URL(filePath: #filePath).appending(path: "../../../SampleStores/Library/Library.xcdatamodeld")
+    let url = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../SampleStores/Library/Library.xcdatamodeld")
     #expect(NSManagedObjectModel(contentsOf: url)?.entity(named: "Book") != nil)
     #expect(NSManagedObjectModel(contentsOf: URL(filePath: "/none.xcdatamodeld")) == nil)
   }

@@ -43,9 +43,10 @@ private enum Posting {
     let lists = [
       (NSInsertedObjectsKey, changes.inserted), (NSUpdatedObjectsKey, changes.updated),
       (NSDeletedObjectsKey, changes.deleted), (NSRefreshedObjectsKey, changes.refreshed),
-      (changes.isAllInvalidated ? NSInvalidatedAllObjectsKey : NSInvalidatedObjectsKey, changes.invalidated),
+      (NSInvalidatedObjectsKey, changes.isAllInvalidated ? [] : changes.invalidated),
     ]
-    for (key, list) in lists where !list.isEmpty || key == NSInvalidatedAllObjectsKey { info[key] = Set(list) }
+    for (key, list) in lists where !list.isEmpty { info[key] = Set(list) }
+    if changes.isAllInvalidated { info[NSInvalidatedAllObjectsKey] = changes.invalidated.map(\.objectID) }
     return info
   }
 }
@@ -136,7 +137,7 @@ public let NSDeletedObjectsKey = "deleted"
 public let NSRefreshedObjectsKey = "refreshed"
 /// The objects that cannot be used any more, in a notification.
 public let NSInvalidatedObjectsKey = "invalidated"
-/// All objects of a context that was reset, in a notification.
+/// The IDs of all objects of a context that was reset, in a notification.
 public let NSInvalidatedAllObjectsKey = "invalidatedAll"
 /// The IDs of new objects, in a notification.
 public let NSInsertedObjectIDsKey = "inserted_objectIDs"

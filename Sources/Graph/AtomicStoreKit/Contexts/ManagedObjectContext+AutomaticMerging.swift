@@ -5,8 +5,8 @@ extension ManagedObjectContext {
   /// Whether the context merges what other contexts save to the same stores; for a child context, what changes in its
   /// parent. False by default.
   ///
-  /// The context merges when it next processes pending changes: at a fetch, at a save, or at
-  /// ``processPendingChanges()``. The `viewContext` of a container and a ``BackgroundContext`` do so without being
+  /// The context merges when it next processes pending changes: at a fetch, at a save, at ``processPendingChanges()``,
+  /// and before a block of ``perform(_:)`` or ``performAndWait(_:)``. The `viewContext` of a container and a ``BackgroundContext`` do so without being
   /// used, soon after the save. Changes of this context are kept, as by ``mergeChanges(fromDidSave:)``. What other
   /// processes save is merged too, if the coordinator notices it: `noticesRemoteChanges`.
   public var automaticallyMergesChangesFromParent: Bool {
