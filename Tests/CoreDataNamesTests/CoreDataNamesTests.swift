@@ -226,7 +226,8 @@ private final class Person: NSManagedObject {
 
   private static func coordinator(_ names: [String]) throws -> NSPersistentStoreCoordinator {
     let entity = EntityDescription(name: "Person", properties: names.map { .attribute($0, .string) })
-    return NSPersistentStoreCoordinator(managedObjectModel: try NSManagedObjectModel(ModelDescription(entities: [entity])))
+    let model = try NSManagedObjectModel(ModelDescription(entities: [entity]))
+    return NSPersistentStoreCoordinator(managedObjectModel: model)
   }
 
   @Test("an option of Core Data that is not supported is refused by name")

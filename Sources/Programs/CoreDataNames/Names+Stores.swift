@@ -32,7 +32,8 @@ extension PersistentStoreCoordinator {
       try isOfOtherModel(type: storeType, configurationName: configurationName, at: place, options: [:])
     {
       return try addPersistentStore(
-        type: storeType, configurationName: configurationName, at: place, migration: MigrationPlan([.inferred(to: model)]))
+        type: storeType, configurationName: configurationName, at: place,
+        migration: MigrationPlan([.inferred(to: model)]))
     }
     return try addPersistentStore(
       type: storeType, configurationName: configurationName, at: place, isReadOnly: isReadOnly)

@@ -58,6 +58,7 @@ func measure(_ numbers: [Int]) throws {
     grows = grows || memory[index][rounds - 1] > memory[index][1] * 5 / 4
   }
   let medians = rates.map { $0.sorted()[rounds / 2] }
-  print("the kit answers \((medians[0] / medians[1]).formatted(.number.precision(.fractionLength(2)))) of GRDB's requests a second")
+  let ratio = (medians[0] / medians[1]).formatted(.number.precision(.fractionLength(2)))
+  print("requests a second, the kit's by GRDB's: \(ratio)")
   guard !grows else { throw Connection.Failure(description: "the memory of a server grows by the round") }
 }

@@ -6,9 +6,10 @@ extension ManagedObjectContext {
   /// parent. False by default.
   ///
   /// The context merges when it next processes pending changes: at a fetch, at a save, at ``processPendingChanges()``,
-  /// and before a block of ``perform(_:)`` or ``performAndWait(_:)``. The `viewContext` of a container and a ``BackgroundContext`` do so without being
-  /// used, soon after the save. Changes of this context are kept, as by ``mergeChanges(fromDidSave:)``. What other
-  /// processes save is merged too, if the coordinator notices it: `noticesRemoteChanges`.
+  /// and before a block of ``perform(_:)`` or ``performAndWait(_:)``. The `viewContext` of a container and a
+  /// ``BackgroundContext`` do so without being used, soon after the save. Changes of this context are kept, as by
+  /// ``mergeChanges(fromDidSave:)``. What other processes save is merged too, if the coordinator notices it:
+  /// `noticesRemoteChanges`.
   public var automaticallyMergesChangesFromParent: Bool {
     get { options.inbox != nil }
     set {

@@ -253,8 +253,8 @@ extension ManagedObjectContext {
   }
 
   /// Runs a block at once and returns its result. The context must be used by the caller anyway: this does not wait,
-  /// and does not change to another thread. An error keeps its type. A context that merges automatically merges what was
-  /// saved meanwhile first.
+  /// and does not change to another thread. An error keeps its type. A context that merges automatically merges what
+  /// was saved meanwhile first.
   public func performAndWait<Result, Failure: Error>(_ block: () throws(Failure) -> Result) throws(Failure) -> Result {
     mergeDeliveredSaves()
     return try block()
