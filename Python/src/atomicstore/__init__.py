@@ -14,4 +14,4 @@ from ._store import Store, open
 from ._table import EntityTable
 
 __all__ = ["AtomicStoreError", "CommandNotFoundError", "EntityTable", "Store", "duckdb", "open"]
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "cbb3a57c5595a6411acfe49962a25a69a0590c9b5e72fc3146a4c7d5ddcf29ab"
+#define ASP_INTERFACE "3411c90387136d93f2bc02a5c5e53e279c3d506295ac2961aa3841fbd26d1f4f"

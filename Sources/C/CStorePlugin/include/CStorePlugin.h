@@ -18,7 +18,7 @@
 /// Counts additions that older plug-ins do not mind.
 #define ASP_MINOR 0
 /// The kit's version: the one place where it is written. Swift reads it as StorePlugin.kitVersion.
-#define ASP_KIT_VERSION "0.2.0"
+#define ASP_KIT_VERSION "0.3.0"
 
 /// The note: its owner, its type, and the sizes of its texts, each of which ends with a NUL.
 #define ASP_NOTE_OWNER "AtomicStoreKit"

@@ -48,7 +48,7 @@ public final class StorePluginSink: Sendable {
 /// function that registers its formats. Once a plug-in is loaded, the handlers of deadly signals are replaced: a
 /// message on standard error names the plug-in whose code ends the program.
 package struct StorePlugin: Sendable {
-  /// The version of the kit in this program, such as `0.2.0`.
+  /// The version of the kit in this program, such as `0.3.0`.
   package static var kitVersion: String { ASP_KIT_VERSION }
   /// The digest of the sources that formats are compiled against, of the kit in this program: a plug-in must have the
   /// same one.
