@@ -7,15 +7,11 @@ import StorePredicates
 struct MappingApplication {
   let mapping: ModelMapping
   let nodes: NodeTable
-  let references: NodeReferences
   let store: UUID
   let builder: NodeTableBuilder
   let placements: MappingPlacements
-  /// The name of the destination's entity by the source's index; nil for one that is removed.
-  var names: [Int: String] = [:]
-  /// By the source's index: the rows, and whether an object of the hierarchy has a text as its reference.
-  let readers: [EntityReader]
-  let hasTexts: [Bool]
+  /// The destination's entity by the source's index; nil for one that is removed.
+  private(set) var targets: [Entity?]
   /// The expressions of the mapping file that were read.
   var expressions: [String: FetchExpression] = [:]
   var obstacles: [MappingObstacle] = []
@@ -24,23 +20,12 @@ struct MappingApplication {
     self.mapping = mapping
     self.nodes = nodes
     self.placements = placements
-    references = nodes.references
     self.store = store
     builder = NodeTableBuilder(model: mapping.destination)
-    readers = mapping.source.entities.map { nodes.reader(of: $0.index) }
-    var hasTexts = readers.map(\.hasStringReferences)
-    for entity in mapping.source.entities where readers[entity.index].hasStringReferences {
-      var above = entity.superentity
-      while let level = above {
-        hasTexts[level.index] = true
-        above = level.superentity
-      }
-    }
-    self.hasTexts = hasTexts
+    targets = Array(repeating: nil, count: mapping.source.entityCount)
     for entity in mapping.entities {
-      if let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }) {
-        names[source.index] = entity.name
-      }
+      guard let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }) else { continue }
+      targets[source.index] = mapping.destination.entity(named: entity.name)
     }
   }
 

@@ -31,9 +31,19 @@ struct MappingVerification {
   }
 
   private mutating func compare() {
+    let translation = RowTranslation(entities: mapping.source.entityCount)
+    for entity in mapping.entities {
+      guard let source = source(of: entity), let destination = mapping.destination.entity(named: entity.name),
+        names[source.index] == entity.name
+      else { continue }
+      let reader = old.reader(of: source.index)
+      translation.set(
+        source.index, to: destination.index, MatchedRows(reader, new.reader(of: destination.index)),
+        rowCount: reader.count)
+    }
     for entity in mapping.entities {
       guard let destination = mapping.destination.entity(named: entity.name) else { continue }
-      guard let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }) else {
+      guard let source = source(of: entity) else {
         for node in new.handles(of: destination.index) {
           differences.append(GraphDifference(kind: .inserted, object: new.objectReference(of: node)))
         }
@@ -43,9 +53,7 @@ struct MappingVerification {
         guard case .kept(let name) = property.origin, let old = source.slot(named: name) else { return nil }
         return (slot, old, property.replacementForNull)
       }
-      for node in old.handles(of: source.index) where differences.count < 100 {
-        compare(node, destination, pairs)
-      }
+      compare(source, destination, pairs, translation)
       let (before, after) = (old.count(of: source.index), new.count(of: destination.index))
       if before < after {
         differences.append(
@@ -53,6 +61,40 @@ struct MappingVerification {
       }
     }
   }
+
+  private func source(of entity: ModelMapping.EntityMapping) -> Entity? {
+    entity.sourceName.flatMap { mapping.source.entity(named: $0) }
+  }
+
+  /// Compares the objects of an entity: columns first, and the values of those rows whose cells are not the same.
+  private mutating func compare(
+    _ source: Entity, _ destination: Entity, _ pairs: [(Slot, Int, StoredValue?)], _ translation: RowTranslation
+  ) {
+    let (before, after) = (old.reader(of: source.index), new.reader(of: destination.index))
+    guard MatchedRows(before, after).isIdentity else {
+      for node in old.handles(of: source.index) where differences.count < 100 { compare(node, destination, pairs) }
+      return
+    }
+    let columns = pairs.map { slot, oldSlot, _ in
+      ColumnPair((source.slots[oldSlot], before), (slot, after), isSequence: slot.isOrdered)
+    }
+    for start in stride(from: 0, to: before.count, by: Self.block) where differences.count < 100 {
+      let rows = start..<min(start + Self.block, before.count)
+      var marks = [Bool](repeating: false, count: rows.count)
+      for (column, pair) in zip(columns, pairs) {
+        column.markDifferent(rows, translation, &marks)
+        guard pair.2 != nil else { continue }
+        // Null is not the same as null where something replaces it.
+        for row in rows where before.isNull(slot: pair.1, row: row) { marks[row - start] = true }
+      }
+      for row in rows where marks[row - start] && differences.count < 100 {
+        compare(NodeHandle(entity: source.index, row: row), destination, pairs)
+      }
+    }
+  }
+
+  /// How many rows are compared at a time: a multiple of 64.
+  private static let block = 4096
 
   /// Compares what a mapping model made: that each object is there once, with the values that are kept.
   private mutating func compare(_ placements: MappingPlacements) {

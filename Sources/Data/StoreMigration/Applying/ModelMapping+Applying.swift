@@ -100,16 +100,18 @@ extension MappingApplication {
       return
     }
     let reader = nodes.reader(of: source.index)
-    var references: [Int64] = []
-    references.reserveCapacity(reader.count)
-    for row in 0..<reader.count { references.append(reader.integerReference(row: row) ?? 0) }
+    let rows = 0..<reader.count
+    let references = rows.map { reader.integerReference(row: $0) ?? 0 }
     try builder.appendRows(entity: destination.index, references: references.span)
     guard reader.hasStringReferences else { return }
-    for row in 0..<reader.count {
-      if case .string(let text) = reader.reference(row: row) {
-        builder.setReference(text, entity: destination.index, row: row)
-      }
+    var heap: [UInt8] = []
+    var lengths: [UInt32] = []
+    for row in rows {
+      let before = heap.count
+      let isText = reader.textReference(row: row)?.withUnsafeBufferPointer { heap.append(contentsOf: $0) } != nil
+      lengths.append(isText ? UInt32(truncatingIfNeeded: heap.count - before) : .max)
     }
+    try builder.fillReferenceTexts(entity: destination.index, lengths: lengths.span, heap: heap.span)
   }
 
   private mutating func fill(
@@ -121,15 +123,15 @@ extension MappingApplication {
       guard !placements.filled.contains(.init(entity: destination.index, slot: slot.index)) else { return }
       builder.markAbsent(slot: slot.index, entity: destination.index)
     case .constant(let value):
-      if slot.isRelationship { return }
-      guard !value.isNull else { return }
+      guard !slot.isRelationship, !value.isNull else { return }
+      if placement.isWhole { return try builder.fill(entity: destination.index, slot: slot.index, with: value) }
       for index in 0..<placement.count { try set(value, slot, placement, index) }
     case .kept(let name):
       guard let old = source.slot(named: name) else { return }
       if slot.isRelationship {
         try copyRelationship(source.slots[old], slot, source, destination)
       } else if placement.isWhole {
-        try copyColumn(source.slots[old], slot, source, destination)
+        try builder.fill(entity: destination.index, slot: slot.index, of: nodes, entity: source.index, slot: old)
         try replaceNulls(slot, property, old, source, destination)
       } else {
         try copyValues(old, slot, property, placement)
@@ -165,97 +167,54 @@ extension MappingApplication {
 
   // MARK: Columns
 
-  private func copyColumn(_ old: Slot, _ slot: Slot, _ source: Entity, _ destination: Entity)
-    throws(PersistentStoreError)
-  {
-    let reader = nodes.reader(of: source.index)
-    guard let type = slot.attributeType else { return }
-    switch type {
-    case .boolean, .integer16, .integer32, .integer64, .float, .double, .date, .uuid:
-      try builder.fillFixed(
-        entity: destination.index, slot: slot.index, cells: reader.fixedCells(slot: old.index),
-        presence: reader.presenceBits(slot: old.index))
-    case .string, .uri, .decimal, .binaryData, .transformable:
-      var lengths: [UInt32] = []
-      lengths.reserveCapacity(reader.count)
-      for row in 0..<reader.count {
-        lengths.append(
-          reader.isNull(slot: old.index, row: row)
-            ? UInt32.max : UInt32(truncatingIfNeeded: reader.bytes(slot: old.index, row: row).count))
-      }
-      if let packed = reader.packedBytes(slot: old.index) {
-        return try builder.fillBytes(entity: destination.index, slot: slot.index, lengths: lengths.span, heap: packed)
-      }
-      var heap: [UInt8] = []
-      for row in 0..<reader.count {
-        reader.bytes(slot: old.index, row: row).withUnsafeBufferPointer { heap.append(contentsOf: $0) }
-      }
-      try builder.fillBytes(entity: destination.index, slot: slot.index, lengths: lengths.span, heap: heap.span)
-    case .undefined, .composite:
-      for row in 0..<reader.count where !reader.isNull(slot: old.index, row: row) {
-        try builder.set(
-          reader.value(slot: old.index, row: row), entity: destination.index, row: row, slot: slot.index)
-      }
-    }
-  }
-
-  /// Copies what a relationship names, except for objects of entities that are removed.
+  /// Copies what a relationship names, except for objects of entities that are removed. Rows are the same in both
+  /// tables, so that only the numbers of entities change.
   private func copyRelationship(
     _ old: Slot, _ slot: Slot, _ source: Entity, _ destination: Entity
   ) throws(PersistentStoreError) {
-    guard let oldDestination = old.destination else { return }
     let reader = nodes.reader(of: source.index)
-    if hasTexts[oldDestination] {
-      for row in 0..<reader.count {
-        let value = renamed(reader.value(slot: old.index, row: row), slot)
-        if !value.isNull { try builder.set(value, entity: destination.index, row: row, slot: slot.index) }
+    let column = reader.column(slot: old.index)
+    func moved(_ bits: UInt64, _ row: Int) throws(PersistentStoreError) -> NodeHandle? {
+      let node = NodeHandle(rawBits: bits)
+      guard bits != RowTranslation.null, let entity = targets[node.entity] else { return nil }
+      guard slot.destination.map({ entity.isKindOf(entity: mapping.destination.entity(at: $0)) }) ?? false else {
+        throw misplaced(node, entity, slot, destination, reader.reference(row: row))
       }
-      return
+      return NodeHandle(entity: entity.index, row: node.row)
     }
-    func reference(_ node: NodeHandle) -> Int64? {
-      names[node.entity] == nil ? nil : self.references.integer(of: node)
-    }
-    if !old.isToMany, !slot.isToMany {
-      var references = [Int64](repeating: 0, count: reader.count)
+    var moves: [NodeHandle] = []
+    moves.reserveCapacity(reader.count)
+    guard old.isToMany || slot.isToMany else {
       var presence = [UInt8](repeating: 0, count: (reader.count + 7) / 8)
       for row in 0..<reader.count {
-        guard let other = reader.toOne(slot: old.index, row: row), let found = reference(other) else { continue }
-        references[row] = found
-        presence[row >> 3] |= 1 << UInt8(row & 7)
+        let found = try moved(column.handle(row), row)
+        if found != nil { presence[row >> 3] |= 1 << UInt8(row & 7) }
+        moves.append(found ?? NodeHandle(entity: 0, row: 0))
       }
       return try builder.fillToOne(
-        entity: destination.index, slot: slot.index, references: references.span, presence: presence.span)
+        entity: destination.index, slot: slot.index, nodes: moves.span, presence: presence.span)
     }
     var counts: [UInt32] = []
-    var references: [Int64] = []
+    counts.reserveCapacity(reader.count)
     for row in 0..<reader.count {
-      let before = references.count
+      let before = moves.count
       if old.isToMany {
-        let list = reader.toMany(slot: old.index, row: row)
-        for index in list.indices { if let found = reference(list[index]) { references.append(found) } }
-      } else if let other = reader.toOne(slot: old.index, row: row), let found = reference(other) {
-        references.append(found)
+        for bits in column.handles(row) { if let found = try moved(bits, row) { moves.append(found) } }
+      } else if let found = try moved(column.handle(row), row) {
+        moves.append(found)
       }
-      counts.append(UInt32(references.count - before))
+      counts.append(UInt32(moves.count - before))
     }
-    try builder.fillToMany(
-      entity: destination.index, slot: slot.index, counts: counts.span, references: references.span)
+    try builder.fillToMany(entity: destination.index, slot: slot.index, counts: counts.span, nodes: moves.span)
   }
 
-  /// A relationship's value with the destination's names, without objects that are removed.
-  private func renamed(_ value: StoredValue, _ slot: Slot) -> StoredValue {
-    func renamed(_ reference: ObjectReference) -> ObjectReference? {
-      guard let entity = mapping.source.entity(named: reference.entityName), let name = names[entity.index] else {
-        return nil
-      }
-      return ObjectReference(entityName: name, reference: reference.reference)
-    }
-    switch value {
-    case .toOne(let reference):
-      guard let new = renamed(reference) else { return .null }
-      return slot.isToMany ? .toMany([new]) : .toOne(new)
-    case .toMany(let list): return .toMany(list.compactMap { renamed($0) })
-    default: return slot.isToMany ? .toMany([]) : .null
-    }
+  /// The error for a relationship to an object whose entity has left the hierarchy of the destination.
+  private func misplaced(
+    _ node: NodeHandle, _ found: Entity, _ slot: Slot, _ entity: Entity, _ reference: ReferenceObject
+  ) -> PersistentStoreError {
+    PersistentStoreError(
+      .danglingReference,
+      "\(nodes.reference(of: node)) is a \(found.name), not a \(slot.relationship?.destinationEntityName ?? slot.name)",
+      at: StoreLocation(entity: entity.name, reference: reference.description, property: slot.name))
   }
 }

@@ -70,10 +70,12 @@ public struct StoreMigrator: Sendable {
     func references(_ group: UniquenessGroup, _ nodes: NodeTable) -> Set<ReferenceObject> {
       Set(group.nodes.map { nodes.reference(of: $0) })
     }
+    var groups = UniquenessGroup.all(in: new)
+    guard !groups.isEmpty else { return }
     let known = UniquenessGroup.all(in: old).map { references($0, old) }
-    let groups = UniquenessGroup.all(in: new).filter { group in
+    groups.removeAll { group in
       let shared = references(group, new)
-      return !known.contains { $0.isSuperset(of: shared) }
+      return known.contains { $0.isSuperset(of: shared) }
     }
     guard !groups.isEmpty else { return }
     let obstacles = groups.prefix(20).map { group in

@@ -110,7 +110,7 @@ package struct ColumnPair {
   /// - Parameters:
   ///   - rows: They begin at a multiple of 64.
   ///   - marks: One for each row of the range.
-  func markDifferent(_ rows: Range<Int>, _ translation: RowTranslation, _ marks: inout [Bool]) {
+  package func markDifferent(_ rows: Range<Int>, _ translation: RowTranslation, _ marks: inout [Bool]) {
     if let one, let other {
       let isShared = one.isSame(as: other)
       if one.sparse != nil, other.sparse != nil, one.places(rows).isEmpty, other.places(rows).isEmpty { return }

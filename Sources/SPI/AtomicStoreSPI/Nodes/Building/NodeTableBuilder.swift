@@ -117,6 +117,8 @@ public final class NodeTableBuilder {
   var isOutOfMemory = false
   /// A graph whose columns are shared where the file has the same; nil if there is none.
   var known: Known? { didSet { state.pointee.hasKnown = known != nil } }
+  /// Whether a column belongs to a table of another model as well.
+  var hasSharedColumns = false
   /// The store's model if ``model`` is a part of it; nil if everything is read.
   package var wholeModel: ManagedObjectModel?
 

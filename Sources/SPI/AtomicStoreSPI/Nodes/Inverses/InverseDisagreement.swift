@@ -28,6 +28,7 @@ extension NodeTable {
   ///
   /// - Parameter limit: The maximum number to list; nil for all.
   public func inverseDisagreements(limit: Int? = nil) -> [InverseDisagreement] {
+    if endsAgree { return [] }
     let ends = InverseEnds(model: model, tables: entities)
     let isDense = entities.allSatisfy { $0.deletedCount == 0 }
     var result: [InverseDisagreement] = []
