@@ -5,12 +5,12 @@ import StoreCodecs
 
 /// Prints fetched rows one by one, so that only one row at a time is in memory.
 struct RowPrinter {
-  private let names: [String]
-  private let rows: FetchedRows
+  let names: [String]
+  let rows: FetchedRows
   /// Whether JSON has decimals as strings, for readers whose numbers are doubles.
-  private let quotesDecimals: Bool
+  let quotesDecimals: Bool
   /// Columns whose values the model does not give a type: in JSON their form says it.
-  private let undeclared: Set<String>
+  let undeclared: Set<String>
 
   init(_ names: [String], _ rows: FetchedRows, quotesDecimals: Bool = false, undeclared: Set<String> = []) {
     self.names = names
@@ -148,50 +148,6 @@ struct RowPrinter {
       writer.append(byte: byte)
     }
     writer.append(byte: UInt8(ascii: "\""))
-  }
-
-  // MARK: JSON
-
-  func json(to writer: ByteWriter) throws {
-    writer.append(byte: UInt8(ascii: "["))
-    var index = 0
-    try rows.forEachRow { row in
-      JSONValue.begin(index, to: writer, indent: 0)
-      json(row).write(to: writer, indent: 1)
-      try writer.flushIfNeeded()
-      index += 1
-    }
-    JSONValue.end(index == 0, to: writer, indent: 0)
-    writer.append("]\n")
-  }
-
-  /// Prints each object on a line.
-  func jsonLines(to writer: ByteWriter) throws {
-    try rows.forEachRow { row in
-      json(row).write(to: writer, indent: nil)
-      writer.append(byte: UInt8(ascii: "\n"))
-      try writer.flushIfNeeded()
-    }
-  }
-
-  /// The rows as JSON objects.
-  var jsonRows: [JSONValue] {
-    var found: [JSONValue] = []
-    rows.forEachRow { found.append(json($0)) }
-    return found
-  }
-
-  private func json(_ row: [FetchedRow.Value]) -> JSONValue {
-    .object(zip(names, row).map { ($0, json($1, isDeclared: !undeclared.contains($0))) })
-  }
-
-  private func json(_ value: FetchedRow.Value, isDeclared: Bool) -> JSONValue {
-    switch value {
-    case .value(let value): value.json(isDeclared: isDeclared, quotesDecimals: quotesDecimals)
-    case .object(let id):
-      .object([("entity", .string(id.entityName)), ("reference", id.reference?.json ?? .null)])
-    case .list(let list): .array(list.map { json($0, isDeclared: isDeclared) })
-    }
   }
 
   // MARK: Tables

@@ -82,43 +82,46 @@ package indirect enum JSONValue: Sendable {
   /// Writes the text in quotes, escaping what JSON requires, other line separators, and terminal control characters.
   package static func quote(_ string: String, to writer: ByteWriter) {
     var string = string
+    string.withUTF8 { quote($0, to: writer) }
+  }
+
+  /// As above, for the UTF-8 of a text.
+  package static func quote(_ bytes: UnsafeBufferPointer<UInt8>, to writer: ByteWriter) {
     writer.append(byte: UInt8(ascii: "\""))
-    string.withUTF8 { bytes in
-      var start = 0
-      var place = 0
-      while place < bytes.count {
-        let byte = bytes[place]
-        let isQuoted = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-        guard isQuoted || TerminalText.mayBeginEscape(byte) else {
-          place += 1
-          continue
-        }
-        let (scalar, length) = TerminalText.scalar(bytes, at: place)
-        guard
-          isQuoted
-            || scalar.map({
-              TerminalText.isUnsafe($0) || $0 == "\n" || $0 == "\t" || $0 == "\u{2028}" || $0 == "\u{2029}"
-            }) ?? false
-        else {
-          place += length
-          continue
-        }
-        writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start..<place]))
-        switch byte {
-        case UInt8(ascii: "\""): writer.append("\\\"")
-        case UInt8(ascii: "\\"): writer.append("\\\\")
-        case UInt8(ascii: "\n"): writer.append("\\n")
-        case UInt8(ascii: "\r"): writer.append("\\r")
-        case UInt8(ascii: "\t"): writer.append("\\t")
-        default:
-          writer.append("\\u")
-          writer.append(hexadecimal: UInt64(scalar?.value ?? 0), digits: 4)
-        }
-        place += length
-        start = place
+    var start = 0
+    var place = 0
+    while place < bytes.count {
+      let byte = bytes[place]
+      let isQuoted = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+      guard isQuoted || TerminalText.mayBeginEscape(byte) else {
+        place += 1
+        continue
       }
-      writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start...]))
+      let (scalar, length) = TerminalText.scalar(bytes, at: place)
+      guard
+        isQuoted
+          || scalar.map({
+            TerminalText.isUnsafe($0) || $0 == "\n" || $0 == "\t" || $0 == "\u{2028}" || $0 == "\u{2029}"
+          }) ?? false
+      else {
+        place += length
+        continue
+      }
+      writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start..<place]))
+      switch byte {
+      case UInt8(ascii: "\""): writer.append("\\\"")
+      case UInt8(ascii: "\\"): writer.append("\\\\")
+      case UInt8(ascii: "\n"): writer.append("\\n")
+      case UInt8(ascii: "\r"): writer.append("\\r")
+      case UInt8(ascii: "\t"): writer.append("\\t")
+      default:
+        writer.append("\\u")
+        writer.append(hexadecimal: UInt64(scalar?.value ?? 0), digits: 4)
+      }
+      place += length
+      start = place
     }
+    writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start...]))
     writer.append(byte: UInt8(ascii: "\""))
   }
 
