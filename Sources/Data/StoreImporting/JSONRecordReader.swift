@@ -23,8 +23,12 @@ struct JSONRecordReader: RecordReader {
   private var failure: PersistentStoreError?
   /// Whether columns are still being collected.
   private var isCollecting = true
-  private let start: Int
   private let forms: ObjectForms?
+  /// The members that the last records had, in their order: most records have the same ones in the same order, and
+  /// their names are then not read again.
+  private var members: [Member] = []
+  /// The index in ``members`` after the member that was read last.
+  private var nextMember = 0
   /// Those of ``forms`` by the names that the members have.
   private var knownForms: [ScalarString: ObjectForms.Member?] = [:]
   private(set) var objectColumn: Int?
@@ -33,17 +37,55 @@ struct JSONRecordReader: RecordReader {
   var mayLackFields: Bool { true }
   let bytes: UnsafeBufferPointer<UInt8>
 
+  /// A member, as it is in the source.
+  private struct Member {
+    /// The bytes of the name, without quotes.
+    let range: Range<Int>
+    /// The names of the objects that it is in, each with a dot behind it.
+    let prefix: String
+    /// The whole name.
+    let name: String
+    /// The number of its column; nil if it was not known.
+    var column: Int?
+  }
+  /// How many members may follow the last one before one that is looked for.
+  private static let greatestDistance = 8
+  /// How many members are kept.
+  private static let greatestCount = 1024
+  /// Where something is.
+  private struct Place {
+    let line: Int
+    let column: Int
+    var location: StoreLocation { StoreLocation(line: line, column: column) }
+  }
+
   /// - Parameters:
-  ///   - bytes: UTF-8. It is read once for the names of the columns.
+  ///   - bytes: UTF-8.
   ///   - forms: What may be an object in the form of `fetch --json`; nil for nothing.
-  init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms? = nil) throws(PersistentStoreError) {
+  ///   - columns: The names of the columns, which another reader of the same bytes has found; nil to read them first.
+  init(
+    _ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms? = nil, columns: [String]? = nil
+  ) throws(PersistentStoreError) {
     self.bytes = bytes
     self.forms = forms
     scanner = JSONScanner(bytes)
     scanner.skipMark()
     scanner.skipSpace()
     isArray = scanner.take(UInt8(ascii: "["))
-    start = scanner.position
+    if let columns {
+      self.columns = columns
+      numbers = Dictionary(columns.enumerated().map { (ScalarString($1), $0) }) { first, _ in first }
+    } else {
+      let start = scanner.position
+      try collectColumns()
+      scanner.restart(at: start)
+    }
+    isCollecting = false
+    lastRecords = Array(repeating: 0, count: self.columns.count)
+    findInnerColumns()
+  }
+
+  private mutating func collectColumns() throws(PersistentStoreError) {
     var record = ImportRecord()
     while true {
       do throws(PersistentStoreError) {
@@ -54,12 +96,8 @@ struct JSONRecordReader: RecordReader {
       }
       isEmpty = false
     }
-    isCollecting = false
-    lastRecords = Array(repeating: 0, count: columns.count)
-    findInnerColumns()
     isFirst = true
     isBroken = false
-    scanner.restart(at: start)
   }
 
   /// Whether a text is JSON, and no CSV.
@@ -105,6 +143,7 @@ struct JSONRecordReader: RecordReader {
     record.start = scanner.position
     guard scanner.peek == UInt8(ascii: "{") else { throw scanner.failure("a record is a JSON object") }
     recordNumber += 1
+    nextMember = 0
     failure = nil
     try readObject(&record, prefix: "", depth: 0)
     record.end = scanner.position
@@ -121,16 +160,22 @@ struct JSONRecordReader: RecordReader {
     if scanner.take(UInt8(ascii: "}")) { return }
     while true {
       scanner.skipSpace()
-      let place = StoreLocation(line: scanner.line, column: scanner.column)
-      let name = prefix + (try scanner.readName())
+      let place = Place(line: scanner.line, column: scanner.column)
+      let member = try readMember(prefix)
       scanner.skipSpace()
       guard scanner.take(UInt8(ascii: ":")) else { throw scanner.failure("':' is missing") }
       scanner.skipSpace()
       let isObject = scanner.peek == UInt8(ascii: "{")
-      let form = depth == 0 && (isObject || scanner.peek == UInt8(ascii: "[")) ? form(of: name) : nil
+      guard isObject || scanner.peek == UInt8(ascii: "[") else {
+        try put(try scanner.readValue(&record.decoded), member, at: place, &record)
+        if try endMember() { return }
+        continue
+      }
+      let name = members[member].name
+      let form = depth == 0 ? form(of: name) : nil
       if isObject {
         if let form, let field = readForm(form, &record, at: place) {
-          try put(field, name, at: place, &record)
+          try put(field, member, at: place, &record)
           if name == ObjectForms.objectName { objectColumn = numbers[ScalarString(name)] }
         } else {
           try readObject(&record, prefix: name + ".", depth: depth + 1)
@@ -142,25 +187,54 @@ struct JSONRecordReader: RecordReader {
             if let entity = element.entity { check(entity, entities, at: place) }
           }
         }
-        try put(field, name, at: place, &record)
+        try put(field, member, at: place, &record)
       }
-      scanner.skipSpace()
-      if scanner.take(UInt8(ascii: "}")) { return }
-      guard scanner.take(UInt8(ascii: ",")) else { throw scanner.failure("',' or '}' is missing") }
+      if try endMember() { return }
     }
+  }
+
+  /// Whether the object ends behind a member.
+  private mutating func endMember() throws(PersistentStoreError) -> Bool {
+    scanner.skipSpace()
+    if scanner.take(UInt8(ascii: "}")) { return true }
+    guard scanner.take(UInt8(ascii: ",")) else { throw scanner.failure("',' or '}' is missing") }
+    return false
+  }
+
+  /// Reads the name of a member.
+  ///
+  /// - Returns: Its index in ``members``.
+  private mutating func readMember(_ prefix: String) throws(PersistentStoreError) -> Int {
+    let end = min(nextMember + Self.greatestDistance, members.count)
+    for index in nextMember..<max(end, nextMember)
+    where scanner.isAtName(members[index].range) && members[index].prefix.hasSameScalars(as: prefix) {
+      scanner.skipName(members[index].range)
+      nextMember = index + 1
+      return index
+    }
+    let start = scanner.position + 1
+    let name = prefix + (try scanner.readName())
+    let member = Member(
+      range: start..<scanner.position - 1, prefix: prefix, name: name, column: numbers[ScalarString(name)])
+    let index = min(nextMember, Self.greatestCount - 1)
+    if members.count < Self.greatestCount { members.insert(member, at: index) } else { members[index] = member }
+    nextMember = index + 1
+    return index
   }
 
   /// Puts a field into its column, which is a new one while columns are collected.
   private mutating func put(
-    _ field: ImportField, _ name: String, at place: StoreLocation, _ record: inout ImportRecord
+    _ field: ImportField, _ member: Int, at place: Place, _ record: inout ImportRecord
   ) throws(PersistentStoreError) {
-    let known = numbers[ScalarString(name)]
-    if let number = known {
+    if let number = members[member].column ?? numbers[ScalarString(members[member].name)] {
+      members[member].column = number
       if isCollecting { return }
       record.set(field, column: number)
       noteUse(of: number, at: place)
       if field.kind == .missing, let inner = innerColumns[number] { try markMissing(inner, &record) }
     } else if isCollecting {
+      let name = members[member].name
+      members[member].column = columns.count
       numbers[ScalarString(name)] = columns.count
       columns.append(name)
       guard columns.count <= ModelDescription.maximumPropertyCount else {
@@ -211,7 +285,7 @@ struct JSONRecordReader: RecordReader {
   /// Reads a member that is in its form: the text of its data, or the reference of its object. Nil, with nothing read,
   /// if it is not.
   private mutating func readForm(
-    _ form: ObjectForms.Member, _ record: inout ImportRecord, at place: StoreLocation
+    _ form: ObjectForms.Member, _ record: inout ImportRecord, at place: Place
   ) -> ImportField? {
     let before = scanner
     switch (form, scanner.readForm(&record.decoded)) {
@@ -227,17 +301,18 @@ struct JSONRecordReader: RecordReader {
   }
 
   /// Refuses an object of another entity.
-  private mutating func check(_ entity: String, _ entities: Set<ScalarString>, at place: StoreLocation) {
+  private mutating func check(_ entity: String, _ entities: Set<ScalarString>, at place: Place) {
     guard failure == nil, !entities.contains(ScalarString(entity)) else { return }
     let names = entities.map(\.string).sorted().joined(separator: " or ")
-    failure = PersistentStoreError(.invalidValue, "this is an object of \(entity), and not of \(names)", at: place)
+    failure = PersistentStoreError(
+      .invalidValue, "this is an object of \(entity), and not of \(names)", at: place.location)
   }
 
   /// Which of two values a member has is unknown.
-  private mutating func noteUse(of column: Int, at place: StoreLocation) {
+  private mutating func noteUse(of column: Int, at place: Place) {
     if lastRecords[column] == recordNumber, failure == nil {
       failure = PersistentStoreError(
-        .invalidValue, "the member '\(columns[column])' occurs twice in the object", at: place)
+        .invalidValue, "the member '\(columns[column])' occurs twice in the object", at: place.location)
     }
     lastRecords[column] = recordNumber
   }

@@ -66,6 +66,21 @@ struct JSONScanner {
     return text(of: try readString(&decoded), decoded)
   }
 
+  /// Whether the bytes of a name that was read before follow in quotes.
+  func isAtName(_ range: Range<Int>) -> Bool {
+    let end = position + 1 + range.count
+    guard end < bytes.count, bytes[position] == UInt8(ascii: "\""), bytes[end] == UInt8(ascii: "\"") else {
+      return false
+    }
+    for offset in 0..<range.count where bytes[position + 1 + offset] != bytes[range.lowerBound + offset] {
+      return false
+    }
+    return true
+  }
+
+  /// Skips a name for which ``isAtName(_:)`` is true.
+  mutating func skipName(_ range: Range<Int>) { position += range.count + 2 }
+
   /// A value that is not an object.
   ///
   /// - Parameter allowsReferences: Whether an array may have objects in the form of ``ObjectForms``.

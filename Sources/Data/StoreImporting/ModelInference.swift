@@ -199,7 +199,9 @@ struct ModelInference {
   private func forEachRecord(
     of table: Int, _ body: (ImportRecord, UnsafeBufferPointer<UInt8>) -> Void
   ) throws {
-    try SourceReading.withReader(texts[table], importer.conventions, sources[table].name) { reader in
+    try SourceReading.withReader(
+      texts[table], importer.conventions, sources[table].name, columns: headers[table]
+    ) { reader in
       var record = ImportRecord()
       while true {
         do throws(PersistentStoreError) {

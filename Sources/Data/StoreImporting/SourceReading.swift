@@ -4,9 +4,12 @@ import AtomicStoreSPI
 enum SourceReading {
   /// Calls a body with the reader of a table.
   ///
-  /// - Parameter forms: What may be an object in the form of `fetch --json`, if the model is known.
+  /// - Parameters:
+  ///   - forms: What may be an object in the form of `fetch --json`, if the model is known.
+  ///   - columns: The columns that a reader of this table had before: JSON has them in its records.
   static func withReader<Value>(
     _ text: StoreBytes, _ conventions: TextConventions, _ name: String, _ forms: ObjectForms? = nil,
+    columns: [String]? = nil,
     _ body: (inout any RecordReader) throws -> Value
   ) throws -> Value {
     do {
@@ -20,7 +23,9 @@ enum SourceReading {
           throw PersistentStoreError(.malformed, "this is neither an array of JSON objects nor objects on lines")
         }
         var reader: any RecordReader =
-          isJSON ? try JSONRecordReader(bytes, forms) : try CSVRecordReader(bytes, conventions, fileName: plain)
+          isJSON
+          ? try JSONRecordReader(bytes, forms, columns: columns)
+          : try CSVRecordReader(bytes, conventions, fileName: plain)
         return try body(&reader)
       }
     } catch let error as PersistentStoreError {
