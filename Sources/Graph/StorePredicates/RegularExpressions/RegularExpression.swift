@@ -22,8 +22,12 @@ package final class RegularExpression: Sendable {
   /// For longer texts, and for matches of many steps, a matcher is made and freed: it keeps the memory of the longest
   /// text, and of the most places to come back to.
   private static let maximumLength = 1 << 16
+  /// How many bytes of a text a simple pattern reads in the time of a step.
+  private static let bytesPerStep = 16
 
   private let options: FetchPredicate.Options
+  /// The pattern, if it is simple; nil for ICU.
+  private let plain: PlainPattern?
   /// Only copied, which reads what never changes: any thread may do so at any time.
   private let original: Matcher
   let idle = Mutex<[Matcher]>([])
@@ -31,6 +35,7 @@ package final class RegularExpression: Sendable {
   /// Compiles a pattern. Of the options, `[c]` and `[d]` count.
   package init(_ pattern: String, _ options: FetchPredicate.Options) throws(RegularExpressionError) {
     self.options = options.intersection(.diacriticInsensitive)
+    plain = options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) ? PlainPattern(pattern) : nil
     // ICU refuses an empty pattern, which matches the empty text.
     var pattern = pattern.isEmpty ? "(?:)" : StringComparison.folded(pattern, self.options)
     var problem = cicu_problem()
@@ -61,6 +66,10 @@ package final class RegularExpression: Sendable {
   }
 
   private func matchFolded(_ bytes: UnsafeBufferPointer<UInt8>, _ limit: Int, _ steps: inout Int) -> Outcome {
+    if let plain, let matches = plain.matches(bytes) {
+      steps += 1 + bytes.count / Self.bytesPerStep
+      return steps > limit ? .tooManySteps : matches ? .matching : .different
+    }
     guard let matcher = idle.withLock({ $0.popLast() }) ?? cicu_copy(original.pointer).map({ Matcher(pointer: $0) })
     else { return .tooMuchMemory }
     var used: Int64 = 0
