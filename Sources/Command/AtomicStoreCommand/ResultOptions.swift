@@ -107,7 +107,7 @@ struct ResultOptions: ParsableArguments {
         replacing: mayReplaceSource && force ? try source(at: target, of: sources) : nil)
     }
     guard to != nil else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
-    return try converter.write(
+    return try converter.forStandardOutput().write(
       snapshot, shownAs: "standard output", describedAs: name, notes: notes, madeOf: sources,
       unnamedIn: Input.temporaryFolder
     ) { result in

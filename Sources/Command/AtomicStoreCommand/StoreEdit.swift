@@ -28,59 +28,43 @@ struct StoreEdit {
     if let output = result.output, Input.isIncremental(input), try isSame(input, output) {
       throw CommandFailure("\(Input.shown(store)) is the store itself: without -o it is changed in place", exitCode: 73)
     }
-    var copying = StoreConverter(registry: InstalledFormats.registry)
-    copying.model = try source.loadModel(for: store)
-    copying.sourceType = source.from
-    copying.readOptions = try source.options()
-    // The kit's fastest format keeps everything, the model included.
-    copying.targetType = "BinaryPropertyList"
-    let copy = Input.temporaryPath("copy.plist", shownAs: store)
-    defer { unlink(copy) }
-    var converter = try result.converter()
-    let original = try readingTwice { try self.copy(input, to: copy, copying, for: converter) }
-    defer { withExtendedLifetime(original) {} }
-    converter.editedStore = original?.1
-    let count = try save(copy, nil, [:], entity, change) { _ in }
-    if result.dryRun, result.output == nil || result.output == "-" {
-      return try showDifferences(input, copying, copy, count, verb, entity)
-    }
-    let (coordinator, changed) = try converter.open(copy)
+    var reading = StoreConverter(registry: InstalledFormats.registry)
+    reading.model = try source.loadModel(for: store)
+    reading.sourceType = source.from
+    reading.readOptions = try source.options()
+    let (coordinator, original) = try readingTwice { try reading.open(input) }
     defer { withExtendedLifetime(coordinator) {} }
-    if result.dryRun, let output = result.output {
-      try ResultPlace.check(output)
-      _ = try converter.convert(changed, to: output)
-      return try showDifferences(input, copying, copy, count, verb, entity)
+    var before = StoreSnapshot(nodes: try original.nodesWithDeferredValues(), metadata: original.metadata)
+    before.metadata.model = before.metadata.model ?? original.model.description
+    let (after, count) = try changed(before, entity, change)
+    if result.dryRun, result.output == nil || result.output == "-" {
+      return try showDifferences(original, before, after, count, verb, entity)
     }
-    let report =
-      result.output == "-"
-      ? try converter.convertToStandardOutput(changed) : try converter.convert(changed, to: result.output ?? "")
+    let report = try result.write(
+      after, describedAs: original.type, notes: original.readNotes, madeOf: [original], editing: original,
+      mayReplaceSource: result.to == nil || result.to == original.type)
+    if result.dryRun { return try showDifferences(original, before, after, count, verb, entity) }
     try result.tell(
       report, of: store, verb: ("\(verb) \(Diagnostics.count(count, "object")) of \(entity), from", ""),
       json: common.json,
       fields: [("changed", .integer(count))])
   }
 
+  /// Changes objects in memory.
+  private func changed(
+    _ snapshot: StoreSnapshot, _ entity: String, _ change: Change
+  ) throws -> (StoreSnapshot, count: Int) {
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: snapshot.nodes.model, registry: InstalledFormats.registry)
+    let store = try coordinator.addStoreInMemory(holding: snapshot)
+    let count = try save(coordinator, store, entity, change)
+    return (StoreSnapshot(nodes: store.nodes, metadata: store.metadata), count)
+  }
+
   private func isSame(_ store: String, _ output: String) throws -> Bool {
     if store == output { return true }
     guard !Input.isURL(store), !Input.isURL(output) else { return false }
     return StorePath.isSame(try StorePath.inspect(store), path: output)
-  }
-
-  /// - Returns: The store that was copied, if it is a file.
-  private func copy(
-    _ input: String, to copy: String, _ copying: StoreConverter, for converter: StoreConverter
-  ) throws -> (PersistentStoreCoordinator, PersistentStore)? {
-    var copying = copying
-    guard !Input.isIncremental(input) else {
-      _ = try copying.convert(from: input, to: copy)
-      return nil
-    }
-    let opened = try copying.open(input)
-    // What is not read stays in a result that is a changed copy.
-    copying.allowsLoss =
-      try result.output.map { try converter.copies(opened.1, to: $0) } ?? opened.1.isEditedInPlace
-    _ = try copying.convert(opened.1, to: copy)
-    return opened
   }
 
   private func inPlace(_ entity: String, _ verb: String, _ change: Change) throws {
@@ -90,10 +74,17 @@ struct StoreEdit {
     // A format that keeps an option for writing in its stores is refused by what follows.
     let options = try source.options().merging(parseOptions(result.writeOptions)) { $1 }
     let count = try RepeatedSave.changing {
-      try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change) {
-        try result.checkInPlace($0)
-        if !Input.isIncremental($0.path) { try $0.checkIsChangeable() }
+      let coordinator = PersistentStoreCoordinator(
+        managedObjectModel: try source.loadModel(for: store), registry: InstalledFormats.registry)
+      let path = try Input.path(for: store)
+      let opened = try readingTwice {
+        try coordinator.addPersistentStore(type: source.from, at: path, options: options)
       }
+      try result.checkInPlace(opened)
+      if !Input.isIncremental(opened.path) { try opened.checkIsChangeable() }
+      // The kit's own formats are held to what they keep by their tests.
+      coordinator.verifiesSaves = InstalledFormats.origin(of: opened.type) != nil
+      return try save(coordinator, opened, entity, change)
     }
     if common.json {
       return try Diagnostics.put(
@@ -103,22 +94,12 @@ struct StoreEdit {
     Diagnostics.say("\(verb) \(Diagnostics.count(count, "object")) of \(entity) in \(Input.shown(store))")
   }
 
-  /// Opens a store, changes objects and saves them, all or nothing.
-  ///
-  /// - Parameter check: Called with the open store before anything is changed.
+  /// Changes objects of an open store and saves them, all or nothing.
   private func save(
-    _ path: String, _ model: ManagedObjectModel?, _ options: StoreOptions, _ entity: String, _ change: Change,
-    check: (PersistentStore) throws -> Void
+    _ coordinator: PersistentStoreCoordinator, _ store: PersistentStore, _ entity: String, _ change: Change
   ) throws -> Int {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: InstalledFormats.registry)
     coordinator.allowsEmptyNonOptionalToMany = allowsEmptyNonOptionalToMany
-    let opened = try readingTwice {
-      try coordinator.addPersistentStore(type: path == store ? source.from : nil, at: path, options: options)
-    }
-    try check(opened)
-    // The kit's own formats are held to what they keep by their tests.
-    coordinator.verifiesSaves = InstalledFormats.origin(of: opened.type) != nil
-    _ = try opened.model.entity(asked: entity)
+    _ = try store.model.entity(asked: entity)
     let context = ManagedObjectContext(coordinator)
     let count = try change(context)
     try context.save()
@@ -126,24 +107,15 @@ struct StoreEdit {
   }
 
   private func showDifferences(
-    _ input: String, _ converter: StoreConverter, _ copy: String, _ count: Int, _ verb: String, _ entity: String
+    _ original: PersistentStore, _ before: StoreSnapshot, _ after: StoreSnapshot, _ count: Int, _ verb: String,
+    _ entity: String
   ) throws {
-    let coordinator = PersistentStoreCoordinator(
-      managedObjectModel: converter.model, registry: InstalledFormats.registry)
-    coordinator.readsIncrementalStoresWhole = true
-    let old = try coordinator.addPersistentStore(
-      type: converter.sourceType, at: input, options: converter.readOptions, isReadOnly: true)
-    let other = PersistentStoreCoordinator(registry: InstalledFormats.registry)
-    other.readsIncrementalStoresWhole = true
-    let new = try other.addPersistentStore(at: copy, isReadOnly: true)
     if result.output == nil {
-      try result.checkInPlace(old)
-      try ResultPlace.checkChange(of: old, writeOptions: try parseOptions(result.writeOptions))
+      try result.checkInPlace(original)
+      try ResultPlace.checkChange(of: original, writeOptions: try parseOptions(result.writeOptions))
     }
     let differences = GraphComparison.differences(
-      StoreSnapshot(nodes: try old.nodesWithDeferredValues(), metadata: old.metadata),
-      StoreSnapshot(nodes: new.nodes, metadata: new.metadata),
-      options: .init(comparesIdentity: false, comparesMetadata: false))
+      before, after, options: .init(comparesIdentity: false, comparesMetadata: false))
     if common.json {
       return try Diagnostics.put(
         JSONValue.object([

@@ -188,13 +188,6 @@ extension StoreConverter {
       store.path, open.opening, from: open.storedSnapshot, to: StoreSnapshot(nodes: nodes, metadata: metadata))
   }
 
-  /// Whether a result at a path is a changed copy of a store, which keeps what was not read of it.
-  package func copies(_ store: PersistentStore, to target: String) throws -> Bool {
-    guard store.isEditedInPlace else { return false }
-    let type = try targetFormat(target == "-" ? nil : StorePath.inspect(target), target)
-    return ScalarString(type.storeType) == ScalarString(store.type) && store.readNotes.isEmpty
-  }
-
   /// Writes a changed copy of a store, reads it back and compares it.
   func stage(
     _ edit: InPlaceEdit, _ source: SourceGraph, _ destination: Destination, _ formatType: any AtomicStore.Type

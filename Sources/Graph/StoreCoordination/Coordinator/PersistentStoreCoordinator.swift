@@ -227,12 +227,16 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     return store
   }
 
-  /// Adds a private store in memory, which a Save As then replaces: what a new document has before it is anywhere.
-  package func addStoreInMemory() throws(PersistentStoreError) -> PersistentStore {
+  /// Adds a private store in memory: what a new document has before it is anywhere, and what objects that are read
+  /// from elsewhere are changed in.
+  ///
+  /// - Parameter snapshot: The objects and metadata, by the coordinator's model; nil for none.
+  package func addStoreInMemory(holding snapshot: StoreSnapshot? = nil) throws(PersistentStoreError) -> PersistentStore
+  {
     let opening = StoreOpening(
       registry: registry, type: InMemoryStore.storeType, path: "memory:", configurationName: nil, options: [:],
       isReadOnly: false, model: managedObjectModel)
-    let store = try opening.openInProcess(InMemoryStore.self)
+    let store = try opening.openInProcess(InMemoryStore.self, holding: snapshot)
     try register(store)
     return store
   }

@@ -33,7 +33,11 @@ extension StoreOpening {
   }
 
   /// Opens an in-process store, or creates one.
-  func openInProcess(_ type: any AtomicStore.Type) throws(PersistentStoreError) -> PersistentStore {
+  ///
+  /// - Parameter snapshot: What a new one holds; nil for nothing.
+  func openInProcess(
+    _ type: any AtomicStore.Type, holding snapshot: StoreSnapshot? = nil
+  ) throws(PersistentStoreError) -> PersistentStore {
     try KitCopies.requireOnlyOne()
     let shown = Self.inProcessScheme + ":" + inProcessName
     do throws(PersistentStoreError) {
@@ -43,7 +47,7 @@ extension StoreOpening {
         StoreConfiguration(
           path: shown, configurationName: configurationName, options: own, isReadOnly: isReadOnly, limits: limits))
       let content = try SharedContent.named(inProcessKey(type)) { () throws(PersistentStoreError) in
-        try newContent(type)
+        try newContent(type, snapshot)
       }
       let saved = try adopted(content.current, model: model)
       let open = OpenStore(
@@ -57,12 +61,19 @@ extension StoreOpening {
     }
   }
 
-  private func newContent(_ type: any AtomicStore.Type) throws(PersistentStoreError) -> SharedContent.Saved {
+  private func newContent(
+    _ type: any AtomicStore.Type, _ snapshot: StoreSnapshot?
+  ) throws(PersistentStoreError) -> SharedContent.Saved {
     guard !isReadOnly else {
       throw PersistentStoreError(.notFound, "the store does not exist, and a new one cannot be opened read-only")
     }
     guard let model else { throw PersistentStoreError(.modelNeeded, "a new store needs a model") }
     guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
+    if let snapshot {
+      var metadata = snapshot.metadata
+      metadata.storeType = type.storeType
+      return SharedContent.Saved(version: NodeVersion(snapshot.nodes), metadata: metadata)
+    }
     var metadata = StoreMetadata(storeType: type.storeType, model: model.description)
     metadata.setVersionHashes(of: model, configuration: configurationName, for: type.traits)
     return SharedContent.Saved(version: NodeVersion(NodeTable(model: model)), metadata: metadata)
