@@ -104,6 +104,7 @@ extension SQLIncrementalStore {
     try sql.answering(isDoubtful: { _ in true }) { () throws(PersistentStoreError) in try sql.currentHistoryToken() }
   }
   public var lastSavedToken: HistoryToken? { sql.lastSaved }
+  public var comparesTransactions: Bool { true }
   public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
     try sql.hasHistory(since: token)
   }

@@ -198,6 +198,8 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     return hook(target, token)
   }
 
+  var comparesTransactions: Bool { target.store.comparesTransactions }
+
   mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool {
     try target.store.hasHistory(since: token)
   }

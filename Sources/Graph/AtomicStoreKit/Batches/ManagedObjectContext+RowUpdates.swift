@@ -43,7 +43,7 @@ extension ManagedObjectContext {
     // What an incremental store has now is what the changes are based on.
     var start: Int64?
     if let connection = cache.store.connection {
-      guard let last = try? Self.lastTransaction(of: connection) else { return nil }
+      guard let last = try? connection.lastTransaction else { return nil }
       start = last
     }
     let found: FoundRows? = try withStepBudget(of: update.request) { request in
@@ -91,19 +91,6 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The number of the last transaction of an incremental store; nil if the store does not compare it with that of a
-  /// save: then only the row versions of objects show that another program saved meanwhile.
-  private static func lastTransaction(of connection: IncrementalConnection) throws(PersistentStoreError) -> Int64? {
-    try connection.use { store throws(PersistentStoreError) in
-      // Without a transaction in its history, a store has nothing to compare.
-      guard let last = try store.currentHistoryToken()?.number else { return nil }
-      var other = StoreSave()
-      other.lastTransaction = .max
-      guard case .overtaken = try store.save(other) else { return nil }
-      return last
-    }
-  }
-
   /// Passes a batch to the contexts that merge automatically.
   func deliverBatch(_ changes: ObjectIDChanges) {
     for inbox in persistentStoreCoordinator.registrations.deliveries.inboxes { inbox.put(changes) }
@@ -122,6 +109,18 @@ extension ManagedObjectContext {
       guard error.code == .notRolledBack else { return false }
       throw ManagedObjectError(
         .persistentStoreSave, "the save failed and could not be rolled back", underlying: error)
+    }
+  }
+}
+
+extension IncrementalConnection {
+  /// The number of the last transaction, 0 without one; nil if a save does not compare it: then only the row versions of objects show
+  /// that another program saved meanwhile.
+  var lastTransaction: Int64? {
+    get throws(PersistentStoreError) {
+      try use { store throws(PersistentStoreError) in
+        store.comparesTransactions ? try store.currentHistoryToken()?.number ?? 0 : nil
+      }
     }
   }
 }

@@ -180,6 +180,10 @@ public protocol IncrementalStore: Sendable {
   /// others without asking the store after each save, and knows what others save from the opening of the store on.
   var lastSavedToken: HistoryToken? { get }
 
+  /// Whether a save compares ``StoreSave/lastTransaction`` with the last transaction of its history, and is not carried
+  /// out if it is another one; false by default. Otherwise the kit makes changes of many objects one by one.
+  var comparesTransactions: Bool { get }
+
   /// Returns whether ``changes(since:)`` has all transactions after a token: false if some of them were deleted. The
   /// default is true.
   mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool
@@ -222,6 +226,7 @@ extension IncrementalStore {
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }
   public mutating func currentHistoryToken() throws(PersistentStoreError) -> HistoryToken? { nil }
   public var lastSavedToken: HistoryToken? { nil }
+  public var comparesTransactions: Bool { false }
   public mutating func hasHistory(since token: HistoryToken) throws(PersistentStoreError) -> Bool { true }
   public mutating func deleteHistory(before token: HistoryToken) throws(PersistentStoreError) {}
   public mutating func close() {}
