@@ -18,8 +18,8 @@ import Testing
     "\u{7F}",
   ]
   private static let doubles = [
-    0, -0.0, 1, 0.1, 1.5, 1e15, 1e16, 123_456_789.125, 9_007_199_254_740_992, 1e300, .leastNonzeroMagnitude, 0.001, 0.0001, 1e-5, .nan,
-    Double(bitPattern: 0x7FF8_0000_0000_0001), .infinity, -.infinity, -1234.567,
+    0, -0.0, 1, 0.1, 1.5, 1e15, 1e16, 123_456_789.125, 9_007_199_254_740_992, 1e300, .leastNonzeroMagnitude, 0.001,
+    0.0001, 1e-5, .nan, Double(bitPattern: 0x7FF8_0000_0000_0001), .infinity, -.infinity, -1234.567,
   ]
   private static let decimals = ["0", "-1.50", "1E+40", "0.000001", "12345678901234567890123456789012345678", "NaN"]
 
