@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "each has the value of its own name, in whatever order records have them, also where the columns are known",
+    "each has the value that its name has, in whatever order records have them, also where the columns are known",
     arguments: (0..<60).share(of: "members of JSON records"))
   func order(_ seed: Int) throws {
     var generator = SeededGenerator(seed: UInt64(seed))

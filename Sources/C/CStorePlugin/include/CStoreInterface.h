@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "3411c90387136d93f2bc02a5c5e53e279c3d506295ac2961aa3841fbd26d1f4f"
+#define ASP_INTERFACE "bd58bf2f2c90830bd6832a3d702d87f8cec1ea61ba829031c9b86d9b661138cc"

@@ -170,16 +170,12 @@ final class WorkerPool: Sendable {
       ].joined(separator: "\t")
       guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit.milliseconds * 10 + 20_000)
       else {
-        discard(worker)
-        // What the lost one left is not there for the next.
-        Files.remove(folder)
-        Files.remove(folder + ".result")
+        discard(worker, itsFiles: folder)
         result.reason = "the worker process ended or says nothing"
         continue
       }
       if answer == "STOPPED", !isLast {
-        discard(worker)
-        Files.remove(folder)
+        discard(worker, itsFiles: folder)
         continue
       }
       give(worker)
@@ -263,7 +259,9 @@ final class WorkerPool: Sendable {
 
   private func give(_ worker: Worker) { state.withLock { $0.idle.append(worker) } }
 
-  private func discard(_ worker: Worker) {
+  /// Ends a worker. What it left is not there for the next.
+  private func discard(_ worker: Worker, itsFiles folder: String) {
+    defer { for path in [folder, folder + ".result"] { Files.remove(path) } }
     close(worker.control)
     kill(-worker.process, SIGKILL)
     kill(worker.process, SIGKILL)

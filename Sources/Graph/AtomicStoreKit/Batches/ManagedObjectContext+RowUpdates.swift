@@ -114,8 +114,8 @@ extension ManagedObjectContext {
 }
 
 extension IncrementalConnection {
-  /// The number of the last transaction, 0 without one; nil if a save does not compare it: then only the row versions of objects show
-  /// that another program saved meanwhile.
+  /// The number of the last transaction, 0 without one; nil if a save does not compare it: then only the row versions
+  /// of objects show that another program saved meanwhile.
   var lastTransaction: Int64? {
     get throws(PersistentStoreError) {
       try use { store throws(PersistentStoreError) in
