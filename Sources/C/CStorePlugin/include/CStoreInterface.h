@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "bd58bf2f2c90830bd6832a3d702d87f8cec1ea61ba829031c9b86d9b661138cc"
+#define ASP_INTERFACE "e4e21e7cf676c71d1b4cc24fc81d41a43fd98f7a49cfa6a49908d3711bb02de5"

@@ -55,4 +55,27 @@ extension ManagedObjectContext {
     guard let inbox = options.inbox, !isSaving, calloutDepth == 0 else { return }
     for changes in inbox.take() { mergeChanges(fromDidSave: changes) }
   }
+
+  // MARK: Blocks
+
+  /// Runs a block: immediately, or, if called inside a hook, an observer or a save, when that has ended. Use it to save
+  /// in response to a change notification. If called inside ``ManagedObject/awakeFromFetch()``, it waits until pending
+  /// changes are processed, because the fault may have been fired in the middle of another operation. A context that
+  /// merges automatically merges what was saved meanwhile first.
+  public func perform(_ block: @escaping () -> Void) {
+    guard calloutDepth == 0, !isProcessing, !isSaving else {
+      deferredBlocks.append(block)
+      return
+    }
+    mergeDeliveredSaves()
+    block()
+  }
+
+  /// Runs a block at once and returns its result. The context must be used by the caller anyway: this does not wait,
+  /// and does not change to another thread. An error keeps its type. A context that merges automatically merges what
+  /// was saved meanwhile first.
+  public func performAndWait<Result, Failure: Error>(_ block: () throws(Failure) -> Result) throws(Failure) -> Result {
+    mergeDeliveredSaves()
+    return try block()
+  }
 }
