@@ -57,7 +57,7 @@ extension PersistentStoreCoordinator {
   /// leaves the model as it was.
   ///
   /// - Returns: The steps that were taken; none, and nothing was written, where it has the last model already.
-  /// - Throws: as ``addPersistentStore(type:at:options:migration:)``.
+  /// - Throws: As ``addPersistentStore(type:configurationName:at:options:migration:)``.
   @discardableResult
   public static func migrateStore(
     type: String? = nil, at path: String, options: StoreOptions = [:], by plan: MigrationPlan, registry: StoreRegistry
