@@ -43,11 +43,12 @@ enum Harness {
   static let canRunChecks = csf_is_sanitized() == 0
   static let sanitizerReason: Comment = "checks cannot be run under a sanitizer"
 
-  /// A worker process comes by here, as a suite's trait, before any test is run; and stays.
+  /// A worker process comes by here, as a suite's trait, before any test is run; and stays. One of another subject
+  /// runs none of these tests.
   static let isReady: Bool = {
     // Faults are planted here, and no one looks at what the checks leave for inspection.
     atexit { WorkerPool.removeAllFiles() }
-    return canRunChecks && !Conformance.checks(for: subject).isEmpty
+    return canRunChecks && !Conformance.checks(for: subject).isEmpty && !WorkerServer.wasAsked
   }()
 
   /// A check of the catalogue or of these tests.

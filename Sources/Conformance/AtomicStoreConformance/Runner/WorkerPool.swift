@@ -16,10 +16,8 @@ final class WorkerPool: Sendable {
     static func again(_ target: String) -> Launch {
       var arguments = CommandLine.arguments
       if arguments.isEmpty { arguments = ["worker"] }
-      if arguments.contains("--testing-library") {
-        while let place = arguments.firstIndex(where: { $0 == "--filter" || $0 == "--skip" }) {
-          arguments.removeSubrange(place..<min(place + 2, arguments.count))
-        }
+      // The tests that were chosen have the subject among them.
+      if arguments.contains("--testing-library"), !arguments.contains("--filter") {
         arguments += ["--filter", "^\(target)\\."]
       }
       // Where the shell found it is not where it is.
