@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "e4e21e7cf676c71d1b4cc24fc81d41a43fd98f7a49cfa6a49908d3711bb02de5"
+#define ASP_INTERFACE "aa5ed0f59a3eff9d13547af158843706ef1c91bbd757ae8967057c992be97491"

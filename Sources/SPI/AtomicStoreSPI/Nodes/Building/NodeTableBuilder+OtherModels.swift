@@ -1,6 +1,8 @@
 extension NodeTableBuilder {
   /// Fills a slot with a column of another model's table with the same rows in the same order, of an attribute of the
   /// same type. Both share it until one of them changes.
+  ///
+  /// - Throws: `.limitExceeded` if there is no memory for a column that must be copied.
   package func fill(
     entity: Int, slot: Int, of nodes: NodeTable, entity other: Int, slot otherSlot: Int
   ) throws(PersistentStoreError) {
@@ -16,6 +18,10 @@ extension NodeTableBuilder {
       hasSharedColumns = true
       use(column, entity, slot)
     } else {
+      let size = column.header.pointee.byteCount
+      guard PagedMemory.hasRoom(for: size) else {
+        throw Self.outOfMemory("a column of \(size) bytes", at: location(entity: entity, row: 0, slot: slot))
+      }
       use(Column(copying: column, rows: rows), entity, slot)
     }
   }
