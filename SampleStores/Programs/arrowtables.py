@@ -37,11 +37,33 @@ class Tables:
     def objects(self, streams):
         """Yields the objects of streams, as messages have them."""
         for entity, data, _ in streams:
-            table, names = pyarrow.ipc.open_stream(data).read_all(), list(self.properties[entity])
-            columns = [messages_of(table, each) for each in self.properties[entity].values()]
-            for reference, *row in zip(references_of(table.column(self.identifier(entity))), *columns):
-                values = {name: value for name, value in zip(names, row) if value is not None}
+            table, slots = self.table(entity, data), self.properties[entity]
+            references = self.column(entity, None, lambda: references_of(table.column(self.identifier(entity))))
+            columns = [self.column(entity, name, lambda: messages_of(table, slot)) for name, slot in slots.items()]
+            for reference, *row in zip(references, *columns):
+                values = {name: value for name, value in zip(slots, row) if value is not None}
                 yield {"entity": entity, "reference": reference, "values": values}
+
+    def table(self, entity, data):
+        """The table of a stream, which has each column of the entity once."""
+        if entity not in self.properties:
+            raise self.error("modelMismatch", f"the model has no entity '{entity}'", entity=entity)
+        try:
+            table = pyarrow.ipc.open_stream(data).read_all()
+            table.validate(full=True)
+        except (pyarrow.ArrowException, OSError, ValueError) as bad:
+            raise self.error("malformed", f"the stream is damaged: {bad}", entity=entity) from None
+        if sorted(table.column_names) != sorted([self.identifier(entity), *self.properties[entity]]):
+            raise self.error("malformed", "the stream has not each column of the entity once", entity=entity)
+        return table
+
+    def column(self, entity, name, values):
+        """What a function returns for a column, or an error with its property."""
+        try:
+            return values()
+        except (pyarrow.ArrowException, ValueError, TypeError, AttributeError, KeyError, OverflowError) as bad:
+            place = {"entity": entity} if name is None else {"entity": entity, "property": name}
+            raise self.error("malformed", f"the column has other values: {bad}", **place) from None
 
     def streams(self, objects):
         """Returns entities, their streams, and their numbers of objects."""
