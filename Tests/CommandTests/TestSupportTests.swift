@@ -60,6 +60,13 @@ import Testing
     #expect(!home.contains("XDG_DATA_HOME") && home.contains("HOME=/tmp\n"))
   }
 
+  @Test("programs are ended by signals, whatever the shell that started the tests ignores")
+  func signals() throws {
+    let status = try ChildProcess.output(of: "/bin/grep", ["SigIgn", "/proc/self/status"])
+    let ignored = try #require(status.split(separator: "\t").last.flatMap { UInt64($0.dropLast(), radix: 16) })
+    for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] { #expect(ignored >> UInt64(number - 1) & 1 == 0, "\(number)") }
+  }
+
   @Test("the directory of the tests is absolute, however they were started")
   func products() {
     #expect(TestEnvironment.products.hasPrefix("/") && !TestEnvironment.products.contains("/../"))

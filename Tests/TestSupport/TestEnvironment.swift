@@ -31,11 +31,23 @@ public enum TestEnvironment {
   /// What makes a program print colors on a terminal.
   public static let colors = ["NO_COLOR": "", "TERM": "xterm-256color"]
 
+  /// Signals that end programs, which `nohup` and shells in the background make the test program ignore. What it ignores,
+  /// every program that it starts ignores, too; what it catches has its usual effect there.
+  private static let catchesSignals: Void = {
+    for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+      var action = sigaction()
+      guard sigaction(number, nil, &action) == 0, (action.sa_flags & SA_SIGINFO) == 0 else { continue }
+      let handler = unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+      if handler == unsafeBitCast(SIG_IGN, to: Int.self) { signal(number) { _ in } }
+    }
+  }()
+
   /// The environment of a program that a test starts.
   ///
   /// - Parameter changes: What this test adds or replaces. With `HOME` and without `XDG_DATA_HOME`, the user's plug-ins
   ///   are those in `HOME`.
   public static func variables(_ changes: [String: String] = [:]) -> [String: String] {
+    _ = catchesSignals
     var result = ProcessInfo.processInfo.environment.filter { kept.contains($0.key) }
     result.merge(fixed) { $1 }
     if changes["HOME"] != nil { result["XDG_DATA_HOME"] = nil }
