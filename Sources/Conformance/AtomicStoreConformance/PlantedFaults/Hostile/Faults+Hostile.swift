@@ -75,7 +75,7 @@ extension Faults {
         #if DEBUG
           let steps = 600
         #else
-          let steps = 2000
+          let steps = 500
         #endif
         var found = count
         var step = 0
