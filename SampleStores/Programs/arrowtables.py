@@ -53,8 +53,11 @@ class Tables:
             table.validate(full=True)
         except (pyarrow.ArrowException, OSError, ValueError) as bad:
             raise self.error("malformed", f"the stream is damaged: {bad}", entity=entity) from None
-        if sorted(table.column_names) != sorted([self.identifier(entity), *self.properties[entity]]):
-            raise self.error("malformed", "the stream has not each column of the entity once", entity=entity)
+        names, found = [self.identifier(entity), *self.properties[entity]], table.column_names
+        for name in dict.fromkeys(names + found):
+            if found.count(name) != names.count(name):
+                what = "the model does not have" if name not in names else "the stream does not have exactly once"
+                raise self.error("modelMismatch", f"a column '{name}' that {what}", entity=entity)
         return table
 
     def column(self, entity, name, values):
