@@ -56,8 +56,8 @@ class Tables:
         names, found = [self.identifier(entity), *self.properties[entity]], table.column_names
         for name in dict.fromkeys(names + found):
             if found.count(name) != names.count(name):
-                what = "the model does not have" if name not in names else "the stream does not have exactly once"
-                raise self.error("modelMismatch", f"a column '{name}' that {what}", entity=entity)
+                what = "the model has no" if name not in names else "the stream has none, or two, of"
+                raise self.error("modelMismatch", f"{what} column '{name}'", entity=entity)
         return table
 
     def column(self, entity, name, values):
@@ -141,6 +141,9 @@ def message_of(reference):
         if kind == "string":
             return text
         reference = int(text)
+    # In a range, what is not an integer would be compared with each of its numbers.
+    if type(reference) is not int:
+        raise ValueError(f"{reference!r} is not a reference")
     return reference if reference in EXACT else {"integer": str(reference)}
 
 

@@ -62,7 +62,15 @@ import Testing
 
   @Test("programs are ended by signals, whatever the shell that started the tests ignores")
   func signals() throws {
-    let status = try ChildProcess.output(of: "/bin/grep", ["SigIgn", "/proc/self/status"])
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/grep")
+    process.arguments = ["SigIgn", "/proc/self/status"]
+    process.environment = TestEnvironment.variables()
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let status = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+    process.waitUntilExit()
     let ignored = try #require(status.split(separator: "\t").last.flatMap { UInt64($0.dropLast(), radix: 16) })
     for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] { #expect(ignored >> UInt64(number - 1) & 1 == 0, "\(number)") }
   }

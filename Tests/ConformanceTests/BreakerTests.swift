@@ -91,6 +91,14 @@ import Testing
     #expect(result.outcome == .passed, "\(result)")
   }
 
+  @Test("what a check left running is ended, also in a group of processes that it made")
+  func orphans() throws {
+    let result = try Harness.check("OWN-23").outcome()
+    #expect(result.outcome == .passed, "\(result)")
+    let process = try #require(result.notes.first.flatMap { pid_t($0) })
+    #expect(kill(process, 0) == -1 && errno == ESRCH, "process \(process) goes on")
+  }
+
   @Test("a busy check that gets no processor time is blocked, and the machine is named as the cause")
   func slow() throws {
     let result = try Harness.check("REG-02", fault: "slowAtSave", limit: .milliseconds(300)).outcome()
@@ -140,6 +148,22 @@ extension Harness {
         while true { pause() }
       }
       try check.expectKept(Graph.values(.string, [.string("a")]), "a text")
+    },
+    CheckDefinition(
+      "OWN-23", "A check can leave a process", from: "the harness's own tests", by: "a process of a check starts another"
+    ) { check in
+      let left = try check.process("start it") { _ in
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+        var child: pid_t = -1
+        var arguments = [strdup("sleep"), strdup("1000"), nil]
+        posix_spawnp(&child, "sleep", nil, &attributes, &arguments, nil)
+        return child
+      }
+      try check.expect(left > 0 && kill(left, 0) == 0, "a process", "it was not started")
+      check.note("\(left)")
     },
   ]
 }

@@ -2,6 +2,7 @@
 #include "CConformance.h"
 #include "CProcesses.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -28,6 +29,32 @@ pid_t csf_fork(void) {
     if (getppid() != parent) _exit(1);
   }
   return child;
+}
+
+void csf_adopt(void) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+int csf_children(pid_t *list, int most) {
+  siginfo_t none;
+  if (waitid(P_ALL, 0, &none, WEXITED | WNOHANG | WNOWAIT) != 0) return 0;
+  DIR *processes = opendir("/proc");
+  int count = 0;
+  for (struct dirent *entry; processes && count < most && (entry = readdir(processes));) {
+    char path[64], line[512];
+    pid_t process = (pid_t)atoi(entry->d_name);
+    if (process <= 0) continue;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "re");
+    if (!file) continue;
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[length] = 0;
+    /* The name, in parentheses, may hold anything. */
+    const char *rest = strrchr(line, ')');
+    int parent = 0;
+    if (rest && sscanf(rest + 1, " %*c %d", &parent) == 1 && parent == getpid()) list[count++] = process;
+  }
+  if (processes) closedir(processes);
+  return count;
 }
 
 int csf_output(int *pair) { return pipe2(pair, O_NONBLOCK | O_CLOEXEC); }

@@ -15,6 +15,10 @@ int csf_has_output(int end);
 /// How many bytes wait in a stream.
 int csf_waiting(int end);
 
+/// Makes what a child of this process left running its own children, when that child ends.
+void csf_adopt(void);
+/// Fills a list with the children of this process, and returns how many there are, at most so many.
+int csf_children(pid_t *_Nonnull list, int most);
 /// A copy of this process, as fork(2) gives; it ends when this process does.
 pid_t csf_fork(void);
 /// Waits for a child until it, and what it started, has used so many milliseconds of processor time; or, as a last

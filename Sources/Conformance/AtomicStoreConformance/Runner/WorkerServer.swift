@@ -44,6 +44,7 @@ enum WorkerServer {
     _ = wasAsked
     unsetenv(variable)
     signal(SIGPIPE, SIG_IGN)
+    csf_adopt()
     var pending: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
     while true {
@@ -74,6 +75,8 @@ enum WorkerServer {
       })
     else { return "BAD" }
     let folder = fields[3]
+    let before = children()
+    defer { endOrphans(besides: before) }
     fflush(nil)
     let child = csf_fork()
     if child < 0 { return "BLOCKED" }
@@ -104,5 +107,25 @@ enum WorkerServer {
     kill(-child, SIGKILL)
     if end == 2 { return "CRASHED \(code)" }
     return code == 0 ? "DONE" : "EXITED \(code)"
+  }
+
+  private static func children() -> Set<pid_t> {
+    var list = [pid_t](repeating: 0, count: 256)
+    let count = csf_children(&list, Int32(list.count))
+    return Set(list.prefix(Int(count)))
+  }
+
+  /// Ends what a check left running outside its group, such as programs that its processes started, and what these left.
+  private static func endOrphans(besides known: Set<pid_t>) {
+    for _ in 0..<100 {
+      let orphans = children().subtracting(known)
+      if orphans.isEmpty { return }
+      for orphan in orphans {
+        kill(-orphan, SIGKILL)
+        kill(orphan, SIGKILL)
+        var code: Int32 = 0
+        _ = cpr_wait(orphan, 100, &code)
+      }
+    }
   }
 }
