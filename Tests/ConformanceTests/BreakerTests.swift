@@ -150,7 +150,8 @@ extension Harness {
       try check.expectKept(Graph.values(.string, [.string("a")]), "a text")
     },
     CheckDefinition(
-      "OWN-23", "A check can leave a process", from: "the harness's own tests", by: "a process of a check starts another"
+      "OWN-23", "A check can leave a process", from: "the harness's own tests",
+      by: "a process of a check starts another"
     ) { check in
       let left = try check.process("start it") { _ in
         var attributes = posix_spawnattr_t()

@@ -31,8 +31,8 @@ public enum TestEnvironment {
   /// What makes a program print colors on a terminal.
   public static let colors = ["NO_COLOR": "", "TERM": "xterm-256color"]
 
-  /// Signals that end programs, which `nohup` and shells in the background make the test program ignore. What it ignores,
-  /// every program that it starts ignores, too; what it catches has its usual effect there.
+  /// Signals that end programs, which `nohup` and shells in the background make the test program ignore. What it
+  /// ignores, every program that it starts ignores, too; what it catches has its usual effect there.
   private static let catchesSignals: Void = {
     for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
       var action = sigaction()

@@ -115,7 +115,8 @@ enum WorkerServer {
     return Set(list.prefix(Int(count)))
   }
 
-  /// Ends what a check left running outside its group, such as programs that its processes started, and what these left.
+  /// Ends what a check left running outside its group, such as programs that its processes started, and what these
+  /// left.
   private static func endOrphans(besides known: Set<pid_t>) {
     for _ in 0..<100 {
       let orphans = children().subtracting(known)
