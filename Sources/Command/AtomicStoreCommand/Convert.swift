@@ -170,7 +170,6 @@ struct Convert: ParsableCommand {
     if target == "-" { converter = try converter.forStandardOutput() }
     let input = try Input.path(for: source)
     defer { Input.discard() }
-    if target != "-", dryRun { try ResultPlace.check(target) }
     if let renumberMap { try RenumberingFile.check(renumberMap, besides: [source, target], replaces: force) }
 
     var findings: StoreCheck.Report?

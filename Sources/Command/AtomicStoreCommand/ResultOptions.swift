@@ -93,7 +93,6 @@ struct ResultOptions: ParsableArguments {
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
-      if dryRun { try ResultPlace.check(target) }
       if try converter.targetType == nil && InstalledFormats.registry.incrementalType(nil, at: target) == nil {
         let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
         if named.isEmpty { converter.targetType = fallback }

@@ -245,6 +245,7 @@ extension ManagedObjectContext {
   {
     switch value {
     case .value(let value): return .value(value)
+    case .open(let number): return .value(number.value)
     case .object(let object): return .object(object.objectID)
     case .id(let id): return .object(id)
     case .list(let list):
@@ -255,6 +256,7 @@ extension ManagedObjectContext {
 
   private static func bucket(_ value: PredicateValue) -> String {
     switch value {
+    case .open(let number): bucket(.value(number.value))
     case .value(let value):
       // Equal numbers of different types must have the same bucket. Adding 0 turns -0 into 0.
       if let number = NumberOrder.Number(value) {

@@ -25,6 +25,7 @@ enum PredicateCast {
       case .date: return value
       case .integer(let number): return .date(Date(timeIntervalSinceReferenceDate: Double(number)))
       case .double(let number): return .date(Date(timeIntervalSinceReferenceDate: number))
+      case .decimal(let number): return .date(Date(timeIntervalSinceReferenceDate: number.doubleValue))
       case .string(let text):
         if let seconds = Double(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
         return DateText.date(text).map { .date($0) }
@@ -44,7 +45,9 @@ enum PredicateCast {
     case "decimalnumber", "decimal":
       switch value {
       case .decimal: return value
-      case .integer(let number): return .decimal(DecimalNumber(number))
+      case .integer, .double:
+        let exact = value.number(as: .decimal)
+        return if case .decimal = exact { exact } else { nil }
       case .string(let text): return DecimalNumber(text).map { .decimal($0) }
       default: return nil
       }
