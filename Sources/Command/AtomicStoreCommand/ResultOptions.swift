@@ -83,7 +83,10 @@ struct ResultOptions: ParsableArguments {
     }
     if output == nil, let store {
       try checkInPlace(store)
-      if dryRun { try ResultPlace.checkChange(of: store, writeOptions: converter.writeOptions) }
+      // Objects of a database are changed one by one.
+      if dryRun, !Input.isIncremental(store.path) {
+        try store.checkIsChangeable(writeOptions: converter.writeOptions)
+      }
       converter.targetType = store.type
       converter.replacesTarget = true
       if let graph = read.first(where: { $0.store === store }) {

@@ -188,7 +188,8 @@ extension ManagedObjectContext {
         switch source {
         case .text(let text): try read(text, attribute.type, place)
         case .expression(let expression):
-          try stored(try evaluate(expression, attribute.type, object, now, place), expression, attribute.type, assignment, place)
+          try stored(
+            try evaluate(expression, attribute.type, object, now, place), expression, attribute.type, assignment, place)
         }
       // A composite as a whole has no stored value.
       if case .composite = attribute.type, value.isNull { return nil }

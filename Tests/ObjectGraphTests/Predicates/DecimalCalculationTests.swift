@@ -140,4 +140,18 @@ import Testing
     let cents = try #require(try stack.first("Account", "cents"))
     #expect(try (cents["total"] as? DecimalNumber)?.isNumericallyEqual(to: Self.decimal("0.3")) == true)
   }
+
+  @Test("an error of a function names the object that has no result", arguments: ["amount - 0.1", "pieces - 3"])
+  func errorsOfFunctions(_ divisor: String) throws {
+    var request = FetchRequest<ManagedObject>(
+      entityName: "Entry", predicate: try FetchPredicate(format: "modulus:by:(7, \(divisor)) == 1"))
+    let entry = try #require(try stack.fetch("Entry").first { $0["pieces"] as? Int == 3 })
+    let name = "Entry/\(try #require(entry.objectID.reference)): modulus:by: has no result for 7 and 0"
+    let error = graphError { _ = try stack.context.fetch(request) }
+    #expect(error?.description.hasPrefix(name) == true, "\(String(describing: error))")
+    #expect(error?.objectID == entry.objectID)
+    request.predicate = nil
+    request.propertiesToFetch = [try FetchColumn(format: "modulus:by:(7, \(divisor))")]
+    #expect(graphError { _ = try stack.context.fetchRows(request) }?.description.hasPrefix(name) == true)
+  }
 }

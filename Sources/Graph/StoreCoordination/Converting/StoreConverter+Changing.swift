@@ -108,7 +108,7 @@ extension StoreConverter {
         try Self.check(written, against: snapshot, store, "nothing was saved, since the database would not hold it")
         if isDryRun {
           isRehearsed = true
-          throw PersistentStoreError(.internalInconsistency, "a dry run rolls back its transaction")
+          throw Self.rehearsed
         }
         try unit.publish()
       }

@@ -34,7 +34,7 @@ public struct StoreConverter: Sendable {
   /// Whether objects get other references where two have the same one, as in most SQLite stores, or where it is not a
   /// positive integer. Others keep theirs. ``Report/renumbering`` lists the changes.
   public var renumbers = false
-  /// Whether to do everything except writing the result.
+  /// Whether to do everything except publishing the result: it is written beside the target, read back, and removed.
   public var isDryRun = false
   /// Whether a new result grants other users at most the permissions that the source grants them. Otherwise it gets the
   /// system's default permissions. A replaced file or directory keeps its own permissions in any case.

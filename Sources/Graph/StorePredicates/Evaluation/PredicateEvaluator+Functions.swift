@@ -45,7 +45,7 @@ extension PredicateEvaluator {
       return try function(FunctionCall(name: name, arguments: arguments, now: now, budget: budget))
     } catch {
       guard error.kind == .invalid, error.entityName == nil else { throw error }
-      throw failure(error.message)
+      throw failureOfObject(error.message)
     }
   }
 
@@ -53,7 +53,7 @@ extension PredicateEvaluator {
     _ value: PredicateValue, _ type: String, _ inner: FetchExpression
   ) throws(PredicateEvaluationError) -> PredicateValue {
     guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
-      throw failure("\(inner) cannot be cast to \(type)")
+      throw failureOfObject("\(inner) cannot be cast to \(type)")
     }
     return .value(converted)
   }

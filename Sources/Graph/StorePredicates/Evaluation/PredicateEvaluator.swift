@@ -49,6 +49,13 @@ package struct PredicateEvaluator {
       .invalid, message, entityName: groupEntityName ?? anySubject?.predicateEntityName, key: key)
   }
 
+  /// The failure of a function for the values of this object.
+  func failureOfObject(_ message: String) -> PredicateEvaluationError {
+    guard case .object(let object) = subject else { return failure(message) }
+    return PredicateEvaluationError(
+      .invalid, message, entityName: object.predicateEntityName, objectID: object.objectID)
+  }
+
   // MARK: Predicates
 
   package func evaluate(_ predicate: FetchPredicate) throws(PredicateEvaluationError) -> Bool {

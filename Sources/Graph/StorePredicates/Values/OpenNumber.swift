@@ -82,7 +82,7 @@ extension PredicateValue {
     switch self {
     case .value(.double), .value(.float): return .double
     case .value(.decimal): return .decimal
-    case .open(let number): if case .decimal = number.value { return .decimal } else { return nil }
+    case .open(let number): return if case .decimal = number.value { .decimal } else { nil }
     case .list(let list): return OpenNumber.Kind(beside: list)
     default: return nil
     }
