@@ -24,7 +24,8 @@ import Testing
     var digits = "\(Int.random(in: 1...9, using: &random))"
     for _ in 1..<Int.random(in: 1...38, using: &random) { digits += "\(Int.random(in: 0...9, using: &random))" }
     let point = digits.index(digits.startIndex, offsetBy: Int.random(in: 0...digits.count, using: &random))
-    let text = (digits[..<point].isEmpty ? "0" : digits[..<point]) + "." + digits[point...] + "0"
+    let whole = String(digits[..<point])
+    let text = "\(whole.isEmpty ? "0" : whole).\(String(digits[point...]))0"
     let power = Int.random(in: 0..<4, using: &random) > 0 ? "" : "e\(Int.random(in: -30...30, using: &random))"
     return (Bool.random(using: &random) ? "-" : "") + text + power
   }
@@ -64,7 +65,7 @@ import Testing
   private static func literals(_ objects: [ManagedObject], _ random: inout SeededGenerator) -> [String] {
     (0..<3).map { _ in
       let object = objects.randomElement(using: &random)
-      let text =
+      let text: String? =
         switch Int.random(in: 0..<4, using: &random) {
         case 0: (object?["price"] as? DecimalNumber)?.description
         case 1: (object?["cost"] as? DecimalNumber).map { Self.neighbor($0.description) }
@@ -175,6 +176,7 @@ import Testing
     try item.setValue(nil, forKey: "price")
     try context.save()
     _ = try context.execute(BatchUpdateRequest(entityName: "Item", propertiesToUpdate: ["price": expression]))
+    context.refreshAllObjects()
     #expect(item["price"] as? DecimalNumber == DecimalNumber(exact))
   }
 }

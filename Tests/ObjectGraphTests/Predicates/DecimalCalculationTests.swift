@@ -77,7 +77,7 @@ import Testing
       ("amount * 3", "0.3"), ("amount + amount + amount", "0.3"), ("amount - 1", "-0.9"),
       ("amount / 3", "0.033333333333333333333333333333333333333"),
       ("amount / pieces", "0.033333333333333333333333333333333333333"), ("amount ** 3", "0.001"),
-      ("modulus:by:(pieces, amount)", "0"),
+      ("modulus:by:(pieces, amount)", "0"), ("amount + 0.5", "0.6"), ("amount * (0.1 + 0.2)", "0.03"),
       ("abs:(amount - 1)", "0.9"), ("floor:(amount)", "0"), ("ceiling:(amount)", "1"), ("trunc:(amount * 15)", "1"),
     ])
   func arithmetic(_ format: String, _ expected: String) throws {
@@ -89,7 +89,7 @@ import Testing
 
   @Test(
     "with a double among them the result is a double",
-    arguments: ["amount * rate", "amount + 0.5", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
+    arguments: ["amount * rate", "amount + 0.5 + rate", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
   func doubles(_ format: String) throws { #expect(try column(format, where: "pieces == 3") is Double) }
 
   @Test("integers remain integers while they fit, and are doubles beyond")
