@@ -1,7 +1,9 @@
+import AtomicStoreKit
+import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("A dry run ends with the exit code of the real run") struct DryRunTests {
+@Suite("A dry run fails as the real run does") struct DryRunTests {
   @Test(
     "a result that cannot be written",
     arguments: [
@@ -11,7 +13,7 @@ import Testing
       "anonymize t.xml Tag.name=mask -o PLACE", "check t.xml --fix inverses=from-to-one -o PLACE",
       "patch t.xml p.json -o PLACE", "convert t.xml PLACE", "tables t.xml -o PLACE",
     ],
-    ["nodir/x.xml", "there.xml"])
+    ["nodir/x.xml", "there.xml", "t.xml/x.xml", "/proc/x.xml"])
   func results(_ command: String, _ place: String) throws {
     let folder = try Folder()
     try NodeStore.make(in: folder)
@@ -23,9 +25,51 @@ import Testing
     // Two objects of one name are another error.
     let words = command.replacing("PLACE", with: place).replacing("--entity Tag name:=x", with: "--entity Node s:=x")
     let real = try Command.shell("\"$0\" \(words)", in: folder.path)
-    #expect(real.code == 73, "\(words): \(real.errors)")
+    #expect([66, 73].contains(real.code), "\(words): \(real.errors)")
+    let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     let dry = try Command.shell("\"$0\" \(words) --dry-run", in: folder.path)
-    #expect(dry.code == real.code, "\(words): \(dry.errors)")
+    #expect(dry.code == real.code && dry.errors == real.errors, "\(words): \(dry.errors)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == files)
+  }
+
+  @Test(
+    "a value that the format cannot keep", .enabled(if: SQLiteProgram.path != nil, "needs the sqlite3 program"),
+    arguments: ["set t.sqlite --entity Item --all", "insert t.sqlite --entity Item"])
+  func values(_ command: String) throws {
+    let folder = try Folder()
+    try NodeStore.shell(
+      """
+      printf 'price\n0.5\n' > Item.csv
+      "$0" import Item.csv -o t.xml
+      "$0" convert t.xml t.sqlite --renumber
+      """, in: folder)
+    let store = try Data(contentsOf: URL(filePath: folder("t.sqlite")))
+    for more in [" --dry-run", ""] {
+      let result = try Command.shell(
+        "\"$0\" \(command) price:=340282366920938463463374607431768211455\(more)", in: folder.path)
+      #expect(result.code == 65 && result.errors.contains("a column of a Core Data store"), "\(result.errors)")
+      #expect(try Data(contentsOf: URL(filePath: folder("t.sqlite"))) == store)
+    }
+    // One that it can keep is shown, and not written.
+    let dry = try Command.shell("\"$0\" \(command) price=0.25 --dry-run", in: folder.path)
+    #expect(dry.code == 0 && dry.output.contains(command.hasPrefix("set") ? "0.25" : "+ Item/2"), "\(dry.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("t.sqlite"))) == store)
+  }
+
+  @Test("in a program, too", arguments: ["nodir/x.xml", "t.xml/x.xml", "/proc/x.sqlgraph"])
+  func programs(_ place: String) throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    var converter = StoreConverter(registry: .builtIn)
+    var codes: [PersistentStoreError.Code?] = []
+    for isDryRun in [false, true] {
+      converter.isDryRun = isDryRun
+      let error = #expect(throws: PersistentStoreError.self) {
+        try converter.convert(from: folder("t.xml"), to: place.hasPrefix("/") ? place : folder(place))
+      }
+      codes.append(error?.code)
+    }
+    #expect(codes[0] == codes[1])
   }
 
   @Test("an unknown extension", arguments: ["set t.xml --entity Node --all s:=x -o x.foo", "convert t.xml x.foo"])

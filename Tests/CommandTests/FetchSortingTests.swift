@@ -71,9 +71,26 @@ import Testing
     #expect(ordered.output == "6\n", "\(ordered.errors)")
   }
 
-  @Test("a key that is neither a property nor a column is refused, and so is one beside a computed column")
+  @Test("rows are sorted by an expression and key paths together, of which none need be a column")
+  func expressionsAndPaths() throws {
+    let keys = ["length:(name)", "-department.name", "badge"]
+    let rows = try Self.rows("--columns", "badge", "--sort", keys.joined(separator: ","))
+    #expect(rows.count == 6)
+    for order in [["badge", "-department.name"], ["department.name", "-badge"]] {
+      let one = try Self.rows("--columns", "name", "--sort", "1 + 0," + order.joined(separator: ","))
+      #expect(try one == Self.rows("--columns", "name", "--sort", order.joined(separator: ",")))
+    }
+    #expect(Set(rows) == Set(try Self.rows("--columns", "badge")))
+    let group = ["fetch", Command.company, "--entity", "Employee", "--group", "department.name", "--columns", "@count"]
+    let grouped = try Command.run(arguments: group + ["--sort", "@count,department.name"])
+    #expect(grouped.code == 0, "\(grouped.errors)")
+    let refused = try Command.run(arguments: group + ["--sort", "@count,badge"])
+    #expect(refused.code == 64 && refused.errors.contains("'badge' is not one value in a group"), "\(refused.errors)")
+  }
+
+  @Test("a key that is neither a property nor a column is refused")
   func refused() throws {
-    for (sort, message) in [("total,badge", "'badge' is not a column"), ("totl", "totl"), ("list", "unknown key")] {
+    for (sort, message) in [("total,badge_", "badge_"), ("totl", "totl"), ("list", "unknown key")] {
       let result = try Command.run(
         "fetch", Command.company, "--entity", "Employee", "--columns", "name,badge * 2 AS total,SELF AS list", "--sort",
         sort)

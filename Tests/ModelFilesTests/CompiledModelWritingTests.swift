@@ -51,7 +51,8 @@ struct CompiledModelWritingTests {
   }
 
   private static func model() throws -> ModelDescription {
-    let name = "name == \"x\" AND (price >= 2.5 OR NOT (tags.label CONTAINS[cd] $LABEL)) AND size BETWEEN {1, 3}"
+    let name =
+      "name == \"x\" AND (price >= 2.1234567890123456789 OR NOT (tags.label CONTAINS[cd] $LABEL)) AND size BETWEEN {1, 3}"
     var request = FetchRequestDescription(name: "all", entityName: "Thing", predicateString: name)
     request.fetchLimit = 20
     let fetched = FetchedPropertyDescription(

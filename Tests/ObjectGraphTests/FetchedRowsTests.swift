@@ -298,7 +298,7 @@ import Testing
   func rowSortErrors() throws {
     var generator = SeededGenerator(seed: 9)
     let stack = try Self.stack(&generator).reopened()
-    for (key, message) in [("small", "not the name of a column"), ("all", "no order"), ("me", "no order")] {
+    for (key, message) in [("smal", "not the name of a column"), ("all", "no order"), ("me", "no order")] {
       var request = FetchRequest<ManagedObject>(entityName: "Thing")
       request.propertiesToFetch = ["all", FetchColumn("me", .evaluatedObject)]
       request.rowSortKeys = [SortKey(key)]

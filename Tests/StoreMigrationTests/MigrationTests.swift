@@ -244,6 +244,27 @@ import Testing
     #expect(try Self.migrated(Self.people(), person, file: file).count == 2)
   }
 
+  @Test("mistakes of all kinds in a mapping file are listed together, with what would be lost")
+  func mistakes() throws {
+    let file = MappingFile(entities: [
+      "Person": .init(
+        properties: [
+          "first": .init(expression: "name +"), "second": .init(expression: "nmae"), "third": .init(from: "nam"),
+          "fourth": .init(expression: "name + $source.nick"), "fifth": .init(expression: "name"),
+        ]),
+      "Persons": .init(),
+    ])
+    let names = ["first", "second", "third", "fourth", "age"]
+    let error = try #require(throws: MigrationError.self) {
+      _ = try Self.migrated(
+        Self.people(), EntityDescription(name: "Person", properties: names.map { Self.attribute($0) }), file: file)
+    }
+    #expect(Set(error.obstacles.compactMap(\.propertyName)) == ["first", "second", "third", "fifth", "age"])
+    #expect(error.obstacles.contains { $0.entityName == "Persons" })
+    #expect(error.losses.contains { $0.description.hasPrefix("entity-dropped: Pet") })
+    #expect(error.description.contains("did you mean 'name'?") && error.description.contains("would lose values"))
+  }
+
   @Test("a mapping file names sources, computes values, and gives defaults")
   func mappingFile() throws {
     let text = """

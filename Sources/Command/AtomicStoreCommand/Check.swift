@@ -92,7 +92,6 @@ struct Check: ParsableCommand {
     converter.allowsLossOfDamage = check.options["damaged"] != nil
     let target = result.output ?? "-"
     guard target != "-" else { throw CommandFailure("the repaired copy is written to a file, not to -", exitCode: 64) }
-    if result.dryRun { try ResultPlace.check(target) }
     let written: StoreConverter.Report
     do {
       written = try Self.repaired(converter, input, target)

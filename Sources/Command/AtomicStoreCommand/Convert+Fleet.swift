@@ -25,10 +25,10 @@ extension Convert {
       var converter = prepared
       converter.model = try model ?? reading.loadModel(for: source)
       let input = try Input.path(for: source)
-      if !dryRun {
+      if dryRun {
+        converter.isDirectoryPrepared = !FleetTargets.directoryExists(of: target)
+      } else {
         try targets.prepareDirectory(of: target, for: &converter)
-      } else if FleetTargets.directoryExists(of: target) {
-        try ResultPlace.check(target)
       }
       return try answer(converter, input, target)
     }

@@ -71,7 +71,7 @@ struct Convert: ParsableCommand {
     name: .customLong("default-permissions"),
     help: "Give a new result the default permissions of new files, even if the source's are more restrictive.")
   var defaultPermissions = false
-  @Flag(name: .customLong("dry-run"), help: "Do everything except writing the result.") var dryRun = false
+  @Flag(name: .customLong("dry-run"), help: "Do everything except publishing the result.") var dryRun = false
   @Flag(name: .customLong("allow-loss"), help: "Convert even if the target cannot store everything.")
   var allowLoss = false
   @Flag(
@@ -170,7 +170,6 @@ struct Convert: ParsableCommand {
     if target == "-" { converter = try converter.forStandardOutput() }
     let input = try Input.path(for: source)
     defer { Input.discard() }
-    if target != "-", dryRun { try ResultPlace.check(target) }
     if let renumberMap { try RenumberingFile.check(renumberMap, besides: [source, target], replaces: force) }
 
     var findings: StoreCheck.Report?

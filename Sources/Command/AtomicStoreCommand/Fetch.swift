@@ -234,27 +234,22 @@ struct Fetch: ParsableCommand {
     func isExpression(_ column: FetchColumn?) -> Bool {
       if case .keyPath? = column?.expression { false } else { column != nil }
     }
-    guard let key = zip(keys, further).first(where: { has(computed, $0) || isExpression($1) })?.0 else {
-      request.sortKeys = keys
-      try Self.check(keys.map(\.keyPath), "--sort", entity)
-      let groupKeys = request.propertiesToGroupBy.map(\.expression)
-      if !groupKeys.isEmpty, let other = keys.first(where: { !groupKeys.contains(.keyPath(of: $0.keyPath)) }) {
-        throw CommandFailure(
-          "--sort: '\(other.keyPath)' is not one value in a group: sort by keys of --group, or by columns",
-          exitCode: 64)
-      }
-      // A count sorts nothing, and would not find out.
-      for key in keys where groupKeys.isEmpty {
-        guard let values = FetchExpression.keyPath(of: key.keyPath).valuesWithoutOrder(of: entity) else { continue }
-        throw CommandFailure("--sort: cannot sort by '\(key.keyPath)': it leads to \(values)", exitCode: 64)
-      }
-      return
-    }
-    if let other = zip(keys, further).first(where: { !has(columns, $0) && !isExpression($1) })?.0 {
+    let isOfRows = zip(keys, further).contains { has(computed, $0) || isExpression($1) }
+    let paths = isOfRows ? zip(keys, further).filter { !has(columns, $0) && !isExpression($1) }.map(\.0) : keys
+    try Self.check(paths.map(\.keyPath), "--sort", entity)
+    let groupKeys = request.propertiesToGroupBy.map(\.expression)
+    if !groupKeys.isEmpty, let other = paths.first(where: { !groupKeys.contains(.keyPath(of: $0.keyPath)) }) {
       throw CommandFailure(
-        "--sort: '\(other.keyPath)' is not a column: beside '\(key.keyPath)', which is computed, all keys must be "
-          + "columns",
-        exitCode: 64)
+        "--sort: '\(other.keyPath)' is not one value in a group: sort by keys of --group, or by columns", exitCode: 64)
+    }
+    // A count sorts nothing, and would not find out.
+    for key in paths where groupKeys.isEmpty {
+      guard let values = FetchExpression.keyPath(of: key.keyPath).valuesWithoutOrder(of: entity) else { continue }
+      throw CommandFailure("--sort: cannot sort by '\(key.keyPath)': it leads to \(values)", exitCode: 64)
+    }
+    guard isOfRows else {
+      request.sortKeys = keys
+      return
     }
     request.rowSortKeys = keys
   }

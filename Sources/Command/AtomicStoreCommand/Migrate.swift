@@ -124,7 +124,6 @@ struct Migrate: ParsableCommand {
       throw CommandFailure(
         "a database that is changed in place keeps its type and form: -o names another store", exitCode: 64)
     }
-    if result.dryRun { try ResultPlace.check(input) }
     var converter = try result.converter()
     converter.readOptions = try parseOptions(readOptions)
     let bar = ProgressBar()

@@ -74,7 +74,6 @@ struct PatchCommand: ParsableCommand {
       throw CommandFailure(
         "a database that is changed in place keeps its type and form: -o names another store", exitCode: 64)
     }
-    if result.dryRun { try ResultPlace.check(input) }
     var converter = try result.converter()
     converter.readOptions = try source.options()
     var applied: (before: StoreSnapshot, after: StoreSnapshot, patch: StorePatch)?

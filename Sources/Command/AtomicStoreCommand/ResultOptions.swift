@@ -83,7 +83,10 @@ struct ResultOptions: ParsableArguments {
     }
     if output == nil, let store {
       try checkInPlace(store)
-      if dryRun { try ResultPlace.checkChange(of: store, writeOptions: converter.writeOptions) }
+      // Objects of a database are changed one by one.
+      if dryRun, !Input.isIncremental(store.path) {
+        try store.checkIsChangeable(writeOptions: converter.writeOptions)
+      }
       converter.targetType = store.type
       converter.replacesTarget = true
       if let graph = read.first(where: { $0.store === store }) {
@@ -93,7 +96,6 @@ struct ResultOptions: ParsableArguments {
         snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
-      if dryRun { try ResultPlace.check(target) }
       if try converter.targetType == nil && InstalledFormats.registry.incrementalType(nil, at: target) == nil {
         let named = InstalledFormats.registry.storeTypes(forFileExtension: try StorePath.inspect(target).fileExtension)
         if named.isEmpty { converter.targetType = fallback }

@@ -22,7 +22,9 @@ struct StoreEdit {
 
   /// - Parameter verb: What is done, for messages: `set 3 objects of Book`.
   func run(entity: String, verb: String, _ change: Change) throws {
-    if result.output == nil, !result.dryRun { return try inPlace(entity, verb, change) }
+    if result.output == nil, store != "-" || !result.dryRun, !result.dryRun || !Input.isIncremental(store) {
+      return try inPlace(entity, verb, change)
+    }
     if result.output == "-" { _ = try result.converter().forStandardOutput() }
     let input = try Input.path(for: store)
     if let output = result.output, Input.isIncremental(input), try isSame(input, output) {
@@ -38,12 +40,17 @@ struct StoreEdit {
     before.metadata.model = before.metadata.model ?? original.model.description
     let (after, count) = try changed(before, entity, change)
     if result.dryRun, result.output == nil || result.output == "-" {
-      return try showDifferences(original, before, after, count, verb, entity)
+      // The transaction is rolled back.
+      if result.output == nil, let graph = try DatabaseGraph(original, of: coordinator, at: input) {
+        _ = try result.write(
+          after, describedAs: original.type, madeOf: [original], replacing: original, read: [graph])
+      }
+      return try showDifferences(before, after, count, verb, entity)
     }
     let report = try result.write(
       after, describedAs: original.type, notes: original.readNotes, madeOf: [original], editing: original,
       mayReplaceSource: result.to == nil || result.to == original.type)
-    if result.dryRun { return try showDifferences(original, before, after, count, verb, entity) }
+    if result.dryRun { return try showDifferences(before, after, count, verb, entity) }
     try result.tell(
       report, of: store, verb: ("\(verb) \(Diagnostics.count(count, "object")) of \(entity), from", ""),
       json: common.json,
@@ -73,7 +80,7 @@ struct StoreEdit {
     }
     // A format that keeps an option for writing in its stores is refused by what follows.
     let options = try source.options().merging(parseOptions(result.writeOptions)) { $1 }
-    let count = try RepeatedSave.changing {
+    let (count, differing) = try RepeatedSave.changing { () throws -> (Int, (StoreSnapshot, StoreSnapshot)?) in
       let coordinator = PersistentStoreCoordinator(
         managedObjectModel: try source.loadModel(for: store), registry: InstalledFormats.registry)
       let path = try Input.path(for: store)
@@ -84,8 +91,13 @@ struct StoreEdit {
       if !Input.isIncremental(opened.path) { try opened.checkIsChangeable() }
       // The kit's own formats are held to what they keep by their tests.
       coordinator.verifiesSaves = InstalledFormats.origin(of: opened.type) != nil
-      return try save(coordinator, opened, entity, change)
+      guard result.dryRun else { return (try save(coordinator, opened, entity, change), nil) }
+      coordinator.rehearsesSaves = true
+      let before = StoreSnapshot(nodes: try opened.nodesWithDeferredValues(), metadata: opened.metadata)
+      let count = try save(coordinator, opened, entity, change)
+      return (count, (before, StoreSnapshot(nodes: try opened.nodesWithDeferredValues(), metadata: opened.metadata)))
     }
+    if let (before, after) = differing { return try showDifferences(before, after, count, verb, entity) }
     if common.json {
       return try Diagnostics.put(
         JSONValue.object([("store", .string(Input.shown(store))), ("changed", .integer(count))]).text + "\n")
@@ -107,13 +119,8 @@ struct StoreEdit {
   }
 
   private func showDifferences(
-    _ original: PersistentStore, _ before: StoreSnapshot, _ after: StoreSnapshot, _ count: Int, _ verb: String,
-    _ entity: String
+    _ before: StoreSnapshot, _ after: StoreSnapshot, _ count: Int, _ verb: String, _ entity: String
   ) throws {
-    if result.output == nil {
-      try result.checkInPlace(original)
-      try ResultPlace.checkChange(of: original, writeOptions: try parseOptions(result.writeOptions))
-    }
     let differences = GraphComparison.differences(
       before, after, options: .init(comparesIdentity: false, comparesMetadata: false))
     if common.json {

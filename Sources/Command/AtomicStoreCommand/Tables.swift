@@ -67,7 +67,6 @@ struct Tables: ParsableCommand {
       let nodes = try opened.nodesWithDeferredValues()
       let form = try RelationalForm(nodes.model)
       let tables = try StoreSnapshot(nodes: nodes, metadata: opened.metadata).asTables(form)
-      if dryRun { try ResultPlace.check(output) }
       let bar = ProgressBar()
       defer { bar.clear() }
       var converter = try converter()

@@ -188,24 +188,26 @@ extension ManagedObjectContext {
         switch source {
         case .text(let text): try read(text, attribute.type, place)
         case .expression(let expression):
-          try stored(try evaluate(expression, object, now, place), expression, attribute.type, assignment, place)
+          try stored(
+            try evaluate(expression, attribute.type, object, now, place), expression, attribute.type, assignment, place)
         }
       // A composite as a whole has no stored value.
       if case .composite = attribute.type, value.isNull { return nil }
       return value
     case (.relationship(let relationship), .text(let text)): return try objects(text, relationship, object, place)
     case (.relationship(let relationship), .expression(let expression)):
-      return try objects(try evaluate(expression, object, now, place), relationship, place)
+      return try objects(try evaluate(expression, nil, object, now, place), relationship, place)
     case (.fetchedProperty, _):
       throw PersistentStoreError(.invalidOption, "a fetched property is computed, and cannot be set", at: place)
     }
   }
 
   private func evaluate(
-    _ expression: FetchExpression, _ object: ManagedObject, _ now: Date, _ place: StoreLocation
+    _ expression: FetchExpression, _ type: AttributeType?, _ object: ManagedObject, _ now: Date,
+    _ place: StoreLocation
   ) throws(PersistentStoreError) -> PredicateValue {
     do throws(PredicateEvaluationError) {
-      return try PredicateEvaluator(object, now: now).value(of: expression)
+      return try PredicateEvaluator(object, now: now).value(of: expression, for: type)
     } catch {
       throw PersistentStoreError(.invalidValue, error.message, at: place, underlying: nil)
     }

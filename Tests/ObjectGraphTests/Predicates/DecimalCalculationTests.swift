@@ -77,7 +77,7 @@ import Testing
       ("amount * 3", "0.3"), ("amount + amount + amount", "0.3"), ("amount - 1", "-0.9"),
       ("amount / 3", "0.033333333333333333333333333333333333333"),
       ("amount / pieces", "0.033333333333333333333333333333333333333"), ("amount ** 3", "0.001"),
-      ("modulus:by:(pieces, amount)", "0"),
+      ("modulus:by:(pieces, amount)", "0"), ("amount + 0.5", "0.6"), ("amount * (0.1 + 0.2)", "0.03"),
       ("abs:(amount - 1)", "0.9"), ("floor:(amount)", "0"), ("ceiling:(amount)", "1"), ("trunc:(amount * 15)", "1"),
     ])
   func arithmetic(_ format: String, _ expected: String) throws {
@@ -89,7 +89,7 @@ import Testing
 
   @Test(
     "with a double among them the result is a double",
-    arguments: ["amount * rate", "amount + 0.5", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
+    arguments: ["amount * rate", "amount + 0.5 + rate", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
   func doubles(_ format: String) throws { #expect(try column(format, where: "pieces == 3") is Double) }
 
   @Test("integers remain integers while they fit, and are doubles beyond")
@@ -139,5 +139,19 @@ import Testing
     #expect(gold["whole"] as? Int == 9_007_199_254_740_995)
     let cents = try #require(try stack.first("Account", "cents"))
     #expect(try (cents["total"] as? DecimalNumber)?.isNumericallyEqual(to: Self.decimal("0.3")) == true)
+  }
+
+  @Test("an error of a function names the object that has no result", arguments: ["amount - 0.1", "pieces - 3"])
+  func errorsOfFunctions(_ divisor: String) throws {
+    var request = FetchRequest<ManagedObject>(
+      entityName: "Entry", predicate: try FetchPredicate(format: "modulus:by:(7, \(divisor)) == 1"))
+    let entry = try #require(try stack.fetch("Entry").first { $0["pieces"] as? Int == 3 })
+    let name = "Entry/\(try #require(entry.objectID.reference)): modulus:by: has no result for 7 and 0"
+    let error = graphError { _ = try stack.context.fetch(request) }
+    #expect(error?.description.hasPrefix(name) == true, "\(String(describing: error))")
+    #expect(error?.objectID == entry.objectID)
+    request.predicate = nil
+    request.propertiesToFetch = [try FetchColumn(format: "modulus:by:(7, \(divisor))")]
+    #expect(graphError { _ = try stack.context.fetchRows(request) }?.description.hasPrefix(name) == true)
   }
 }

@@ -109,7 +109,7 @@ extension MappingApplication {
       let node = NodeHandle(entity: placement.source.index, row: placement.row(index))
       let subject = NodeSubject(nodes, node, store: store, budget: budget)
       let evaluator = PredicateEvaluator(subject, variables: ["source": .object(subject)], now: placements.now)
-      do { try use(self, try evaluator.value(of: expression), index) } catch {
+      do { try use(self, try evaluator.value(of: expression, for: slot.attributeType), index) } catch {
         failed += 1
         let message = (error as? PredicateEvaluationError)?.message ?? (error as? PersistentStoreError)?.message
         if first == nil { first = (node, message ?? "\(error)") }

@@ -15,6 +15,10 @@ struct MappingInference {
   /// By the destination's index.
   private var sources: [Int: Entity] = [:]
   private let rules: MappingRules
+  /// The expressions of the mapping file that were parsed, or what is wrong with them.
+  private var parsed: [String: Result<FetchExpression, PredicateFormatError>] = [:]
+  /// Expressions that an obstacle names: sub-entities have the same.
+  private var refused: Set<String> = []
 
   init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ options: ModelMapping.Options) {
     self.source = source
@@ -202,6 +206,7 @@ struct MappingInference {
   ) -> ModelMapping.Property {
     let rule = rules.rule(for: slot.name, of: entity)
     if let expression = rule?.expression {
+      check(expression, slot, entity, oldEntity)
       return ModelMapping.Property(
         name: slot.name, origin: .expression(expression), replacementForNull: rule?.value(slot))
     }
@@ -228,6 +233,18 @@ struct MappingInference {
     }
     return slot.isRelationship
       ? relationship(slot, old, entity, unfilled) : attribute(slot, old, entity, rule?.value(slot), unfilled)
+  }
+
+  /// Refuses an expression that cannot be parsed, or names what the source does not have.
+  private mutating func check(_ text: String, _ slot: Slot, _ entity: Entity, _ old: Entity) {
+    guard !refused.contains(text) else { return }
+    let expression = parsed[text] ?? Result { () throws(PredicateFormatError) in try FetchExpression(format: text) }
+    parsed[text] = expression
+    do throws(PredicateFormatError) { try expression.get().check(old) } catch {
+      refused.insert(text)
+      let hint = error.suggestion.map { "; \($0)" } ?? ""
+      note(entity, slot.name, "the expression '\(text)' of the mapping file: \(error.message)\(hint)")
+    }
   }
 
   /// Whether the other end of a new relationship is an old one: then its values follow from that.

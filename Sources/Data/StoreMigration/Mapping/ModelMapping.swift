@@ -134,12 +134,13 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
   var mappingModelPath: String?
 
   public var description: String {
-    let place = step.map { "\($0): " } ?? ""
-    if !obstacles.isEmpty {
-      let title = mappingModelPath.map { "the mapping model \($0) cannot be followed" }
-      return place + (title ?? "the migration cannot be inferred") + ":\n"
-        + obstacles.map { "  \($0)" }.joined(separator: "\n")
+    func list(_ title: String, _ lines: [some CustomStringConvertible]) -> String? {
+      lines.isEmpty ? nil : title + ":\n" + lines.map { "  \($0)" }.joined(separator: "\n")
     }
-    return place + "the migration would lose values:\n" + losses.map { "  \($0)" }.joined(separator: "\n")
+    let title = mappingModelPath.map { "the mapping model \($0) cannot be followed" }
+    let parts = [
+      list(title ?? "the migration cannot be inferred", obstacles), list("the migration would lose values", losses),
+    ]
+    return (step.map { "\($0): " } ?? "") + parts.compactMap(\.self).joined(separator: "\n")
   }
 }

@@ -94,8 +94,10 @@ public struct StoreMigrator: Sendable {
     let old = result.nodes
     let mapping = ModelMapping(from: old.model, to: stage.model, options: stage.options)
     guard mapping.obstacles.isEmpty else {
+      let isLossKnown = mapping.mappingModelPath == nil && stage.handler == nil && !plan.allowsLoss
       throw MigrationError(
-        obstacles: mapping.counted(mapping.obstacles, old), losses: [], step: stage.name,
+        obstacles: mapping.counted(mapping.obstacles, old),
+        losses: isLossKnown ? account.take(mapping, file: stage.options.file) : [], step: stage.name,
         mappingModelPath: mapping.mappingModelPath)
     }
     let placements = try MappingPlacements(mapping, old, store: store)

@@ -114,10 +114,11 @@ extension ManagedObject {
   /// The new value of a property: the given one, or that of an expression, in the property's type.
   final func batchValue(_ source: Any?, forKey key: String, now: Date) throws(ManagedObjectError) -> Any? {
     let property = plan.properties[try number(of: key)]
+    let type: AttributeType? = if case .attribute(let type) = property.kind { type } else { nil }
     guard let expression = StoredValue.unwrapped(source) as? FetchExpression else { return source }
     let value: PredicateValue
     do throws(PredicateEvaluationError) {
-      value = try PredicateEvaluator(self, now: now).value(of: expression)
+      value = try PredicateEvaluator(self, now: now).value(of: expression, for: type)
     } catch {
       throw ManagedObjectError(error)
     }

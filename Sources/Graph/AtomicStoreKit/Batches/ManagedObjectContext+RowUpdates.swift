@@ -131,6 +131,7 @@ private struct RowUpdate {
   private let cache: StoreCache
   private let targets: [Target]
   private let expressions: [FetchExpression]
+  private let types: [AttributeType]
   private let computation: RowComputation?
 
   private struct Target {
@@ -155,6 +156,7 @@ private struct RowUpdate {
     let first = cache.plan.entities[entity.index]
     var targets: [Target] = []
     var expressions: [FetchExpression] = []
+    var types: [AttributeType] = []
     for assignment in assignments {
       guard let p = first.property(named: assignment.name),
         case .attribute(let type) = first.properties[p].kind, first.properties[p].slot >= 0,
@@ -163,10 +165,14 @@ private struct RowUpdate {
       targets.append(
         Target(
           slot: first.properties[p].slot, type: type, source: assignment.source, expression: expressions.count))
-      if case .expression(let expression, _) = assignment.source { expressions.append(expression) }
+      if case .expression(let expression, _) = assignment.source {
+        expressions.append(expression)
+        types.append(type)
+      }
     }
     computation =
-      expressions.isEmpty ? nil : RowComputation(expressions, entityName: request.entityName, budget: nil)
+      expressions.isEmpty
+      ? nil : RowComputation(expressions, for: types, entityName: request.entityName, budget: nil)
     guard expressions.isEmpty || computation != nil else { return nil }
     // All columns that are read: for an incremental store, they are filled for the request.
     var names = assignments.map(\.name)
@@ -191,6 +197,7 @@ private struct RowUpdate {
     self.cache = cache
     self.targets = targets
     self.expressions = expressions
+    self.types = types
   }
 
   /// The assignments as a database gets them; nil where it would not know what to do with a value.
@@ -261,7 +268,7 @@ private struct RowUpdate {
       if rules?.entity != node.entity {
         let plan = cache.plan.entities[node.entity]
         rules = RowRules(plan, version, leavesOutCounts: cache.isIncremental)
-        let found = expressions.compactMap { compiler.calculation($0, plan) }
+        let found = zip(expressions, types).compactMap { compiler.calculation($0, for: $1, plan) }
         calculations =
           found.count == expressions.count ? found.map { RowReader($0, version, plan.index) } : []
         isComplete = targets.allSatisfy { !version.hasDeferredValues(entity: node.entity, slot: $0.slot) }

@@ -256,6 +256,8 @@ struct RowTestCompiler {
     _ value: StoredValue, _ slot: Int, _ type: AttributeType, _ comparison: FetchPredicate.Comparison
   ) -> RowTest? {
     let null = comparison.comparator == .notEqual
+    let isExact = type == .decimal
+    let value = isExact || type == .double || type == .float ? value.number(as: isExact ? .decimal : .double) : value
     switch (type, value) {
     case (.string, .string(let text)), (.uri, .string(let text)), (.uri, .uri(let text)), (.string, .uri(let text)):
       switch comparison.comparator {
@@ -274,7 +276,6 @@ struct RowTestCompiler {
     case (.double, .integer(let number)), (.float, .integer(let number)):
       guard let exact = Double(exactly: number) else { return nil }
       return doubles(slot, comparison.comparator, exact, null)
-    case (.decimal, .integer(let number)): return decimals(slot, comparison.comparator, DecimalNumber(number), null)
     case (.decimal, .decimal(let number)): return decimals(slot, comparison.comparator, number, null)
     case (.uuid, .uuid(let uuid)): return self.uuid(uuid, slot, comparison.comparator)
     case (.uuid, .string(let text)):

@@ -53,7 +53,7 @@ extension ManagedObjectContext {
       let value: PredicateValue
       do throws(ManagedObjectError) {
         value = try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
-          try PredicateEvaluator(object, now: saveSession?.date ?? Date()).value(of: expression)
+          try PredicateEvaluator(object, now: saveSession?.date ?? Date()).value(of: expression, for: type)
         }
       } catch {
         // What it needs may be gone from the parent context, or come with the rest: the parent computes it when it

@@ -14,8 +14,12 @@ extension ManagedObjectError {
         error.underlying as? ManagedObjectError
         ?? ManagedObjectError(.invalidFetch, error.message, underlying: error.underlying)
     case .invalid:
+      let object = error.objectID.map { id in
+        "\(id.entityName)/\(id.reference.map { "\($0)" } ?? "a new object"): "
+      }
       self.init(
-        .invalidFetch, error.message, entityName: error.entityName, key: error.key, underlying: error.underlying)
+        .invalidFetch, (object ?? "") + error.message, objectID: error.objectID, entityName: error.entityName,
+        key: error.key, underlying: error.underlying)
     case .stepLimitExceeded: self.init(.stepLimitExceeded, error.message)
     }
   }

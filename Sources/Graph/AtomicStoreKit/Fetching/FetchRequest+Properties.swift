@@ -49,6 +49,7 @@ extension FetchRequest {
     (propertiesToFetch + propertiesToGroupBy).map { .expression($0.expression) }
       + [predicate, havingPredicate].compactMap { $0.map { .predicate($0) } }
       + sortKeys.map { .expression(.keyPath(of: $0.keyPath)) }
-      + rowSortKeys.compactMap { FetchColumn(ofRowSortKey: $0).map { .expression($0.expression) } }
+      + rowSortKeys.filter { key in !propertiesToFetch.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) } }
+      .map { .expression(FetchColumn(ofRowSortKey: $0)?.expression ?? .keyPath(of: $0.keyPath)) }
   }
 }

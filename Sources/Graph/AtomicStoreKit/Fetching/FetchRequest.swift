@@ -62,8 +62,8 @@ public struct FetchRequest<Result: ManagedObject> {
       Dictionary(propertiesToFetch.map { ($0.name, $0.expression) }, uniquingKeysWith: { first, _ in first }))
   }
   /// For ``ManagedObjectContext/fetchRows(_:)``: the order of the rows, by the names of columns, such as that of a sum,
-  /// or by expressions. These must be values, not objects or lists. Rows that are equal by these keys, and all rows if
-  /// there are none, are in the order of ``sortKeys``.
+  /// by expressions, and by key paths. These must be values, not objects or lists. Rows that are equal by these keys,
+  /// and all rows if there are none, are in the order of ``sortKeys``.
   public var rowSortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: whether equal rows are returned only once.
   public var returnsDistinctResults = false

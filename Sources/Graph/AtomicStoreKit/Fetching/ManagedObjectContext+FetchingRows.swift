@@ -72,7 +72,7 @@ extension ManagedObjectContext {
     let asked = columnsAsked(request)
     let further = request.rowSortKeys.filter { key in
       !asked.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) }
-    }.compactMap { FetchColumn(ofRowSortKey: $0) }
+    }.compactMap { FetchColumn(ofRowSortKey: $0) ?? path(ofRowSortKey: $0, request, asked) }
     guard !further.isEmpty else { return try computedRows(request, asked) }
     guard !request.returnsDistinctResults else {
       throw ManagedObjectError(
@@ -85,6 +85,19 @@ extension ManagedObjectContext {
     return try computedRows(wider, asked + further).map {
       FetchedRow(columns: names, values: Array($0.values.prefix(names.count)))
     }
+  }
+
+  /// The column of a sort key that is a key path: of an object, or of what is grouped by.
+  private func path<Result>(
+    ofRowSortKey key: SortKey, _ request: FetchRequest<Result>, _ columns: [FetchColumn]
+  ) -> FetchColumn? {
+    let column = FetchColumn(key.keyPath, .keyPath(of: key.keyPath))
+    if request.propertiesToGroupBy.contains(where: { $0.expression == column.expression }) { return column }
+    guard request.propertiesToGroupBy.isEmpty, !isOneGroup(request, columns),
+      let entity = managedObjectModel?.entity(named: request.entityName),
+      let name = key.keyPath.split(separator: ".").first, entity.property(named: String(name)) != nil
+    else { return nil }
+    return column
   }
 
   private func computedRows<Result: ManagedObject>(
@@ -245,6 +258,7 @@ extension ManagedObjectContext {
   {
     switch value {
     case .value(let value): return .value(value)
+    case .open(let number): return .value(number.value)
     case .object(let object): return .object(object.objectID)
     case .id(let id): return .object(id)
     case .list(let list):
@@ -255,6 +269,7 @@ extension ManagedObjectContext {
 
   private static func bucket(_ value: PredicateValue) -> String {
     switch value {
+    case .open(let number): bucket(.value(number.value))
     case .value(let value):
       // Equal numbers of different types must have the same bucket. Adding 0 turns -0 into 0.
       if let number = NumberOrder.Number(value) {

@@ -10,12 +10,18 @@ struct RowComputation {
   /// The key paths that the expressions read; the object itself, if they read nothing.
   private(set) var leaves: [FetchExpression] = []
   private let expressions: [FetchExpression]
+  private let types: [AttributeType?]
   private var evaluator: PredicateEvaluator
 
   /// Returns nil for expressions that need objects: those with subqueries, operators such as `@count`, aggregates, or
   /// functions of the program.
-  init?(_ expressions: [FetchExpression], entityName: String, budget: StepBudget?) {
+  ///
+  /// - Parameter types: The types of the attributes that the values are for, if they are for attributes.
+  init?(
+    _ expressions: [FetchExpression], for types: [AttributeType]? = nil, entityName: String, budget: StepBudget?
+  ) {
     self.expressions = expressions
+    self.types = types ?? Array(repeating: nil, count: expressions.count)
     evaluator = PredicateEvaluator(list: [], now: Date(), entityName: entityName, budget: budget)
     for expression in expressions where !collect(.expression(expression)) { return nil }
     if leaves.isEmpty { leaves = [.evaluatedObject] }
@@ -45,7 +51,9 @@ struct RowComputation {
     for (leaf, cell) in zip(leaves, cells) { evaluator.groupKeys.append((leaf, PredicateValue(cell))) }
     var values: [PredicateValue] = []
     values.reserveCapacity(expressions.count)
-    for expression in expressions { values.append(try evaluator.value(of: expression)) }
+    for (expression, type) in zip(expressions, types) {
+      values.append(try evaluator.value(of: expression, for: type))
+    }
     return values
   }
 }

@@ -42,6 +42,7 @@ extension SortKey {
       }
       switch value {
       case .value(let value): values.append(keys[index].sortable(value))
+      case .open(let number): values.append(number.value)
       case .composite(let composite):
         throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
       case .object, .id, .list:

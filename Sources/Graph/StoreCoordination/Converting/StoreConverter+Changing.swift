@@ -47,7 +47,6 @@ extension StoreConverter {
       identifier: store.identifier, losses: losses, selections: notes, bytesWritten: 0, isDryRun: isDryRun)
     try Self.refuseOtherEntities(old, snapshot.nodes, store)
     try UniquenessGroup.refuse(in: snapshot.nodes)
-    guard !isDryRun else { return report }
     progress?(.writing)
     var changes = StoreChanges(from: NodeVersion(old), to: NodeVersion(snapshot.nodes)).asStoreSave
     changes.lastTransaction = token?.number ?? 0
@@ -57,7 +56,8 @@ extension StoreConverter {
       changes.metadataEntries = snapshot.metadata.entries
     }
     let unit = publication ?? Publication()
-    report.isVerified = try unit.commit(with: { try save(changes, to: store, at: address, snapshot, unit) })
+    let saving = { try save(changes, to: store, at: address, snapshot, unit) }
+    report.isVerified = isDryRun ? try saving() : try unit.commit(with: saving)
     return report
   }
 
@@ -96,15 +96,26 @@ extension StoreConverter {
       throw PersistentStoreError(.retry, "the database was replaced since it was read: do it again")
     }
     var isVerified = true
-    var answer = try connection.save(changes) { read throws(PersistentStoreError) in
-      progress?(.verifying)
-      let builder = NodeTableBuilder(model: writable.model, file: store.path)
-      builder.compareEnds(by: .asStored)
-      let metadata = try read(builder)
-      let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
-      try Self.check(written, against: snapshot, store, "nothing was saved, since the database would not hold it")
-      try unit.publish()
+    var isRehearsed = false
+    var answer: StoreSaveAnswer?
+    do throws(PersistentStoreError) {
+      answer = try connection.save(changes) { read throws(PersistentStoreError) in
+        progress?(.verifying)
+        let builder = NodeTableBuilder(model: writable.model, file: store.path)
+        builder.compareEnds(by: .asStored)
+        let metadata = try read(builder)
+        let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
+        try Self.check(written, against: snapshot, store, "nothing was saved, since the database would not hold it")
+        if isDryRun {
+          isRehearsed = true
+          throw Self.rehearsed
+        }
+        try unit.publish()
+      }
+    } catch {
+      guard isRehearsed else { throw error }
     }
+    if isDryRun, answer == nil { return true }
     if answer == nil {
       isVerified = false
       answer = try connection.use { store throws(PersistentStoreError) in try store.save(changes) }

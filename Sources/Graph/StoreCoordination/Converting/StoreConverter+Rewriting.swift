@@ -9,7 +9,7 @@ extension StoreConverter {
   /// - Parameters:
   ///   - target: The path or URL.
   ///   - change: Called with all objects and the metadata; nil leaves the store as it is. It may be called again.
-  /// - Returns: What the store has now.
+  /// - Returns: What the store has now, or would have: in a dry run, the transaction is rolled back.
   /// - Throws: `.notSupported` for a type that cannot do that; ``LossError``, ``VerificationError``, and what `change`
   ///   throws. On any error the store is as it was.
   package func rewrite(
@@ -29,9 +29,9 @@ extension StoreConverter {
     _ change: (NodeTable, StoreMetadata) throws -> StoreSnapshot?
   ) throws -> Report {
     var store: any IncrementalStore = try type.init(
-      StoreConfiguration(path: address.full, options: readOptions, isReadOnly: isDryRun))
+      StoreConfiguration(path: address.full, options: readOptions, isReadOnly: false))
     defer { store.close() }
-    if isDryRun { return try rehearse(&store, address, type, change) }
+    var isRehearsed = false
     var report: Report?
     var wanted: StoreSnapshot?
     do throws(PersistentStoreError) {
@@ -57,6 +57,10 @@ extension StoreConverter {
           let metadata = try read(builder)
           let written = StoreSnapshot(nodes: try builder.finish(), metadata: metadata)
           try Self.verify(written, against: wanted, [], targetType: type.storeType, comparesMetadata: true)
+          if isDryRun {
+            isRehearsed = true
+            throw Self.rehearsed
+          }
           progress?(.publishing)
         } catch {
           throw CallbackError.passed(error)
@@ -67,25 +71,15 @@ extension StoreConverter {
           .notSupported, "\(type.storeType) stores cannot be changed as a whole where they are")
       }
     } catch {
-      throw CallbackError.thrown(error)
+      guard isRehearsed else { throw CallbackError.thrown(error) }
     }
     guard let report else { throw PersistentStoreError(.internalInconsistency, "the store was not read") }
     return report
   }
 
-  /// Does everything but the transaction, which a connection that only reads does not have.
-  private func rehearse(
-    _ store: inout any IncrementalStore, _ address: StoreAddress, _ type: any IncrementalStore.Type,
-    _ change: (NodeTable, StoreMetadata) throws -> StoreSnapshot?
-  ) throws -> Report {
-    guard let found = try store.metadata() else { throw PersistentStoreError(.notFound, "the store does not exist") }
-    progress?(.loading)
-    let nodes = try Self.nodes(of: found, address) { (builder) throws(PersistentStoreError) in
-      try store.prepare(for: builder.model)
-      try store.load(into: builder)
-    }
-    let changed = try change(nodes, found) ?? StoreSnapshot(nodes: nodes, metadata: found)
-    return try prepared(changed, found, type).report
+  /// What ends the transaction of a dry run, so that it is rolled back.
+  static var rehearsed: PersistentStoreError {
+    PersistentStoreError(.internalInconsistency, "a dry run rolls back its transaction")
   }
 
   private static func nodes(

@@ -158,12 +158,14 @@ extension StoreConverter {
       store.path, open.opening, from: open.storedSnapshot,
       to: StoreSnapshot(nodes: try open.format.traits.respelled(snapshot), metadata: metadata))
     let report = report(of: edit, source, type: store.type, losses)
-    guard !isDryRun else {
-      try store.checkIsChangeable(writeOptions: writeOptions)
-      return report
-    }
     progress?(.writing)
     var format = try open.editingFormat(writeOptions, at: store.path)
+    guard !isDryRun else {
+      try store.checkIsChangeable(writeOptions: writeOptions)
+      let copy = try StagedStore(target: store.path, layout: format.layout, policy: .replaceAny, sweeps: false)
+      _ = try edit.write(&format, to: copy, shownAs: store.path)
+      return report
+    }
     let unit = publication ?? Publication()
     let found = try unit.commit(with: {
       try edit.run(&format) { () throws(PersistentStoreError) in try unit.publish() }
@@ -201,30 +203,11 @@ extension StoreConverter {
     try refuse(losses, of: source, formatType.storeType)
     progress?(.writing)
     let staged = try makeStaged(source, destination, format.layout, edit.after.metadata)
-    let origin = try StoreSource(opening: try StorePath.inspect(edit.path))
-    do throws(PersistentStoreError) {
-      try format.save(
-        StoreEdit(source: origin, before: edit.before, after: edit.after), to: staged.files, check: edit.check)
-      try staged.finish()
-    } catch {
-      throw error.located(StoreLocation(file: target))
-    }
-    for note in origin.notes { registry.noteHandler?(note, target) }
-    progress?(.verifying)
-    let copy = try staged.sourceForVerification(name: target)
-    let (own, limits, _, _) = try edit.opening.ownOptions()
-    let known = Set(formatType.traits.readOptions.map(\.name))
-    let configuration = StoreConfiguration(
-      path: staged.targetPath, options: own.filter { known.contains($0.key) }, isReadOnly: true, limits: limits)
-    try edit.verify { (nodes) throws(PersistentStoreError) in
-      var reader: any AtomicStore = try formatType.init(configuration)
-      let metadata = try reader.metadata(in: copy)
-      try reader.load(copy, into: nodes)
-      return metadata
-    }
+    let (size, notes) = try edit.write(&format, to: staged, shownAs: target)
+    for note in notes { registry.noteHandler?(note, target) }
     var report = report(of: edit, source, type: formatType.storeType, losses)
     report.notes = source.loadNotes.filter { !$0.isLoss }
-    report.bytesWritten = try copy.totalSize()
+    report.bytesWritten = size
     return StagedResult(report: report, store: staged)
   }
 

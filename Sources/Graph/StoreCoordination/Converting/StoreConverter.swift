@@ -34,7 +34,7 @@ public struct StoreConverter: Sendable {
   /// Whether objects get other references where two have the same one, as in most SQLite stores, or where it is not a
   /// positive integer. Others keep theirs. ``Report/renumbering`` lists the changes.
   public var renumbers = false
-  /// Whether to do everything except writing the result.
+  /// Whether to do everything except publishing the result: it is written beside the target, read back, and removed.
   public var isDryRun = false
   /// Whether a new result grants other users at most the permissions that the source grants them. Otherwise it gets the
   /// system's default permissions. A replaced file or directory keeps its own permissions in any case.
@@ -50,7 +50,8 @@ public struct StoreConverter: Sendable {
   var optionUse = StoreOption.Use.writing
   /// Files that are published with the result, as one unit: by the caller in a dry run, and if the result has no name.
   package var publication: Publication?
-  /// Whether ``prepareDirectory(of:)`` was called for the directory of the result.
+  /// Whether ``prepareDirectory(of:)`` was called for the directory of the result; in a dry run, whether it would
+  /// create it.
   package var isDirectoryPrepared = false
   /// Called now and then with the current stage.
   public var progress: (@Sendable (Stage) -> Void)?
@@ -226,7 +227,7 @@ public struct StoreConverter: Sendable {
     return PublishedResult(report: report, unit: unit)
   }
 
-  /// Where the result is written until it is published. A dry run does not write next to the target.
+  /// Where the result is written until it is published; in a dry run, too, which then finds what would prevent it.
   func makeStaged(
     _ source: SourceGraph, _ destination: Destination, _ layout: StoreLayout, _ metadata: StoreMetadata? = nil
   ) throws(PersistentStoreError) -> StagedStore {
@@ -237,7 +238,7 @@ public struct StoreConverter: Sendable {
       }
       return StagedStore(unnamedIn: folder, shownAs: destination.shown)
     }
-    if isDryRun {
+    if isDryRun, isDirectoryPrepared {
       if layout == .file { return StagedStore(unnamedIn: Self.temporaryFolder, shownAs: destination.shown) }
       return try StagedStore(
         target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
@@ -248,7 +249,7 @@ public struct StoreConverter: Sendable {
       policy: source.replaced.map { .replaceOnlyIf($0) }
         ?? (replacesTarget ? .replaceAny : destination.place?.identity.map { .replaceOnlyIf($0) } ?? .createNew),
       keeping: destination.unrelated,
-      ceiling: try PermissionCeiling(of: places), sweeps: !isDirectoryPrepared)
+      ceiling: try PermissionCeiling(of: places), sweeps: !isDirectoryPrepared && !isDryRun)
     if let metadata { staged.files.setCompanionOwner(owner(of: metadata, destination)) }
     return staged
   }

@@ -133,6 +133,14 @@ extension PersistentStoreCoordinator {
         try entry.save.write()
         if verifiesSaves { try entry.save.verify(entry.store) } else { try entry.save.refuseUnreadable(entry.store) }
       }
+      if rehearsesSaves {
+        for entry in pending {
+          try entry.save.rehearseEdit()
+          entry.save.undo()
+          entry.save.publish(to: entry.store)
+        }
+        return saved
+      }
       let shared = pending.compactMap { entry in entry.save.holdOrder.map { (order: $0, save: entry.save) } }
       for entry in shared.sorted(by: { $0.order < $1.order }) { try entry.save.hold() }
       // Files that are staged can be renamed; a transaction that failed cannot be repeated. So databases come first.

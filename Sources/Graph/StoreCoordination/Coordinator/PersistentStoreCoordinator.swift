@@ -26,6 +26,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
     var nextObserver = 0
     var verifiesSaves = false
+    var rehearsesSaves = false
     var allowsEmptyNonOptionalToMany = false
     var readsIncrementalStoresWhole = false
     var toldNotes = ToldNotes.all
@@ -84,6 +85,12 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   public var verifiesSaves: Bool {
     get { state.withLock { $0.verifiesSaves } }
     set { state.withLock { $0.verifiesSaves = newValue } }
+  }
+
+  /// Whether saves of files do everything except publishing: then only the stores in memory change.
+  package var rehearsesSaves: Bool {
+    get { state.withLock { $0.rehearsesSaves } }
+    set { state.withLock { $0.rehearsesSaves = newValue } }
   }
 
   /// Whether a save accepts a to-many relationship that is not optional, has no minimum count, and was emptied or left

@@ -56,6 +56,35 @@ struct InPlaceEdit {
     return (try? StorePath.inspect(path).identity, source.notes)
   }
 
+  /// Writes a changed copy of the store, reads it back and compares it.
+  ///
+  /// - Parameter target: The copy's name for errors.
+  /// - Returns: The size of the copy, and what the format reported.
+  func write(
+    _ format: inout any EditableStore, to staged: borrowing StagedStore, shownAs target: String
+  ) throws(PersistentStoreError) -> (size: Int, notes: [LoadNote]) {
+    let origin = try StoreSource(opening: try StorePath.inspect(path))
+    do throws(PersistentStoreError) {
+      try format.save(StoreEdit(source: origin, before: before, after: after), to: staged.files, check: check)
+      try staged.finish()
+    } catch {
+      throw error.located(StoreLocation(file: target))
+    }
+    let copy = try staged.sourceForVerification(name: target)
+    let formatType = Swift.type(of: format as any AtomicStore)
+    let (own, limits, _, _) = try opening.ownOptions()
+    let known = Set(formatType.traits.readOptions.map(\.name))
+    let configuration = StoreConfiguration(
+      path: staged.targetPath, options: own.filter { known.contains($0.key) }, isReadOnly: true, limits: limits)
+    try verify { (nodes) throws(PersistentStoreError) in
+      var reader: any AtomicStore = try formatType.init(configuration)
+      let metadata = try reader.metadata(in: copy)
+      try reader.load(copy, into: nodes)
+      return metadata
+    }
+    return (try copy.totalSize(), origin.notes)
+  }
+
   /// Refuses a store that does not hold what was read from it.
   func check(_ read: StoreEdit.Reading) throws(PersistentStoreError) {
     guard try differences(from: before, read, limit: 1).isEmpty else { throw .changedMeanwhile(path) }

@@ -311,6 +311,14 @@ final class PendingSave {
     return true
   }
 
+  /// Writes the changed copy of such a store, and reads it back.
+  func rehearseEdit() throws(PersistentStoreError) {
+    guard let edited, var editing = format as? any EditableStore else { return }
+    let edit = try InPlaceEdit(path, edited.opening, from: edited.before, to: snapshot)
+    let copy = try StagedStore(target: path, layout: editing.layout, policy: .replaceAny, sweeps: false)
+    _ = try edit.write(&editing, to: copy, shownAs: path)
+  }
+
   /// Adds the files to what is published. An in-process store is changed by ``publish(to:)``, which cannot fail.
   func add(to unit: Publication) {
     if let staged = staged.take() { number = unit.add(staged) }

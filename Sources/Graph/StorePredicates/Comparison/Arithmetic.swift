@@ -101,7 +101,7 @@ package enum Arithmetic {
     case ("divide:by:", 2): return x.divided(by: values[1])
     case ("modulus:by:", 2): return x.remainder(dividingBy: values[1])
     case ("raise:toPower:", 2):
-      guard case .integer(let power) = numbers[1], power >= 0, power <= 64 else { return nil }
+      guard let power = values[1].integer, power >= 0, power <= 64 else { return nil }
       return x.raised(to: Int(power))
     default: return nil
     }

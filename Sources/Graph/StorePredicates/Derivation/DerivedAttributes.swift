@@ -171,7 +171,8 @@ package struct DerivedAttributes {
     }
     let value: PredicateValue
     do throws(PredicateEvaluationError) {
-      value = try PredicateEvaluator(NodeSubject(nodes, node, store: store)).value(of: expression)
+      value = try PredicateEvaluator(NodeSubject(nodes, node, store: store)).value(
+        of: expression, for: derivation.slot.attributeType)
     } catch {
       throw failure(.invalidValue, "cannot be computed (\(error.message))")
     }

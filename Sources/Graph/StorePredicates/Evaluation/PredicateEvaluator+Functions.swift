@@ -16,7 +16,7 @@ extension PredicateEvaluator {
     var values = try objects.values(of: Array(arguments.dropFirst()))
     let first =
       arguments[0].isComputedOfEachObject
-      ? try objects.valueOfEachObject(arguments[0]) : try objects.value(of: arguments[0], isDistinct: isDistinct)
+      ? try objects.valueOfEachObject(arguments[0]) : try objects.open(arguments[0], isDistinct: isDistinct)
     values.insert(first, at: 0)
     return try call(name, values)
   }
@@ -40,11 +40,12 @@ extension PredicateEvaluator {
       try refuseComposite(argument)
     }
     guard let function = PredicateFunction.exactly(name) else { throw failure("'\(name)' is not a function") }
+    let arguments = function.takesOpenNumbers ? arguments : PredicateValue.settled(arguments)
     do throws(PredicateEvaluationError) {
       return try function(FunctionCall(name: name, arguments: arguments, now: now, budget: budget))
     } catch {
       guard error.kind == .invalid, error.entityName == nil else { throw error }
-      throw failure(error.message)
+      throw failureOfObject(error.message)
     }
   }
 
@@ -52,8 +53,39 @@ extension PredicateEvaluator {
     _ value: PredicateValue, _ type: String, _ inner: FetchExpression
   ) throws(PredicateEvaluationError) -> PredicateValue {
     guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
-      throw failure("\(inner) cannot be cast to \(type)")
+      throw failureOfObject("\(inner) cannot be cast to \(type)")
     }
     return .value(converted)
+  }
+
+  /// `FUNCTION(value, 'selector:', …)`: a function that the program registered, or one of the language.
+  func custom(
+    _ target: FetchExpression, _ name: String, _ arguments: [FetchExpression]
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    let target = try open(target).settled(as: nil)
+    let values = PredicateValue.settled(try values(of: arguments))
+    for value in values + [target] { try refuseComposite(value) }
+    let functions = anySubject?.customFunctions
+    if let function = functions?[name] {
+      let result: Any?
+      do { result = try function(target.any, values.map { $0.any }) } catch {
+        throw failure("the function '\(name)' failed: \(error)")
+      }
+      guard let made = PredicateValue(any: result) else {
+        throw failure(
+          "the function '\(name)' returned \(result.map { "a \(type(of: $0))" } ?? "nil"), which cannot be used in a predicate"
+        )
+      }
+      return made
+    }
+    switch name {
+    case "length" where values.isEmpty: return try call("length:", [target])
+    case "uppercaseString", "uppercase": return try call("uppercase:", [target])
+    case "lowercaseString", "lowercase": return try call("lowercase:", [target])
+    case "self": return target
+    default:
+      let names = functions?.names ?? []
+      throw failure("no function '\(name)' is registered\(Suggestion.text(for: name, among: names))")
+    }
   }
 }

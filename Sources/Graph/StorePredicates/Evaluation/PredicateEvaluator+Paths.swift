@@ -118,7 +118,7 @@ extension PredicateEvaluator {
       return (.value(.integer(Int64(text.unicodeScalars.count))), path.endIndex)
     case .composite(let composite) where FetchExpression.isOperator(key):
       throw failure(composite.refusal, key: composite.name)
-    case .value, .id, .composite, .list:
+    case .value, .open, .id, .composite, .list:
       throw failure("the path continues with '\(path[place...].joined(separator: "."))' after a value", key: key)
     }
   }

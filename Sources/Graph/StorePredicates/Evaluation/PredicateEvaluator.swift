@@ -23,7 +23,7 @@ package struct PredicateEvaluator {
   }
 
   /// The subject, or one of the group.
-  private var anySubject: (any PredicateSubject)? {
+  var anySubject: (any PredicateSubject)? {
     switch subject {
     case .object(let object): object
     case .list(let list): if case .object(let object)? = list.first { object } else { nil }
@@ -47,6 +47,13 @@ package struct PredicateEvaluator {
   package func failure(_ message: String, key: String? = nil) -> PredicateEvaluationError {
     PredicateEvaluationError(
       .invalid, message, entityName: groupEntityName ?? anySubject?.predicateEntityName, key: key)
+  }
+
+  /// The failure of a function for the values of this object.
+  func failureOfObject(_ message: String) -> PredicateEvaluationError {
+    guard case .object(let object) = subject else { return failure(message) }
+    return PredicateEvaluationError(
+      .invalid, message, entityName: object.predicateEntityName, objectID: object.objectID)
   }
 
   // MARK: Predicates
@@ -82,8 +89,8 @@ package struct PredicateEvaluator {
     if comparison.options.contains(.localeSensitive) {
       throw failure("the option [l] requires a locale, which predicates do not have")
     }
-    var left = try value(of: comparison.left, isDistinct: comparison.ignoresRepetitionOnTheLeft)
-    var right = try value(of: comparison.right, isDistinct: comparison.comparator == .isIn)
+    var left = try open(comparison.left, isDistinct: comparison.ignoresRepetitionOnTheLeft)
+    var right = try open(comparison.right, isDistinct: comparison.comparator == .isIn)
     if left.isDate, let dates = PredicateDate.converted(comparison.right) {
       right = dates
     } else if right.isDate, let date = PredicateDate.converted(comparison.left) {
@@ -207,6 +214,9 @@ package struct PredicateEvaluator {
   ) throws(PredicateEvaluationError) -> Int? {
     switch (left, right) {
     case (.list, _), (_, .list): throw toMany(comparison)
+    case (.open, _), (_, .open):
+      let sides = PredicateValue.settled([left, right])
+      return try order(sides[0], sides[1], comparison)
     case (.value(let one), .value(let other)): return ValueOrder.order(one, other, comparison.options)
     default: return nil
     }
@@ -217,6 +227,9 @@ package struct PredicateEvaluator {
   package static func isEqual(_ one: PredicateValue, _ other: PredicateValue, _ options: FetchPredicate.Options) -> Bool
   {
     switch (one, other) {
+    case (.open, _), (_, .open):
+      let sides = PredicateValue.settled([one, other])
+      return isEqual(sides[0], sides[1], options)
     case (.object(let a), .object(let b)): return a === b || a.objectID == b.objectID
     case (.object(let a), .id(let b)), (.id(let b), .object(let a)): return a.objectID == b || a.isKnown(by: b)
     case (.id(let a), .id(let b)): return a == b
@@ -256,17 +269,32 @@ package struct PredicateEvaluator {
 
   // MARK: Expressions
 
+  /// The value of an expression.
+  ///
+  /// - Parameter type: The type of the attribute that the value is for: it determines how `age * 0.1` is computed.
+  package func value(
+    of expression: FetchExpression, for type: AttributeType? = nil
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    try open(expression).settled(as: type.flatMap { OpenNumber.Kind($0) })
+  }
+
+  /// The value of an expression, or an open number.
+  ///
   /// Called for each level of a tree: whatever needs much stack is in separate functions, so that a level needs little.
   ///
   /// - Parameter isDistinct: Whether the caller does not care how often a list contains an object, so that a path may
   ///   drop repetitions at each key.
-  package func value(of expression: FetchExpression, isDistinct: Bool = false) throws(PredicateEvaluationError)
+  func open(_ expression: FetchExpression, isDistinct: Bool = false) throws(PredicateEvaluationError)
     -> PredicateValue
   {
     try budget.take()
     if !groupKeys.isEmpty, let key = groupKeys.first(where: { $0.expression == expression }) { return key.value }
     switch expression {
-    case .constant(let value): return .value(value)
+    case .constant(let value):
+      switch value {
+      case .double, .decimal: return .open(OpenNumber(value: value, calculation: expression))
+      default: return .value(value)
+      }
     case .objectID(let id): return .id(id)
     case .evaluatedObject: return subject
     case .variable(let name): return try variable(name)
@@ -275,18 +303,18 @@ package struct PredicateEvaluator {
       let key = path.dropFirst().joined(separator: ".")
       return fetchedProperty?.userInfo.first { $0.key == key }.map { .value(.string($0.value)) } ?? .null
     case .member(let base, let path):
-      return try value(at: path[...], of: try value(of: base, isDistinct: isDistinct), isDistinct: isDistinct)
+      return try value(at: path[...], of: try open(base, isDistinct: isDistinct), isDistinct: isDistinct)
     case .aggregate(let parts): return .list(try values(of: parts))
     case .function(let name, let arguments):
       return try call(name, of: arguments, isAggregate: expression.isAggregate)
     case .subquery(let source, let variable, let predicate):
       return try subquery(source, variable, predicate, isDistinct: isDistinct)
     case .set(let operation, let one, let other):
-      return try combine(try value(of: one).elements, operation, try value(of: other).elements)
+      return try combine(try open(one).elements, operation, try open(other).elements)
     case .conditional(let predicate, let one, let other):
-      return try value(of: try evaluate(predicate) ? one : other)
-    case .cast(let inner, let type): return try cast(try value(of: inner), type, inner)
-    case .element(let base, let element): return try self.element(element, of: try value(of: base))
+      return try open(try evaluate(predicate) ? one : other)
+    case .cast(let inner, let type): return try cast(try open(inner).settled(as: nil), type, inner)
+    case .element(let base, let element): return try self.element(element, of: try open(base))
     case .custom(let target, let name, let arguments): return try custom(target, name, arguments)
     case .assignment(let name, _):
       throw failure("'$\(name) := …' is not supported: pass the values of variables to the fetch")
@@ -299,7 +327,7 @@ package struct PredicateEvaluator {
   ) throws(PredicateEvaluationError) -> [PredicateValue] {
     var values: [PredicateValue] = []
     values.reserveCapacity(expressions.count)
-    for expression in expressions { values.append(try value(of: expression, isDistinct: isDistinct)) }
+    for expression in expressions { values.append(try open(expression, isDistinct: isDistinct)) }
     return values
   }
 
@@ -312,7 +340,7 @@ package struct PredicateEvaluator {
     _ source: FetchExpression, _ variable: String, _ predicate: FetchPredicate, isDistinct: Bool
   ) throws(PredicateEvaluationError) -> PredicateValue {
     var found: [PredicateValue] = []
-    let elements = try value(of: source, isDistinct: isDistinct).elements
+    let elements = try open(source, isDistinct: isDistinct).elements
     // One for all elements: a copy has all variables of the subqueries around it.
     var inner = self
     try budget.take(variables.count)
@@ -349,41 +377,10 @@ package struct PredicateEvaluator {
     case .last: return list.last ?? .null
     case .size: return .value(.integer(Int64(list.count)))
     case .at(let index):
-      guard case .value(.integer(let place)) = try self.value(of: index) else {
+      guard case .value(.integer(let place)) = try open(index) else {
         throw failure("an index must be an integer")
       }
       return place >= 0 && place < list.count ? list[Int(place)] : .null
-    }
-  }
-
-  /// `FUNCTION(value, 'selector:', …)`: a function that the program registered, or one of the language.
-  private func custom(
-    _ target: FetchExpression, _ name: String, _ arguments: [FetchExpression]
-  ) throws(PredicateEvaluationError) -> PredicateValue {
-    let target = try value(of: target)
-    let values = try values(of: arguments)
-    for value in values + [target] { try refuseComposite(value) }
-    let functions = anySubject?.customFunctions
-    if let function = functions?[name] {
-      let result: Any?
-      do { result = try function(target.any, values.map { $0.any }) } catch {
-        throw failure("the function '\(name)' failed: \(error)")
-      }
-      guard let made = PredicateValue(any: result) else {
-        throw failure(
-          "the function '\(name)' returned \(result.map { "a \(type(of: $0))" } ?? "nil"), which cannot be used in a predicate"
-        )
-      }
-      return made
-    }
-    switch name {
-    case "length" where values.isEmpty: return try call("length:", [target])
-    case "uppercaseString", "uppercase": return try call("uppercase:", [target])
-    case "lowercaseString", "lowercase": return try call("lowercase:", [target])
-    case "self": return target
-    default:
-      let names = functions?.names ?? []
-      throw failure("no function '\(name)' is registered\(Suggestion.text(for: name, among: names))")
     }
   }
 }

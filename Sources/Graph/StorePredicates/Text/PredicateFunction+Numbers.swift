@@ -120,7 +120,7 @@ extension PredicateFunction {
   private static func calculate(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
     let name = call.name
     var values: [StoredValue] = []
-    for argument in call.arguments {
+    for argument in PredicateValue.settled(call.arguments) {
       guard case .value(let value) = argument else {
         throw call.failure("\(name) requires numbers, not objects or lists")
       }
@@ -138,7 +138,7 @@ extension PredicateFunction {
     guard let result = Arithmetic.calculate(name, values) else {
       throw call.failure("\(name) has no result for \(values.map(\.displayText).joined(separator: " and "))")
     }
-    return .value(result)
+    return .result(result, of: name, call.arguments)
   }
 
   private static func round(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {

@@ -102,6 +102,9 @@ struct PredicateFunction: Sendable {
 
   func parameter(at index: Int) -> Parameter { parameters[min(index, parameters.count - 1)] }
 
+  /// Whether it computes with open numbers, or returns its arguments unchanged.
+  var takesOpenNumbers: Bool { parameters.first == .operand || name == "coalesce:" }
+
   /// Calculates the function.
   func callAsFunction(_ call: FunctionCall) throws(PredicateEvaluationError) -> PredicateValue {
     guard call.arguments.count >= minimum, call.arguments.count <= maximum else {

@@ -11,11 +11,17 @@ extension PredicateParser {
       }
       return .integer(value)
     }
+    guard let value = Self.number(text) else { throw error(column, "\(text) is not a representable number") }
+    return value
+  }
+
+  /// A number in decimal digits: an integer, or a double; a decimal if these do not have all its digits.
+  static func number(_ text: String) -> StoredValue? {
     if let value = Int64(text) { return .integer(value) }
-    if !text.contains("."), !text.contains("e"), let value = DecimalNumber(text) { return .decimal(value) }
-    guard let value = Double(text.hasSuffix(".") ? text + "0" : text), value.isFinite else {
-      throw error(column, "\(text) is not a representable number")
-    }
+    let exact = DecimalNumber(text)
+    if !text.contains("."), !text.contains("e"), let exact { return .decimal(exact) }
+    guard let value = Double(text.hasSuffix(".") ? text + "0" : text), value.isFinite else { return nil }
+    if let exact, case let shown = DecimalNumber(value.description), shown != exact { return .decimal(exact) }
     return .double(value)
   }
 

@@ -23,8 +23,8 @@ enum PredicateCast {
     case "date":
       switch value {
       case .date: return value
-      case .integer(let number): return .date(Date(timeIntervalSinceReferenceDate: Double(number)))
-      case .double(let number): return .date(Date(timeIntervalSinceReferenceDate: number))
+      case .integer, .double, .decimal:
+        return NumberOrder.Number(value).map { .date(Date(timeIntervalSinceReferenceDate: $0.asDouble)) }
       case .string(let text):
         if let seconds = Double(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
         return DateText.date(text).map { .date($0) }
@@ -43,8 +43,9 @@ enum PredicateCast {
       return .float(Float(bits))
     case "decimalnumber", "decimal":
       switch value {
-      case .decimal: return value
-      case .integer(let number): return .decimal(DecimalNumber(number))
+      case .decimal, .integer, .double:
+        let exact = value.number(as: .decimal)
+        return if case .decimal = exact { exact } else { nil }
       case .string(let text): return DecimalNumber(text).map { .decimal($0) }
       default: return nil
       }

@@ -1,3 +1,5 @@
+package import AtomicStoreSPI
+
 /// Why a predicate or an expression could not be evaluated.
 package struct PredicateEvaluationError: Error {
   package enum Kind: Sendable {
@@ -11,16 +13,20 @@ package struct PredicateEvaluationError: Error {
   package let kind: Kind
   package let message: String
   package let entityName: String?
+  /// The object for whose values a function has no result; nil if the error does not depend on the object.
+  package let objectID: ManagedObjectID?
   /// The key concerned.
   package let key: String?
   package let underlying: (any Error)?
 
   package init(
-    _ kind: Kind, _ message: String, entityName: String? = nil, key: String? = nil, underlying: (any Error)? = nil
+    _ kind: Kind, _ message: String, entityName: String? = nil, objectID: ManagedObjectID? = nil, key: String? = nil,
+    underlying: (any Error)? = nil
   ) {
     self.kind = kind
     self.message = message
     self.entityName = entityName
+    self.objectID = objectID
     self.key = key
     self.underlying = underlying
   }

@@ -18,6 +18,7 @@ extension PredicateValue {
   package var any: Any? {
     switch self {
     case .value(let value): value.anyValue
+    case .open(let number): number.value.anyValue
     case .object(let object): object
     case .id(let id): id
     case .list(let list): list.map { $0.any as Any }

@@ -3,6 +3,8 @@ package import AtomicStoreSPI
 /// The value of an expression.
 package enum PredicateValue {
   case value(StoredValue)
+  /// A number whose type those beside it determine. ``PredicateEvaluator/value(of:for:)`` does not return it.
+  case open(OpenNumber)
   case object(any PredicateSubject)
   /// An object that is not in memory: it is compared by its ID.
   case id(ManagedObjectID)

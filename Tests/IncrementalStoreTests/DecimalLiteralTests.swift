@@ -1,0 +1,182 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import TestSupport
+import Testing
+
+/// A literal with a fraction is exact where it meets a Decimal, and a double where it meets a double: on objects, on
+/// columns and in databases.
+@Suite("Literals with a fraction") struct DecimalLiteralTests {
+  private static let model: ManagedObjectModel = {
+    let item = EntityDescription(
+      name: "Item",
+      properties: [
+        .attribute("number", .integer64), .attribute("price", .decimal), .attribute("cost", .decimal),
+        .attribute("rate", .double), .attribute("weight", .float), .attribute("count", .integer32),
+        .toOne("other", "Item", inverse: "others"), .toMany("others", "Item", inverse: "other"),
+      ])
+    do { return try ManagedObjectModel(ModelDescription(entities: [item])) } catch { preconditionFailure("\(error)") }
+  }()
+
+  /// Decimals of 1 to 38 digits, with and without exponents.
+  private static func decimal(_ random: inout SeededGenerator) -> String {
+    var digits = "\(Int.random(in: 1...9, using: &random))"
+    for _ in 1..<Int.random(in: 1...38, using: &random) { digits += "\(Int.random(in: 0...9, using: &random))" }
+    let point = digits.index(digits.startIndex, offsetBy: Int.random(in: 0...digits.count, using: &random))
+    let whole = String(digits[..<point])
+    let text = "\(whole.isEmpty ? "0" : whole).\(String(digits[point...]))0"
+    let power = Int.random(in: 0..<4, using: &random) > 0 ? "" : "e\(Int.random(in: -30...30, using: &random))"
+    return (Bool.random(using: &random) ? "-" : "") + text + power
+  }
+
+  /// The number with another last digit.
+  private static func neighbor(_ text: String) -> String {
+    guard let number = DecimalNumber(text) else { return text }
+    return DecimalNumber(
+      mantissa: number.mantissa + 1, exponent: number.exponent, isNegative: number.isNegative
+    ).description.replacing("E+", with: "e")
+  }
+
+  private static func stack(_ type: String, _ path: String, _ seed: UInt64) throws -> ManagedObjectContext {
+    var random = SeededGenerator(seed: seed)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+    try coordinator.addPersistentStore(type: type, at: path)
+    let context = ManagedObjectContext(coordinator)
+    var items: [ManagedObject] = []
+    for number in 0..<40 {
+      let item = try context.insertNewObject(forEntityName: "Item")
+      try item.setValue(number, forKey: "number")
+      try item.setValue(Int.random(in: -20...20, using: &random), forKey: "count")
+      for key in ["price", "cost"] where Int.random(in: 0..<8, using: &random) > 0 {
+        try item.setValue(DecimalNumber(Self.decimal(&random)), forKey: key)
+      }
+      let number = try #require(Double(Self.decimal(&random)))
+      try item.setValue(number, forKey: "rate")
+      try item.setValue(Float(number / 1e8), forKey: "weight")
+      try item.setValue(items.randomElement(using: &random), forKey: "other")
+      items.append(item)
+    }
+    try context.save()
+    return ManagedObjectContext(coordinator)
+  }
+
+  /// Literals that are, or nearly are, values of the objects.
+  private static func literals(_ objects: [ManagedObject], _ random: inout SeededGenerator) -> [String] {
+    (0..<3).map { _ in
+      let object = objects.randomElement(using: &random)
+      let text: String? =
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: (object?["price"] as? DecimalNumber)?.description
+        case 1: (object?["cost"] as? DecimalNumber).map { Self.neighbor($0.description) }
+        case 2: (object?["rate"] as? Double).map { String(format: "%.17g", $0) }
+        default: nil
+        }
+      return (text ?? Self.decimal(&random)).replacing("E+", with: "e")
+    }
+  }
+
+  private static let forms = [
+    "K == L", "K != L", "K < M", "K >= L", "K IN {L, M, 1}", "K BETWEEN {L, M}", "L <= K", "K * L > M", "K + L == M",
+    "K - count * L < M", "count * L == K", "L + M < K", "count / 3 * L < price", "coalesce:(K, L) * 2 == L * 2",
+    "abs:(L) < abs:(K * M)", "K / L > M", "other.K == L", "ANY others.K > L", "other.price + L < rate",
+    "TERNARY(count > 0, L, price) < M", "SUBQUERY(others, $x, $x.price * L > M).@count > 0", "max:({K, L}) == L",
+    "price + (rate + L * M) > M",
+  ]
+
+  private static func predicates(_ objects: [ManagedObject], _ seed: UInt64) -> [String] {
+    var random = SeededGenerator(seed: seed &+ 1000)
+    return (0..<250).map { index in
+      let literals = literals(objects, &random)
+      let key = ["price", "cost", "rate", "weight", "count"].randomElement(using: &random) ?? "price"
+      return forms[index % forms.count].replacing("K", with: key).replacing("L", with: literals[0])
+        .replacing("M", with: literals[1])
+    }
+  }
+
+  private static func numbers(_ context: ManagedObjectContext, _ predicate: FetchPredicate) throws -> [Int] {
+    let request = FetchRequest<ManagedObject>(entityName: "Item", predicate: predicate)
+    return try context.fetch(request).compactMap { $0["number"] as? Int }.sorted()
+  }
+
+  private static func compare(_ type: String, at path: String, _ folder: TemporaryDirectory, _ seed: UInt64) throws {
+    let columns = try stack("BinaryPropertyList", folder.path + "/items.plist", seed)
+    let database = try stack(type, path, seed)
+    let objects = try columns.fetch(FetchRequest<ManagedObject>(entityName: "Item"))
+    var found = 0
+    for text in predicates(objects, seed) {
+      let predicate = try FetchPredicate(format: text)
+      #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate)
+      let expected = try objects.filter { try predicate.evaluate(with: $0) }.compactMap { $0["number"] as? Int }
+        .sorted()
+      #expect(try numbers(columns, predicate) == expected, "\(text)")
+      #expect(try numbers(database, predicate) == expected, "\(text)")
+      found += expected.isEmpty || expected.count == objects.count ? 0 : 1
+    }
+    #expect(found > 80)
+  }
+
+  @Test("objects, columns and SQLite agree", arguments: [1, 2, 3] as [UInt64])
+  func agreement(seed: UInt64) throws {
+    let folder = try TemporaryDirectory("literals")
+    try Self.compare("SQLiteGraph", at: folder.path + "/items.sqlgraph", folder, seed)
+  }
+
+  @Test(
+    "so does PostgreSQL", .enabled(if: TestServer.url != nil, "ATOMICSTORE_POSTGRES_URL names no server"),
+    arguments: [4] as [UInt64])
+  func postgreSQL(seed: UInt64) throws {
+    try Self.compare(
+      "PostgreSQL", at: TestServer.schema("literals"), try TemporaryDirectory("literals"), seed)
+  }
+
+  @Test("beside a Decimal all digits count, beside a double those that it has", arguments: [5, 6] as [UInt64])
+  func comparisons(seed: UInt64) throws {
+    let folder = try TemporaryDirectory("literals")
+    let context = try Self.stack("BinaryPropertyList", folder.path + "/items.plist", seed)
+    for object in try context.fetch(FetchRequest<ManagedObject>(entityName: "Item")) {
+      guard let price = object["price"] as? DecimalNumber, let rate = object["rate"] as? Double else { continue }
+      let text = price.description.replacing("E+", with: "e")
+      let near = Self.neighbor(price.description)
+      for (text, isEqual) in [(text, true), (near, false)] {
+        for form in ["price == %", "price IN {1, %}", "price - % == 0", "% BETWEEN {price, price}"] {
+          let predicate = try FetchPredicate(format: form.replacing("%", with: text))
+          #expect(try predicate.evaluate(with: object) == isEqual, "\(price) \(predicate)")
+        }
+      }
+      let digits = String(format: "%.25e", rate)
+      #expect(try FetchPredicate(format: "rate == \(digits)").evaluate(with: object), "\(rate) \(digits)")
+      #expect(try FetchPredicate(format: "rate * 0.1 == %@ * 0.1", rate).evaluate(with: object))
+    }
+  }
+
+  @Test(
+    "a calculation of literals and integers is exact where it meets a Decimal, and alone a double",
+    arguments: [
+      ("0.1 + 0.2", "0.3"), ("count * 0.1", "0.7"), ("count / 4", "1.75"), ("1.5 ** 2", "2.25"),
+      ("2 * (0.1 + 0.2)", "0.6"), ("12345678901234567890.25 - 0.25", "12345678901234567890"),
+    ])
+  func calculations(_ text: String, _ exact: String) throws {
+    let folder = try TemporaryDirectory("literals")
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: Self.model, registry: .builtIn)
+    try coordinator.addPersistentStore(at: folder.path + "/items.plist")
+    let context = ManagedObjectContext(coordinator)
+    let item = try context.insertNewObject(forEntityName: "Item")
+    try item.setValue(1, forKey: "number")
+    try item.setValue(7, forKey: "count")
+    try item.setValue(DecimalNumber(exact), forKey: "price")
+    try context.save()
+    for text in ["price == \(text)", "price - (\(text)) == 0", "price IN {\(text)}"] {
+      let predicate = try FetchPredicate(format: text)
+      #expect(try Self.numbers(context, predicate) == [1], "\(text)")
+      #expect(try predicate.evaluate(with: item), "\(text)")
+    }
+    let expression = try FetchExpression(format: text)
+    #expect(try expression.value(with: item) is DecimalNumber == text.contains("12345678901234567890"))
+    try item.setValue(nil, forKey: "price")
+    try context.save()
+    _ = try context.execute(BatchUpdateRequest(entityName: "Item", propertiesToUpdate: ["price": expression]))
+    context.refreshAllObjects()
+    #expect(item["price"] as? DecimalNumber == DecimalNumber(exact))
+  }
+}
