@@ -30,6 +30,7 @@ extension Entity {
   /// Creates an object of an entity and inserts it into a context.
   ///
   /// - Throws: `.undefinedKey` and others, as `insertNewObject(forEntityName:)` of the context; Core Data raises.
+  @discardableResult
   public static func insertNewObject(
     forEntityName name: String, into context: ManagedObjectContext
   ) throws(ManagedObjectError) -> ManagedObject { try context.insertNewObject(forEntityName: name) }
