@@ -58,11 +58,11 @@ extension ManagedObjectContext {
 
   // MARK: Blocks
 
-  /// Runs a block as an event: a context that merges automatically first merges what was saved meanwhile, and at the end
-  /// pending changes are processed. The block runs immediately or, if called inside a hook, an observer or a save, when
-  /// that has ended; its changes are then processed with those of the next event. Use it to save in response to a change
-  /// notification. If called inside ``ManagedObject/awakeFromFetch()``, the block waits until pending changes are
-  /// processed, because the fault may have been fired in the middle of another operation.
+  /// Runs a block as an event: a context that merges automatically first merges what was saved meanwhile, and at the
+  /// end pending changes are processed. The block runs immediately or, if called inside a hook, an observer or a save,
+  /// when that has ended; its changes are then processed with those of the next event. Use it to save in response to a
+  /// change notification. If called inside ``ManagedObject/awakeFromFetch()``, the block waits until pending changes
+  /// are processed, because the fault may have been fired in the middle of another operation.
   public func perform(_ block: @escaping () -> Void) {
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       deferredBlocks.append(block)
