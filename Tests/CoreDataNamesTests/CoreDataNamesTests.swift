@@ -96,6 +96,17 @@ private final class Person: NSManagedObject {
     #expect(results.fetchedObjects?.map(\.name) == ["Ada", "Ben", "Cyd"])
   }
 
+  @Test("access without a key fires a fault", arguments: [nil, "name"])
+  func access(_ key: String?) throws {
+    let context = try Self.context()
+    let ada = try #require(try context.fetch(NSFetchRequest<Person>(\.name == "Ada")).first)
+    context.refresh(ada, mergeChanges: false)
+    #expect(ada.isFault)
+    ada.willAccessValue(forKey: key)
+    ada.didAccessValue(forKey: key)
+    #expect(!ada.isFault && ada.name == "Ada")
+  }
+
   @Test("events of contexts are notifications, and that of a save can be merged into another context")
   func notifications() throws {
     let coordinator = try Self.coordinator()
@@ -135,7 +146,7 @@ private final class Person: NSManagedObject {
     #expect(copy.name == "Zoe")
   }
 
-  @Test("a child context reads the transient values that its parent's objects have")
+  @Test("transient values go from a child context to its parent, and not back; fetches by them find what the child has")
   func transientValues() throws {
     let properties: [NSPropertyDescription] = [
       .attribute("name", .string), .attribute("speed", .integer64, isTransient: true),
@@ -149,10 +160,22 @@ private final class Person: NSManagedObject {
     try car.setValuesForKeys(["name": "Clio", "speed": 50])
     try parent.save()
     let child = NSManagedObjectContext(parent: parent)
-    #expect(try child.existingObject(with: car.objectID)["speed"] as? Int == 50)
-    child.reset()
-    car["speed"] = nil
-    #expect(try child.existingObject(with: car.objectID)["speed"] == nil)
+    let fast = NSFetchRequest<NSManagedObject>(entityName: "Car", predicate: NSPredicate(format: "speed > 40"))
+    #expect(try parent.count(for: fast) == 1 && child.count(for: fast) == 0)
+    let mine = try child.existingObject(with: car.objectID)
+    #expect(mine["speed"] == nil)
+    mine["name"] = "Twingo"
+    try child.save()
+    #expect(car["speed"] as? Int == 50)
+    mine["speed"] = 60
+    try child.save()
+    #expect(car["speed"] as? Int == 60 && mine["speed"] as? Int == 60)
+    car["speed"] = 70
+    child.refresh(mine, mergeChanges: true)
+    #expect(mine["speed"] as? Int == 60 && !child.hasChanges)
+    #expect(try child.fetch(fast) == [mine])
+    child.refresh(mine, mergeChanges: false)
+    #expect(mine["speed"] == nil && car["speed"] as? Int == 70)
   }
 
   @Test("a block of a context that merges automatically sees what was saved before it; a reset's notification has IDs")

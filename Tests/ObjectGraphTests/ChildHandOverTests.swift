@@ -138,4 +138,40 @@ import Testing
     child.undo()
     #expect(!child.hasChanges)
   }
+
+  @Test(
+    "a transient relationship of a child begins empty; once set, it replaces its parent's",
+    arguments: [false, true])
+  func transientRelationships(_ isOrdered: Bool) throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Node",
+          properties: [
+            .toOne("mark", "Node", isTransient: true),
+            .toMany("seen", "Node", inverse: "seenBy", isTransient: true, isOrdered: isOrdered),
+            .toMany("seenBy", "Node", inverse: "seen", isTransient: true),
+          ])
+      ]))
+    let stack = try Stack(model: model)
+    let nodes = try (0..<4).map { _ in try stack.insert("Node") }
+    nodes[0]["mark"] = nodes[1]
+    try nodes[0].add(nodes[1], to: "seen")
+    try stack.context.save()
+    let child = ManagedObjectContext(parent: stack.context)
+    let mine = try nodes.map { try child.existingObject(with: $0.objectID) }
+    func count(_ object: ManagedObject, _ key: String) throws -> Int { try object.count(forRelationshipNamed: key) }
+    #expect(try mine[0]["mark"] == nil && count(mine[0], "seen") == 0)
+    for index in [3, 2] { try mine[0].add(mine[index], to: "seen") }
+    try child.save()
+    #expect(nodes[0]["mark"] as? ManagedObject === nodes[1])
+    let seen = nodes[0]["seen"]
+    if isOrdered {
+      #expect(seen as? [ManagedObject] == [nodes[3], nodes[2]])
+    } else {
+      #expect(seen as? Set<ManagedObject> == Set(nodes[2...]))
+    }
+    #expect(try count(nodes[1], "seenBy") == 0 && count(nodes[2], "seenBy") == 1 && count(mine[0], "seen") == 2)
+    #expect(!child.hasChanges)
+  }
 }

@@ -67,4 +67,64 @@ import Testing
     let person = try #require(stack.store.model.entity(named: "Person"))
     #expect(throws: PredicateFormatError.self) { try request.predicate?.check(against: person) }
   }
+
+  @Test("an object that only a fetch returned is released at once; a context that retains its objects keeps it")
+  func lifetimes() throws {
+    let stack = try Stack()
+    _ = try stack.insert("Person", ["name": "Ada"])
+    try stack.context.save()
+    let request = FetchRequest<ManagedObject>(entityName: "Person")
+    #expect(stack.context.registeredObjects.isEmpty)
+    _ = try stack.context.fetch(request)
+    #expect(stack.context.registeredObjects.isEmpty)
+    stack.context.retainsRegisteredObjects = true
+    _ = try stack.context.fetch(request)
+    #expect(stack.context.registeredObjects.count == 1)
+  }
+
+  @Test("a refresh reads what the store has, not what it had", arguments: ["InMemory", "SQLiteGraph"])
+  func staleness(_ type: String) throws {
+    let stack = try Stack(type)
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    try stack.context.save()
+    for (name, refresh) in [
+      ("Eve", { stack.context.refresh(ada, mergeChanges: true) }), ("Fay", stack.context.refreshAllObjects),
+    ] {
+      try ManagedObjectContext(stack.coordinator).execute(
+        BatchUpdateRequest(entityName: "Person", propertiesToUpdate: ["name": name]))
+      refresh()
+      #expect(ada["name"] as? String == name)
+    }
+  }
+
+  @Test("objects that are fetched again are refreshed before the fetch", arguments: ["InMemory", "SQLiteGraph"])
+  func refetching(_ type: String) throws {
+    let stack = try Stack(type)
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    try stack.context.save()
+    let other = ManagedObjectContext(stack.coordinator)
+    let copy = try other.existingObject(with: ada.objectID)
+    try ada.setValue("Eve", forKey: "name")
+    try stack.context.save()
+    var request = FetchRequest<ManagedObject>(entityName: "Person")
+    request.predicate = try FetchPredicate(format: "name == 'Eve'")
+    request.shouldRefreshRefetchedObjects = true
+    #expect(try other.fetch(request) == [copy])
+    #expect(copy["name"] as? String == "Eve")
+  }
+
+  @Test("an object that is not available reads as nil, says why, and remains a fault")
+  func unavailableObjects() throws {
+    let stack = try Stack()
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    try stack.context.save()
+    stack.context.reset()
+    #expect(ada["name"] == nil)
+    #expect(ada.isFault && ada.managedObjectContext == nil && ada.unavailableReason == .contextReset)
+  }
+
+  @Test("null is printed as in the format language")
+  func null() throws {
+    #expect("\(try FetchPredicate(format: "name == %@", arguments: [nil]))" == "name == nil")
+  }
 }

@@ -26,10 +26,18 @@ extension FetchedResultsController {
   }
 }
 
+extension ManagedObject {
+  /// Fetches the values of a fault, whatever the key. Properties do so themselves when they are read.
+  public func willAccessValue(forKey key: String?) { _ = try? managedObjectContext?.existingObject(with: objectID) }
+  /// Does nothing: what is read needs no such call.
+  public func didAccessValue(forKey key: String?) {}
+}
+
 extension Entity {
   /// Creates an object of an entity and inserts it into a context.
   ///
   /// - Throws: `.undefinedKey` and others, as `insertNewObject(forEntityName:)` of the context; Core Data raises.
+  @discardableResult
   public static func insertNewObject(
     forEntityName name: String, into context: ManagedObjectContext
   ) throws(ManagedObjectError) -> ManagedObject { try context.insertNewObject(forEntityName: name) }

@@ -163,13 +163,18 @@ private final class TypedRun {
     case .enterChild:
       guard top < 2 else { return nil }
       try push(ManagedObjectContext(parent: context), from: levels[top])
+      return difference() ?? defaults(levels[levels.count - 1].object)
     case .saveChild:
       guard top > 0 else { return nil }
       try context.save()
       for form in TypedForm.all {
         let mine = TypedForm.text(try object.value(forKey: form.name))
         let above = TypedForm.text(try levels[top - 1].object.value(forKey: form.name))
-        if mine != above { return "the parent's \(form.name) is \(above), the child's \(mine)" }
+        // A transient value that the child did not set is not its parent's.
+        let isUnset =
+          form.name.hasPrefix("~")
+          && mine == TypedForm.text(object.entity.attributesByName[form.name]?.defaultValue?.anyValue)
+        if mine != above, !isUnset { return "the parent's \(form.name) is \(above), the child's \(mine)" }
       }
     case .dropChild: if top > 0 { levels.removeLast() }
     }

@@ -203,4 +203,34 @@ private func insert<Object: ManagedObject>(_ type: Object.Type, in context: Mana
     #expect([stack.context: 1, child: 2][child] == 2)
     #expect(Ticket(context: child).managedObjectContext == child)
   }
+
+  @Test(
+    "Foundation's decimals are values of decimal attributes: properties, keys, predicates and batches",
+    arguments: [
+      "0", "12.50", "-0.001", "340282366920938463463374607431768211455", "5E+20", "-7E-120", "1000000", "1E+38",
+    ])
+  func decimals(_ text: String) throws {
+    final class Item: ManagedObject { @Managed("price") var price: Decimal? }
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [EntityDescription(name: "Item", properties: [.attribute("price", .decimal)])]))
+    let stack = try Stack(model: model, classes: ["Item": Item.self])
+    let item = Item(context: stack.context)
+    #expect(item.price == nil)
+    let number = try #require(DecimalNumber(text))
+    try item.setValue(number, forKey: "price")
+    let decimal = try #require(item.price)
+    #expect(decimal == Decimal(string: text))
+    item.price = nil
+    item.price = decimal
+    #expect(item["price"] as? DecimalNumber == number)
+    try item.setValue(decimal, forKey: "price")
+    try stack.context.save()
+    let request = FetchRequest<Item>(entityName: "Item", predicate: try FetchPredicate(format: "price == %@", decimal))
+    let other = ManagedObjectContext(stack.coordinator)
+    #expect(try other.fetch(request).map(\.price) == [decimal])
+    #expect(try stack.context.fetch(FetchRequest<Item>(\.price == decimal)) == [item])
+    try stack.context.execute(BatchUpdateRequest(entityName: "Item", propertiesToUpdate: ["price": Decimal(3)]))
+    stack.context.refresh(item, mergeChanges: true)
+    #expect(item.price == 3)
+  }
 }

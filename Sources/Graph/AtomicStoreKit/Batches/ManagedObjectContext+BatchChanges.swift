@@ -10,6 +10,7 @@ extension ManagedObjectContext {
   /// Hooks do not run; inverses are updated, derived attributes are computed, and the model's rules are checked.
   ///
   /// - Throws: `.invalidFetch`, `.undefinedKey`, `.invalidValue`, and what ``save()`` throws.
+  @discardableResult
   public func execute(_ request: BatchUpdateRequest) throws -> BatchResult {
     checkThread()
     let context = batchContext()
@@ -68,6 +69,7 @@ extension ManagedObjectContext {
   /// Delete rules are applied, Deny included; hooks do not run.
   ///
   /// - Throws: `.invalidFetch`, and what ``save()`` throws.
+  @discardableResult
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
     checkThread()
     let context = batchContext()

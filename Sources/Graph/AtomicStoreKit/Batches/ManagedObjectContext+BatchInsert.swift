@@ -14,6 +14,7 @@ extension ManagedObjectContext {
   ///
   /// - Throws: Errors of the rows, with their numbers; `.managedObjectConstraintMerge`; `.persistentStoreSave`; the
   ///   errors of the row handler.
+  @discardableResult
   public func execute(_ request: BatchInsertRequest) throws -> BatchResult {
     checkThread()
     let cache = try batchCache(request)

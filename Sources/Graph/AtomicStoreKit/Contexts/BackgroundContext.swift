@@ -40,11 +40,13 @@ public actor BackgroundContext {
     self.context = context
   }
 
-  /// Runs a block with the context and returns its result. Blocks run one after the other. An error keeps its type.
+  /// Runs a block with the context and returns its result. Blocks run one after the other, each as an event: it begins
+  /// with what was saved before it, if the context merges automatically, and ends by processing pending changes. An
+  /// error keeps its type.
   public func perform<Result: Sendable, Failure: Error>(
     _ block: @Sendable (ManagedObjectContext) throws(Failure) -> Result
   ) async throws(Failure) -> Result {
-    try block(context)
+    try context.runEvent { () throws(Failure) in try block(context) }
   }
 
   /// As ``ManagedObjectContext/automaticallyMergesChangesFromParent``; saves of other contexts are merged soon after
@@ -61,15 +63,15 @@ public actor BackgroundContext {
 }
 
 extension ManagedObjectContext {
-  /// Runs a block in the isolation of the context, which is that of the caller, and returns its result. An error keeps
-  /// its type.
+  /// Runs a block in the isolation of the context, which is that of the caller, and returns its result. The block is an
+  /// event, as in ``perform(_:)``. An error keeps its type.
   ///
   /// The compiler lets only code in the context's isolation call it, so it need not wait or change to another thread.
   /// For work that runs beside the caller, use a ``BackgroundContext``.
   public func perform<Result, Failure: Error>(
     isolation: isolated (any Actor)? = #isolation, _ block: () throws(Failure) -> Result
   ) async throws(Failure) -> Result {
-    try block()
+    try runEvent(block)
   }
 }
 

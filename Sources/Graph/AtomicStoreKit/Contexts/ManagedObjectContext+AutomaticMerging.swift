@@ -58,22 +58,29 @@ extension ManagedObjectContext {
 
   // MARK: Blocks
 
-  /// Runs a block: immediately, or, if called inside a hook, an observer or a save, when that has ended. Use it to save
-  /// in response to a change notification. If called inside ``ManagedObject/awakeFromFetch()``, it waits until pending
-  /// changes are processed, because the fault may have been fired in the middle of another operation. A context that
-  /// merges automatically merges what was saved meanwhile first.
+  /// Runs a block as an event: a context that merges automatically first merges what was saved meanwhile, and at the
+  /// end pending changes are processed. The block runs immediately or, if called inside a hook, an observer or a save,
+  /// when that has ended; its changes are then processed with those of the next event. Use it to save in response to a
+  /// change notification. If called inside ``ManagedObject/awakeFromFetch()``, the block waits until pending changes
+  /// are processed, because the fault may have been fired in the middle of another operation.
   public func perform(_ block: @escaping () -> Void) {
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       deferredBlocks.append(block)
       return
     }
+    runEvent(block)
+  }
+
+  /// Runs a block with what was saved before it, and processes its changes.
+  func runEvent<Result, Failure: Error>(_ block: () throws(Failure) -> Result) throws(Failure) -> Result {
     mergeDeliveredSaves()
-    block()
+    defer { processPendingChanges() }
+    return try block()
   }
 
   /// Runs a block at once and returns its result. The context must be used by the caller anyway: this does not wait,
   /// and does not change to another thread. An error keeps its type. A context that merges automatically merges what
-  /// was saved meanwhile first.
+  /// was saved meanwhile first. The changes of the block are processed with those of the event around it.
   public func performAndWait<Result, Failure: Error>(_ block: () throws(Failure) -> Result) throws(Failure) -> Result {
     mergeDeliveredSaves()
     return try block()

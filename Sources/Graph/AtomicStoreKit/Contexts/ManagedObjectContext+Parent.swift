@@ -76,7 +76,7 @@ extension ManagedObjectContext {
     }
     for object in changes.inserted + changes.updated {
       object.flags.remove([.inserted, .updated])
-      object.edits = nil
+      object.keepTransients()
       if let parentObject = object.extras?.parentObject { takeValues(object, parentObject, isSaved: true) }
     }
     for object in changes.inserted + changes.updated where type(of: object) != ManagedObject.self {
@@ -122,7 +122,7 @@ extension ManagedObjectContext {
   private func mergedOrders(of object: ManagedObject) -> [MergedOrder] {
     guard let target = object.extras?.parentObject, let edits = object.edits else { return [] }
     return object.plan.relationships.compactMap { p in
-      guard case .ordered(let list)? = edits[p] else { return nil }
+      guard case .ordered(let list)? = edits[p], !object.plan.properties[p].isTransient else { return nil }
       func above(_ list: [ManagedObject]) -> [ManagedObject] { list.compactMap { $0.extras?.parentObject } }
       let mine = OrderedObjectList(above(list.elements))
       let merged = mine.merged(over: target.toManyObjects(p), from: above(overlayMembers(of: object, p).elements))
@@ -176,10 +176,14 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Removes from a to-many of the parent what was removed here, and adds what was added.
+  /// Removes from a to-many of the parent what was removed here, and adds what was added. A transient one becomes
+  /// what it is here, since it did not begin with the parent's.
   private func handOver(
     _ members: [ManagedObject], of object: ManagedObject, _ p: Int, to target: ManagedObject
   ) throws(ManagedObjectError) {
+    if object.plan.properties[p].isTransient {
+      return try target.setToMany(p, members.compactMap { $0.extras?.parentObject })
+    }
     let before = overlayMembers(of: object, p)
     let now = ObjectList(members)
     for other in before where !now.contains(other) {

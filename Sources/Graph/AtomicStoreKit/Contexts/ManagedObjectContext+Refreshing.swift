@@ -81,7 +81,10 @@ extension ManagedObjectContext {
     var next = objects
     while let object = next.popLast() {
       guard object.flags.contains(.realized), let parentObject = object.extras?.parentObject else { continue }
-      for p in object.plan.relationships where object.plan.properties[p].inverse >= 0 && parentObject.isReachable {
+      guard parentObject.isReachable else { continue }
+      for p in object.plan.relationships {
+        let property = object.plan.properties[p]
+        guard property.inverse >= 0, !property.isTransient else { continue }
         let before = overlayEnds(of: object, p)
         let now = ObjectList(parentObject.ends(p).map { child(of: $0) })
         let changed = before.filter { !now.contains($0) } + now.filter { !before.contains($0) }

@@ -9,11 +9,14 @@ extension ManagedObjectContext {
   /// The child's objects keep the values that they were read with, whatever the parent's have become, and a fetch goes
   /// by them. So the parent's results are corrected by what the child has read or changed of these entities. A
   /// predicate that follows relationships may read any object, and is left to the parent only if the child has read
-  /// none.
+  /// none. One that may read transient values, which the parent's objects have and the child's do not, is not left to
+  /// the parent.
   func objectsFoundByParent<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result]? {
     guard let parent, let predicate = request.predicate, request.includesPendingChanges, parent.unpropagated.isEmpty
     else { return nil }
     let entities = try entities(of: request)
+    let transients = managedObjectModel.map { ModelPlan.plan(of: $0).transientNames } ?? []
+    guard !FetchTree.predicate(predicate).mayRead(transients) else { return nil }
     let read = byParent.values.map { $0.takeUnretainedValue() }.filter { $0.flags.contains(.realized) }
     if !predicate.readsOnly(attributesOf: entities), !read.isEmpty || hasPendingChanges { return nil }
     let own = read.filter { !$0.flags.contains(.deleted) && entities.contains($0.plan.entity) }
@@ -42,6 +45,17 @@ extension ManagedObjectContext {
       guard let stores else { return true }
       guard let cache = cacheForCheck(object) else { return false }
       return stores.contains { $0 === cache.store }
+    }
+  }
+}
+
+extension FetchTree {
+  /// Whether a key path or a block of the tree may read properties with one of these names.
+  fileprivate func mayRead(_ names: Set<String>) -> Bool {
+    switch self {
+    case .predicate(.block): true
+    case .expression(.keyPath(let keys)) where keys.contains(where: names.contains): true
+    default: parts.contains { $0.mayRead(names) }
     }
   }
 }

@@ -161,7 +161,8 @@ extension ManagedObjectContext {
     object.flags.insert(.realized)
   }
 
-  /// Takes the values of the parent's object as the base of this object's changes.
+  /// Takes the values of the parent's object as the base of this object's changes. Transient values are each context's
+  /// own: a save passes them to the parent, and nothing passes them down.
   ///
   /// - Parameter isSaved: Whether the parent has got them from this object, so that observers need not be told.
   func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject, isSaved: Bool = false) {
@@ -169,7 +170,9 @@ extension ManagedObjectContext {
     object.cache = parentObject.cache
     object.reference = parentObject.reference
     var values = ContiguousArray<PropertyValue?>(repeating: nil, count: object.plan.properties.count)
-    for p in object.plan.properties.indices { values[p] = value(p, of: parentObject) }
+    for p in object.plan.properties.indices {
+      values[p] = object.plan.properties[p].isTransient ? object.overlay?[p] : value(p, of: parentObject)
+    }
     if !isSaved, object.flags.contains(.observed) {
       for p in values.indices where object.edits?[p] == nil && !PropertyValue.isSame(object.overlay?[p], values[p]) {
         object.willChangeObserved(p)
@@ -182,7 +185,6 @@ extension ManagedObjectContext {
   private func value(_ p: Int, of parentObject: ManagedObject) -> PropertyValue? {
     switch parentObject.plan.properties[p].kind {
     case .attribute:
-      if case .transient(let value)? = parentObject.layered(p) { return .transient(value) }
       let value = parentObject.storedValue(p)
       return value.isIdentical(to: parentObject.plan.properties[p].unsetValue) ? nil : .stored(value)
     case .toOne: return parentObject.toOneObject(p).map { .object(child(of: $0)) }

@@ -8,6 +8,8 @@ final class ModelPlan: Sendable {
   private let knownSources = AtomicLazyReference<DerivationSources>()
   /// Whether an attribute of the model is derived.
   private let hasDerivations: Bool
+  /// The names of transient properties.
+  let transientNames: Set<String>
 
   /// The sources of derived attributes of other objects, by entity.
   var derivationSources: [[DerivationSource]] {
@@ -21,6 +23,7 @@ final class ModelPlan: Sendable {
   init(_ model: ManagedObjectModel) {
     entities = EntityPlans(model)
     hasDerivations = model.hasDerivedAttributes
+    transientNames = model.transientNames
   }
 
   /// The plan of a model, created on first use.
@@ -41,6 +44,21 @@ final class ModelPlan: Sendable {
 }
 
 extension ManagedObjectModel {
+  fileprivate var transientNames: Set<String> {
+    var names: Set<String> = []
+    for property in entities.flatMap(\.declaration.properties) {
+      switch property {
+      case .attribute(let attribute) where attribute.isTransient: names.insert(attribute.name)
+      case .relationship(let relationship) where relationship.isTransient: names.insert(relationship.name)
+      default: continue
+      }
+    }
+    for attribute in description.composites.flatMap(\.attributes) where attribute.isTransient {
+      names.insert(attribute.name)
+    }
+    return names
+  }
+
   /// Whether an attribute of an entity or of a composite is derived.
   fileprivate var hasDerivedAttributes: Bool {
     func isDerived(_ property: PropertyDescription) -> Bool {

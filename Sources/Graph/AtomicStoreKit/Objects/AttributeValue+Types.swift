@@ -92,6 +92,23 @@ extension DecimalNumber: Comparable, ExpressibleByIntegerLiteral {
   /// Compares the values. Not-a-number is less than every other number.
   public static func < (one: DecimalNumber, other: DecimalNumber) -> Bool { one.isLess(than: other) }
 }
+/// Foundation's decimals hold the same numbers, but not how they are written: 1.10 may become 1.1.
+extension Decimal: AttributeValue {
+  public init?(atomicStoreValue stored: StoredValue) {
+    guard case .decimal(let number) = stored, let digits = Decimal(string: "\(number.mantissa)") else { return nil }
+    let sign: FloatingPointSign = number.isNegative ? .minus : .plus
+    self = number.isNaN ? .nan : Decimal(sign: sign, exponent: Int(number.exponent), significand: digits)
+    if isNaN, !number.isNaN { return nil }
+  }
+  public var atomicStoreValue: StoredValue {
+    // The digits of a number have 128 bits, and its exponent has eight.
+    guard !isNaN, let mantissa = UInt128("\(significand)"), let exponent = Int8(exactly: exponent) else {
+      return .decimal(.nan)
+    }
+    return .decimal(DecimalNumber(mantissa: mantissa, exponent: exponent, isNegative: isSignMinus))
+  }
+  public static var atomicStoreValueForNull: Decimal { 0 }
+}
 extension Date: AttributeValue {
   public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Date? {
     if let (cells, cell) = object.cell(key, .date) {
