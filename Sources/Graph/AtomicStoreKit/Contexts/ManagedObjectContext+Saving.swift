@@ -63,6 +63,7 @@ extension ManagedObjectContext {
         if type(of: object) != ManagedObject.self { callout { object.willSave() } }
       }
       processPendingChanges()
+      saveSession?.changedMembers = nil
       holdDerivationInputs(of: batch)
       var errors: [ManagedObjectError] = []
       for object in batch where object.hasChanges && object.context === self {

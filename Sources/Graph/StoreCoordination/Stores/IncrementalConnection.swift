@@ -13,6 +13,8 @@ package final class IncrementalConnection: Sendable {
   let history = Mutex(NoticedHistory())
   /// Held by who looks at the history: two at once would each take the other's saves for those of a third process.
   let looking = Mutex(())
+  /// The derived attributes of which the store was asked whether it computes them, by entity and property.
+  private let computed = Mutex<[Int: [Int: Bool]]>([:])
   private let name: String
   private let file: OpenDatabases.FileNumber?
 
@@ -115,6 +117,16 @@ package final class IncrementalConnection: Sendable {
 
   /// What the store says that it would do with a request for groups.
   package func answer(to request: StoreGrouping) -> FetchAnswer { state.withLock { $0.store.answer(to: request) } }
+
+  /// Whether the store computes exactly what a derived attribute needs. It is asked once for each attribute.
+  ///
+  /// - Parameter requests: What is needed, of any object.
+  package func computes(entity: Int, property: Int, _ requests: () -> [StoreGrouping]) -> Bool {
+    if let known = computed.withLock({ $0[entity]?[property] }) { return known }
+    let isExact = requests().allSatisfy { if case .exact = answer(to: $0) { true } else { false } }
+    computed.withLock { $0[entity, default: [:]][property] = isExact }
+    return isExact
+  }
 
   func close() {
     state.withLock { state in
