@@ -224,4 +224,30 @@ import Testing
     try context.save()
     try Self.check(stack, "many")
   }
+
+  @Test("a member that is saved without a context is counted by the next save of its owner", arguments: [false, true])
+  func savedWithoutContext(_ isOtherProgram: Bool) throws {
+    let stack = try Stack("SQLiteGraph", model: try Self.modelWithoutMixed())
+    let owner = try Self.make(stack, count: 5)
+    func add() throws {
+      let context = ManagedObjectContext(stack.coordinator)
+      let new = try context.insertNewObject(forEntityName: "Member")
+      new["large"] = 1
+      new["owner"] = try Self.owner(in: context)
+      try context.save()
+    }
+    // From the second save on the members of the owner are known.
+    for _ in 0..<3 { try add() }
+    let program = isOtherProgram ? try stack.reopened() : stack
+    let entity = try #require(program.store.model.entity(named: "Member"))
+    var values = SlotValues()
+    values[try #require(entity.slot(named: "large"))] = .integer(1000)
+    let end = ObjectReference(entityName: "Owner", reference: try #require(owner.reference))
+    values[try #require(entity.slot(named: "owner"))] = .toOne(end)
+    let changes = StoreChanges(inserted: [ManagedObjectSnapshot(entity: entity.index, reference: nil, values: values)])
+    try program.coordinator.save(program.store, changes: changes)
+    try add()
+    try Self.check(stack, "without a context")
+    #expect(try Self.owner(in: ManagedObjectContext(stack.coordinator))["count"] as? Int == 10)
+  }
 }

@@ -126,7 +126,7 @@ extension ManagedObjectContext {
   func computeDerivedAgain(
     _ versions: [(cache: StoreCache, version: NodeVersion)]
   ) throws(ManagedObjectError) -> Bool {
-    saveSession?.changedMembers = nil
+    saveSession?.aggregates.beginAttempt()
     let changed = inserted.elements + updated.elements
     var between = ObjectList()
     var owners = derivedOwners(of: changed, includingThemselves: true, between: &between)

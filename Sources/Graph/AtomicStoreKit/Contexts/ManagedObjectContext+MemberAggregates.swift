@@ -3,34 +3,28 @@ import FoundationEssentials
 import StoreCoordination
 import StorePredicates
 
-/// The changed objects that are members, or were, of relationships of which aggregates are computed.
-final class ChangedMembers {
-  private var lists: [RelationshipEnd: ObjectList] = [:]
-  /// What the store says of the members that did not change.
-  fileprivate var unchanged: [AggregateOfOwner: Int128] = [:]
-
-  fileprivate struct AggregateOfOwner: Hashable {
+/// The aggregates of members that a save computes derived attributes from.
+final class SavedAggregates {
+  struct Key: Hashable {
     let owner: RelationshipEnd
     let expression: FetchExpression
   }
+  /// The changed objects that are members, or were.
+  fileprivate var members: [RelationshipEnd: ObjectList]?
+  /// What stores said of the members that do not change, and which do.
+  fileprivate var unchanged: [Key: (changed: [ManagedObjectID], value: Int128)] = [:]
+  /// With the changes.
+  fileprivate var totals: [Key: (owner: ManagedObject, expression: FetchExpression, value: Int128)] = [:]
+  /// By store: the state of what was known before; nil where nothing may be.
+  fileprivate var states: [ObjectIdentifier: Int?] = [:]
+  /// The stores of which something was known, and not asked.
+  fileprivate var used: Set<ObjectIdentifier> = []
 
-  fileprivate init(_ context: ManagedObjectContext) {
-    for object in context.inserted.elements + context.updated.elements + context.deleted.elements {
-      guard let cache = object.cache, cache.isIncremental, object.isReachable else { continue }
-      for p in cache.plan.derivations.memberships[object.plan.index] {
-        let property = object.plan.properties[p]
-        let stored = object.base?.toOne(slot: property.slot, of: object.node)
-        let before = stored.flatMap { node in object.base.map { context.object(at: node, in: $0, of: cache) } }
-        for owner in [object.toOneObject(p), before].compactMap({ $0 }) {
-          lists[RelationshipEnd(owner, property.inverse), default: ObjectList()].append(object)
-        }
-      }
-    }
-  }
+  /// To be called when objects have changed.
+  func beginPass() { members = nil }
 
-  fileprivate func members(of owner: ManagedObject, _ p: Int) -> ObjectList {
-    lists[RelationshipEnd(owner, p)] ?? ObjectList()
-  }
+  /// To be called when the store is to be asked again.
+  func beginAttempt() { (members, unchanged, totals, states, used) = (nil, [:], [:], [:], []) }
 }
 
 /// Derived counts and sums whose members a save does not read.
@@ -61,17 +55,21 @@ extension ManagedObjectContext {
   }
 
   private func value(of aggregate: MemberAggregate, _ owner: ManagedObject) throws(ManagedObjectError) -> Int128 {
-    let changed = saveSession?.changedMembers ?? ChangedMembers(self)
-    saveSession?.changedMembers = changed
+    let session = saveSession?.aggregates ?? SavedAggregates()
+    let known = session.members ?? changedMembers()
+    session.members = known
     let p = aggregate.relationship
     // Only one end may have changed.
     let members = ObjectList(
-      changed.members(of: owner, p).elements + addedEnds(of: owner, p) + removedEnds(of: owner, p))
-    let key = ChangedMembers.AggregateOfOwner(owner: RelationshipEnd(owner, p), expression: aggregate.expression)
+      (known[RelationshipEnd(owner, p)]?.elements ?? []) + addedEnds(of: owner, p) + removedEnds(of: owner, p))
+    let changed = members.filter { !$0.flags.contains(.inserted) && $0.reference != nil }.map(\.objectID)
+    let key = SavedAggregates.Key(owner: RelationshipEnd(owner, p), expression: aggregate.expression)
     var total: Int128
-    if let known = changed.unchanged[key] { total = known } else {
-      total = try stored(aggregate, owner, among: members.elements)
-      changed.unchanged[key] = total
+    if let asked = session.unchanged[key], asked.changed == changed {
+      total = asked.value
+    } else {
+      total = try stored(aggregate, owner, without: changed, session)
+      session.unchanged[key] = (changed, total)
     }
     for member in members where member.context === self && !member.flags.contains(.deleted) && isEnd(owner, p, member) {
       let counts = try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
@@ -86,21 +84,41 @@ extension ManagedObjectContext {
         total += 1
       }
     }
+    session.totals[key] = (owner, aggregate.expression, total)
     return total
+  }
+
+  /// The changed objects by the owners that they have, and had, where aggregates are computed of these.
+  private func changedMembers() -> [RelationshipEnd: ObjectList] {
+    var found: [RelationshipEnd: ObjectList] = [:]
+    for object in inserted.elements + updated.elements + deleted.elements {
+      guard let cache = object.cache, cache.isIncremental, object.isReachable else { continue }
+      for p in cache.plan.derivations.memberships[object.plan.index] {
+        let property = object.plan.properties[p]
+        var owners = [object.toOneObject(p)]
+        if let base = object.base, let stored = base.toOne(slot: property.slot, of: object.node) {
+          owners.append(self.object(at: stored, in: base, of: cache))
+        }
+        for case let owner? in owners {
+          found[RelationshipEnd(owner, property.inverse), default: ObjectList()].append(object)
+        }
+      }
+    }
+    return found
   }
 
   /// What the store has of an aggregate, without some members.
   private func stored(
-    _ aggregate: MemberAggregate, _ owner: ManagedObject, among changed: [ManagedObject]
+    _ aggregate: MemberAggregate, _ owner: ManagedObject, without changed: [ManagedObjectID], _ session: SavedAggregates
   ) throws(ManagedObjectError) -> Int128 {
     guard let cache = owner.cache, let connection = cache.store.connection else { return 0 }
-    let ids = changed.filter { !$0.flags.contains(.inserted) && $0.reference != nil }.map(\.objectID)
-    let all = grouping(aggregate, of: owner, cache)
+    let known = try knownValue(of: aggregate, owner, connection, session)
+    let all = known == nil ? grouping(aggregate, of: owner, cache) : nil
     let location = StoreLocation(
       entity: owner.plan.name, reference: owner.reference?.description,
       property: owner.plan.properties[aggregate.relationship].name)
-    let parts = stride(from: 0, to: ids.count, by: 100).map { start in
-      grouping(aggregate, of: owner, cache, among: Array(ids[start..<min(start + 100, ids.count)]))
+    let parts = stride(from: 0, to: changed.count, by: 100).map { start in
+      grouping(aggregate, of: owner, cache, among: Array(changed[start..<min(start + 100, changed.count)]))
     }
     do throws(PersistentStoreError) {
       return try connection.use { store throws(PersistentStoreError) in
@@ -115,13 +133,65 @@ extension ManagedObjectContext {
             return sum
           }
         }
-        var total = try ask(all)
+        var total = known ?? 0
+        if let all { total = try ask(all) }
         for part in parts { total -= try ask(part) }
         return total
       }
     } catch {
       throw ManagedObjectError(
         .persistentStoreOperation, "the store could not be asked", entityName: owner.plan.name, underlying: error)
+    }
+  }
+
+  /// What is known of an aggregate of all members, as of the owner's row that the context has read.
+  private func knownValue(
+    of aggregate: MemberAggregate, _ owner: ManagedObject, _ connection: IncrementalConnection,
+    _ session: SavedAggregates
+  ) throws(ManagedObjectError) -> Int128? {
+    let place = ObjectIdentifier(connection)
+    let state: Int?
+    if let found = session.states[place] {
+      state = found
+    } else {
+      do throws(PersistentStoreError) { state = try connection.stateOfAggregates() } catch {
+        throw ManagedObjectError(.persistentStoreOperation, "the store could not be asked", underlying: error)
+      }
+      session.states[place] = .some(state)
+    }
+    guard let state, let key = knownKey(of: aggregate.expression, owner),
+      let version = owner.base?.rowVersion(of: owner.node)
+    else { return nil }
+    let value = connection.aggregates.withLock { $0.state == state ? $0.value(of: key, version: version) : nil }
+    if value != nil { session.used.insert(place) }
+    return value
+  }
+
+  private func knownKey(of expression: FetchExpression, _ owner: ManagedObject) -> KnownAggregates.Key? {
+    owner.reference.map { KnownAggregates.Key(root: owner.plan.root, owner: $0, expression: expression) }
+  }
+
+  /// Adds to the changes for a store what they depend on.
+  func noteAggregates(in changes: inout StoreChanges, for cache: StoreCache) {
+    guard let connection = cache.store.connection, let session = saveSession?.aggregates else { return }
+    let place = ObjectIdentifier(connection)
+    let state = session.states[place].flatMap { $0 } ?? connection.aggregates.withLock { $0.state }
+    changes.aggregates = (state, session.used.contains(place))
+  }
+
+  /// Remembers for other saves what this one has computed.
+  func rememberAggregates(in cache: StoreCache, _ before: NodeVersion, _ now: NodeVersion) {
+    guard let connection = cache.store.connection, let session = saveSession?.aggregates,
+      case .some(.some(let state)) = session.states[ObjectIdentifier(connection)]
+    else { return }
+    for (owner, expression, value) in session.totals.values where owner.cache === cache {
+      guard let key = knownKey(of: expression, owner), let reference = owner.reference,
+        let node = now.knownHandle(for: reference, root: owner.plan.root), let version = now.rowVersion(of: node),
+        let former = before.knownHandle(for: reference, root: owner.plan.root), before.rowVersion(of: former) != version
+      else { continue }
+      connection.aggregates.withLock { known in
+        if known.state == state { known.note(value, of: key, version: version) }
+      }
     }
   }
 

@@ -9,8 +9,8 @@ final class SaveSession {
   var derivedNow = ObjectList()
   /// What the derived attributes of the save are computed from.
   var heldInputs: [ManagedObject] = []
-  /// The changes to members of which derived attributes are aggregates, while these are computed.
-  var changedMembers: ChangedMembers?
+  /// The aggregates of members that derived attributes are computed from.
+  let aggregates = SavedAggregates()
   /// The steps that the patterns of the model's rules may take.
   let patternBudget = StepBudget()
   /// How often reading rows of incremental stores had failed before.

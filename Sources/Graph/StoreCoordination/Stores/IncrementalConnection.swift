@@ -1,6 +1,6 @@
 package import AtomicStoreSPI
 import FoundationEssentials
-import Synchronization
+package import Synchronization
 
 /// An open incremental store: one caller at a time.
 package final class IncrementalConnection: Sendable {
@@ -15,6 +15,8 @@ package final class IncrementalConnection: Sendable {
   let looking = Mutex(())
   /// The derived attributes of which the store was asked whether it computes them, by entity and property.
   private let computed = Mutex<[Int: [Int: Bool]]>([:])
+  /// What the store said of the members of objects.
+  package let aggregates = Mutex(KnownAggregates())
   private let name: String
   private let file: OpenDatabases.FileNumber?
 
@@ -126,6 +128,40 @@ package final class IncrementalConnection: Sendable {
     let isExact = requests().allSatisfy { if case .exact = answer(to: $0) { true } else { false } }
     computed.withLock { $0[entity, default: [:]][property] = isExact }
     return isExact
+  }
+
+  /// The state of ``aggregates``, which are forgotten if another connection has saved since this one did.
+  ///
+  /// - Returns: Nil if that cannot be known.
+  package func stateOfAggregates() throws(PersistentStoreError) -> Int? {
+    let isLast = try use { store throws(PersistentStoreError) -> Bool? in
+      guard store.comparesTransactions, let own = store.lastSavedToken else { return nil }
+      return try store.currentHistoryToken() == own
+    }
+    guard let isLast else { return nil }
+    return aggregates.withLock { aggregates in
+      if !isLast { aggregates.forget() }
+      return aggregates.state
+    }
+  }
+
+  /// Saves the changes of a context, or others, of which aggregates do not know.
+  ///
+  /// - Parameter base: As ``StoreChanges/aggregates``.
+  func save(
+    _ save: StoreSave, model: ManagedObjectModel, basedOn base: (state: Int, areUsed: Bool)?
+  ) throws(PersistentStoreError) -> StoreSaveAnswer {
+    if let base, base.areUsed, aggregates.withLock({ $0.state }) != base.state { return .overtaken }
+    let (answer, isNext) = try use { store throws(PersistentStoreError) -> (StoreSaveAnswer, Bool) in
+      let before = store.lastSavedToken
+      var save = save
+      if let base, base.areUsed, save.lastTransaction == nil { save.lastTransaction = before?.number }
+      let answer = try store.save(save)
+      if case .saved = answer { self.noteSave(save, model: model, in: &store) }
+      return (answer, before.map { $0.number &+ 1 } == store.lastSavedToken?.number)
+    }
+    if case .saved = answer, base == nil || !isNext { aggregates.withLock { $0.forget() } }
+    return answer
   }
 
   func close() {
