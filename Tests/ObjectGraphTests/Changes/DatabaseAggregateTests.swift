@@ -248,6 +248,7 @@ import Testing
     try program.coordinator.save(program.store, changes: changes)
     try add()
     try Self.check(stack, "without a context")
-    #expect(try Self.owner(in: ManagedObjectContext(stack.coordinator))["count"] as? Int == 10)
+    let context = ManagedObjectContext(stack.coordinator)
+    #expect(try Self.owner(in: context)["count"] as? Int == 10)
   }
 }

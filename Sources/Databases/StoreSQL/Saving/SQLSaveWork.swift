@@ -141,7 +141,9 @@ struct SQLSaveWork<Database: SQLDatabase> {
       let wanted = (asked[root] ?? []).sorted()
       for part in wanted.parts(of: SQLStore<Database>.dialect.listLimit) {
         let (condition, values) = SQLStore<Database>.isOne(of: part, "id")
-        try database.query("SELECT id, ver FROM \(table.name.quoted) WHERE \(condition)", values) { row in present[RowKey(root: root, id: row.integer(0))] = row.integer(1) }
+        try database.query("SELECT id, ver FROM \(table.name.quoted) WHERE \(condition)", values) { row in
+          present[RowKey(root: root, id: row.integer(0))] = row.integer(1)
+        }
       }
       // New objects may be owners of members and expected as ends.
       let new = Set(

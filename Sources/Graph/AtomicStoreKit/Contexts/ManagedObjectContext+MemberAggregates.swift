@@ -2,6 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 import StorePredicates
+import Synchronization
 
 /// The aggregates of members that a save computes derived attributes from.
 final class SavedAggregates {
