@@ -4,30 +4,6 @@ import StoreCoordination
 import StorePredicates
 import Synchronization
 
-/// The aggregates of members that a save computes derived attributes from.
-final class SavedAggregates {
-  struct Key: Hashable {
-    let owner: RelationshipEnd
-    let expression: FetchExpression
-  }
-  /// The changed objects that are members, or were.
-  fileprivate var members: [RelationshipEnd: ObjectList]?
-  /// What stores said of the members that do not change, and which do.
-  fileprivate var unchanged: [Key: (changed: [ManagedObjectID], value: Int128)] = [:]
-  /// With the changes.
-  fileprivate var totals: [Key: (owner: ManagedObject, expression: FetchExpression, value: Int128)] = [:]
-  /// By store: the state of what was known before; nil where nothing may be.
-  fileprivate var states: [ObjectIdentifier: Int?] = [:]
-  /// The stores of which something was known, and not asked.
-  fileprivate var used: Set<ObjectIdentifier> = []
-
-  /// To be called when objects have changed.
-  func beginPass() { members = nil }
-
-  /// To be called when the store is to be asked again.
-  func beginAttempt() { (members, unchanged, totals, states, used) = (nil, [:], [:], [:], []) }
-}
-
 /// Derived counts and sums whose members a save does not read.
 ///
 /// The store counts the members as it has them, and those of them that are changed here; these are counted as they are
@@ -62,9 +38,9 @@ extension ManagedObjectContext {
     let p = aggregate.relationship
     // Only one end may have changed.
     let members = ObjectList(
-      (known[RelationshipEnd(owner, p)]?.elements ?? []) + addedEnds(of: owner, p) + removedEnds(of: owner, p))
+      (known[SavedAggregates.Owner(owner, p)]?.elements ?? []) + addedEnds(of: owner, p) + removedEnds(of: owner, p))
     let changed = members.filter { !$0.flags.contains(.inserted) && $0.reference != nil }.map(\.objectID)
-    let key = SavedAggregates.Key(owner: RelationshipEnd(owner, p), expression: aggregate.expression)
+    let key = SavedAggregates.Key(SavedAggregates.Owner(owner, p), aggregate.expression)
     var total: Int128
     if let asked = session.unchanged[key], asked.changed == changed {
       total = asked.value
@@ -90,8 +66,8 @@ extension ManagedObjectContext {
   }
 
   /// The changed objects by the owners that they have, and had, where aggregates are computed of these.
-  private func changedMembers() -> [RelationshipEnd: ObjectList] {
-    var found: [RelationshipEnd: ObjectList] = [:]
+  private func changedMembers() -> [SavedAggregates.Owner: ObjectList] {
+    var found: [SavedAggregates.Owner: ObjectList] = [:]
     for object in inserted.elements + updated.elements + deleted.elements {
       guard let cache = object.cache, cache.isIncremental, object.isReachable else { continue }
       for p in cache.plan.derivations.memberships[object.plan.index] {
@@ -101,7 +77,7 @@ extension ManagedObjectContext {
           owners.append(self.object(at: stored, in: base, of: cache))
         }
         for case let owner? in owners {
-          found[RelationshipEnd(owner, property.inverse), default: ObjectList()].append(object)
+          found[SavedAggregates.Owner(owner, property.inverse), default: ObjectList()].append(object)
         }
       }
     }
