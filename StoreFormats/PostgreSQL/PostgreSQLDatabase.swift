@@ -218,8 +218,7 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     let parameters = try PostgreSQLParameters(values)
     let connection = try opened()
     let key = sql + "\0" + parameters.types.map(String.init).joined(separator: ",")
-    // Rows listed in the text make it another statement each time: these are not kept.
-    guard !sql.contains(" IN (") else {
+    guard prepared[key] != nil || Self.isReusable(sql) else {
       let result = parameters.withPointers { count, values, lengths, formats in
         PQexecParams(connection, PostgreSQLText.statement(sql), count, parameters.types, values, lengths, formats, 1)
       }

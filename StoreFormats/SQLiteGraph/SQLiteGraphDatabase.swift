@@ -164,8 +164,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     var made: OpaquePointer?
     let code = sqlite3_prepare_v3(handle, sql, -1, 0, &made, nil)
     guard code == SQLITE_OK, let made else { throw Self.error(code, handle) }
-    // Lists of numbers make another statement each time.
-    let isKept = statements[sql] == nil && statements.count < 300 && !sql.contains(" IN (")
+    let isKept = statements[sql] == nil && statements.count < 300 && Self.isReusable(sql)
     if isKept { statements[sql] = made }
     return Statement(handle: made, isKept: isKept)
   }

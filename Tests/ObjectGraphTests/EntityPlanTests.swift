@@ -88,10 +88,10 @@ import Testing
   @Test("the sources of derived attributes are found without asking for a plan before")
   func findsSources() throws {
     let model = try Self.model()
-    #expect(ModelPlan.plan(of: model).derivationSources.map(\.count) == [1, 0, 0])
+    #expect(ModelPlan.plan(of: model).derivations.sources.map(\.count) == [1, 0, 0])
     let plain = try ManagedObjectModel(ModelDescription(entities: [EntityDescription(name: "Person")]))
     let plan = ModelPlan.plan(of: plain)
-    #expect(plan.derivationSources.map(\.count) == [0] && !plan.entities.isMade(0))
+    #expect(plan.derivations.sources.map(\.count) == [0] && !plan.entities.isMade(0))
   }
 
   @Test("threads that ask for the same plan get the same one")

@@ -140,9 +140,10 @@ struct SQLSaveWork<Database: SQLDatabase> {
       guard let table = schema.tables[root] else { continue }
       let wanted = (asked[root] ?? []).sorted()
       for part in wanted.parts(of: SQLStore<Database>.dialect.listLimit) {
-        try database.query(
-          "SELECT id, ver FROM \(table.name.quoted) WHERE id IN (\(SQLStore<Database>.list(part)))", []
-        ) { row in present[RowKey(root: root, id: row.integer(0))] = row.integer(1) }
+        let (condition, values) = SQLStore<Database>.isOne(of: part, "id")
+        try database.query("SELECT id, ver FROM \(table.name.quoted) WHERE \(condition)", values) { row in
+          present[RowKey(root: root, id: row.integer(0))] = row.integer(1)
+        }
       }
       // New objects may be owners of members and expected as ends.
       let new = Set(

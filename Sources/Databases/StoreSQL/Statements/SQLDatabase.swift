@@ -240,6 +240,13 @@ public struct SQLDialect: Sendable {
   }
 }
 
+extension SQLDatabase {
+  /// Whether a statement is worth keeping for the next time: with a list of values it is another one each time.
+  public static func isReusable(_ sql: String) -> Bool {
+    sql.ranges(of: " IN (").allSatisfy { sql[$0.upperBound...].hasPrefix("SELECT ") }
+  }
+}
+
 extension String {
   /// The text as the name of a table or column.
   var quoted: String {

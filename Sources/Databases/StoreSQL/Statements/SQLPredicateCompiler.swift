@@ -244,7 +244,8 @@ struct SQLPredicateCompiler {
     }
     var conditions: [String] = []
     for (entity, list) in numbers.sorted(by: { $0.key < $1.key }) {
-      conditions.append("(\(table).id IN (\(list.joined(separator: ", "))) AND \(table).ent = \(entity))")
+      let isOne = list.count == 1 ? "= \(list[0])" : "IN (\(list.joined(separator: ", ")))"
+      conditions.append("(\(table).id \(isOne) AND \(table).ent = \(entity))")
     }
     for (entity, list) in texts.sorted(by: { $0.key < $1.key }) {
       conditions.append(

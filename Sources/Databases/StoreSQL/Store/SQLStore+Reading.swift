@@ -153,6 +153,17 @@ extension SQLStore {
 
   static func list(_ numbers: some Collection<Int64>) -> String { numbers.map(String.init).joined(separator: ", ") }
 
+  /// A condition for one of some numbers. A single one is a parameter: the statement is the same the next time.
+  static func isOne(of numbers: some Collection<Int64>, _ column: String) -> (sql: String, values: [SQLValue]) {
+    guard numbers.count == 1, let number = numbers.first else { return ("\(column) IN (\(list(numbers)))", []) }
+    return ("\(column) = ?1", [.integer(number)])
+  }
+
+  /// A condition for rows of some entities.
+  static func isKind(of entities: [Int], _ column: String) -> String {
+    entities.count == 1 ? "\(column) = \(entities[0])" : "\(column) IN (\(list(entities.map(Int64.init))))"
+  }
+
   // MARK: Requests
 
   func rows(_ references: [ReferenceObject], root: Int) throws(PersistentStoreError) -> [StoreRow] {
@@ -171,7 +182,8 @@ extension SQLStore {
     }
     let head = "SELECT \(columns.sql) FROM \(table.name.quoted) t WHERE \(sameTables)"
     for part in integers.parts(of: Self.dialect.listLimit) {
-      rows += try storeRows("\(head) t.id IN (\(Self.list(part)))", [], columns, schema)
+      let (condition, values) = Self.isOne(of: part, "t.id")
+      rows += try storeRows("\(head) \(condition)", values, columns, schema)
     }
     for part in texts.parts(of: Self.dialect.listLimit) {
       let marks = part.indices.map { "?\($0 - part.startIndex + 1)" }.joined(separator: ", ")
@@ -195,20 +207,25 @@ extension SQLStore {
     let there = schema.table(of: destination).name.quoted
     for part in Set(ids.values).sorted().parts(of: Self.dialect.listLimit) {
       let sql: String
+      var values: [SQLValue] = []
       switch kept {
       case .inverse(_, let column):
         let name = "d.\(column.name.quoted)"
-        let kinds = Self.list(destination.hierarchy.map { Int64($0.index) })
+        let kinds = Self.isKind(of: destination.hierarchy.map(\.index), "d.ent")
+        let (owned, parameters) = Self.isOne(of: part, name)
+        values = parameters
         let order = keepsSequence ? (column.positionName.map { ", d.\($0.quoted)" } ?? "") : ""
         sql =
-          "SELECT \(name), d.id, d.ent, d.ref FROM \(there) d WHERE \(sameTables) \(name) IN (\(Self.list(part))) AND d.ent IN (\(kinds)) ORDER BY \(name)\(order), d.id"
+          "SELECT \(name), d.id, d.ent, d.ref FROM \(there) d WHERE \(sameTables) \(owned) AND \(kinds) ORDER BY \(name)\(order), d.id"
       case .pairs(let join, let isTurned):
         let (own, other, position) = isTurned ? ("b", "a", "pos_b") : ("a", "b", "pos_a")
         let order = keepsSequence ? ", j.\(position)" : ""
+        let (owned, parameters) = Self.isOne(of: part, "j.\(own)")
+        values = parameters
         sql =
-          "SELECT j.\(own), d.id, d.ent, d.ref FROM \(join.name.quoted) j JOIN \(there) d ON d.id = j.\(other) WHERE \(sameTables) j.\(own) IN (\(Self.list(part))) ORDER BY j.\(own)\(order), d.id"
+          "SELECT j.\(own), d.id, d.ent, d.ref FROM \(join.name.quoted) j JOIN \(there) d ON d.id = j.\(other) WHERE \(sameTables) \(owned) ORDER BY j.\(own)\(order), d.id"
       }
-      try database.query(sql, []) { row throws(PersistentStoreError) in
+      try database.query(sql, values) { row throws(PersistentStoreError) in
         guard let entity = Self.entity(row.integer(2), below: destination) else {
           throw Self.malformed(row.integer(0), owner.slots[slot])
         }
@@ -273,7 +290,7 @@ extension SQLStore {
   func condition(_ request: StoreFetch, _ compiler: inout SQLPredicateCompiler, _ schema: SQLSchema) -> String {
     // An abstract entity without concrete sub-entities has no rows, whatever is asked of them.
     if request.entities.isEmpty { return Self.dialect.literal(false) }
-    let kinds = "t.ent IN (\(Self.list(request.entities.map(Int64.init))))"
+    let kinds = Self.isKind(of: request.entities, "t.ent")
     guard let predicate = request.predicate,
       let found = compiler.compile(predicate, schema.model.entity(at: request.entity), table: "t")
     else { return kinds }

@@ -1,5 +1,4 @@
 import AtomicStoreSPI
-import StorePredicates
 
 /// An object from whose values a derived attribute of another one is computed.
 struct DerivationInput {
@@ -40,7 +39,7 @@ extension ManagedObjectContext {
       let plan = object.plan
       if includingThemselves, !plan.derived.isEmpty { owners.append(object) }
       guard let edits = object.edits else { continue }
-      let sources = known[plan.modelID] ?? ModelPlan.plan(of: plan.entity.model).derivationSources
+      let sources = known[plan.modelID] ?? ModelPlan.plan(of: plan.entity.model).derivations.sources
       known[plan.modelID] = sources
       for source in sources[plan.index] where edits[source.property] != nil {
         collect(&owners, from: object, source.way[...], &between)
@@ -63,10 +62,10 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The objects whose values the derived attributes of others are computed from.
+  /// The objects whose values the derived attributes of others are computed from, without those of which a store
+  /// computes what is needed.
   func derivationInputs(of owners: [ManagedObject]) -> [DerivationInput] {
     var inputs: [DerivationInput] = []
-    var paths: [ObjectIdentifier: [[String]]] = [:]
     // By what is left of a path: many owners may share what is behind an object.
     var visited: [[String]: Set<ObjectIdentifier>] = [:]
     func collect(_ object: ManagedObject, _ path: [String], of owner: ManagedObject, isFirst: Bool) {
@@ -83,14 +82,13 @@ extension ManagedObjectContext {
       }
     }
     for owner in owners {
-      let plan = owner.plan
-      let all =
-        paths[ObjectIdentifier(plan)]
-        ?? plan.derived.flatMap {
-          DerivationPaths(plan.properties[$0].attribute?.derivationExpression ?? "").paths
+      let plans = ModelPlan.plan(of: owner.plan.entity.model).derivations.plans[owner.plan.index]
+      for p in owner.plan.derived {
+        guard let plan = plans[p] else { continue }
+        for path in storeAggregates(of: p, owner).isEmpty ? plan.paths : plan.pathsBeside {
+          collect(owner, path, of: owner, isFirst: true)
         }
-      paths[ObjectIdentifier(plan)] = all
-      for path in all { collect(owner, path, of: owner, isFirst: true) }
+      }
     }
     return inputs
   }

@@ -52,8 +52,11 @@ extension ManagedObjectContext {
       }
       let value: PredicateValue
       do throws(ManagedObjectError) {
+        var evaluator = PredicateEvaluator(object, now: saveSession?.date ?? Date())
+        evaluator.groupKeys = try values(of: storeAggregates(of: p, object), object)
+        let prepared = evaluator
         value = try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
-          try PredicateEvaluator(object, now: saveSession?.date ?? Date()).value(of: expression, for: type)
+          try prepared.value(of: expression, for: type)
         }
       } catch {
         // What it needs may be gone from the parent context, or come with the rest: the parent computes it when it
@@ -123,6 +126,7 @@ extension ManagedObjectContext {
   func computeDerivedAgain(
     _ versions: [(cache: StoreCache, version: NodeVersion)]
   ) throws(ManagedObjectError) -> Bool {
+    saveSession?.aggregates.beginAttempt()
     let changed = inserted.elements + updated.elements
     var between = ObjectList()
     var owners = derivedOwners(of: changed, includingThemselves: true, between: &between)

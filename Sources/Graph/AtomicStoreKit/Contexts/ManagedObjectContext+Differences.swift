@@ -129,9 +129,13 @@ extension ManagedObjectContext {
   func snapshot(
     of object: ManagedObject, in version: NodeVersion, _ changed: [Slot], nowhere: [Int]
   ) -> MergeConflict {
+    // A to-many of a database may be long, and is not read for this.
+    let slots = object.plan.entity.slots.filter { slot in
+      !slot.isToMany || object.base?.isKnown(slot: slot.index, of: object.node) ?? true
+    }
     func values(_ version: NodeVersion, _ node: NodeHandle) -> [String: StoredValue] {
       var values: [String: StoredValue] = [:]
-      for slot in object.plan.entity.slots { values[slot.name] = version.value(slot: slot.index, of: node) }
+      for slot in slots { values[slot.name] = version.value(slot: slot.index, of: node) }
       return values
     }
     let here = object.edits.map { edits in
@@ -143,8 +147,9 @@ extension ManagedObjectContext {
     }
     var current: [String: StoredValue] = [:]
     if !object.flags.contains(.deleted) {
-      let full = object.fullSnapshot()
-      for slot in object.plan.entity.slots { current[slot.name] = full.values[slot.index] ?? .null }
+      let known = Set(slots.map(\.index))
+      let full = object.fullSnapshot { known.contains($0) }
+      for slot in slots { current[slot.name] = full.values[slot.index] ?? .null }
     }
     let isInserted = object.flags.contains(.inserted)
     return MergeConflict(

@@ -35,6 +35,7 @@ extension ManagedObjectContext {
       object.keepTransients()
     }
     for (cache, before, now) in versions {
+      rememberAggregates(in: cache, before, now)
       if cache.isIncremental { cache.replaceWindow(by: now) }
       for object in changes.inserted where object.cache === cache {
         if let reference = object.reference, let node = now.knownHandle(for: reference, root: object.plan.root) {

@@ -63,6 +63,7 @@ extension ManagedObjectContext {
         if type(of: object) != ManagedObject.self { callout { object.willSave() } }
       }
       processPendingChanges()
+      saveSession?.aggregates.beginPass()
       holdDerivationInputs(of: batch)
       var errors: [ManagedObjectError] = []
       for object in batch where object.hasChanges && object.context === self {
@@ -371,6 +372,7 @@ extension ManagedObjectContext {
     }
     completeChanges(&changes, for: cache, version)
     complete(&changes, for: cache, base)
+    noteAggregates(in: &changes, for: cache)
     return changes
   }
 }

@@ -130,6 +130,8 @@ extension ManagedObjectContext {
       let concerned = objects.filter { $0.plan.isKind(of: holder.index) }
       guard !concerned.isEmpty else { continue }
       for constraint in own {
+        // In a database, only values that are set can break it.
+        if cache.isIncremental, !concerned.contains(where: { $0.sets(constraint) }) { continue }
         // Of an incremental store only what it returns now counts, not what was read before.
         let present = try readRows(sharing: constraint, of: concerned, holder, in: cache)
         let version = present == nil ? version : cache.currentVersion() ?? version
@@ -327,6 +329,11 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObject {
+  /// Whether a property of a constraint is new.
+  fileprivate final func sets(_ constraint: [Int]) -> Bool {
+    flags.contains(.inserted) || edits.map { edits in constraint.contains { edits[$0] != nil } } ?? false
+  }
+
   /// Resets a property to its value in the store, for a relationship at both ends.
   fileprivate final func undoChange(_ p: Int) {
     guard let edits, edits[p] != nil else { return }

@@ -217,8 +217,10 @@ extension ManagedObject {
   /// itself says so where the inverse is a to-one. Nil if it has to be read.
   final func containsByInverse(_ p: Int, _ other: ManagedObject) -> Bool? {
     let property = plan.properties[p]
-    guard let base, base.isWindow, property.slot >= 0, !base.isKnown(slot: property.slot, of: node),
-      property.inverse >= 0, let reference = other.reference, !other.flags.contains(.inserted),
+    guard let base, base.isWindow, property.slot >= 0, !base.isKnown(slot: property.slot, of: node) else { return nil }
+    // What was never saved is in no stored list.
+    guard let reference = other.reference else { return false }
+    guard property.inverse >= 0, !other.flags.contains(.inserted),
       other.plan.isKind(of: property.destination)
     else { return nil }
     let back = other.plan.properties[property.inverse]

@@ -5,19 +5,16 @@ import Synchronization
 /// apply to them.
 final class ModelPlan: Sendable {
   let entities: EntityPlans
-  private let knownSources = AtomicLazyReference<DerivationSources>()
+  private let knownDerivations = AtomicLazyReference<Derivations>()
   /// Whether an attribute of the model is derived.
   private let hasDerivations: Bool
   /// The names of transient properties.
   let transientNames: Set<String>
 
-  /// The sources of derived attributes of other objects, by entity.
-  var derivationSources: [[DerivationSource]] {
-    if let known = knownSources.load() { return known.byEntity }
+  /// What derived attributes are computed from.
+  var derivations: Derivations {
     // Only derived attributes need the plans of all entities.
-    let found =
-      hasDerivations ? DerivationSource.all(in: entities) : Array(repeating: [], count: entities.count)
-    return knownSources.storeIfNil(DerivationSources(found)).byEntity
+    knownDerivations.load() ?? knownDerivations.storeIfNil(Derivations(hasDerivations ? entities : nil, entities.count))
   }
 
   init(_ model: ManagedObjectModel) {
@@ -37,9 +34,40 @@ final class ModelPlan: Sendable {
     }
   }
 
-  private final class DerivationSources: Sendable {
-    let byEntity: [[DerivationSource]]
-    init(_ byEntity: [[DerivationSource]]) { self.byEntity = byEntity }
+  /// What derived attributes are computed from, by entity.
+  final class Derivations: Sendable {
+    /// The properties from which derived attributes of other objects are computed.
+    let sources: [[DerivationSource]]
+    /// By the number of the derived attribute.
+    let plans: [[Int: DerivationPlan]]
+    /// The numbers of the to-ones whose inverses have aggregates.
+    let memberships: [Set<Int>]
+
+    fileprivate init(_ entities: EntityPlans?, _ count: Int) {
+      guard let entities else {
+        sources = Array(repeating: [], count: count)
+        plans = Array(repeating: [:], count: count)
+        memberships = Array(repeating: [], count: count)
+        return
+      }
+      sources = DerivationSource.all(in: entities)
+      plans = entities.map { owner in
+        Dictionary(
+          uniqueKeysWithValues: owner.derived.map { p in
+            (p, DerivationPlan(owner.properties[p].attribute?.derivationExpression ?? "", of: owner, entities))
+          })
+      }
+      var memberships = [Set<Int>](repeating: [], count: count)
+      for owner in entities {
+        for aggregate in plans[owner.index].values.flatMap(\.aggregates) {
+          let relationship = owner.properties[aggregate.relationship]
+          for member in entities[relationship.destination].entity.hierarchy {
+            memberships[member.index].insert(relationship.inverse)
+          }
+        }
+      }
+      self.memberships = memberships
+    }
   }
 }
 

@@ -2,10 +2,10 @@ import AtomicStoreSPI
 
 /// What a store receives of an object.
 extension ManagedObject {
-  /// All stored values of a new object.
-  final func fullSnapshot() -> ManagedObjectSnapshot {
+  /// All stored values of a new object; of relationships only some, by their slots.
+  final func fullSnapshot(where isIncluded: (Int) -> Bool = { _ in true }) -> ManagedObjectSnapshot {
     var snapshot = attributeSnapshot()
-    for p in plan.relationships where plan.properties[p].slot >= 0 {
+    for p in plan.relationships where plan.properties[p].slot >= 0 && isIncluded(plan.properties[p].slot) {
       if let value = relationshipValue(p) { snapshot.values[plan.properties[p].slot] = value }
     }
     return snapshot

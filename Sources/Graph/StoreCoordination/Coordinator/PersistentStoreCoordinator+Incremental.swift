@@ -46,13 +46,7 @@ extension PersistentStoreCoordinator {
           saved[ObjectIdentifier(store)] = []
           continue
         }
-        let (asked, model) = (save, store.model)
-        let answer = try connection.use { store throws(PersistentStoreError) in
-          let answer = try store.save(asked)
-          if case .saved = answer { connection.noteSave(asked, model: model, in: &store) }
-          return answer
-        }
-        switch answer {
+        switch try connection.save(save, model: store.model, basedOn: changes.aggregates) {
         case .saved(let versions):
           saved[ObjectIdentifier(store)] = versions
         case .overtaken where isFirst: return nil
@@ -92,7 +86,10 @@ extension PersistentStoreCoordinator {
         return .success(
           try connection.use { store throws(PersistentStoreError) in
             let changed = try store.update(change)
-            if let changed, !changed.isEmpty { connection.noteSave(in: &store) { (Set(changed), []) } }
+            if let changed, !changed.isEmpty {
+              connection.noteSave(in: &store) { (Set(changed), []) }
+              connection.aggregates.withLock { $0.forget() }
+            }
             return changed
           })
       } catch {

@@ -17,6 +17,9 @@ public struct StoreChanges: Sendable {
   package var expected: [(object: ObjectReference, version: Int64?)] = []
   /// For an incremental store: the number of the last transaction of its history that the changes are based on.
   package var lastTransaction: Int64?
+  /// For the changes of a context in an incremental store: the state of ``KnownAggregates`` that they are based on, and
+  /// whether they depend on it.
+  package var aggregates: (state: Int, areUsed: Bool)?
   /// For the history of an incremental store: who saves, and with which context.
   package var author: String?
   package var contextName: String?

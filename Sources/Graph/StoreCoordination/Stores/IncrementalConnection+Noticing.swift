@@ -19,6 +19,25 @@ extension IncrementalConnection {
     history.withLock { $0.begin(after: token) }
   }
 
+  /// Saves the changes of a context, or others, of which aggregates do not know.
+  ///
+  /// - Parameter base: As ``StoreChanges/aggregates``.
+  func save(
+    _ save: StoreSave, model: ManagedObjectModel, basedOn base: (state: Int, areUsed: Bool)?
+  ) throws(PersistentStoreError) -> StoreSaveAnswer {
+    if let base, base.areUsed, aggregates.withLock({ $0.state }) != base.state { return .overtaken }
+    let (answer, isNext) = try use { store throws(PersistentStoreError) -> (StoreSaveAnswer, Bool) in
+      let before = store.lastSavedToken
+      var save = save
+      if let base, base.areUsed, save.lastTransaction == nil { save.lastTransaction = before?.number }
+      let answer = try store.save(save)
+      if case .saved = answer { self.noteSave(save, model: model, in: &store) }
+      return (answer, before.map { $0.number &+ 1 } == store.lastSavedToken?.number)
+    }
+    if case .saved = answer, base == nil || !isNext { aggregates.withLock { $0.forget() } }
+    return answer
+  }
+
   /// Notes a save of this connection, so that it is not taken for another process's. To be called before another
   /// caller gets the store.
   func noteSave(_ save: StoreSave, model: ManagedObjectModel, in store: inout any IncrementalStore) {

@@ -1,6 +1,6 @@
 package import AtomicStoreSPI
 import FoundationEssentials
-import Synchronization
+package import Synchronization
 
 /// An open incremental store: one caller at a time.
 package final class IncrementalConnection: Sendable {
@@ -13,6 +13,10 @@ package final class IncrementalConnection: Sendable {
   let history = Mutex(NoticedHistory())
   /// Held by who looks at the history: two at once would each take the other's saves for those of a third process.
   let looking = Mutex(())
+  /// The derived attributes of which the store was asked whether it computes them, by entity and property.
+  private let computed = Mutex<[Int: [Int: Bool]]>([:])
+  /// What the store said of the members of objects.
+  package let aggregates = Mutex(KnownAggregates())
   private let name: String
   private let file: OpenDatabases.FileNumber?
 
@@ -115,6 +119,31 @@ package final class IncrementalConnection: Sendable {
 
   /// What the store says that it would do with a request for groups.
   package func answer(to request: StoreGrouping) -> FetchAnswer { state.withLock { $0.store.answer(to: request) } }
+
+  /// Whether the store computes exactly what a derived attribute needs. It is asked once for each attribute.
+  ///
+  /// - Parameter requests: What is needed, of any object.
+  package func computes(entity: Int, property: Int, _ requests: () -> [StoreGrouping]) -> Bool {
+    if let known = computed.withLock({ $0[entity]?[property] }) { return known }
+    let isExact = requests().allSatisfy { if case .exact = answer(to: $0) { true } else { false } }
+    computed.withLock { $0[entity, default: [:]][property] = isExact }
+    return isExact
+  }
+
+  /// The state of ``aggregates``, which are forgotten if another connection has saved since this one did.
+  ///
+  /// - Returns: Nil if that cannot be known.
+  package func stateOfAggregates() throws(PersistentStoreError) -> Int? {
+    let isLast = try use { store throws(PersistentStoreError) -> Bool? in
+      guard store.comparesTransactions, let own = store.lastSavedToken else { return nil }
+      return try store.currentHistoryToken() == own
+    }
+    guard let isLast else { return nil }
+    return aggregates.withLock { aggregates in
+      if !isLast { aggregates.forget() }
+      return aggregates.state
+    }
+  }
 
   func close() {
     state.withLock { state in

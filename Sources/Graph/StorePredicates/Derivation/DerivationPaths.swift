@@ -1,4 +1,4 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 
 /// The key paths that the expression of a derived attribute reads, from the object that has the attribute: also those
 /// in the conditions of `SUBQUERY` and `TERNARY`, and those that begin at a subquery's variable.
@@ -12,9 +12,10 @@ package struct DerivationPaths {
 
   /// - Parameter text: The expression; one that cannot be parsed reads nothing.
   package init(_ text: String) {
-    guard let expression = try? FetchExpression(format: text) else { return }
-    collect(.expression(expression))
+    if let expression = try? FetchExpression(format: text) { collect(.expression(expression)) }
   }
+
+  package init(_ expression: FetchExpression) { collect(.expression(expression)) }
 
   private mutating func collect(_ tree: FetchTree) {
     switch tree {
