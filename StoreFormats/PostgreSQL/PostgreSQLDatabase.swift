@@ -218,7 +218,8 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
     let parameters = try PostgreSQLParameters(values)
     let connection = try opened()
     let key = sql + "\0" + parameters.types.map(String.init).joined(separator: ",")
-    guard prepared[key] != nil || Self.isReusable(sql) else {
+    if prepared[key] == nil, prepared.count >= Self.mostStatements { forgetStatements(of: connection) }
+    guard prepared[key] != nil || Self.isReusable(sql) && prepared.count < Self.mostStatements else {
       let result = parameters.withPointers { count, values, lengths, formats in
         PQexecParams(connection, PostgreSQLText.statement(sql), count, parameters.types, values, lengths, formats, 1)
       }
@@ -239,6 +240,17 @@ public final class PostgreSQLDatabase: SQLDatabase, @unchecked Sendable {
       PQexecPrepared(connection, name, count, values, lengths, formats, 1)
     }
     return try checked(result, connection)
+  }
+
+  /// As many as a program has different requests; those with other limits or lists are used once.
+  private static let mostStatements = 300
+
+  /// Begins again with statements that the server keeps, so that those which are used once do not fill it. In a
+  /// transaction that failed the server refuses to.
+  private func forgetStatements(of connection: OpaquePointer) {
+    let result = PQexec(connection, "DEALLOCATE ALL")
+    defer { PQclear(result) }
+    if PQresultStatus(result) == PGRES_COMMAND_OK { prepared = [:] }
   }
 
   func checked(_ result: OpaquePointer?, _ connection: OpaquePointer) throws(PersistentStoreError)

@@ -112,6 +112,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   public func close() {
     for statement in statements.values { sqlite3_finalize(statement) }
     statements = [:]
+    running = []
     sqlite3_close_v2(handle)
     handle = nil
     hold = nil
@@ -143,30 +144,39 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
 
   // MARK: Statements
 
-  /// A statement that is kept for the next time it is executed, or used once.
-  private struct Statement {
-    let handle: OpaquePointer
-    let isKept: Bool
-    /// Makes it ready for the next time.
-    func end() {
-      if isKept {
-        sqlite3_reset(handle)
-        sqlite3_clear_bindings(handle)
-      } else {
-        sqlite3_finalize(handle)
-      }
+  /// Kept statements that are being executed.
+  private var running: Set<OpaquePointer> = []
+
+  /// Makes a statement that is kept ready for the next time.
+  private func end(_ statement: OpaquePointer) {
+    guard running.remove(statement) != nil else {
+      _ = sqlite3_finalize(statement)
+      return
     }
+    sqlite3_reset(statement)
+    sqlite3_clear_bindings(statement)
   }
 
-  private func statement(_ sql: String) throws(PersistentStoreError) -> Statement {
+  private func statement(_ sql: String) throws(PersistentStoreError) -> OpaquePointer {
     // The same statement may be running: then this is another one.
-    if let known = statements[sql], sqlite3_stmt_busy(known) == 0 { return Statement(handle: known, isKept: true) }
+    if let known = statements[sql], running.insert(known).inserted { return known }
     var made: OpaquePointer?
     let code = sqlite3_prepare_v3(handle, sql, -1, 0, &made, nil)
     guard code == SQLITE_OK, let made else { throw Self.error(code, handle) }
-    let isKept = statements[sql] == nil && statements.count < 300 && Self.isReusable(sql)
-    if isKept { statements[sql] = made }
-    return Statement(handle: made, isKept: isKept)
+    if statements[sql] == nil, Self.isReusable(sql) {
+      // Those that are executed again are soon kept again, and those that were executed once are not.
+      if statements.count >= 300 { forgetStatements() }
+      statements[sql] = made
+      running.insert(made)
+    }
+    return made
+  }
+
+  private func forgetStatements() {
+    for (sql, kept) in statements where !running.contains(kept) {
+      sqlite3_finalize(kept)
+      statements[sql] = nil
+    }
   }
 
   private func bind(_ values: [SQLValue], _ statement: OpaquePointer) throws(PersistentStoreError) {
@@ -192,9 +202,9 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
   @discardableResult
   public func run(_ sql: String, _ values: [SQLValue]) throws(PersistentStoreError) -> Int {
     let statement = try statement(sql)
-    defer { statement.end() }
-    try bind(values, statement.handle)
-    let code = sqlite3_step(statement.handle)
+    defer { end(statement) }
+    try bind(values, statement)
+    let code = sqlite3_step(statement)
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw Self.error(code, handle) }
     return Int(sqlite3_changes64(handle))
   }
@@ -203,11 +213,11 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     _ sql: String, _ values: [SQLValue], _ body: (any SQLRow) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) {
     let statement = try statement(sql)
-    defer { statement.end() }
-    try bind(values, statement.handle)
-    let row = SQLiteGraphRow(statement.handle)
+    defer { end(statement) }
+    try bind(values, statement)
+    let row = SQLiteGraphRow(statement)
     while true {
-      let code = sqlite3_step(statement.handle)
+      let code = sqlite3_step(statement)
       if code == SQLITE_DONE { return }
       guard code == SQLITE_ROW else { throw Self.error(code, handle) }
       try body(row)
@@ -224,14 +234,14 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     let marks = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let names = columns.map { quoted($0.name) }.joined(separator: ", ")
     let statement = try statement("INSERT INTO \(quoted(table)) (\(names)) VALUES (\(marks))")
-    defer { statement.end() }
-    let writer = SQLiteGraphWriter(statement.handle)
+    defer { end(statement) }
+    let writer = SQLiteGraphWriter(statement)
     for row in 0..<count {
       writer.begin()
       try fill(row, writer)
       guard writer.code == SQLITE_OK else { throw Self.error(writer.code, handle) }
-      let code = sqlite3_step(statement.handle)
-      sqlite3_reset(statement.handle)
+      let code = sqlite3_step(statement)
+      sqlite3_reset(statement)
       guard code == SQLITE_DONE else { throw Self.error(code, handle) }
     }
   }

@@ -112,6 +112,35 @@ import Testing
     #expect(try Command.run("diff", "t.xml", "e.sqlgraph", in: folder.path).code == 0)
   }
 
+  /// Starts the command as a user who may not write what the test's user made.
+  static let otherUser = "setpriv --reuid=65534 --clear-groups \"$0\""
+  static let hasOtherUser: Bool = {
+    guard let folder = try? Folder() else { return false }
+    return (try? Command.shell("chmod 755 . && \(otherUser) formats", in: folder.path).code) == 0
+  }()
+
+  @Test(
+    "a database that cannot be written", .enabled(if: hasOtherUser, "needs setpriv, and a build that others can read"),
+    arguments: [
+      "set n.sqlgraph --entity Node --all s:=x", "insert n.sqlgraph --entity Node s:=x",
+      "delete n.sqlgraph --entity Node --all", "patch n.sqlgraph p.json",
+    ])
+  func protected(_ command: String) throws {
+    let folder = try Folder()
+    try NodeStore.make(in: folder)
+    try NodeStore.shell(
+      """
+      "$0" convert t.xml n.sqlgraph && "$0" set t.xml --entity Node --all s:=y -o u.xml
+      "$0" diff t.xml u.xml --patch > p.json || true
+      chmod 777 . && chmod 444 *
+      """, in: folder)
+    for more in ["", " --dry-run"] {
+      let result = try Command.shell("\(Self.otherUser) \(command)\(more)", in: folder.path)
+      #expect(result.code == 77 && result.errors.contains("readonly database"), "\(more): \(result.errors)")
+    }
+    #expect(try Command.run("diff", "t.xml", "n.sqlgraph", in: folder.path).code == 0)
+  }
+
   @Test("patch changes a database in place as its dry run says, and takes it back")
   func patchedDatabase() throws {
     let folder = try Folder()

@@ -256,10 +256,6 @@ import Testing
       #expect(imported.code == 0, "\(imported.errors)")
       #expect(try Command.run("diff", folder("c.xml"), Command.company).output.isEmpty)
     }
-    let piped = try Command.run(
-      arguments: ["import", "Project=-", "--into", store, "--upsert", "key"], input: Data())
-    #expect(piped.code == 0, "\(piped.errors)")
-    #expect(try Command.run("diff", folder("c.xml"), Command.company).output.isEmpty)
     try Data().write(to: URL(filePath: folder("Project.csv")))
     let refused = try Command.run("import", folder("Project.csv"), "--into", store)
     #expect(refused.code == 65 && refused.errors.contains("the file is empty"), "\(refused.errors)")

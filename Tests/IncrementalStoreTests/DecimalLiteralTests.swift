@@ -151,6 +151,29 @@ import Testing
   }
 
   @Test(
+    "an integer attribute is computed in doubles, which 38 digits would leave with a fraction",
+    arguments: ["XML", "SQLiteGraph"], ["count / 3 * 3", "count / 7 * 14 - count"])
+  func integers(_ type: String, _ text: String) throws {
+    let folder = try TemporaryDirectory("literals")
+    let context = try Self.stack(type, folder.path + "/items", 3)
+    let before = try context.fetch(FetchRequest(entityName: "Item")).map { try $0.value(forKey: "count") as? Int }
+    let expression = try FetchExpression(format: text)
+    try context.execute(BatchUpdateRequest(entityName: "Item", propertiesToUpdate: ["count": expression]))
+    context.reset()
+    #expect(try context.fetch(FetchRequest(entityName: "Item")).map { try $0.value(forKey: "count") as? Int } == before)
+  }
+
+  @Test("a cast to a decimal is of the exact value")
+  func casts() throws {
+    let expression = try FetchExpression(format: "CAST(count * 0.1, 'NSDecimalNumber')")
+    let folder = try TemporaryDirectory("literals")
+    let context = try Self.stack("XML", folder.path + "/items", 1)
+    let item = try #require(try context.fetch(FetchRequest(entityName: "Item")).first)
+    try item.setValue(1001, forKey: "count")
+    #expect(try expression.value(with: item) as? DecimalNumber == DecimalNumber("100.1"))
+  }
+
+  @Test(
     "a calculation of literals and integers is exact where it meets a Decimal, and alone a double",
     arguments: [
       ("0.1 + 0.2", "0.3"), ("count * 0.1", "0.7"), ("count / 4", "1.75"), ("1.5 ** 2", "2.25"),

@@ -57,6 +57,21 @@ import Testing
     try object.objects(forRelationshipNamed: key).map { try $0.value(forKey: "name") as? String ?? "-" }.sorted()
   }
 
+  @Test("more different requests than a connection keeps statements for are all answered")
+  func statements() throws {
+    let place = try Place()
+    let context = ManagedObjectContext(try place.open())
+    let walks = try (0..<3).map { _ in try context.insertNewObject(forEntityName: "Walk") }
+    try context.save()
+    var request = FetchRequest<ManagedObject>(entityName: "Walk")
+    for limit in 1...700 {
+      request.fetchLimit = limit
+      #expect(try context.fetch(request).count == min(limit, 3))
+      request.fetchLimit = 0
+      #expect(try context.count(for: request) == walks.count)
+    }
+  }
+
   @Test("reading leaves nothing beside the store, and changes no byte of it")
   func readingLeavesNothing() throws {
     let place = try Place()

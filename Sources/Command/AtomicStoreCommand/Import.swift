@@ -210,7 +210,7 @@ struct Import: ParsableCommand {
       }
       var source = try ImportSource(path: input, entityName: entity)
       if path == "-" {
-        source.name = ImportSource.standardInput
+        source.name = "standard input"
         guard entity != nil else { throw CommandFailure("ENTITY=- says what standard input holds", exitCode: 64) }
       } else {
         source.name = path

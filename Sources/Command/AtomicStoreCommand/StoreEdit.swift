@@ -40,11 +40,7 @@ struct StoreEdit {
     before.metadata.model = before.metadata.model ?? original.model.description
     let (after, count) = try changed(before, entity, change)
     if result.dryRun, result.output == nil || result.output == "-" {
-      // The transaction is rolled back.
-      if result.output == nil, let graph = try DatabaseGraph(original, of: coordinator, at: input) {
-        _ = try result.write(
-          after, describedAs: original.type, madeOf: [original], replacing: original, read: [graph])
-      }
+      if result.output == nil { try rehearse(after, at: input) }
       return try showDifferences(before, after, count, verb, entity)
     }
     let report = try result.write(
@@ -55,6 +51,19 @@ struct StoreEdit {
       report, of: store, verb: ("\(verb) \(Diagnostics.count(count, "object")) of \(entity), from", ""),
       json: common.json,
       fields: [("changed", .integer(count))])
+  }
+
+  /// Changes the objects of a database in a transaction that is rolled back.
+  private func rehearse(_ after: StoreSnapshot, at input: String) throws {
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try source.loadModel(for: store), registry: InstalledFormats.registry)
+    let opened = try readingTwice {
+      try coordinator.addPersistentStore(
+        type: source.from, at: input, options: try source.options(), isReadOnly: true)
+    }
+    defer { withExtendedLifetime(coordinator) {} }
+    guard let graph = try DatabaseGraph(opened, of: coordinator, at: input) else { return }
+    _ = try result.write(after, describedAs: opened.type, madeOf: [opened], replacing: opened, read: [graph])
   }
 
   /// Changes objects in memory.

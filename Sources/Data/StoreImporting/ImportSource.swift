@@ -51,14 +51,9 @@ public struct ImportSource: Sendable {
     name.lowercased().hasSuffix(".gz") ? String(name.dropLast(".gz".count)) : name
   }
 
-  /// What messages call standard input.
-  package static let standardInput = "standard input"
-
-  /// Whether a file of that name may be one JSON object per line, and so be empty: standard input may, too, as the
-  /// output of a fetch that found nothing.
+  /// Whether a file of that name contains one JSON object per line. Such a file is empty if it does not contain any.
   package static func holdsJSONLines(_ fileName: String) -> Bool {
-    if fileName == "-" || fileName == standardInput { return true }
-    return [".ndjson", ".jsonl"].contains { plainName(fileName).lowercased().hasSuffix($0) }
+    [".ndjson", ".jsonl"].contains { plainName(fileName).lowercased().hasSuffix($0) }
   }
 
   /// Whether a file of that name is read when a directory or an archive is imported: `.csv`, `.tsv`, `.json`,

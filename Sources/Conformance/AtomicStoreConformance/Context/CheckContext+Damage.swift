@@ -77,6 +77,7 @@ extension CheckContext {
           expected: "\(part.count) files are opened or refused in one process, from \(part[part.startIndex].label)",
           actual: "\(end), and each half of them is opened or refused")
       }
+      note("\(part.count) files took too long together, and were opened in halves, from \(part[part.startIndex].label)")
       return seen
     }
     var ends: [End] = []

@@ -42,8 +42,12 @@ extension RowTestCompiler {
     switch expression {
     case .constant(let value):
       return RowNumber(value).map { number in
-        let isInteger = if case .integer = number { true } else { false }
-        return RowCalculation(expression: .constant(number), isOpen: !isInteger)
+        let isOpen =
+          switch value {
+          case .double, .decimal: true
+          default: false
+          }
+        return RowCalculation(expression: .constant(number), isOpen: isOpen)
       }
     case .keyPath(let path): return self.path(path[...], entity, depth: depth)
     case .function("length:", let arguments):

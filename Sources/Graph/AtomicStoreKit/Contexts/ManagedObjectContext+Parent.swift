@@ -176,14 +176,10 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Removes from a to-many of the parent what was removed here, and adds what was added. A transient one becomes
-  /// what it is here, since it did not begin with the parent's.
+  /// Removes from a to-many of the parent what was removed here, and adds what was added.
   private func handOver(
     _ members: [ManagedObject], of object: ManagedObject, _ p: Int, to target: ManagedObject
   ) throws(ManagedObjectError) {
-    if object.plan.properties[p].isTransient {
-      return try target.setToMany(p, members.compactMap { $0.extras?.parentObject })
-    }
     let before = overlayMembers(of: object, p)
     let now = ObjectList(members)
     for other in before where !now.contains(other) {

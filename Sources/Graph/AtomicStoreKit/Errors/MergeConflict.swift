@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 
-/// An object that was changed in a context and, since it was fetched there, also in its store. To-manys of a database that
-/// the context has not read are not among its values.
+/// An object that was changed in a context and, since it was fetched there, also in its store. To-manys of a database
+/// that the context has not read are not among its values.
 public struct MergeConflict: Sendable, CustomStringConvertible {
   /// The object's ID.
   public let objectID: ManagedObjectID

@@ -1,7 +1,7 @@
 package import AtomicStoreSPI
 
-/// What a database said of the members of objects, such as their number, by the version of the object's row. A save then
-/// asks of the members that it changes only.
+/// What a database said of the members of objects, such as their number, by the version of the object's row. A save
+/// then asks of the members that it changes only.
 ///
 /// Each save of a context that changes a member changes the version of the owner's row. Other saves need not, so all is
 /// forgotten where there was one: in this process, or another transaction in the database's history.

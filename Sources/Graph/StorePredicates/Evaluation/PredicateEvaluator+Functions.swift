@@ -52,7 +52,8 @@ extension PredicateEvaluator {
   func cast(
     _ value: PredicateValue, _ type: String, _ inner: FetchExpression
   ) throws(PredicateEvaluationError) -> PredicateValue {
-    guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
+    let settled = value.settled(as: PredicateCast.isDecimal(type) ? .decimal : nil)
+    guard case .value(let stored) = settled, let converted = PredicateCast.converted(stored, type) else {
       throw failureOfObject("\(inner) cannot be cast to \(type)")
     }
     return .value(converted)

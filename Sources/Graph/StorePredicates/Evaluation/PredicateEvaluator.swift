@@ -313,7 +313,7 @@ package struct PredicateEvaluator {
       return try combine(try open(one).elements, operation, try open(other).elements)
     case .conditional(let predicate, let one, let other):
       return try open(try evaluate(predicate) ? one : other)
-    case .cast(let inner, let type): return try cast(try open(inner).settled(as: nil), type, inner)
+    case .cast(let inner, let type): return try cast(try open(inner), type, inner)
     case .element(let base, let element): return try self.element(element, of: try open(base))
     case .custom(let target, let name, let arguments): return try custom(target, name, arguments)
     case .assignment(let name, _):

@@ -31,11 +31,11 @@ package struct OpenNumber {
 }
 
 extension OpenNumber.Kind {
-  /// How a value for an attribute is computed; nil if that does not matter. Integers are computed exactly, so that
-  /// `10 * 1.1` is one.
+  /// How a value for an attribute is computed; nil if that does not matter. Not exactly for integers: with 38 digits,
+  /// `age / 3 * 3` would not be one.
   package init?(_ type: AttributeType) {
     switch type {
-    case .decimal, .integer16, .integer32, .integer64: self = .decimal
+    case .decimal: self = .decimal
     case .double, .float: self = .double
     default: return nil
     }

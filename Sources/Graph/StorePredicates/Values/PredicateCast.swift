@@ -15,6 +15,10 @@ enum PredicateCast {
     return converted(constant, type).map { .constant($0) } ?? .cast(value, type)
   }
 
+  static func isDecimal(_ type: String) -> Bool {
+    ["nsdecimalnumber", "decimalnumber", "decimal"].contains(type.lowercased())
+  }
+
   /// A value converted to another type; nil if that is not possible.
   static func converted(_ value: StoredValue, _ type: String) -> StoredValue? {
     if value.isNull { return .null }
