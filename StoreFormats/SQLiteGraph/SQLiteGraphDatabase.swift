@@ -9,13 +9,17 @@ public import StoreSQL
 /// `@unchecked Sendable`: the kit calls a store by one caller at a time, under a lock, and the connection belongs to
 /// one store.
 public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
-  public static let dialect = SQLDialect(isSQLite: true, retries: 2)
+  public static let dialect: SQLDialect = {
+    var dialect = SQLDialect(isSQLite: true, retries: 2)
+    dialect.decimalFunction = "atomicstore_decimal"
+    return dialect
+  }()
   /// `ASKG`, at offset 68 of the file.
   static let applicationIdentifier = "ASKG".utf8.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
 
   private let path: String
   private let isReadOnly: Bool
-  private var handle: OpaquePointer?
+  private(set) var handle: OpaquePointer?
   /// Keeps the kit from releasing the locks of this process on the file.
   private var hold: DatabaseFileHold?
   private var statements: [String: OpaquePointer] = [:]
@@ -107,6 +111,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
     try execute("PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384")
     if isReadOnly { try execute("PRAGMA query_only=ON") }
+    try addDecimals()
   }
 
   public func close() {

@@ -99,7 +99,7 @@ import Testing
       Issue.record("the rows are not read from columns")
       return
     }
-    let values = FetchedRows.computed(try context.fetchRows(request))
+    let values = FetchedRows.computed(ComputedRows(try context.fetchRows(request)))
     let titles = request.propertiesToFetch.map(\.name)
     func printed(_ rows: FetchedRows, _ print: (RowPrinter, ByteWriter) throws -> Void) rethrows -> String {
       let writer = ByteWriter()

@@ -49,7 +49,8 @@ import Testing
       try item.setValue(number, forKey: "number")
       try item.setValue(Int.random(in: -20...20, using: &random), forKey: "count")
       for key in ["price", "cost"] where Int.random(in: 0..<8, using: &random) > 0 {
-        try item.setValue(DecimalNumber(Self.decimal(&random)), forKey: key)
+        let isNumber = Int.random(in: 0..<12, using: &random) > 0
+        try item.setValue(isNumber ? DecimalNumber(Self.decimal(&random)) : DecimalNumber.nan, forKey: key)
       }
       let number = try #require(Double(Self.decimal(&random)))
       try item.setValue(number, forKey: "rate")
@@ -61,14 +62,19 @@ import Testing
     return ManagedObjectContext(coordinator)
   }
 
+  /// A value of an object, if it is a number.
+  private static func number(_ object: ManagedObject?, _ key: String) -> DecimalNumber? {
+    (object?[key] as? DecimalNumber).flatMap { $0.isNaN ? nil : $0 }
+  }
+
   /// Literals that are, or nearly are, values of the objects.
   private static func literals(_ objects: [ManagedObject], _ random: inout SeededGenerator) -> [String] {
     (0..<3).map { _ in
       let object = objects.randomElement(using: &random)
       let text: String? =
         switch Int.random(in: 0..<4, using: &random) {
-        case 0: (object?["price"] as? DecimalNumber)?.description
-        case 1: (object?["cost"] as? DecimalNumber).map { Self.neighbor($0.description) }
+        case 0: number(object, "price")?.description
+        case 1: number(object, "cost").map { Self.neighbor($0.description) }
         case 2: (object?["rate"] as? Double).map { String(format: "%.17g", $0) }
         default: nil
         }
@@ -114,6 +120,48 @@ import Testing
       found += expected.isEmpty || expected.count == objects.count ? 0 : 1
     }
     #expect(found > 80)
+    for key in ["price", "other.price"] {
+      for isAscending in [true, false] {
+        let keys = [SortKey(key, isAscending: isAscending), SortKey("number")]
+        #expect(try sorted(database, keys) == sorted(columns, keys), "\(keys)")
+      }
+    }
+  }
+
+  /// The numbers of the first objects, and all of them, in an order that a store determines.
+  private static func sorted(_ context: ManagedObjectContext, _ keys: [SortKey]) throws -> [[Int]] {
+    try [7, 0].map { limit in
+      var request = FetchRequest<ManagedObject>(entityName: "Item", sortKeys: keys)
+      request.fetchLimit = limit
+      return try context.fetch(request).compactMap { $0["number"] as? Int }
+    }
+  }
+
+  @Test("a database compares and sorts decimals itself", arguments: ["price > 5", "price == 0.1", "ANY others.price < 3"])
+  func pushedDown(_ text: String) throws {
+    let folder = try TemporaryDirectory("literals")
+    let context = try Self.stack("SQLiteGraph", folder.path + "/items.sqlgraph", 7)
+    let request = FetchRequest<ManagedObject>(
+      entityName: "Item", predicate: try FetchPredicate(format: text), sortKeys: [SortKey("price")])
+    #expect(try context.explain(request).method == .store)
+  }
+
+  @Test("a text that is not a decimal is an error of a request that compares or sorts it, which names the property")
+  func noDecimal() throws {
+    let folder = try TemporaryDirectory("literals")
+    let path = folder.path + "/items.sqlgraph"
+    _ = try Self.stack("SQLiteGraph", path, 8)
+    _ = try ChildProcess.output(of: "sqlite3", [path, "UPDATE Item SET price = 'ten' WHERE id = 3"])
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: Self.model, registry: .builtIn)
+    try coordinator.addPersistentStore(type: "SQLiteGraph", at: path)
+    let context = ManagedObjectContext(coordinator)
+    for request in [
+      FetchRequest<ManagedObject>(entityName: "Item", predicate: try FetchPredicate(format: "price > 5")),
+      FetchRequest<ManagedObject>(entityName: "Item", sortKeys: [SortKey("price")]),
+    ] {
+      let error = #expect(throws: ManagedObjectError.self) { try context.fetch(request) }
+      #expect("\(error.map { "\($0)" } ?? "")".contains("a value of 'Item.price' is not a decimal number"))
+    }
   }
 
   @Test("objects, columns and SQLite agree", arguments: [1, 2, 3] as [UInt64])
@@ -135,7 +183,7 @@ import Testing
     let folder = try TemporaryDirectory("literals")
     let context = try Self.stack("BinaryPropertyList", folder.path + "/items.plist", seed)
     for object in try context.fetch(FetchRequest<ManagedObject>(entityName: "Item")) {
-      guard let price = object["price"] as? DecimalNumber, let rate = object["rate"] as? Double else { continue }
+      guard let price = Self.number(object, "price"), let rate = object["rate"] as? Double else { continue }
       let text = price.description.replacing("E+", with: "e")
       let near = Self.neighbor(price.description)
       for (text, isEqual) in [(text, true), (near, false)] {

@@ -18,4 +18,8 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int index, const vo
                     : sqlite3_bind_blob64(statement, index, bytes, count, SQLITE_TRANSIENT);
 }
 
+static inline void csqlite_result_blob(sqlite3_context *context, const void *bytes, sqlite3_uint64 count) {
+  sqlite3_result_blob64(context, bytes, count, SQLITE_TRANSIENT);
+}
+
 #endif

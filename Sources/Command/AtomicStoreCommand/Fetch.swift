@@ -167,7 +167,7 @@ struct Fetch: ParsableCommand {
     request.propertiesToFetch = try fetchColumns(model)
     if limit == 0 { request.fetchLimit = 1 }
     let found = try context.fetchedRows(request)
-    return limit == 0 ? .computed([]) : found
+    return limit == 0 ? .computed(ComputedRows([])) : found
   }
 
   /// The properties to which the model gives no type.

@@ -202,6 +202,10 @@ public struct SQLDialect: Sendable {
   var nameLimit = 56
   /// Columns that the database itself adds to every table.
   public var systemColumns: [String] = []
+  /// The name of a function of SQL that turns the text of a decimal into its key (``SQLDecimal``), for a database
+  /// without decimals that has such functions. Its second argument is what the text is a value of, for errors. Without
+  /// it, the kit compares and sorts decimals itself.
+  public var decimalFunction: String?
   /// How often a transaction that the database refused for others' sake is repeated.
   var retries: Int
 
@@ -229,6 +233,14 @@ public struct SQLDialect: Sendable {
 
   /// A literal of a truth value.
   func literal(_ flag: Bool) -> String { isSQLite ? (flag ? "1" : "0") : (flag ? "TRUE" : "FALSE") }
+
+  /// What a decimal column is compared and sorted by, NULL for not-a-number; nil if the kit does that.
+  ///
+  /// - Parameter name: What it is a value of.
+  func decimal(_ column: String, of name: String) -> String? {
+    guard isSQLite else { return "NULLIF(CAST(\(column) AS numeric), 'NaN')" }
+    return decimalFunction.map { "\($0)(\(column), '\(name.replacing("'", with: "''"))')" }
+  }
 
   /// The number of a double column as the language of predicates sees it: -0.0 is 0.0, and not-a-number is NULL.
   func number(_ column: String) -> String {

@@ -7,7 +7,7 @@ extension SQLPredicateCompiler {
     for key in keys {
       guard key.comparator == nil,
         key.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]), key.textOrder == .scalars,
-        let (value, type) = sortValue(key.keyPath, entity, table)
+        let (value, type, name) = sortValue(key.keyPath, entity, table)
       else { return nil }
       let direction = key.isAscending ? "ASC" : "DESC"
       let nulls = dialect.isSQLite ? "" : key.isAscending ? " NULLS FIRST" : " NULLS LAST"
@@ -18,17 +18,24 @@ extension SQLPredicateCompiler {
         terms.append(
           "(CASE WHEN \(value) IS NULL THEN 0 WHEN \(dialect.number(value)) IS NULL THEN 1 ELSE 2 END) \(direction)")
         terms.append("\(dialect.number(value)) \(direction)")
+      case .decimal:
+        guard let decimal = dialect.decimal(value, of: name) else { return nil }
+        terms.append("(CASE WHEN \(value) IS NULL THEN 0 WHEN \(value) = 'NaN' THEN 1 ELSE 2 END) \(direction)")
+        terms.append("\(decimal) \(direction)")
       default: return nil
       }
     }
     return terms
   }
 
-  private mutating func sortValue(_ path: String, _ entity: Entity, _ table: String) -> (String, AttributeType)? {
+  /// The value of a sort key in SQL, its type, and which attribute it is of.
+  private mutating func sortValue(
+    _ path: String, _ entity: Entity, _ table: String
+  ) -> (String, AttributeType, name: String)? {
     if let slot = entity.slot(named: path), let type = entity.slots[slot].attributeType,
       let column = schema.column(slot, of: entity)
     {
-      return ("\(table).\(column.name.quoted)", type)
+      return ("\(table).\(column.name.quoted)", type, "\(entity.name).\(path)")
     }
     let keys = path.split(separator: ".").map(String.init)
     guard keys.count == 2, let first = entity.slot(named: keys[0]), case .toOne = entity.slots[first].kind,
@@ -40,6 +47,6 @@ extension SQLPredicateCompiler {
     let inner = alias()
     let value =
       "(SELECT \(inner).\(column.name.quoted) FROM \(schema.table(of: destination).name.quoted) \(inner) WHERE \(inner).id = \(table).\(way.name.quoted))"
-    return (value, type)
+    return (value, type, "\(destination.name).\(keys[1])")
   }
 }

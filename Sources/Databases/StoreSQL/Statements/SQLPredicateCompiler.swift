@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import FoundationEssentials
+import StorePrimitives
 
 /// Writes predicates as SQL.
 ///
@@ -194,6 +195,15 @@ struct SQLPredicateCompiler {
 
   // MARK: Leaves
 
+  /// The column of an attribute.
+  private struct Column {
+    /// The column in the statement.
+    var place: String
+    var type: AttributeType
+    /// The entity and the attribute.
+    var name: String
+  }
+
   private mutating func leaf(
     _ slot: Slot, _ comparison: FetchPredicate.Comparison, _ entity: Entity, _ table: String
   ) -> String? {
@@ -210,9 +220,10 @@ struct SQLPredicateCompiler {
     case .toMany: return nil
     case .toOne: return destination(comparison, slot, place)
     case .attribute(let type):
-      if case .aggregate(let list) = comparison.right { return self.list(list, comparison, type, place) }
+      let column = Column(place: place, type: type, name: "\(entity.name).\(slot.name)")
+      if case .aggregate(let list) = comparison.right { return self.list(list, comparison, column) }
       guard case .constant(let value) = comparison.right else { return nil }
-      return scalar(comparison.comparator, value, type, place)
+      return scalar(comparison.comparator, value, column)
     }
   }
 
@@ -268,8 +279,9 @@ struct SQLPredicateCompiler {
   }
 
   private mutating func list(
-    _ list: [FetchExpression], _ comparison: FetchPredicate.Comparison, _ type: AttributeType, _ place: String
+    _ list: [FetchExpression], _ comparison: FetchPredicate.Comparison, _ column: Column
   ) -> String? {
+    let place = column.place
     var constants: [StoredValue] = []
     for element in list {
       guard case .constant(let value) = element else { return nil }
@@ -277,8 +289,8 @@ struct SQLPredicateCompiler {
     }
     switch comparison.comparator {
     case .between:
-      guard constants.count == 2, let low = scalar(.greaterOrEqual, constants[0], type, place),
-        let high = scalar(.lessOrEqual, constants[1], type, place)
+      guard constants.count == 2, let low = scalar(.greaterOrEqual, constants[0], column),
+        let high = scalar(.lessOrEqual, constants[1], column)
       else { return nil }
       return "(\(low) AND \(high))"
     case .isIn:
@@ -287,7 +299,7 @@ struct SQLPredicateCompiler {
       guard some.count <= dialect.listLimit else { return nil }
       var parameters: [String] = []
       for value in some {
-        switch (type, value) {
+        switch (column.type, value) {
         case (.string, .string(let text)): parameters.append(parameter(.text(text)))
         case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
           parameters.append(parameter(.integer(number)))
@@ -302,9 +314,10 @@ struct SQLPredicateCompiler {
   }
 
   private mutating func scalar(
-    _ comparator: FetchPredicate.Comparator, _ value: StoredValue, _ type: AttributeType, _ place: String
+    _ comparator: FetchPredicate.Comparator, _ value: StoredValue, _ column: Column
   ) -> String? {
-    switch (type, value) {
+    let place = column.place
+    switch (column.type, value) {
     case (.string, .string(let text)), (.uri, .string(let text)), (.uri, .uri(let text)), (.string, .uri(let text)):
       return self.text(comparator, text, place)
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
@@ -312,6 +325,11 @@ struct SQLPredicateCompiler {
     case (.double, .double(let number)), (.float, .double(let number)): return double(comparator, number, place)
     case (.double, .integer(let number)), (.float, .integer(let number)):
       return Double(exactly: number).flatMap { double(comparator, $0, place) }
+    case (.decimal, .decimal(let number)): return decimal(comparator, number, column)
+    case (.decimal, .integer(let number)): return decimal(comparator, DecimalNumber(number), column)
+    // Beside a decimal, a number is the decimal that it is shown as.
+    case (.decimal, .double(let number)):
+      return DecimalNumber(number.description).flatMap { decimal(comparator, $0, column) }
     case (.date, .date(let date)): return double(comparator, date.timeIntervalSinceReferenceDate, place)
     case (.boolean, .boolean(let flag)):
       guard comparator == .equal || comparator == .notEqual else { return nil }
@@ -335,6 +353,17 @@ struct SQLPredicateCompiler {
     let column = dialect.number(place)
     let test = "\(column) \(sign) \(parameter(.double(number == 0 ? 0 : number)))"
     return comparator == .notEqual ? "(\(column) IS NULL OR \(test))" : "(\(column) IS NOT NULL AND \(test))"
+  }
+
+  private mutating func decimal(
+    _ comparator: FetchPredicate.Comparator, _ number: DecimalNumber, _ column: Column
+  ) -> String? {
+    guard let sign = Self.sign(comparator), let value = dialect.decimal(column.place, of: column.name),
+      let key = DecimalKey(number).sortKey
+    else { return nil }
+    let other =
+      dialect.isSQLite ? parameter(.blob(Data(key))) : "CAST(\(parameter(.text(number.description))) AS numeric)"
+    return "COALESCE(\(value) \(sign) \(other), \(dialect.literal(comparator == .notEqual)))"
   }
 
   private mutating func text(_ comparator: FetchPredicate.Comparator, _ text: String, _ place: String) -> String? {
@@ -364,10 +393,4 @@ struct SQLPredicateCompiler {
     }
     return "(\(place) IS NOT NULL AND \(test))"
   }
-}
-
-/// How references become numbers of rows.
-package enum SQLKeys {
-  /// Numbers up to this one belong to objects whose references are texts.
-  static let lastText: Int64 = -(1 << 62)
 }

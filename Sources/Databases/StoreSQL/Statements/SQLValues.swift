@@ -67,3 +67,9 @@ extension SQLValue {
     }
   }
 }
+
+/// How references become numbers of rows.
+package enum SQLKeys {
+  /// Numbers up to this one belong to objects whose references are texts.
+  static let lastText: Int64 = -(1 << 62)
+}

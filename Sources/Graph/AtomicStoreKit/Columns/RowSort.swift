@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import FoundationEssentials
+import StorePrimitives
 
 /// Sorts rows by keys in their own columns or in those of the destination of a to-one.
 struct RowSort {

@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
+import StorePrimitives
 
 /// A predicate compiled against the slots of one entity. It runs over columns without creating objects.
 ///

@@ -3,6 +3,7 @@ import FoundationEssentials
 import StoreCodecs
 import StoreCoordination
 import StorePredicates
+import StorePrimitives
 
 /// Compiles predicates against slots. Returns nil for what must be evaluated on objects: functions, transient
 /// properties, subqueries, comparisons of two keys, and everything that is an error, so that the evaluator reports the

@@ -8,9 +8,12 @@ import StorePrimitives
 /// Groups and results are those of ``StorePredicates/PredicateEvaluator`` on objects, to the bit. What would need
 /// objects, or be an error there, makes ``add(_:)`` return false: then objects are evaluated after all.
 struct ColumnGroups {
+  private let rows: ColumnRows
   private let keyCount: Int
-  /// The values of the keys, of one group after the other.
-  private var keys: [FetchedRow.Value] = []
+  /// The number of the first row of each group, whose keys are those of the group.
+  private var firsts: [Int] = []
+  /// The values of computed keys, of one group after the other.
+  private var computed: [StoredValue] = []
   /// The number of rows of each group.
   private var counts: [Int] = []
   private var aggregates: [ColumnAggregate]
@@ -19,18 +22,20 @@ struct ColumnGroups {
   private var groups: [Int] = []
   /// The types of computed keys.
   private var computedKinds: [Int: String] = [:]
-  private var key: [UInt8] = []
-  private var lastKey: [UInt8] = []
-  private var lastGroup = -1
+  private var key = RowKey()
+  /// The number of the last key that was not unique.
+  private var lastNumber: Int?
 
   /// - Parameters:
+  ///   - rows: What is grouped.
   ///   - keyCount: How many columns of the rows are keys: the first ones. Without keys, all rows are one group, even if
   ///     there are none.
   ///   - aggregates: What is computed of the columns behind them.
-  init(keyCount: Int, aggregates: [ColumnAggregate]) {
+  init(of rows: ColumnRows, keyCount: Int, aggregates: [ColumnAggregate]) {
+    self.rows = rows
     self.keyCount = keyCount
     self.aggregates = aggregates
-    if keyCount == 0 { begin() }
+    if keyCount == 0 { begin(0) }
   }
 
   /// The number of groups.
@@ -41,25 +46,39 @@ struct ColumnGroups {
   /// - Returns: False if objects must be evaluated.
   mutating func add(_ row: borrowing ColumnRows.Row) -> Bool {
     guard keyCount > 0 else { return add(row, to: 0) }
-    key.removeAll(keepingCapacity: true)
-    var isUnique = false
-    for index in 0..<keyCount where !append(row.cells[index], index, row, &isUnique) { return false }
-    return add(row, to: group(row, isUnique: isUnique))
+    key.removeAll()
+    for index in 0..<keyCount {
+      let cell = row.cells[index]
+      if key.append(cell) { continue }
+      guard case .other = cell, case .value(let value) = row[index] else { return false }
+      switch value {
+      case .uuid, .float, .null: guard key.append(value) else { return false }
+      // Numbers of several types may be equal.
+      default: return false
+      }
+    }
+    return add(row, to: group(row.number))
   }
 
   /// Adds a row to the group of keys that were computed of it.
   ///
   /// - Returns: False if objects must be evaluated.
   mutating func add(_ row: borrowing ColumnRows.Row, keys: [PredicateValue]) -> Bool {
-    key.removeAll(keepingCapacity: true)
-    var isUnique = false
-    var values: [FetchedRow.Value] = []
+    key.removeAll()
+    var values: [StoredValue] = []
     for (index, value) in keys.enumerated() {
-      guard append(value, index, &isUnique, &values) else { return false }
+      guard case .value(let stored) = value, key.append(stored) else { return false }
+      values.append(stored)
+      guard !stored.isNull else { continue }
+      // Values of different types, which may be equal nevertheless, are left to objects.
+      let kind = stored.kindDescription
+      guard computedKinds[index, default: kind] == kind else { return false }
+      computedKinds[index] = kind
     }
-    if let known = knownGroup(isUnique: isUnique) { return add(row, to: known) }
-    self.keys += values
-    return add(row, to: newGroup(isUnique: isUnique))
+    let known = count
+    let group = group(row.number)
+    if group == known { computed += values }
+    return add(row, to: group)
   }
 
   private mutating func add(_ row: borrowing ColumnRows.Row, to group: Int) -> Bool {
@@ -69,142 +88,40 @@ struct ColumnGroups {
     return true
   }
 
-  private mutating func begin() {
+  private mutating func begin(_ row: Int) {
+    firsts.append(row)
     counts.append(0)
     for index in aggregates.indices { aggregates[index].begin() }
   }
 
   /// Returns the group with this key, which is created if it does not exist. A key that contains not-a-number equals no
   /// other and always creates a group.
-  private mutating func group(_ row: borrowing ColumnRows.Row, isUnique: Bool) -> Int {
-    if let known = knownGroup(isUnique: isUnique) { return known }
-    for index in 0..<keyCount { keys.append(row[index]) }
-    return newGroup(isUnique: isUnique)
-  }
-
-  /// The group with this key, if there is one.
-  private mutating func knownGroup(isUnique: Bool) -> Int? {
-    // Rows of a group often follow each other.
-    if lastGroup >= 0, !isUnique, key == lastKey { return lastGroup }
-    if !isUnique, let number = key.withUnsafeBufferPointer({ places.number(of: $0) }) {
-      let known = groups[number]
-      lastGroup = known
-      lastKey = key
-      return known
-    }
-    return nil
-  }
-
-  /// A group with this key, whose values were appended.
-  private mutating func newGroup(isUnique: Bool) -> Int {
+  private mutating func group(_ row: Int) -> Int {
     let group = counts.count
-    begin()
-    guard !isUnique else { return group }
-    _ = key.withUnsafeBufferPointer { places.add($0) }
-    groups.append(group)
-    lastGroup = group
-    lastKey = key
-    return group
-  }
-
-  /// Appends bytes that are the same for equal values only.
-  ///
-  /// - Parameter isUnique: Set for not-a-number, which equals nothing.
-  /// - Returns: False for values without such bytes.
-  private mutating func append(
-    _ cell: RowCell, _ index: Int, _ row: borrowing ColumnRows.Row, _ isUnique: inout Bool
-  ) -> Bool {
-    switch cell {
-    case .null: key.append(0)
-    case .boolean(let flag): key += [1, flag ? 1 : 0]
-    case .integer(let number): append(2, UInt64(bitPattern: number))
-    case .date(let seconds):
-      if seconds.isNaN { isUnique = true }
-      append(3, (seconds + 0).bitPattern)
-    case .double(let number):
-      if number.isNaN { isUnique = true }
-      append(4, (number + 0).bitPattern)
-    case .text(let bytes): append(5, bytes)
-    case .decimal(let bytes):
-      guard let number = DecimalNumber(utf8: Span(_unsafeElements: bytes)) else { return false }
-      if number.isNaN { isUnique = true }
-      let text = number.normalized
-      append(6, text.mantissa)
-      append(7, UInt64(bitPattern: Int64(text.exponent)))
-      key.append(text.isNegative && text.mantissa != 0 ? 1 : 0)
-    case .data(let bytes): append(8, bytes)
-    case .object(let node):
-      append(9, node.rawBits)
-    case .objects: return false
-    case .other:
-      switch row[index] {
-      case .value(.uuid(let uuid)): withUnsafeBytes(of: uuid.uuid) { append(10, $0.bindMemory(to: UInt8.self)) }
-      case .value(.float(let number)):
-        if number.isNaN { isUnique = true }
-        append(11, UInt64((number + 0).bitPattern))
-      case .value(.null): key.append(0)
-      default: return false
+    if !key.hasNaN {
+      let found = key.bytes.withUnsafeBufferPointer { bytes in
+        // Rows of a group often follow each other.
+        if let lastNumber, places.withBytes(of: lastNumber, { $0.elementsEqual(bytes) }) { return lastNumber }
+        return places.add(bytes)
       }
+      lastNumber = found
+      if found < groups.count { return groups[found] }
+      groups.append(group)
     }
-    return true
-  }
-
-  /// As above, for a computed value. Values of different types, which may be equal nevertheless, are left to objects.
-  private mutating func append(
-    _ value: PredicateValue, _ index: Int, _ isUnique: inout Bool, _ values: inout [FetchedRow.Value]
-  ) -> Bool {
-    guard case .value(let stored) = value else { return false }
-    values.append(.value(stored))
-    guard !stored.isNull else {
-      key.append(0)
-      return true
-    }
-    let kind = stored.kindDescription
-    guard computedKinds[index, default: kind] == kind else { return false }
-    computedKinds[index] = kind
-    switch stored {
-    case .boolean(let flag): key += [1, flag ? 1 : 0]
-    case .integer(let number): append(2, UInt64(bitPattern: number))
-    case .date(let date):
-      if date.timeIntervalSinceReferenceDate.isNaN { isUnique = true }
-      append(3, (date.timeIntervalSinceReferenceDate + 0).bitPattern)
-    case .double(let number):
-      if number.isNaN { isUnique = true }
-      append(4, (number + 0).bitPattern)
-    case .string(var text): text.withUTF8 { append(5, $0) }
-    case .data(let data): data.withUnsafeBytes { append(8, $0.bindMemory(to: UInt8.self)) }
-    default: return false
-    }
-    return true
-  }
-
-  private mutating func append(_ kind: UInt8, _ bytes: UnsafeBufferPointer<UInt8>) {
-    append(kind, UInt64(truncatingIfNeeded: bytes.count))
-    key.append(contentsOf: bytes)
-  }
-
-  private mutating func append(_ kind: UInt8, _ number: some FixedWidthInteger) {
-    key.append(kind)
-    withUnsafeBytes(of: number.littleEndian) { key.append(contentsOf: $0) }
+    begin(row)
+    return group
   }
 
   // MARK: Results
 
   /// The value of a plan's expression in a group; nil if objects must be evaluated.
-  func value(_ value: StoreGroupPlan.Value, of group: Int) -> PredicateValue? {
+  func value(_ value: StoreGroupPlan.Value, of group: Int) -> FetchedRow.Value? {
     switch value {
     case .count: .value(.integer(Int64(counts[group])))
-    case .key(let index): Self.value(keys[group * keyCount + index])
+    case .key(let index) where !computed.isEmpty: .value(computed[group * keyCount + index])
+    case .key(let index): rows.value(index, row: firsts[group])
     case .single(let index): aggregates[index].result(of: group).map { .value($0) }
     case .average(let sum, _): aggregates[sum].average(of: group).map { .value($0) }
-    }
-  }
-
-  private static func value(_ value: FetchedRow.Value) -> PredicateValue? {
-    switch value {
-    case .value(let value): .value(value)
-    case .object(let id): .id(id)
-    case .list: nil
     }
   }
 }

@@ -5,14 +5,34 @@ import StorePredicates
 /// Rows of a fetch that are read from the columns of stores one by one, when they are asked for, without objects.
 package struct ColumnRows {
   /// The rows of one store.
-  private struct Part {
+  fileprivate struct Part {
     let identifier: UUID
     let plan: ModelPlan
     let version: NodeVersion
     var nodes: ArraySlice<NodeHandle>
     let columns: [RowColumn]
 
-    var row: Row { Row(identifier: identifier, plan: plan, version: version, columns: columns) }
+    var row: Row { Row(self) }
+
+    func value(_ column: Int, of node: NodeHandle) -> FetchedRow.Value {
+      let column = columns[column]
+      guard let node = column.node(from: node, version) else { return .value(.null) }
+      switch column.source {
+      case .object: return .object(id(node))
+      case .attribute(let slot, let type): return .value(version.attribute(slot: slot, type: type, of: node))
+      case .toOne(let slot): return version.toOne(slot: slot, of: node).map { .object(id($0)) } ?? .value(.null)
+      case .toMany(let slot):
+        return version.withToMany(slot: slot, of: node) { list in
+          .list(list.map { .object(id(NodeHandle(rawBits: $0))) })
+        }
+      }
+    }
+
+    private func id(_ node: NodeHandle) -> ManagedObjectID {
+      ManagedObjectID(
+        storeIdentifier: identifier, entityName: plan.entities[node.entity].name, reference: version.reference(of: node)
+      )
+    }
   }
   /// The names of the columns.
   package let names: [String]
@@ -43,13 +63,25 @@ package struct ColumnRows {
 
   /// Calls `body` with each row, which is valid inside `body` only.
   package func forEachRow(_ body: (borrowing Row) throws -> Void) rethrows {
+    var number = 0
     for part in parts {
       var row = part.row
       for node in part.nodes {
-        row.begin(node)
+        row.begin(node, number)
+        number += 1
         try body(row)
       }
     }
+  }
+
+  /// The value in a column of the row with a number, which counts from 0.
+  func value(_ column: Int, row: Int) -> FetchedRow.Value {
+    var rest = row
+    for part in parts {
+      if rest < part.nodes.count { return part.value(column, of: part.nodes[part.nodes.startIndex + rest]) }
+      rest -= part.nodes.count
+    }
+    return .value(.null)
   }
 
   /// All rows.
@@ -70,7 +102,7 @@ package struct ColumnRows {
       var row = parts[index].row
       var kept: [NodeHandle] = []
       for node in parts[index].nodes where limit == 0 || taken < limit {
-        row.begin(node)
+        row.begin(node, 0)
         guard seen.insert(row.cells, row.values) else { continue }
         if skipped < offset {
           skipped += 1
@@ -86,59 +118,38 @@ package struct ColumnRows {
 
   /// A row of the result.
   package struct Row {
-    fileprivate let identifier: UUID
-    fileprivate let plan: ModelPlan
-    fileprivate let version: NodeVersion
-    fileprivate let columns: [RowColumn]
+    private let part: Part
     /// The memory of the columns, and the values of the row in them.
-    fileprivate let memory: RowMemory
-    fileprivate var node = NodeHandle(entity: 0, row: 0)
+    private let memory: RowMemory
+    private var node = NodeHandle(entity: 0, row: 0)
+    /// The number of the row, from 0.
+    private(set) var number = 0
 
-    fileprivate init(identifier: UUID, plan: ModelPlan, version: NodeVersion, columns: [RowColumn]) {
-      self.identifier = identifier
-      self.plan = plan
-      self.version = version
-      self.columns = columns
-      memory = RowMemory(columns, plan, version)
+    fileprivate init(_ part: Part) {
+      self.part = part
+      memory = RowMemory(part.columns, part.plan, part.version)
     }
 
-    fileprivate mutating func begin(_ node: NodeHandle) {
+    fileprivate mutating func begin(_ node: NodeHandle, _ number: Int) {
       self.node = node
-      memory.read(node, columns, version)
+      self.number = number
+      memory.read(node, part.columns, part.version)
     }
 
     /// The number of columns.
-    package var count: Int { columns.count }
+    package var count: Int { part.columns.count }
 
     /// The values, one for each column.
-    package var values: [FetchedRow.Value] { columns.indices.map { self[$0] } }
+    package var values: [FetchedRow.Value] { part.columns.indices.map { self[$0] } }
 
     /// The value in a column.
-    package subscript(index: Int) -> FetchedRow.Value {
-      let column = columns[index]
-      guard let node = column.node(from: node, version) else { return .value(.null) }
-      switch column.source {
-      case .object: return .object(id(node))
-      case .attribute(let slot, let type): return .value(version.attribute(slot: slot, type: type, of: node))
-      case .toOne(let slot): return version.toOne(slot: slot, of: node).map { .object(id($0)) } ?? .value(.null)
-      case .toMany(let slot):
-        return version.withToMany(slot: slot, of: node) { list in
-          .list(list.map { .object(id(NodeHandle(rawBits: $0))) })
-        }
-      }
-    }
+    package subscript(index: Int) -> FetchedRow.Value { part.value(index, of: node) }
 
     /// The values without any that has its own memory, one for each column. Valid as long as the row.
     package var cells: UnsafeBufferPointer<RowCell> { memory.cells }
 
     /// What an object is named by.
     package func name(of object: NodeHandle) -> RowObjectName { memory.name(of: object) }
-
-    private func id(_ node: NodeHandle) -> ManagedObjectID {
-      ManagedObjectID(
-        storeIdentifier: identifier, entityName: plan.entities[node.entity].name, reference: version.reference(of: node)
-      )
-    }
   }
 }
 

@@ -4,7 +4,7 @@ import StorePredicates
 
 extension ManagedObjectContext {
   /// The rows of groups that were formed of columns, in order, before limits; nil if objects must be evaluated.
-  func columnGroupRows<Result>(_ request: FetchRequest<Result>) throws -> [FetchedRow]? {
+  func columnGroupRows<Result>(_ request: FetchRequest<Result>) throws -> ComputedRows? {
     guard isGrouped(request), !request.shouldRefreshRefetchedObjects, !hasPendingChanges else { return nil }
     let columns = columnsAsked(request)
     let keys = request.propertiesToGroupBy.map(\.expression)
@@ -12,19 +12,33 @@ extension ManagedObjectContext {
     let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: having)
     guard plan.reason == nil, let groups = try columnGroups(request, keys, plan) else { return nil }
     let names = columns.map(\.name)
+    let values = columns.compactMap { column in plan.values.first { $0.expression == column.expression }?.value }
+    let areOfGroups = values.count == columns.count && having == nil
+    if areOfGroups, values.allSatisfy(\.isOfEveryGroup) {
+      return ComputedRows(groups, names: names, values: values)
+    }
     let now = Date()
     var rows: [FetchedRow] = []
     rows.reserveCapacity(groups.count)
     for group in 0..<groups.count {
+      if areOfGroups {
+        let own = values.compactMap { groups.value($0, of: group) }
+        guard own.count == values.count else { return nil }
+        rows.append(FetchedRow(columns: names, values: own))
+        continue
+      }
       var evaluator = PredicateEvaluator(list: [], now: now, entityName: request.entityName)
       for (expression, value) in plan.values {
-        guard let value = groups.value(value, of: group) else { return nil }
-        evaluator.groupKeys.append((expression, value))
+        switch groups.value(value, of: group) {
+        case .value(let value): evaluator.groupKeys.append((expression, .value(value)))
+        case .object(let id): evaluator.groupKeys.append((expression, .id(id)))
+        case .list, nil: return nil
+        }
       }
       if let having, try !Self.holds(having, evaluator) { continue }
       rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
     }
-    return rows
+    return ComputedRows(rows)
   }
 
   private func columnGroups<Result>(
@@ -55,7 +69,7 @@ extension ManagedObjectContext {
       let rows = ColumnRows(
         found, columns: read.map { FetchColumn("", $0) }, entityName: request.entityName)
     else { return nil }
-    var groups = ColumnGroups(keyCount: keys.count, aggregates: aggregates)
+    var groups = ColumnGroups(of: rows, keyCount: keys.count, aggregates: aggregates)
     var isComplete = true
     rows.forEachRow { row in
       guard isComplete else { return }

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
   public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
     switch try fetchedRows(request) {
     case .columns(let rows): rows.all
-    case .computed(let rows): rows
+    case .computed(let rows): Array(rows)
     }
   }
 
@@ -68,7 +68,7 @@ extension ManagedObjectContext {
     return rows.distinct(offset: max(0, request.fetchOffset), limit: max(0, request.fetchLimit))
   }
 
-  private func computedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+  private func computedRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> ComputedRows {
     let asked = columnsAsked(request)
     let further = request.rowSortKeys.filter { key in
       !asked.contains { $0.name.utf8.elementsEqual(key.keyPath.utf8) }
@@ -82,9 +82,10 @@ extension ManagedObjectContext {
     var wider = request
     wider.propertiesToFetch = asked + further
     let names = asked.map(\.name)
-    return try computedRows(wider, asked + further).map {
-      FetchedRow(columns: names, values: Array($0.values.prefix(names.count)))
-    }
+    return ComputedRows(
+      try computedRows(wider, asked + further).map {
+        FetchedRow(columns: names, values: Array($0.values.prefix(names.count)))
+      })
   }
 
   /// The column of a sort key that is a key path: of an object, or of what is grouped by.
@@ -102,9 +103,9 @@ extension ManagedObjectContext {
 
   private func computedRows<Result: ManagedObject>(
     _ request: FetchRequest<Result>, _ columns: [FetchColumn]
-  ) throws -> [FetchedRow] {
+  ) throws -> ComputedRows {
     let order = try RowSorter(request.rowSortKeys, columns.map(\.name), request.entityName)
-    if let rows = try storeGroupRows(request) { return try Self.finished(rows, request, order) }
+    if let rows = try storeGroupRows(request) { return try Self.finished(ComputedRows(rows), request, order) }
     if let rows = try columnGroupRows(request) { return try Self.finished(rows, request, order) }
     let isOneGroup = isOneGroup(request, columns)
     let isRowPerObject =
@@ -115,7 +116,7 @@ extension ManagedObjectContext {
       plain.fetchOffset = 0
     }
     if request.propertiesToGroupBy.isEmpty, !isOneGroup, let rows = try rowsOfColumns(plain, columns) {
-      return isRowPerObject ? rows : try Self.finished(rows, request, order)
+      return isRowPerObject ? ComputedRows(rows) : try Self.finished(ComputedRows(rows), request, order)
     }
     let objects = try fetch(plain)
     let names = columns.map(\.name)
@@ -158,8 +159,7 @@ extension ManagedObjectContext {
           FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
       }
     }
-    guard isRowPerObject else { return try Self.finished(rows, request, order) }
-    return rows
+    return isRowPerObject ? ComputedRows(rows) : try Self.finished(ComputedRows(rows), request, order)
   }
 
   /// Rows whose columns are computed of the stores' columns; nil if objects must be evaluated.
@@ -202,17 +202,19 @@ extension ManagedObjectContext {
 
   /// Applies what a request says of rows rather than of objects.
   private static func finished<Result>(
-    _ found: [FetchedRow], _ request: FetchRequest<Result>, _ order: RowSorter?
-  ) throws(ManagedObjectError) -> [FetchedRow] {
-    var rows = found
-    if request.returnsDistinctResults {
-      var seen: Set<[FetchedRow.Value]> = []
-      rows = rows.filter { seen.insert($0.values).inserted }
+    _ found: ComputedRows, _ request: FetchRequest<Result>, _ order: RowSorter?
+  ) throws(ManagedObjectError) -> ComputedRows {
+    var found = found
+    if request.returnsDistinctResults || order != nil {
+      var rows = Array(found)
+      if request.returnsDistinctResults {
+        var seen: Set<[FetchedRow.Value]> = []
+        rows = rows.filter { seen.insert($0.values).inserted }
+      }
+      if let order { rows = try order.sorted(rows) }
+      found = ComputedRows(rows)
     }
-    if let order { rows = try order.sorted(rows) }
-    if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
-    if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }
-    return rows
+    return found.limited(offset: request.fetchOffset, limit: request.fetchLimit)
   }
 
   private func attributeColumns(_ entityName: String) -> [FetchColumn] {

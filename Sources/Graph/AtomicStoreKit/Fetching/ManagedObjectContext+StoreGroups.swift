@@ -14,6 +14,14 @@ struct StoreGroupPlan {
     case single(Int)
     /// The numbers of a sum and of the count of its values.
     case average(sum: Int, count: Int)
+
+    /// Whether every group has it, so that objects need not be evaluated for it.
+    var isOfEveryGroup: Bool {
+      switch self {
+      case .key, .count: true
+      case .single, .average: false
+      }
+    }
   }
   private(set) var aggregates: [StoreGrouping.Aggregate] = []
   private(set) var values: [(expression: FetchExpression, value: Value)] = []

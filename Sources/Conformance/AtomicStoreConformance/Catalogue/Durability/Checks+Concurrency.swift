@@ -141,7 +141,7 @@ extension Checks {
               var object: String?
               while object == nil { object = try? session.setState(path, graph, object: writer, round: round) }
               // A state may last until the next save only, too short for a reader who comes by chance.
-              let found = troubles(at: path, in: session, graph.model, text, saved: object.map { ($0, round) })
+              let found = Self.troubles(at: path, in: session, graph.model, text, saved: object.map { ($0, round) })
               guard found.isEmpty else {
                 Files.write(Array(found.joined(separator: "\n").utf8), to: notes(of: writer, path))
                 return

@@ -1,23 +1,23 @@
-import AtomicStoreSPI
-
 /// A decimal as numbers that sort like it: the first has the sign, the power of ten and the first 15 digits, the second
 /// 18 more digits, the third the rest. Most comparisons need the first only.
-struct DecimalKey {
-  static let null: UInt64 = 0
+package struct DecimalKey {
+  package static let null: UInt64 = 0
   /// Not-a-number sorts after null and before all other values.
-  static let nan: UInt64 = 1
+  package static let nan: UInt64 = 1
   /// The number of zero. Others are as far above or below as their size says.
-  private static let zero: UInt64 = 1 << 62
+  @usableFromInline static let zero: UInt64 = 1 << 62
   private static let digits = [15, 18, 6]
+  /// How many digits the first number has.
+  @usableFromInline static let firstDigits = 15
 
-  private var mantissa: UInt128 = 0
+  @usableFromInline var mantissa: UInt128 = 0
   /// The number of digits of the mantissa, 0 for zero.
-  private var count = 0
-  private var exponent = 0
-  private var isNegative = false
+  @usableFromInline var count = 0
+  @usableFromInline var exponent = 0
+  @usableFromInline var isNegative = false
   private var isNaN = false
 
-  init(_ number: DecimalNumber) {
+  package init(_ number: DecimalNumber) {
     mantissa = number.mantissa
     exponent = Int(number.exponent)
     isNegative = number.isNegative
@@ -26,7 +26,7 @@ struct DecimalKey {
   }
 
   /// Returns nil if the text is not a decimal number.
-  init?(_ text: UnsafeBufferPointer<UInt8>) {
+  package init?(_ text: UnsafeBufferPointer<UInt8>) {
     self.init()
     if readShort(text) { return }
     guard let number = DecimalNumber(utf8: Span(_unsafeElements: text)) else { return nil }
@@ -34,12 +34,24 @@ struct DecimalKey {
   }
 
   /// Whether the number with an index, at least 0, continues in the next one.
-  @inline(__always) static func continues(_ number: UInt64, _ piece: Int) -> Bool {
+  @inlinable package static func continues(_ number: UInt64, _ piece: Int) -> Bool {
     piece < 2 && number > nan && number & 1 == 1
   }
 
+  /// As many bytes as the text needs which sort like the decimals; without a value for not-a-number.
+  package var sortKey: [UInt8]? {
+    guard !isNaN else { return nil }
+    var bytes: [UInt8] = []
+    for piece in 0...2 {
+      let number = number(piece)
+      withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+      if !Self.continues(number, piece) { break }
+    }
+    return bytes
+  }
+
   /// The number with an index from 0 to 2. Those after the first are meaningful if the ones before them are equal.
-  func number(_ piece: Int) -> UInt64 {
+  package func number(_ piece: Int) -> UInt64 {
     if isNaN { return Self.nan }
     if mantissa == 0 { return Self.zero }
     let before = Self.digits[..<piece].reduce(0, +)
@@ -62,20 +74,20 @@ struct DecimalKey {
   }
 
   /// The first number of a text; nil if it is not a decimal number.
-  @inline(__always) static func first(_ text: UnsafeBufferPointer<UInt8>) -> UInt64? {
+  @inlinable package static func first(_ text: UnsafeBufferPointer<UInt8>) -> UInt64? {
     var key = DecimalKey()
     guard key.readShort(text) else { return DecimalKey(text)?.number(0) }
-    if key.count > digits[0] || key.mantissa == 0 { return key.number(0) }
+    if key.count > firstDigits || key.mantissa == 0 { return key.number(0) }
     let size =
-      UInt64(truncatingIfNeeded: key.mantissa) &* powers[digits[0] &- key.count] << 1
+      UInt64(truncatingIfNeeded: key.mantissa) &* powers[firstDigits &- key.count] << 1
       | UInt64(truncatingIfNeeded: key.exponent &+ key.count &+ 200) << 51
     return key.isNegative ? zero &- size : zero &+ size
   }
 
-  private init() {}
+  @usableFromInline init() {}
 
   /// Reads digits with a sign and a decimal point, at most 18 significant ones; returns false for everything else.
-  @inline(__always) private mutating func readShort(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+  @inlinable mutating func readShort(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     var index = 0
     let isBelow = text.first == UInt8(ascii: "-")
     if isBelow { index = 1 }
@@ -113,7 +125,7 @@ struct DecimalKey {
   }
 
   /// In full, so that they are in the program and not made when they are first used, which would be asked each time.
-  private static let powers: [UInt64] = [
+  @usableFromInline static let powers: [UInt64] = [
     1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000,
     100_000_000_000, 1_000_000_000_000, 10_000_000_000_000, 100_000_000_000_000, 1_000_000_000_000_000,
     10_000_000_000_000_000, 100_000_000_000_000_000, 1_000_000_000_000_000_000,
@@ -127,11 +139,11 @@ struct DecimalKey {
 }
 
 /// A decimal that a column is compared with.
-struct DecimalBound {
-  private let numbers: [UInt64]
-  let value: DecimalNumber
+package struct DecimalBound {
+  @usableFromInline let numbers: [UInt64]
+  package let value: DecimalNumber
 
-  init(_ value: DecimalNumber) {
+  package init(_ value: DecimalNumber) {
     self.value = value
     let key = DecimalKey(value)
     numbers = (0...2).map { key.number($0) }
@@ -139,7 +151,7 @@ struct DecimalBound {
 
   /// Negative, zero or positive, as the decimal with that text is less than, equal to or greater than the bound; nil if
   /// either is not a number.
-  @inline(__always) func order(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
+  @inlinable package func order(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
     guard let first = DecimalKey.first(text), first != DecimalKey.nan, numbers[0] != DecimalKey.nan else { return nil }
     if first != numbers[0] { return first < numbers[0] ? -1 : 1 }
     guard DecimalKey.continues(first, 0), let key = DecimalKey(text) else { return 0 }
