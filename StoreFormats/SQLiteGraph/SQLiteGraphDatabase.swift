@@ -109,7 +109,9 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
       (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
       (SQLITE_DBCONFIG_ENABLE_TRIGGER, false), (SQLITE_DBCONFIG_ENABLE_VIEW, false),
     ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
-    try execute("PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384")
+    // In KiB. A reader that comes once pays for each page of it; a writer needs room for what it changes.
+    try execute(
+      "PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-\(isReadOnly ? 4096 : 16_384)")
     if isReadOnly { try execute("PRAGMA query_only=ON") }
     try addDecimals()
   }

@@ -40,7 +40,7 @@ import Testing
   func changesElsewhere(limit: Int, key: SortKey) throws {
     let pair = try GraphPair(seed: 8, count: 60)
     let contexts = [ManagedObjectContext(pair.incremental), ManagedObjectContext(pair.stores.property)]
-    var request = try Self.request(nil, sortedBy: [key, SortKey("number")])
+    var request = try Self.request(nil, sortedBy: [key, SortKey("big")])
     request.fetchLimit = limit
     var answers: [[String]] = []
     for context in contexts {

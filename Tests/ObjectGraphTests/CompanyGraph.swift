@@ -131,6 +131,10 @@ struct Stack {
   static let standardType =
     ProcessInfo.processInfo.environment["ATOMICSTORE_TEST_EXTENSION"] == "sqlgraph" ? "SQLiteGraph" : "InMemory"
 
+  /// The server of stacks of the type `PostgreSQL`; nil without one.
+  static let server = ProcessInfo.processInfo.environment["ATOMICSTORE_POSTGRES_URL"]?.split(separator: "?").first
+    .map(String.init)
+
   /// Whether stacks that name no type use a store that is loaded: some tests look at what only these have.
   static let isLoaded = standardType == "InMemory"
 
@@ -142,8 +146,13 @@ struct Stack {
     self.folder = try folder ?? TestFolder()
     coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
     for (name, type) in classes { coordinator.setManagedObjectClass(type, forEntityName: name) }
-    store = try coordinator.addPersistentStore(
-      type: type, at: type == "InMemory" ? "memory:\(UUID())" : self.folder.file(Stack.fileName(type)))
+    let place =
+      switch type {
+      case "InMemory": "memory:\(UUID())"
+      case "PostgreSQL": "\(Self.server ?? "")?schema=test_stack_\(UUID().uuidString.prefix(8).lowercased())_\(getpid())"
+      default: self.folder.file(Stack.fileName(type))
+      }
+    store = try coordinator.addPersistentStore(type: type, at: place)
     context = ManagedObjectContext(coordinator)
   }
 

@@ -101,7 +101,7 @@ import Testing
 
   @Test(
     "after random changes of contexts, children and other programs they are what the members give",
-    arguments: [UInt64](1...6), ["SQLiteGraph", "InMemory"])
+    arguments: [UInt64](1...6), ["SQLiteGraph", "InMemory"] + (Stack.server == nil ? [] : ["PostgreSQL"]))
   func randomChanges(_ seed: UInt64, _ type: String) throws {
     let stack = try Stack(type, model: try Self.model())
     try stack.context.save()
@@ -141,7 +141,7 @@ import Testing
       try Self.check(stack, "seed \(seed), step \(step)")
       switch Int.random(in: 0..<6, using: &random) {
       case 0:
-        if type == "SQLiteGraph" {
+        if type != "InMemory" {
           let request = FetchRequest<ManagedObject>(
             entityName: "Member", predicate: try FetchPredicate(format: "small > 5"))
           _ = try contexts[place].execute(BatchDeleteRequest(fetchRequest: request))

@@ -20,6 +20,11 @@ extension SQLPredicateCompiler {
         terms.append("\(dialect.number(value)) \(direction)")
       case .decimal:
         guard let decimal = dialect.decimal(value, of: name) else { return nil }
+        guard !dialect.isSQLite else {
+          // One term, in which the function is called once for each row. No key is as short as no bytes.
+          terms.append("COALESCE(\(decimal), CASE WHEN \(value) IS NOT NULL THEN x'' END) \(direction)")
+          continue
+        }
         terms.append("(CASE WHEN \(value) IS NULL THEN 0 WHEN \(value) = 'NaN' THEN 1 ELSE 2 END) \(direction)")
         terms.append("\(decimal) \(direction)")
       default: return nil
