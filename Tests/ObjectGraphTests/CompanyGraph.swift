@@ -116,6 +116,8 @@ struct Stack {
   let coordinator: PersistentStoreCoordinator
   let store: PersistentStore
   let context: ManagedObjectContext
+  /// Where the store is, with the password that its path leaves out.
+  let place: String
 
   static let types = ["XML", "BinaryPropertyList", "CSV"]
   static func fileName(_ type: String) -> String {
@@ -146,7 +148,7 @@ struct Stack {
     self.folder = try folder ?? TestFolder()
     coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
     for (name, type) in classes { coordinator.setManagedObjectClass(type, forEntityName: name) }
-    let place =
+    place =
       switch type {
       case "InMemory": "memory:\(UUID())"
       case "PostgreSQL": "\(Self.server ?? "")?schema=test_stack_\(UUID().uuidString.prefix(8).lowercased())_\(getpid())"
@@ -159,15 +161,16 @@ struct Stack {
   /// The same files, opened by someone else.
   func reopened() throws -> Stack {
     let type = store.type
-    let path = store.path
     let other = PersistentStoreCoordinator(managedObjectModel: store.model, registry: .builtIn)
-    let opened = try other.addPersistentStore(type: type, at: path)
-    return Stack(folder: folder, coordinator: other, store: opened, context: ManagedObjectContext(other))
+    let opened = try other.addPersistentStore(type: type, at: place)
+    return Stack(folder: folder, coordinator: other, store: opened, context: ManagedObjectContext(other), place: place)
   }
 
   init(
-    folder: TestFolder, coordinator: PersistentStoreCoordinator, store: PersistentStore, context: ManagedObjectContext
+    folder: TestFolder, coordinator: PersistentStoreCoordinator, store: PersistentStore, context: ManagedObjectContext,
+    place: String? = nil
   ) {
+    self.place = place ?? store.path
     self.folder = folder
     self.coordinator = coordinator
     self.store = store
