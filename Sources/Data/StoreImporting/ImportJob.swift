@@ -7,6 +7,8 @@ struct ImportJob {
   let sources: [ImportSource]
   let texts: [StoreBytes]
   let joinTexts: [StoreBytes]
+  /// The records of those tables that are JSON.
+  private let json: [JSONRecords?]
   /// The size of all tables.
   let inputBytes: Int
   let model: ManagedObjectModel
@@ -44,6 +46,7 @@ struct ImportJob {
     let entityNames = given.map { EntityNames($0) }
     var headers: [[String]] = []
     var objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)] = []
+    var json: [JSONRecords?] = []
     for (index, source) in sources.enumerated() {
       // A table of no entity is an error when all were read.
       let entity = given.flatMap { Self.entity(named: source.entityName, of: source, in: $0, entityNames) }
@@ -51,15 +54,17 @@ struct ImportJob {
       try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
         headers.append(reader.columns)
         objects.append((reader.objectColumn, forms, reader.isEmpty))
+        json.append(reader.json)
       }
     }
+    self.json = json
     var formats: [[String: DateFormat]] = Array(repeating: [:], count: sources.count)
     var names = sources.map(\.entityName)
     if let known = given {
       model = known
       inference = []
     } else {
-      var inferring = ModelInference(importer, sources, texts, headers)
+      var inferring = ModelInference(importer, sources, texts, json, headers)
       model = try inferring.model()
       formats = inferring.formats
       inference = inferring.notes
@@ -82,6 +87,12 @@ struct ImportJob {
     if let existing = importer.existing, importer.existingObjects.entityNames.isEmpty {
       existingKeys = ExistingKeys.byRoot(of: existing)
     }
+  }
+
+  /// Calls a body with the reader of a table.
+  func withReader<Value>(_ plan: TablePlan, _ body: (inout any RecordReader) throws -> Value) throws -> Value {
+    try SourceReading.withReader(
+      texts[plan.source], importer.conventions, plan.name, plan.forms, json: json[plan.source], body)
   }
 
   private static func plans(

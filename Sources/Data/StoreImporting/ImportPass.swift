@@ -58,11 +58,7 @@ final class ImportPass {
     for plan in job.plans {
       nodes.setMember(plan.name, entity: plan.entity.index)
       if !plan.unfilled.isEmpty, !mayUpdate, !plan.isEmpty { try noteUnfilled(plan) }
-      try SourceReading.withReader(
-        job.texts[plan.source], job.importer.conventions, plan.name, plan.forms, columns: plan.columnNames
-      ) { reader in
-        try read(&reader, plan)
-      }
+      try job.withReader(plan) { reader in try read(&reader, plan) }
       notePartialKeys(plan)
     }
     // Pairs of records that do not exist are found by the links.

@@ -3,6 +3,20 @@ import StoreJSON
 
 /// Reads JSON (RFC 8259) value by value.
 struct JSONScanner {
+  /// A value that is not an object, or is in a form of ``ObjectForms``.
+  struct Field {
+    var kind = ImportField.Kind.missing
+    /// The bytes: of a string, those between the quotes.
+    var start: Int
+    var end: Int
+    var hasEscapes = false
+  }
+  /// Where something is.
+  struct Place {
+    let line: Int
+    let column: Int
+    var location: StoreLocation { StoreLocation(line: line, column: column) }
+  }
   let bytes: UnsafeBufferPointer<UInt8>
   private(set) var position = 0
   private(set) var line = 1
@@ -13,15 +27,12 @@ struct JSONScanner {
   var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
   /// Counted from 1.
   var column: Int { position - lineStart + 1 }
+  var place: Place { Place(line: line, column: column) }
 
-  mutating func restart(at offset: Int) {
-    position = offset
-    line = 1
-    lineStart = 0
-    for index in 0..<offset where bytes[index] == UInt8(ascii: "\n") {
-      line += 1
-      lineStart = index + 1
-    }
+  mutating func restart(at record: JSONRecords.Record) {
+    position = record.start
+    line = record.line
+    lineStart = record.start - record.column + 1
   }
 
   mutating func skipMark() { if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 } }
@@ -62,8 +73,7 @@ struct JSONScanner {
   /// The name of a member.
   mutating func readName() throws(PersistentStoreError) -> String {
     guard peek == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
-    var decoded: [UInt8] = []
-    return text(of: try readString(&decoded), decoded)
+    return text(of: try readString())
   }
 
   /// Whether the bytes of a name that was read before follow in quotes.
@@ -84,13 +94,11 @@ struct JSONScanner {
   /// A value that is not an object.
   ///
   /// - Parameter allowsReferences: Whether an array may have objects in the form of ``ObjectForms``.
-  mutating func readValue(
-    _ decoded: inout [UInt8], allowsReferences: Bool = false
-  ) throws(PersistentStoreError) -> ImportField {
+  mutating func readValue(allowsReferences: Bool = false) throws(PersistentStoreError) -> Field {
     guard let first = peek else { throw failure("a value is missing") }
-    var field = ImportField(start: position, end: position, line: line, column: column)
+    var field = Field(start: position, end: position)
     switch first {
-    case UInt8(ascii: "\""): return try readString(&decoded)
+    case UInt8(ascii: "\""): return try readString()
     case UInt8(ascii: "["):
       field.kind = .list
       try skipList(depth: 0, allowsReferences)
@@ -144,19 +152,18 @@ struct JSONScanner {
     _ = take(UInt8(ascii: "["))
     skipSpace()
     if take(UInt8(ascii: "]")) { return }
-    var scratch: [UInt8] = []
     while true {
       skipSpace()
       if peek == UInt8(ascii: "[") {
         try skipList(depth: depth + 1, allowsReferences)
       } else if peek == UInt8(ascii: "{") {
         let start = self
-        guard case .object? = readForm(&scratch) else {
+        guard case .object? = readForm() else {
           throw start.failure("an object within an array is not a value that can be imported")
         }
         guard allowsReferences else { throw start.failure("references to objects are read only with a model") }
       } else {
-        _ = try readValue(&scratch)
+        _ = try readValue()
       }
       skipSpace()
       if take(UInt8(ascii: "]")) { return }
@@ -164,51 +171,53 @@ struct JSONScanner {
     }
   }
 
-  private mutating func readString(_ decoded: inout [UInt8]) throws(PersistentStoreError) -> ImportField {
-    var field = ImportField(kind: .string, line: line, column: column)
-    let opening = position
+  private mutating func readString() throws(PersistentStoreError) -> Field {
     position += 1
-    let start = position
+    var field = Field(kind: .string, start: position, end: position)
     var union: UInt8 = 0
-    while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= UInt8(ascii: " ") {
-      union |= byte
-      position += 1
-    }
-    if peek == UInt8(ascii: "\"") {
-      if !UTF8.isASCII(union) { try checkText(start, position) }
-      (field.start, field.end) = (start, position)
-      position += 1
-      return field
-    }
-    field.isDecoded = true
-    field.start = decoded.count
-    decoded.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[start..<position]))
-    try readEscaped(&decoded, opening)
-    field.end = decoded.count
-    if !UTF8.isASCII(union) { try checkText(start, position) }
-    return field
-  }
-
-  private func checkText(_ start: Int, _ end: Int) throws(PersistentStoreError) {
-    guard String(validating: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self) == nil else { return }
-    throw failure("the text is not UTF-8")
-  }
-
-  /// The rest of a string from its first escape on.
-  private mutating func readEscaped(_ decoded: inout [UInt8], _ opening: Int) throws(PersistentStoreError) {
-    let start = decoded.count
-    while let byte = peek, byte != UInt8(ascii: "\"") {
-      guard byte >= UInt8(ascii: " ") else { throw failure("a string contains a control character") }
-      position += 1
-      guard byte == UInt8(ascii: "\\") else {
-        decoded.append(byte)
-        continue
+    // Locals, which stay in registers.
+    let bytes = bytes
+    var end = position
+    while end < bytes.count {
+      let byte = bytes[end]
+      if byte == UInt8(ascii: "\"") { break }
+      guard byte >= UInt8(ascii: " ") else {
+        position = end
+        throw failure("a string contains a control character")
       }
-      do throws(JSONEscape.Failure) { try JSONEscape.read(bytes, at: &position, into: &decoded) } catch {
+      end += 1
+      union |= byte
+      guard byte == UInt8(ascii: "\\") else { continue }
+      field.hasEscapes = true
+      var decoded: [UInt8] = []
+      do throws(JSONEscape.Failure) { try JSONEscape.read(bytes, at: &end, into: &decoded) } catch {
+        position = end
         throw failure(error.message)
       }
     }
+    position = end
+    field.end = end
+    // An escape is a whole character.
+    if !UTF8.isASCII(union),
+      String(validating: UnsafeBufferPointer(rebasing: bytes[field.start..<end]), as: UTF8.self) == nil
+    {
+      throw failure("the text is not UTF-8")
+    }
     guard take(UInt8(ascii: "\"")) else { throw failure("the string is never closed") }
-    guard String(validating: decoded[start...], as: UTF8.self) != nil else { throw failure("the text is not UTF-8") }
+    return field
+  }
+
+  /// Appends the text of a string that was read before and has escapes.
+  func append(_ range: Range<Int>, to text: inout [UInt8]) {
+    var index = range.lowerBound
+    while index < range.upperBound {
+      let byte = bytes[index]
+      index += 1
+      if byte != UInt8(ascii: "\\") {
+        text.append(byte)
+      } else {
+        try? JSONEscape.read(bytes, at: &index, into: &text)
+      }
+    }
   }
 }

@@ -69,24 +69,23 @@ extension JSONScanner {
   /// An object in one of the forms of ``ObjectForms``.
   enum ObjectForm {
     /// A value, the name of its type, and all of it.
-    case value(ImportField, type: String, whole: ImportField)
+    case value(Field, type: String, whole: Field)
     /// An object's reference, the name of its entity, and all of it as a list of one object.
-    case object(entity: String, reference: ImportField, whole: ImportField)
+    case object(entity: String, reference: Field, whole: Field)
   }
   private static let types: Set<String> = ["base64", "float", "double", "decimal", "date", "uuid", "uri"]
 
   /// Reads an object that is in one of the forms. Nil, with nothing read, for all others.
-  mutating func readForm(_ decoded: inout [UInt8]) -> ObjectForm? {
-    let (start, count) = (self, decoded.count)
-    if let form = try? form(&decoded) { return form }
+  mutating func readForm() -> ObjectForm? {
+    let start = self
+    if let form = try? form() { return form }
     self = start
-    decoded.removeLast(decoded.count - count)
     return nil
   }
 
-  private mutating func form(_ decoded: inout [UInt8]) throws(PersistentStoreError) -> ObjectForm? {
-    var whole = ImportField(kind: .object, start: position, line: line, column: column)
-    var fields: [String: ImportField] = [:]
+  private mutating func form() throws(PersistentStoreError) -> ObjectForm? {
+    var whole = Field(kind: .object, start: position, end: position)
+    var fields: [String: Field] = [:]
     guard take(UInt8(ascii: "{")) else { return nil }
     repeat {
       skipSpace()
@@ -97,7 +96,7 @@ extension JSONScanner {
       skipSpace()
       // An array would be read to any depth.
       guard peek != UInt8(ascii: "[") else { return nil }
-      let field = try readValue(&decoded)
+      let field = try readValue()
       guard field.kind == .string || field.kind == .number else { return nil }
       fields[name] = field
       skipSpace()
@@ -110,14 +109,15 @@ extension JSONScanner {
     guard fields.count == 2, let entity = fields["entity"], entity.kind == .string, let reference = fields["reference"]
     else { return nil }
     whole.kind = .list
-    return .object(entity: text(of: entity, decoded), reference: reference, whole: whole)
+    return .object(entity: text(of: entity), reference: reference, whole: whole)
   }
 
   /// The text of a string or a number.
-  func text(of field: ImportField, _ decoded: [UInt8]) -> String {
-    field.isDecoded
-      ? String(decoding: decoded[field.start..<field.end], as: UTF8.self)
-      : String(decoding: bytes[field.start..<field.end], as: UTF8.self)
+  func text(of field: Field) -> String {
+    guard field.hasEscapes else { return String(decoding: bytes[field.start..<field.end], as: UTF8.self) }
+    var decoded: [UInt8] = []
+    append(field.start..<field.end, to: &decoded)
+    return String(decoding: decoded, as: UTF8.self)
   }
 
   /// What is in a list.
@@ -133,21 +133,20 @@ extension JSONScanner {
   static func elements(_ array: Slice<UnsafeBufferPointer<UInt8>>) -> [Element] {
     var scanner = JSONScanner(UnsafeBufferPointer(rebasing: array))
     var elements: [Element] = []
-    var decoded: [UInt8] = []
     while let byte = scanner.peek {
       switch byte {
       case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","): _ = scanner.take(byte)
       case UInt8(ascii: "{"):
-        guard case .object(let entity, let reference, _)? = scanner.readForm(&decoded) else { return elements }
-        let text = scanner.text(of: reference, decoded)
+        guard case .object(let entity, let reference, _)? = scanner.readForm() else { return elements }
+        let text = scanner.text(of: reference)
         elements.append(Element(entity: entity, text: text, kind: reference.kind))
       default:
-        guard let field = try? scanner.readValue(&decoded) else { return elements }
+        guard let field = try? scanner.readValue() else { return elements }
         switch field.kind {
         case .missing: break
         case .yes: elements.append(Element(text: "true", kind: .string))
         case .no: elements.append(Element(text: "false", kind: .string))
-        default: elements.append(Element(text: scanner.text(of: field, decoded), kind: field.kind))
+        default: elements.append(Element(text: scanner.text(of: field), kind: field.kind))
         }
       }
       scanner.skipSpace()

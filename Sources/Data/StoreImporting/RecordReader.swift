@@ -33,9 +33,12 @@ struct ImportField {
 
 /// One record with a field for each column of its table.
 struct ImportRecord {
-  private(set) var fields: [ImportField] = []
+  private var fields: [ImportField] = []
+  /// Whether fields may be absent.
+  private var isSparse = false
+  private var presentColumns: [Int] = []
   /// The columns whose fields are not ``ImportField/Kind/absent``, in no particular order; nil if no field is.
-  private(set) var present: [Int]?
+  var present: [Int]? { isSparse ? presentColumns : nil }
   /// Texts that are not in the source as they are meant.
   var decoded: [UInt8] = []
   /// The range of the record in the source, without the line end.
@@ -60,17 +63,18 @@ struct ImportRecord {
   /// Makes all fields absent. It takes time for those that are not: records with few of very many columns are common.
   mutating func makeAbsent(columns: Int) {
     decoded.removeAll(keepingCapacity: true)
-    if let present, fields.count == columns {
-      for column in present { fields[column].kind = .absent }
+    if isSparse, fields.count == columns {
+      for column in presentColumns { fields[column].kind = .absent }
     } else {
       fields = Array(repeating: ImportField(kind: .absent), count: columns)
     }
-    present = []
+    isSparse = true
+    presentColumns.removeAll(keepingCapacity: true)
   }
 
   /// Sets a field of a record that lacks others.
   mutating func set(_ field: ImportField, column: Int) {
-    if fields[column].kind == .absent { present?.append(column) }
+    if fields[column].kind == .absent { presentColumns.append(column) }
     fields[column] = field
   }
 }
@@ -99,6 +103,8 @@ protocol RecordReader {
   var mayLackFields: Bool { get }
   /// Whether it has no records, so that its columns are not known: JSON has them in its records.
   var isEmpty: Bool { get }
+  /// The records of a JSON table, for the next reader of it.
+  var json: JSONRecords? { get }
   /// The bytes that a file of rejected records begins with: the header line of a CSV file.
   var headerRange: Range<Int> { get }
   /// Reads the next record.
@@ -116,6 +122,7 @@ protocol RecordReader {
 extension RecordReader {
   var objectColumn: Int? { nil }
   var isEmpty: Bool { false }
+  var json: JSONRecords? { nil }
   var mayLackFields: Bool { false }
 
   /// Goes on after an error that is one of the record.
