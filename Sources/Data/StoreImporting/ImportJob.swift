@@ -53,7 +53,7 @@ struct ImportJob {
       let forms = entity.map { ObjectForms($0, importer) }
       try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
         headers.append(reader.columns)
-        objects.append((reader.objectColumn, forms, reader.isEmpty))
+        objects.append((reader.json?.objectColumn, forms, reader.isEmpty))
         json.append(reader.json)
       }
     }

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreJSON
 
 /// The records of a JSON table, one after the other.
 ///
@@ -6,7 +7,6 @@ import AtomicStoreSPI
 /// absent.
 struct JSONRecordReader: RecordReader {
   let bytes: UnsafeBufferPointer<UInt8>
-  let json: JSONRecords?
   private let table: JSONRecords
   private let forms: ObjectForms?
   private let scanner: JSONScanner
@@ -16,11 +16,9 @@ struct JSONRecordReader: RecordReader {
   private var end = 0
   /// How many columns of members of `null` were marked.
   private var missingCount = 0
+  var json: JSONRecords? { table }
   var columns: [String] { table.columns }
-  var objectColumn: Int? { table.objectColumn }
-  var isEmpty: Bool { table.records.isEmpty && table.failure == nil }
   var headerRange: Range<Int> { 0..<0 }
-  var mayLackFields: Bool { true }
 
   /// - Parameters:
   ///   - bytes: UTF-8.
@@ -30,7 +28,6 @@ struct JSONRecordReader: RecordReader {
     self.bytes = bytes
     self.forms = forms
     table = known ?? JSONRecords(bytes, forms)
-    json = table
     scanner = JSONScanner(bytes)
   }
 

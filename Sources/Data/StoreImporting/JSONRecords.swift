@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreJSON
 
 /// The records of a JSON table, which one pass over its bytes finds: where each is, and where its members' values are.
 ///
@@ -33,10 +34,11 @@ struct JSONRecords {
   fileprivate(set) var fields: [Field] = []
   /// The columns of the members of a column that is an object in some records.
   private(set) var innerColumns: [Int: [Int]] = [:]
-  /// The column that has the references of the records' objects.
+  /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
   fileprivate(set) var objectColumn: Int?
   /// What is wrong with an array behind its last record.
   fileprivate(set) var failure: PersistentStoreError?
+  var isEmpty: Bool { records.isEmpty && failure == nil }
   fileprivate var numbers: [ScalarString: Int] = [:]
 
   /// Reads all records.
@@ -186,7 +188,7 @@ private struct JSONTableScanner {
   /// Reads a bad record again.
   mutating func failure(of record: JSONRecords.Record) -> PersistentStoreError {
     lastFields = Array(repeating: 0, count: found.columns.count)
-    scanner.restart(at: record)
+    scanner.restart(at: record.start, line: record.line, column: record.column)
     do throws(PersistentStoreError) { try readMembers(of: record) } catch { return error }
     return PersistentStoreError(.internalInconsistency, "a record has an error only when it is read first")
   }
@@ -221,14 +223,14 @@ private struct JSONTableScanner {
         let isForm = depth == 0 ? try readForm(member, at: place) : false
         if !isForm { try readInner(member, depth: depth + 1) }
       case UInt8(ascii: "["):
-        let field = try scanner.readValue(allowsReferences: forms != nil)
+        let field = try scanner.readList(allowsReferences: forms != nil)
         if depth == 0, case .objects(let entities, _)? = form(of: members[member].name) {
           for element in JSONScanner.elements(scanner.bytes[field.start..<field.end]) {
             if let entity = element.entity { check(entity, entities, at: place) }
           }
         }
         try put(field, member, at: place)
-      default: try put(try scanner.readValue(), member, at: place)
+      default: try put(try scanner.readScalar(), member, at: place)
       }
       scanner.skipSpace()
       if scanner.take(UInt8(ascii: "}")) { return }
@@ -281,7 +283,8 @@ private struct JSONTableScanner {
     else { throw scanner.failure("the record has more than 4 GB") }
     found.fields.append(
       JSONRecords.Field(
-        start: start, count: count, column: UInt16(column), kind: field.kind, hasEscapes: field.hasEscapes))
+        start: start, count: count, column: UInt16(column), kind: ImportField.Kind(field.kind),
+        hasEscapes: field.hasEscapes))
   }
 
   /// The column of a member that was not known.

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreJSON
 
 /// The members of a table's JSON records that may be in the forms in which `fetch --json` prints objects, binary data
 /// and values of undefined type: `{"entity": "Book", "reference": 3}`, `{"base64": "…"}` and, for the latter,
@@ -84,7 +85,7 @@ extension JSONScanner {
   }
 
   private mutating func form() throws(PersistentStoreError) -> ObjectForm? {
-    var whole = Field(kind: .object, start: position, end: position)
+    var whole = Field(.object, position)
     var fields: [String: Field] = [:]
     guard take(UInt8(ascii: "{")) else { return nil }
     repeat {
@@ -94,9 +95,7 @@ extension JSONScanner {
       skipSpace()
       guard take(UInt8(ascii: ":")) else { return nil }
       skipSpace()
-      // An array would be read to any depth.
-      guard peek != UInt8(ascii: "[") else { return nil }
-      let field = try readValue()
+      let field = try readScalar()
       guard field.kind == .string || field.kind == .number else { return nil }
       fields[name] = field
       skipSpace()
@@ -112,12 +111,38 @@ extension JSONScanner {
     return .object(entity: text(of: entity), reference: reference, whole: whole)
   }
 
-  /// The text of a string or a number.
-  func text(of field: Field) -> String {
-    guard field.hasEscapes else { return String(decoding: bytes[field.start..<field.end], as: UTF8.self) }
-    var decoded: [UInt8] = []
-    append(field.start..<field.end, to: &decoded)
-    return String(decoding: decoded, as: UTF8.self)
+  /// An array. What is in it is read when it is used.
+  ///
+  /// - Parameter allowsReferences: Whether it may have objects in the form of ``ObjectForms``.
+  mutating func readList(allowsReferences: Bool) throws(PersistentStoreError) -> Field {
+    var field = Field(.list, position)
+    try skipList(depth: 0, allowsReferences)
+    field.end = position
+    return field
+  }
+
+  private mutating func skipList(depth: Int, _ allowsReferences: Bool) throws(PersistentStoreError) {
+    guard depth < 32 else { throw failure("arrays are nested more than 32 deep") }
+    _ = take(UInt8(ascii: "["))
+    skipSpace()
+    if take(UInt8(ascii: "]")) { return }
+    while true {
+      skipSpace()
+      if peek == UInt8(ascii: "[") {
+        try skipList(depth: depth + 1, allowsReferences)
+      } else if peek == UInt8(ascii: "{") {
+        let start = self
+        guard case .object? = readForm() else {
+          throw start.failure("an object within an array is not a value that can be imported")
+        }
+        guard allowsReferences else { throw start.failure("references to objects are read only with a model") }
+      } else {
+        _ = try readScalar()
+      }
+      skipSpace()
+      if take(UInt8(ascii: "]")) { return }
+      guard take(UInt8(ascii: ",")) else { throw failure("',' or ']' is missing") }
+    }
   }
 
   /// What is in a list.
@@ -139,14 +164,14 @@ extension JSONScanner {
       case UInt8(ascii: "{"):
         guard case .object(let entity, let reference, _)? = scanner.readForm() else { return elements }
         let text = scanner.text(of: reference)
-        elements.append(Element(entity: entity, text: text, kind: reference.kind))
+        elements.append(Element(entity: entity, text: text, kind: ImportField.Kind(reference.kind)))
       default:
-        guard let field = try? scanner.readValue() else { return elements }
+        guard let field = try? scanner.readScalar() else { return elements }
         switch field.kind {
-        case .missing: break
+        case .null: break
         case .yes: elements.append(Element(text: "true", kind: .string))
         case .no: elements.append(Element(text: "false", kind: .string))
-        default: elements.append(Element(text: scanner.text(of: field), kind: field.kind))
+        default: elements.append(Element(text: scanner.text(of: field), kind: ImportField.Kind(field.kind)))
         }
       }
       scanner.skipSpace()

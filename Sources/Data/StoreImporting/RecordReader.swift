@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreJSON
 
 /// A field of a record: where its bytes are, and what kind of text they are.
 struct ImportField {
@@ -29,6 +30,21 @@ struct ImportField {
   var end = 0
   var line = 0
   var column = 0
+}
+
+extension ImportField.Kind {
+  init(_ kind: JSONScanner.Field.Kind) {
+    self =
+      switch kind {
+      case .null: .missing
+      case .yes: .yes
+      case .no: .no
+      case .number: .number
+      case .string: .string
+      case .list: .list
+      case .object: .object
+      }
+  }
 }
 
 /// One record with a field for each column of its table.
@@ -97,13 +113,7 @@ protocol RecordReader {
   var bytes: UnsafeBufferPointer<UInt8> { get }
   /// The names of the columns.
   var columns: [String] { get }
-  /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
-  var objectColumn: Int? { get }
-  /// Whether a record may lack fields: see ``ImportRecord/present``.
-  var mayLackFields: Bool { get }
-  /// Whether it has no records, so that its columns are not known: JSON has them in its records.
-  var isEmpty: Bool { get }
-  /// The records of a JSON table, for the next reader of it.
+  /// The records of a JSON table; nil for another one.
   var json: JSONRecords? { get }
   /// The bytes that a file of rejected records begins with: the header line of a CSV file.
   var headerRange: Range<Int> { get }
@@ -120,10 +130,9 @@ protocol RecordReader {
 }
 
 extension RecordReader {
-  var objectColumn: Int? { nil }
-  var isEmpty: Bool { false }
   var json: JSONRecords? { nil }
-  var mayLackFields: Bool { false }
+  /// Whether it has no records, so that its columns are not known: JSON has them in its records.
+  var isEmpty: Bool { json?.isEmpty ?? false }
 
   /// Goes on after an error that is one of the record.
   ///
