@@ -45,15 +45,14 @@ struct ImportJob {
     let given = importer.existing?.model ?? importer.model
     let entityNames = given.map { EntityNames($0) }
     var headers: [[String]] = []
-    var objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)] = []
+    var forms: [ObjectForms?] = []
     var json: [JSONRecords?] = []
     for (index, source) in sources.enumerated() {
       // A table of no entity is an error when all were read.
       let entity = given.flatMap { Self.entity(named: source.entityName, of: source, in: $0, entityNames) }
-      let forms = entity.map { ObjectForms($0, importer) }
-      try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
+      forms.append(entity.map { ObjectForms($0, importer) })
+      try SourceReading.withReader(texts[index], importer.conventions, source.name, forms[index]) { reader in
         headers.append(reader.columns)
-        objects.append((reader.json?.objectColumn, forms, reader.isEmpty))
         json.append(reader.json)
       }
     }
@@ -70,7 +69,7 @@ struct ImportJob {
       inference = inferring.notes
       names = inferring.names
     }
-    plans = try Self.plans(importer, sources, headers, objects, formats, model, entityNames, names)
+    plans = try Self.plans(importer, sources, headers, json, forms, formats, model, entityNames, names)
     try checkEntities()
     try checkKeyWidths()
     try checkSeveralTables()
@@ -97,7 +96,7 @@ struct ImportJob {
 
   private static func plans(
     _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]],
-    _ objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)], _ formats: [[String: DateFormat]],
+    _ json: [JSONRecords?], _ forms: [ObjectForms?], _ formats: [[String: DateFormat]],
     _ model: ManagedObjectModel, _ entityNames: EntityNames?, _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
@@ -120,8 +119,8 @@ struct ImportJob {
       let others = columns[entity.index] ?? []
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index], others: others,
-        isEmpty: objects[index].isEmpty,
-        objectColumn: objects[index].column, forms: objects[index].forms, formats: formats[index])
+        isEmpty: json[index]?.isEmpty ?? false, objectColumn: json[index]?.objectColumn, forms: forms[index],
+        formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
         ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)
       }

@@ -341,6 +341,7 @@ private struct JSONTableScanner {
   private mutating func check(_ entity: String, _ entities: Set<ScalarString>, at place: JSONScanner.Place) {
     guard failure == nil, !entities.contains(ScalarString(entity)) else { return }
     let names = entities.map(\.string).sorted().joined(separator: " or ")
-    failure = PersistentStoreError(.invalidValue, "this is an object of \(entity), and not of \(names)", at: place.location)
+    failure = PersistentStoreError(
+      .invalidValue, "this is an object of \(entity), and not of \(names)", at: place.location)
   }
 }
