@@ -64,9 +64,9 @@ struct JSONRecordReader: RecordReader {
     var line = found.line
     var lineStart = found.start - found.column + 1
     var position = found.start
-    for _ in 0..<found.fieldCount {
-      let field = table.fields[nextField]
-      nextField += 1
+    let fields = table.fields[nextField..<nextField + Int(found.fieldCount)]
+    nextField = fields.endIndex
+    for field in fields {
       let start = found.start + Int(field.start)
       let place = field.kind == .string ? start - 1 : start
       if !found.isOnOneLine {

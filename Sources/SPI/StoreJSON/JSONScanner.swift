@@ -198,13 +198,11 @@ package struct JSONScanner {
   package func append(_ range: Range<Int>, to text: inout [UInt8]) {
     var index = range.lowerBound
     while index < range.upperBound {
-      let byte = bytes[index]
-      index += 1
-      if byte != UInt8(ascii: "\\") {
-        text.append(byte)
-      } else {
-        try? JSONEscape.read(bytes, at: &index, into: &text)
-      }
+      var end = index
+      while end < range.upperBound, bytes[end] != UInt8(ascii: "\\") { end += 1 }
+      text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[index..<end]))
+      index = end + 1
+      if end < range.upperBound { try? JSONEscape.read(bytes, at: &index, into: &text) }
     }
   }
 }
