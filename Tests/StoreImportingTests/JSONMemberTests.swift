@@ -36,10 +36,10 @@ import Testing
   }
 
   private static func rows(
-    _ bytes: [UInt8], columns: [String]? = nil
-  ) throws -> (columns: [String], rows: [[String: String]]) {
+    _ bytes: [UInt8], _ known: JSONRecords? = nil
+  ) throws -> (columns: [String], rows: [[String: String]], json: JSONRecords?) {
     try bytes.withUnsafeBufferPointer { bytes in
-      var reader = try JSONRecordReader(bytes, columns: columns)
+      var reader = JSONRecordReader(bytes, nil, known)
       var record = ImportRecord()
       var rows: [[String: String]] = []
       while try reader.next(&record) {
@@ -49,12 +49,12 @@ import Testing
         }
         rows.append(row)
       }
-      return (reader.columns, rows)
+      return (reader.columns, rows, reader.json)
     }
   }
 
   @Test(
-    "each has the value that its name has, in whatever order records have them, also where the columns are known",
+    "each has the value that its name has, in whatever order records have them, also where the records are known",
     arguments: (0..<60).share(of: "members of JSON records"))
   func order(_ seed: Int) throws {
     var generator = SeededGenerator(seed: UInt64(seed))
@@ -67,7 +67,7 @@ import Testing
     }
     let found = try Self.rows(Array(text.utf8))
     #expect(found.rows == wanted)
-    let again = try Self.rows(Array(text.utf8), columns: found.columns)
+    let again = try Self.rows(Array(text.utf8), found.json)
     #expect(again.columns.elementsEqual(found.columns) { $0.utf8.elementsEqual($1.utf8) })
     #expect(again.rows == wanted)
   }
@@ -76,5 +76,66 @@ import Testing
   func twice() throws {
     let bytes = Array(#"{"a":1,"b":2}"#.utf8 + [UInt8(ascii: "\n")] + #"{"a":1,"b":2,"a":3}"#.utf8)
     #expect(throws: PersistentStoreError.self) { _ = try Self.rows(bytes) }
+  }
+
+  private static let texts: [(text: String, rows: [[String: String]])] = [
+    ("\u{FEFF}{\"a\":1}\r\n\r\n{\"a\":\"b\"}", [["a": "1"], ["a": "b"]]),
+    (" [\n{\"a\"\n:\n1\n,\"b\":null}\n,\r\n{}]\n", [["a": "1", "b": ""], [:]]),
+    (#"{"a":"\n\u00e9\ud83d\ude00\"\\\/","b":"é"} {"a":"\u0000"}"#, [["a": "\né😀\"\\/", "b": "é"], ["a": "\0"]]),
+    (
+      #"{"a":123456789012345678901234567890,"b":0.1234567890123456789012345678901234567890,"c":-1E+2}"#,
+      [["a": "123456789012345678901234567890", "b": "0.1234567890123456789012345678901234567890", "c": "-1E+2"]]
+    ),
+    (#"{"a":{"b":{"\u0062":1}},"c":[1, ["x"]]}"#, [["a.b.b": "1", "c": #"[1, ["x"]]"#]]),
+    (#"{"a":{"b":1}}{"a":null}{"a.b":2}{"a":{}}"#, [["a.b": "1"], ["a": "", "a.b": ""], ["a.b": "2"], [:]]),
+    ("  \n", []), ("[ ]", []),
+  ]
+
+  @Test("each has the text that is written, whatever is around the records, at each reading", arguments: texts.indices)
+  func values(_ index: Int) throws {
+    let (text, rows) = Self.texts[index]
+    let found = try Self.rows(Array(text.utf8))
+    #expect(found.rows == rows)
+    #expect(try Self.rows(Array(text.utf8), found.json).rows == rows)
+  }
+
+  private static let damaged: [(text: String, problems: [String])] = [
+    (
+      "{\"id\":1,\"a\":1,\"a\":2}\n{\"id\":2,\"a\":3}\n",
+      ["1:15 (R): the member 'a' occurs twice in the object"]
+    ),
+    (
+      "[{\"id\":1,\"a\":1},\n {\"id\":2,\n  \"a\": \"x\",\n  \"\\u0061\": 3},\n{\"id\":3,\"a\":4}]",
+      ["4:3 (R): the member 'a' occurs twice in the object"]
+    ),
+    (
+      "{\"id\":1,\n\"n\":01}\r\nx\n{\"id\":2,\"n\":\"\\ud800\"}\n{\"id\":3} {\"id\":4,}\n{\"id\":5,\"n\":",
+      [
+        "2:7 (R): a JSON number does not begin with 0: a code with leading zeros is a text in quotes",
+        "3:1 (R): a record is a JSON object", "4:20 (R): half of a surrogate pair",
+        "5:18 (R): the name of a member is missing", "6:13 (R): a value is missing",
+      ]
+    ),
+    ("[{\"id\":1},\n{\"id\":2} {\"id\":3}]", ["2:10 (R): ',' or ']' is missing"]),
+    ("[{\"id\":1},\n{\"id\":2}\n", ["3:1 (R): ',' or ']' is missing"]),
+    ("[{\"id\":1},\n", ["2:1 (R): the array is never closed"]),
+    ("[{\"id\":1}]\n x", ["2:2 (R): text follows the end of the array"]),
+    ("[{\"id\":1},\n5,{\"id\":]", ["2:1 (R): a record is a JSON object"]),
+    (
+      "[{\"id\":1,\"n\":1},\n{\"id\":2,\n\"o\":{\"m\":1},\n\"n\":[1,\n2]},\n{\n\"id\":\"1\"}]",
+      ["7:6 (R.id): another record has the key '1': line 1"]
+    ),
+    (
+      String(repeating: "{\"a\":", count: 33) + "1" + String(repeating: "}", count: 33),
+      ["1:161 (R): objects are nested more than 32 deep"]
+    ),
+  ]
+
+  @Test("what is wrong with records is said with line and column, for all of them", arguments: damaged.indices)
+  func problems(_ index: Int) throws {
+    let (text, problems) = Self.damaged[index]
+    let source = ImportSource(bytes: Array(text.utf8), name: "R.ndjson")
+    let error = #expect(throws: ImportError.self) { try StoreImporter().read([source]) }
+    #expect(error?.problems.map(\.description) == problems.map { "R.ndjson:" + $0 })
   }
 }

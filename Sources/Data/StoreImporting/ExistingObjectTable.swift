@@ -137,9 +137,7 @@ final class ExistingObjectTable {
     let column = plan.columns[index]
     let type = plan.entity.slots[slot].attributeType ?? .undefined
     var list: [ReferenceObject] = []
-    try SourceReading.withReader(
-      job.texts[plan.source], job.importer.conventions, plan.name, plan.forms, columns: plan.columnNames
-    ) { reader in
+    try job.withReader(plan) { reader in
       var record = ImportRecord()
       while true {
         do throws(PersistentStoreError) {

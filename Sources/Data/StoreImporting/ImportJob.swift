@@ -7,6 +7,8 @@ struct ImportJob {
   let sources: [ImportSource]
   let texts: [StoreBytes]
   let joinTexts: [StoreBytes]
+  /// The records of those tables that are JSON.
+  private let json: [JSONRecords?]
   /// The size of all tables.
   let inputBytes: Int
   let model: ManagedObjectModel
@@ -43,29 +45,31 @@ struct ImportJob {
     let given = importer.existing?.model ?? importer.model
     let entityNames = given.map { EntityNames($0) }
     var headers: [[String]] = []
-    var objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)] = []
+    var forms: [ObjectForms?] = []
+    var json: [JSONRecords?] = []
     for (index, source) in sources.enumerated() {
       // A table of no entity is an error when all were read.
       let entity = given.flatMap { Self.entity(named: source.entityName, of: source, in: $0, entityNames) }
-      let forms = entity.map { ObjectForms($0, importer) }
-      try SourceReading.withReader(texts[index], importer.conventions, source.name, forms) { reader in
+      forms.append(entity.map { ObjectForms($0, importer) })
+      try SourceReading.withReader(texts[index], importer.conventions, source.name, forms[index]) { reader in
         headers.append(reader.columns)
-        objects.append((reader.objectColumn, forms, reader.isEmpty))
+        json.append(reader.json)
       }
     }
+    self.json = json
     var formats: [[String: DateFormat]] = Array(repeating: [:], count: sources.count)
     var names = sources.map(\.entityName)
     if let known = given {
       model = known
       inference = []
     } else {
-      var inferring = ModelInference(importer, sources, texts, headers)
+      var inferring = ModelInference(importer, sources, texts, json, headers)
       model = try inferring.model()
       formats = inferring.formats
       inference = inferring.notes
       names = inferring.names
     }
-    plans = try Self.plans(importer, sources, headers, objects, formats, model, entityNames, names)
+    plans = try Self.plans(importer, sources, headers, json, forms, formats, model, entityNames, names)
     try checkEntities()
     try checkKeyWidths()
     try checkSeveralTables()
@@ -84,9 +88,15 @@ struct ImportJob {
     }
   }
 
+  /// Calls a body with the reader of a table.
+  func withReader<Value>(_ plan: TablePlan, _ body: (inout any RecordReader) throws -> Value) throws -> Value {
+    try SourceReading.withReader(
+      texts[plan.source], importer.conventions, plan.name, plan.forms, json: json[plan.source], body)
+  }
+
   private static func plans(
     _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]],
-    _ objects: [(column: Int?, forms: ObjectForms?, isEmpty: Bool)], _ formats: [[String: DateFormat]],
+    _ json: [JSONRecords?], _ forms: [ObjectForms?], _ formats: [[String: DateFormat]],
     _ model: ManagedObjectModel, _ entityNames: EntityNames?, _ names: [String?]
   ) throws(PersistentStoreError) -> [TablePlan] {
     var plans: [TablePlan] = []
@@ -109,8 +119,8 @@ struct ImportJob {
       let others = columns[entity.index] ?? []
       var plan = try TablePlan(
         importer, source: index, name: source.name, entity: entity, columns: headers[index], others: others,
-        isEmpty: objects[index].isEmpty,
-        objectColumn: objects[index].column, forms: objects[index].forms, formats: formats[index])
+        isEmpty: json[index]?.isEmpty ?? false, objectColumn: json[index]?.objectColumn, forms: forms[index],
+        formats: formats[index])
       plan.joins = importer.joinTables.indices.filter {
         ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)
       }

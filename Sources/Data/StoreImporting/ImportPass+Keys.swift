@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import StoreCodecs
+import StoreJSON
 
 /// Fields and tables that hold several keys.
 extension ImportPass {

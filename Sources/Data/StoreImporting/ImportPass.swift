@@ -58,11 +58,7 @@ final class ImportPass {
     for plan in job.plans {
       nodes.setMember(plan.name, entity: plan.entity.index)
       if !plan.unfilled.isEmpty, !mayUpdate, !plan.isEmpty { try noteUnfilled(plan) }
-      try SourceReading.withReader(
-        job.texts[plan.source], job.importer.conventions, plan.name, plan.forms, columns: plan.columnNames
-      ) { reader in
-        try read(&reader, plan)
-      }
+      try job.withReader(plan) { reader in try read(&reader, plan) }
       notePartialKeys(plan)
     }
     // Pairs of records that do not exist are found by the links.
@@ -297,7 +293,7 @@ final class ImportPass {
 
   /// The relationships that the columns of a table of JSON objects have, and no join table: a record may lack them.
   private func lackableRelationships(_ reader: any RecordReader, _ plan: TablePlan) -> [Int] {
-    guard reader.mayLackFields else { return [] }
+    guard reader.json != nil else { return [] }
     let joined = Set(joins.filter { plan.joins.contains($0.join) }.map(\.slot))
     return plan.usedColumns.map { plan.columns[$0] }.filter { $0.isRelationship && !joined.contains($0.slot) }.map(
       \.slot)

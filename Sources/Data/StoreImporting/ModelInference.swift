@@ -7,6 +7,7 @@ struct ModelInference {
   private let importer: StoreImporter
   private let sources: [ImportSource]
   private let texts: [StoreBytes]
+  private let json: [JSONRecords?]
   private let headers: [[String]]
   /// The same, by table: a table may have thousands of columns.
   private let columnNames: [Set<ScalarString>]
@@ -26,10 +27,14 @@ struct ModelInference {
   /// The columns of which most values of a sample are something else than text, by table.
   private var unclearCandidates: [Int: Set<Int>] = [:]
 
-  init(_ importer: StoreImporter, _ sources: [ImportSource], _ texts: [StoreBytes], _ headers: [[String]]) {
+  init(
+    _ importer: StoreImporter, _ sources: [ImportSource], _ texts: [StoreBytes], _ json: [JSONRecords?],
+    _ headers: [[String]]
+  ) {
     self.importer = importer
     self.sources = sources
     self.texts = texts
+    self.json = json
     self.headers = headers
     columnNames = headers.map { Set($0.map(ScalarString.init)) }
     let columns = Set(headers.joined().map { NameMatching.folded($0) })
@@ -200,7 +205,7 @@ struct ModelInference {
     of table: Int, _ body: (ImportRecord, UnsafeBufferPointer<UInt8>) -> Void
   ) throws {
     try SourceReading.withReader(
-      texts[table], importer.conventions, sources[table].name, columns: headers[table]
+      texts[table], importer.conventions, sources[table].name, json: json[table]
     ) { reader in
       var record = ImportRecord()
       while true {

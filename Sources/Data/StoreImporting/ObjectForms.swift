@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreJSON
 
 /// The members of a table's JSON records that may be in the forms in which `fetch --json` prints objects, binary data
 /// and values of undefined type: `{"entity": "Book", "reference": 3}`, `{"base64": "…"}` and, for the latter,
@@ -69,24 +70,23 @@ extension JSONScanner {
   /// An object in one of the forms of ``ObjectForms``.
   enum ObjectForm {
     /// A value, the name of its type, and all of it.
-    case value(ImportField, type: String, whole: ImportField)
+    case value(Field, type: String, whole: Field)
     /// An object's reference, the name of its entity, and all of it as a list of one object.
-    case object(entity: String, reference: ImportField, whole: ImportField)
+    case object(entity: String, reference: Field, whole: Field)
   }
   private static let types: Set<String> = ["base64", "float", "double", "decimal", "date", "uuid", "uri"]
 
   /// Reads an object that is in one of the forms. Nil, with nothing read, for all others.
-  mutating func readForm(_ decoded: inout [UInt8]) -> ObjectForm? {
-    let (start, count) = (self, decoded.count)
-    if let form = try? form(&decoded) { return form }
+  mutating func readForm() -> ObjectForm? {
+    let start = self
+    if let form = try? form() { return form }
     self = start
-    decoded.removeLast(decoded.count - count)
     return nil
   }
 
-  private mutating func form(_ decoded: inout [UInt8]) throws(PersistentStoreError) -> ObjectForm? {
-    var whole = ImportField(kind: .object, start: position, line: line, column: column)
-    var fields: [String: ImportField] = [:]
+  private mutating func form() throws(PersistentStoreError) -> ObjectForm? {
+    var whole = Field(.object, position)
+    var fields: [String: Field] = [:]
     guard take(UInt8(ascii: "{")) else { return nil }
     repeat {
       skipSpace()
@@ -95,9 +95,7 @@ extension JSONScanner {
       skipSpace()
       guard take(UInt8(ascii: ":")) else { return nil }
       skipSpace()
-      // An array would be read to any depth.
-      guard peek != UInt8(ascii: "[") else { return nil }
-      let field = try readValue(&decoded)
+      let field = try readScalar()
       guard field.kind == .string || field.kind == .number else { return nil }
       fields[name] = field
       skipSpace()
@@ -110,14 +108,41 @@ extension JSONScanner {
     guard fields.count == 2, let entity = fields["entity"], entity.kind == .string, let reference = fields["reference"]
     else { return nil }
     whole.kind = .list
-    return .object(entity: text(of: entity, decoded), reference: reference, whole: whole)
+    return .object(entity: text(of: entity), reference: reference, whole: whole)
   }
 
-  /// The text of a string or a number.
-  func text(of field: ImportField, _ decoded: [UInt8]) -> String {
-    field.isDecoded
-      ? String(decoding: decoded[field.start..<field.end], as: UTF8.self)
-      : String(decoding: bytes[field.start..<field.end], as: UTF8.self)
+  /// An array. What is in it is read when it is used.
+  ///
+  /// - Parameter allowsReferences: Whether it may have objects in the form of ``ObjectForms``.
+  mutating func readList(allowsReferences: Bool) throws(PersistentStoreError) -> Field {
+    var field = Field(.list, position)
+    try skipList(depth: 0, allowsReferences)
+    field.end = position
+    return field
+  }
+
+  private mutating func skipList(depth: Int, _ allowsReferences: Bool) throws(PersistentStoreError) {
+    guard depth < 32 else { throw failure("arrays are nested more than 32 deep") }
+    _ = take(UInt8(ascii: "["))
+    skipSpace()
+    if take(UInt8(ascii: "]")) { return }
+    while true {
+      skipSpace()
+      if peek == UInt8(ascii: "[") {
+        try skipList(depth: depth + 1, allowsReferences)
+      } else if peek == UInt8(ascii: "{") {
+        let start = self
+        guard case .object? = readForm() else {
+          throw start.failure("an object within an array is not a value that can be imported")
+        }
+        guard allowsReferences else { throw start.failure("references to objects are read only with a model") }
+      } else {
+        _ = try readScalar()
+      }
+      skipSpace()
+      if take(UInt8(ascii: "]")) { return }
+      guard take(UInt8(ascii: ",")) else { throw failure("',' or ']' is missing") }
+    }
   }
 
   /// What is in a list.
@@ -133,21 +158,20 @@ extension JSONScanner {
   static func elements(_ array: Slice<UnsafeBufferPointer<UInt8>>) -> [Element] {
     var scanner = JSONScanner(UnsafeBufferPointer(rebasing: array))
     var elements: [Element] = []
-    var decoded: [UInt8] = []
     while let byte = scanner.peek {
       switch byte {
       case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","): _ = scanner.take(byte)
       case UInt8(ascii: "{"):
-        guard case .object(let entity, let reference, _)? = scanner.readForm(&decoded) else { return elements }
-        let text = scanner.text(of: reference, decoded)
-        elements.append(Element(entity: entity, text: text, kind: reference.kind))
+        guard case .object(let entity, let reference, _)? = scanner.readForm() else { return elements }
+        let text = scanner.text(of: reference)
+        elements.append(Element(entity: entity, text: text, kind: ImportField.Kind(reference.kind)))
       default:
-        guard let field = try? scanner.readValue(&decoded) else { return elements }
+        guard let field = try? scanner.readScalar() else { return elements }
         switch field.kind {
-        case .missing: break
+        case .null: break
         case .yes: elements.append(Element(text: "true", kind: .string))
         case .no: elements.append(Element(text: "false", kind: .string))
-        default: elements.append(Element(text: scanner.text(of: field, decoded), kind: field.kind))
+        default: elements.append(Element(text: scanner.text(of: field), kind: ImportField.Kind(field.kind)))
         }
       }
       scanner.skipSpace()

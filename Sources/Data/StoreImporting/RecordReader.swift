@@ -1,104 +1,13 @@
 import AtomicStoreSPI
 
-/// A field of a record: where its bytes are, and what kind of text they are.
-struct ImportField {
-  enum Kind: UInt8 {
-    /// No value.
-    case missing
-    /// The JSON object does not have this member, which others of the table have.
-    case absent
-    /// Plain text, of which a number or a date may be read.
-    case text
-    /// Text that was in quotes in CSV: empty, it is an empty text, and no value of any other type.
-    case quoted
-    /// A JSON string.
-    case string
-    /// A JSON number, which has a decimal point whatever the conventions say.
-    case number
-    case yes
-    case no
-    /// A JSON array, brackets included.
-    case list
-    /// A JSON object in a form of ``ObjectForms``, braces included: a value whose type it names.
-    case object
-  }
-  var kind = Kind.missing
-  /// Whether the bytes are in the record's buffer rather than in the source.
-  var isDecoded = false
-  var start = 0
-  var end = 0
-  var line = 0
-  var column = 0
-}
-
-/// One record with a field for each column of its table.
-struct ImportRecord {
-  private(set) var fields: [ImportField] = []
-  /// The columns whose fields are not ``ImportField/Kind/absent``, in no particular order; nil if no field is.
-  private(set) var present: [Int]?
-  /// Texts that are not in the source as they are meant.
-  var decoded: [UInt8] = []
-  /// The range of the record in the source, without the line end.
-  var start = 0
-  var end = 0
-  var line = 0
-  var column = 1
-
-  /// The field of a column. One that is absent is where the record begins.
-  subscript(column: Int) -> ImportField {
-    let field = fields[column]
-    return field.kind == .absent ? ImportField(kind: .absent, line: line, column: self.column) : field
-  }
-
-  mutating func removeAll() {
-    fields.removeAll(keepingCapacity: true)
-    decoded.removeAll(keepingCapacity: true)
-  }
-
-  mutating func append(_ field: ImportField) { fields.append(field) }
-
-  /// Makes all fields absent. It takes time for those that are not: records with few of very many columns are common.
-  mutating func makeAbsent(columns: Int) {
-    decoded.removeAll(keepingCapacity: true)
-    if let present, fields.count == columns {
-      for column in present { fields[column].kind = .absent }
-    } else {
-      fields = Array(repeating: ImportField(kind: .absent), count: columns)
-    }
-    present = []
-  }
-
-  /// Sets a field of a record that lacks others.
-  mutating func set(_ field: ImportField, column: Int) {
-    if fields[column].kind == .absent { present?.append(column) }
-    fields[column] = field
-  }
-}
-
-extension ImportRecord {
-  /// Calls a body with the text of a field.
-  @inline(__always)
-  func withText<Value, Failure: Error>(
-    of index: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ body: (Span<UInt8>) throws(Failure) -> Value
-  ) throws(Failure) -> Value {
-    let field = self[index]
-    if field.isDecoded { return try body(decoded.span.extracting(field.start..<field.end)) }
-    return try body(Span(_unsafeElements: UnsafeBufferPointer(rebasing: bytes[field.start..<field.end])))
-  }
-}
-
 /// Reads records one after the other.
 protocol RecordReader {
   /// The source. It outlives the reader.
   var bytes: UnsafeBufferPointer<UInt8> { get }
   /// The names of the columns.
   var columns: [String] { get }
-  /// The column that has the references of the records' objects, in the form of `fetch --json`; nil if there is none.
-  var objectColumn: Int? { get }
-  /// Whether a record may lack fields: see ``ImportRecord/present``.
-  var mayLackFields: Bool { get }
-  /// Whether it has no records, so that its columns are not known: JSON has them in its records.
-  var isEmpty: Bool { get }
+  /// The records of a JSON table; nil for another one.
+  var json: JSONRecords? { get }
   /// The bytes that a file of rejected records begins with: the header line of a CSV file.
   var headerRange: Range<Int> { get }
   /// Reads the next record.
@@ -114,9 +23,9 @@ protocol RecordReader {
 }
 
 extension RecordReader {
-  var objectColumn: Int? { nil }
-  var isEmpty: Bool { false }
-  var mayLackFields: Bool { false }
+  var json: JSONRecords? { nil }
+  /// Whether it has no records, so that its columns are not known: JSON has them in its records.
+  var isEmpty: Bool { json?.isEmpty ?? false }
 
   /// Goes on after an error that is one of the record.
   ///

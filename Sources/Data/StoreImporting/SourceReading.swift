@@ -6,10 +6,10 @@ enum SourceReading {
   ///
   /// - Parameters:
   ///   - forms: What may be an object in the form of `fetch --json`, if the model is known.
-  ///   - columns: The columns that a reader of this table had before: JSON has them in its records.
+  ///   - json: What a reader of this table found before: see ``RecordReader/json``.
   static func withReader<Value>(
     _ text: StoreBytes, _ conventions: TextConventions, _ name: String, _ forms: ObjectForms? = nil,
-    columns: [String]? = nil,
+    json: JSONRecords? = nil,
     _ body: (inout any RecordReader) throws -> Value
   ) throws -> Value {
     do {
@@ -24,7 +24,7 @@ enum SourceReading {
         }
         var reader: any RecordReader =
           isJSON
-          ? try JSONRecordReader(bytes, forms, columns: columns)
+          ? JSONRecordReader(bytes, forms, json)
           : try CSVRecordReader(bytes, conventions, fileName: plain)
         return try body(&reader)
       }

@@ -121,7 +121,7 @@ struct TablePlan {
 
   /// Those of ``columns`` that a record has fields of, in ascending order.
   func columns(of record: ImportRecord) -> [Int] {
-    guard let present = record.present else { return usedColumns }
+    guard let present = record.present, present.count < columnNames.count else { return usedColumns }
     return present.sorted() + (columnNames.count..<columns.count).filter { !isAbsent($0, in: record) }
   }
 
