@@ -101,10 +101,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     hold = DatabaseFileHold(path)
     sqlite3_extended_result_codes(handle, 1)
     sqlite3_busy_timeout(handle, 10_000)
-    for (option, isOn) in [
-      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-      (SQLITE_DBCONFIG_ENABLE_TRIGGER, false), (SQLITE_DBCONFIG_ENABLE_VIEW, false),
-    ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
+    csqlite_distrust(handle)
     try execute("PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384")
     if isReadOnly { try execute("PRAGMA query_only=ON") }
   }
