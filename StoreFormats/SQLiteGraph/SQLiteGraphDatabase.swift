@@ -48,7 +48,8 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
         throw error
       }
       close()
-      try open("file:\(Self.escaped(path))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+      let name = PercentEncoding(keeping: "/.-_").encoded(path)
+      try open("file:\(name)?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
     }
     var pages: Int64 = 0
