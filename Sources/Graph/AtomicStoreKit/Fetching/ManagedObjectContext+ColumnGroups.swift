@@ -1,30 +1,15 @@
 import AtomicStoreSPI
-import FoundationEssentials
 import StorePredicates
 
 extension ManagedObjectContext {
   /// The rows of groups that were formed of columns, in order, before limits; nil if objects must be evaluated.
   func columnGroupRows<Result>(_ request: FetchRequest<Result>) throws -> [FetchedRow]? {
     guard isGrouped(request), !request.shouldRefreshRefetchedObjects, !hasPendingChanges else { return nil }
-    let columns = columnsAsked(request)
     let keys = request.propertiesToGroupBy.map(\.expression)
-    let having = request.havingExpressions
-    let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: having)
+    let plan = StoreGroupPlan(
+      keys: keys, columns: columnsAsked(request).map(\.expression), having: request.havingExpressions)
     guard plan.reason == nil, let groups = try columnGroups(request, keys, plan) else { return nil }
-    let names = columns.map(\.name)
-    let now = Date()
-    var rows: [FetchedRow] = []
-    rows.reserveCapacity(groups.count)
-    for group in 0..<groups.count {
-      var evaluator = PredicateEvaluator(list: [], now: now, entityName: request.entityName)
-      for (expression, value) in plan.values {
-        guard let value = groups.value(value, of: group) else { return nil }
-        evaluator.groupKeys.append((expression, value))
-      }
-      if let having, try !Self.holds(having, evaluator) { continue }
-      rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
-    }
-    return rows
+    return try rows(ofGroups: groups.count, plan, request) { groups.value($0, of: $1) }
   }
 
   private func columnGroups<Result>(

@@ -142,7 +142,7 @@ extension ManagedObjectContext {
       groups = [StoreGroup(first: (0, .integer(0)), keys: [], count: 0, results: nothing)]
     }
     Self.sort(&groups, by: request)
-    return try rows(of: groups, plan, request, search.cache)
+    return try rows(ofGroups: groups.count, plan, request) { Self.value($0, of: groups[$1], search.cache) }
   }
 
   private func decision<Result>(_ request: FetchRequest<Result>, _ search: StoreSearch) -> GroupDecision {
@@ -242,19 +242,25 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The rows of groups that fulfil the condition of a request.
-  private func rows<Result>(
-    of groups: [StoreGroup], _ plan: StoreGroupPlan, _ request: FetchRequest<Result>, _ cache: StoreCache
-  ) throws -> [FetchedRow] {
+  /// The rows of groups that fulfil the condition of a request; nil if a value is missing.
+  ///
+  /// - Parameter value: Returns the value of a plan's expression in a group.
+  func rows<Result>(
+    ofGroups count: Int, _ plan: StoreGroupPlan, _ request: FetchRequest<Result>,
+    value: (StoreGroupPlan.Value, Int) -> PredicateValue?
+  ) throws -> [FetchedRow]? {
     let columns = columnsAsked(request)
     let names = columns.map(\.name)
     let having = request.havingExpressions
     let now = Date()
     var rows: [FetchedRow] = []
-    rows.reserveCapacity(groups.count)
-    for group in groups {
+    rows.reserveCapacity(count)
+    for group in 0..<count {
       var evaluator = PredicateEvaluator(list: [], now: now, entityName: request.entityName)
-      evaluator.groupKeys = plan.values.map { ($0.expression, Self.value($0.value, of: group, cache)) }
+      for (expression, wanted) in plan.values {
+        guard let value = value(wanted, group) else { return nil }
+        evaluator.groupKeys.append((expression, value))
+      }
       if let having, try !Self.holds(having, evaluator) { continue }
       rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
     }
