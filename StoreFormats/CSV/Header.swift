@@ -25,8 +25,9 @@ enum Header {
   ///
   /// - Parameter entity: The entity of a single file; nil in a directory, whose metadata specify it.
   static func identifier(entity: String?, style: SheetStyle) -> String {
-    identifier + (entity.map { " " + escapedEntity($0) } ?? "") + (style.hasDecimalComma ? decimalCommaMark : "")
-      + (style.hasSheetDates ? sheetDatesMark : "") + (style.isDefused ? defusedMark : "")
+    identifier + (entity.map { " " + entityEncoding.encoded($0) } ?? "")
+      + (style.hasDecimalComma ? decimalCommaMark : "") + (style.hasSheetDates ? sheetDatesMark : "")
+      + (style.isDefused ? defusedMark : "")
   }
 
   /// Parses a first column; nil if the kit did not write it.
@@ -43,7 +44,7 @@ enum Header {
     result.style.hasSheetDates = take(sheetDatesMark)
     result.style.hasDecimalComma = take(decimalCommaMark)
     if rest.isEmpty { return result }
-    guard rest.first == " ", let name = unescapedEntity(rest.dropFirst()), !name.isEmpty else { return nil }
+    guard rest.first == " ", let name = entityEncoding.decoded(rest.dropFirst()), !name.isEmpty else { return nil }
     result.entity = name
     return result
   }
@@ -56,43 +57,8 @@ enum Header {
     return [first] + entity.slots.map(\.name)
   }
 
-  /// Only letters, digits and non-ASCII characters are not encoded: no delimiter, quote or space.
-  private static func escapedEntity(_ name: String) -> String {
-    var bytes: [UInt8] = []
-    for byte in name.utf8 {
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "."), 0x80...:
-        bytes.append(byte)
-      default:
-        bytes.append(UInt8(ascii: "%"))
-        for digit in [byte >> 4, byte & 0xF] {
-          bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
-        }
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-
-  private static func unescapedEntity(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    var rest = Substring(text).utf8
-    while let byte = rest.popFirst() {
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "."), 0x80...:
-        bytes.append(byte)
-      case UInt8(ascii: "%"):
-        guard let high = rest.popFirst(), let low = rest.popFirst(),
-          let one = Character(Unicode.Scalar(high)).hexDigitValue,
-          let two = Character(Unicode.Scalar(low)).hexDigitValue
-        else { return nil }
-        bytes.append(UInt8(one * 16 + two))
-      default: return nil
-      }
-    }
-    return String(validating: bytes, as: UTF8.self)
-  }
+  /// Neither a delimiter nor a quote nor a space is kept.
+  private static let entityEncoding = PercentEncoding(keeping: "_.", keepsNonASCII: true)
 
   private static let orderedMark = " (ordered)"
   /// It is not known whether the order matters: the model was inferred from a store that does not specify it.
@@ -232,21 +198,10 @@ enum ReferenceText {
   /// Decodes a string reference, as UTF-8, from bytes that begin with `s:`. False for an invalid escape, and for what
   /// is not UTF-8.
   static func decode(_ bytes: Span<UInt8>, into result: inout [UInt8]) -> Bool {
-    result.removeAll(keepingCapacity: true)
     guard bytes.count >= 2, bytes[0] == UInt8(ascii: "s"), bytes[1] == UInt8(ascii: ":") else { return false }
-    var index = 2
-    while index < bytes.count {
-      if bytes[index] == UInt8(ascii: "%") {
-        guard index + 2 < bytes.count, let high = Character(Unicode.Scalar(bytes[index + 1])).hexDigitValue,
-          let low = Character(Unicode.Scalar(bytes[index + 2])).hexDigitValue
-        else { return false }
-        result.append(UInt8(high * 16 + low))
-        index += 3
-      } else {
-        result.append(bytes[index])
-        index += 1
-      }
-    }
+    let text = bytes.withUnsafeBufferPointer { PercentEncoding.bytes($0.dropFirst(2)) }
+    guard let text else { return false }
+    result = text
     return (try? UTF8Span(validating: result.span)) != nil
   }
 }

@@ -11,7 +11,6 @@ final class SQLiteDatabase {
   /// Steps that are left, in thousands; the callback counts it down.
   private let budget: UnsafeMutablePointer<Int>
   private var knownTwin: SQLiteDatabase?
-  private static let stepsPerCall: Int32 = 1000
 
   /// - Parameter steps: The number of steps that it may take, in thousands; nil for what the size allows.
   init(_ image: SQLiteImage, file: String, limits: StoreLimits, steps: Int? = nil) throws(PersistentStoreError) {
@@ -20,19 +19,24 @@ final class SQLiteDatabase {
     self.limits = limits
     budget = .allocate(capacity: 1)
     budget.initialize(to: steps ?? Self.steps(forSize: image.count))
-    var opened: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
-    guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
-      sqlite3_close_v2(opened)
-      throw PersistentStoreError(.limitExceeded, "SQLite cannot be started", at: StoreLocation(file: file))
-    }
-    handle = opened
+    handle = try Self.openInMemory(for: file)
     sqlite3_extended_result_codes(handle, 1)
     let code = sqlite3_deserialize(
       handle, "main", image.base, Int64(image.count), Int64(image.count), UInt32(SQLITE_DESERIALIZE_READONLY))
     guard code == SQLITE_OK else { throw error(code, StoreLocation(offset: 0)) }
     restrict(limits)
     try run("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA query_only=ON; PRAGMA temp_store=MEMORY")
+  }
+
+  /// A new connection to an empty database in memory.
+  static func openInMemory(for file: String) throws(PersistentStoreError) -> OpaquePointer? {
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
+    guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
+      sqlite3_close_v2(opened)
+      throw PersistentStoreError(.limitExceeded, "SQLite cannot be started", at: StoreLocation(file: file))
+    }
+    return opened
   }
 
   deinit {
@@ -61,11 +65,7 @@ final class SQLiteDatabase {
   func spend(_ steps: Int) { budget.pointee -= steps }
 
   private func restrict(_ limits: StoreLimits) {
-    for (option, isOn) in [
-      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-      (SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
-      (SQLITE_DBCONFIG_ENABLE_VIEW, false), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, false),
-    ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
+    csqlite_distrust(handle)
     let longest = Int32(clamping: min(limits.valueBytes, 1_000_000_000))
     for (limit, value) in [
       (SQLITE_LIMIT_LENGTH, max(longest, 1 << 20)), (SQLITE_LIMIT_SQL_LENGTH, 1 << 20), (SQLITE_LIMIT_COLUMN, 32_767),
@@ -73,13 +73,7 @@ final class SQLiteDatabase {
       (SQLITE_LIMIT_ATTACHED, 0),
       (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100), (SQLITE_LIMIT_TRIGGER_DEPTH, 0), (SQLITE_LIMIT_WORKER_THREADS, 0),
     ] { sqlite3_limit(handle, limit, value) }
-    sqlite3_progress_handler(
-      handle, Self.stepsPerCall,
-      { context in
-        guard let left = context?.assumingMemoryBound(to: Int.self) else { return 1 }
-        left.pointee -= 1
-        return left.pointee < 0 ? 1 : 0
-      }, budget)
+    csqlite_limit_steps(handle, budget)
   }
 
   private func run(_ sql: String) throws(PersistentStoreError) {

@@ -23,7 +23,7 @@ final class SQLiteOutput {
     let source = try SQLiteDatabase(image, file: path, limits: StoreLimits())
     try check(source.copy(to: handle))
     try run("\(Self.inMemory); BEGIN")
-    restrict()
+    csqlite_distrust(handle)
   }
 
   /// Opens a file for one transaction of SQLite's own, and begins it: other writers are kept out, readers are not.
@@ -48,7 +48,7 @@ final class SQLiteOutput {
     hold = DatabaseFileHold(path)
     sqlite3_extended_result_codes(handle, 1)
     sqlite3_busy_timeout(handle, Self.longestWait)
-    restrict()
+    csqlite_distrust(handle)
     // The file is written when the transaction ends, and then everything is on the disk.
     try run("PRAGMA temp_store=MEMORY; PRAGMA cache_spill=OFF; PRAGMA synchronous=EXTRA; BEGIN IMMEDIATE")
   }
@@ -57,13 +57,7 @@ final class SQLiteOutput {
     self.path = path
     budget = .allocate(capacity: 1)
     budget.initialize(to: .max)
-    var opened: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
-    guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
-      sqlite3_close_v2(opened)
-      throw PersistentStoreError(.limitExceeded, "SQLite cannot be started", at: StoreLocation(file: path))
-    }
-    handle = opened
+    handle = try SQLiteDatabase.openInMemory(for: path)
     // An empty database of the kind whose bytes can be had without a copy.
     let kind = UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE)
     try check(sqlite3_deserialize(handle, "main", nil, 0, 0, kind))
@@ -82,15 +76,6 @@ final class SQLiteOutput {
   /// In milliseconds.
   private static let longestWait: Int32 = 5_000
   private static let inMemory = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF"
-
-  /// Of what is in the file, only tables and indexes are used.
-  private func restrict() {
-    for (option, isOn) in [
-      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-      (SQLITE_DBCONFIG_ENABLE_TRIGGER, false), (SQLITE_DBCONFIG_ENABLE_VIEW, false),
-      (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, false),
-    ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
-  }
 
   /// The database as the transaction sees it.
   func image() throws(PersistentStoreError) -> SQLiteImage {
@@ -128,13 +113,7 @@ final class SQLiteOutput {
   /// - Parameter steps: The number of steps that all statements may take, in thousands.
   func refuseQueries(steps: Int) {
     budget.pointee = steps
-    sqlite3_progress_handler(
-      handle, 1000,
-      { context in
-        guard let left = context?.assumingMemoryBound(to: Int.self) else { return 1 }
-        left.pointee -= 1
-        return left.pointee < 0 ? 1 : 0
-      }, budget)
+    csqlite_limit_steps(handle, budget)
     sqlite3_set_authorizer(
       handle,
       { _, action, _, _, _, _ in

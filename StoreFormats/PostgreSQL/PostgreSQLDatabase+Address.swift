@@ -39,21 +39,9 @@ extension PostgreSQLDatabase {
 
   /// The text with `%41` as `A`.
   private static func unescaped(_ text: Substring) throws(PersistentStoreError) -> String {
-    var bytes: [UInt8] = []
-    var left = text.utf8
-    while let byte = left.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      let digits = left.prefix(2)
-      guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
-        let value = UInt8(String(Substring(digits)), radix: 16)
-      else { throw invalidURL }
-      bytes.append(value)
-      left = left.dropFirst(2)
+    guard let result = PercentEncoding.bytes(text.utf8).flatMap({ String(validating: $0, as: UTF8.self) }) else {
+      throw invalidURL
     }
-    guard let result = String(validating: bytes, as: UTF8.self) else { throw invalidURL }
     return result
   }
 }

@@ -52,7 +52,8 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
         throw error
       }
       close()
-      try open("file:\(Self.escaped(path))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+      let name = PercentEncoding(keeping: "/.-_").encoded(path)
+      try open("file:\(name)?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
       try query("PRAGMA application_id", []) { row in identifier = row.integer(0) }
     }
     var pages: Int64 = 0
@@ -105,10 +106,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     hold = DatabaseFileHold(path)
     sqlite3_extended_result_codes(handle, 1)
     sqlite3_busy_timeout(handle, 10_000)
-    for (option, isOn) in [
-      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-      (SQLITE_DBCONFIG_ENABLE_TRIGGER, false), (SQLITE_DBCONFIG_ENABLE_VIEW, false),
-    ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
+    csqlite_distrust(handle)
     // In KiB. A reader that comes once pays for each page of it; a writer needs room for what it changes.
     try execute(
       "PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-\(isReadOnly ? 4096 : 16_384)")

@@ -73,13 +73,15 @@ import Testing
   @Test("a relationship filled from a list of references has the objects of each row, and a second fill replaces them")
   func filled() throws {
     let builder = try Self.builder()
-    let names: [ReferenceObject] = [.string("b"), .integer(3), .integer(1)]
+    let names = [
+      try builder.numbered(utf8: Array("b".utf8).span, entity: 0), builder.numbered(3), builder.numbered(1),
+    ]
     let entity = try Self.model().entities[0]
     let one = try #require(entity.slot(named: "one"))
     let many = try #require(entity.slot(named: "many"))
-    func fill(_ slot: Int, _ counts: [UInt32], _ indexes: [UInt32]) throws {
-      try builder.fillRelationship(
-        entity: 0, slot: slot, counts: counts.span, indexes: indexes.span, references: names)
+    func fill(_ slot: Int, _ counts: [UInt32], _ indexes: [Int]) throws {
+      let references = indexes.map { names[$0] }
+      try builder.fillRelationship(entity: 0, slot: slot, counts: counts.span, references: references.span)
     }
     try fill(one, [1, 1, 1], [0, 0, 0])
     try fill(one, [1, 0, 1], [0, 2])
@@ -100,19 +102,20 @@ import Testing
   }
 
   @Test(
-    "counts and indexes that do not fit are refused",
+    "counts and references that do not fit are refused",
     arguments: [
-      ("one", [1, 1], [0, 0]), ("one", [2, 0, 0], [0, 0]), ("one", [1, 0, 0], [3]), ("one", [1, 0, 0], []),
-      ("one", [0, 0, 0], [0]), ("many", [1, 1, 1], [0, 1]), ("many", [1, 1, 0], [0, 1, 2]), ("many", [1, 0, 0], [9]),
-      ("many", [.max, 0, 0], [0]),
-    ] as [(String, [UInt32], [UInt32])])
-  func refused(_ name: String, _ counts: [UInt32], _ indexes: [UInt32]) throws {
+      ("one", [1, 1], [0, 0]), ("one", [2, 0, 0], [0, 0]), ("one", [1, 0, 0], []), ("one", [0, 0, 0], [0]),
+      ("many", [1, 1, 1], [0, 1]), ("many", [1, 1, 0], [0, 1, 2]), ("many", [.max, 0, 0], [0]),
+    ] as [(String, [UInt32], [Int])])
+  func refused(_ name: String, _ counts: [UInt32], _ indexes: [Int]) throws {
     let builder = try Self.builder()
     let slot = try #require(try Self.model().entities[0].slot(named: name))
+    let names = [
+      builder.numbered(1), builder.numbered(3), try builder.numbered(utf8: Array("b".utf8).span, entity: 0),
+    ]
+    let references = indexes.map { names[$0] }
     #expect(throws: PersistentStoreError.self) {
-      try builder.fillRelationship(
-        entity: 0, slot: slot, counts: counts.span, indexes: indexes.span,
-        references: [.integer(1), .integer(3), .string("b")])
+      try builder.fillRelationship(entity: 0, slot: slot, counts: counts.span, references: references.span)
     }
   }
 

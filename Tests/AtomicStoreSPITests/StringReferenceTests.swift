@@ -160,7 +160,7 @@ import Testing
       #expect(throws: PersistentStoreError.self) { try broken.set(toOneUTF8: bytes.span, slot: 0) },
       #expect(throws: PersistentStoreError.self) { try broken.beginNode(entity: node.index, utf8: bytes.span) },
       #expect(throws: PersistentStoreError.self) {
-        try broken.setReference(utf8: bytes.span, entity: other.index, row: 0)
+        _ = try broken.numbered(utf8: bytes.span, entity: other.index)
       },
     ] { #expect(error?.code == .invalidValue) }
   }
@@ -172,7 +172,7 @@ import Testing
     try builder.appendRows(entity: 0, references: ([0, 0, 5] as [Int64]).span)
     builder.setReference("b", entity: 0, row: 1)
     builder.setReference("a", entity: 0, row: 0)
-    try builder.setReference(utf8: Array("c".utf8).span, entity: 0, row: 1)
+    try builder.setReference(builder.numbered(utf8: Array("c".utf8).span, entity: 0), entity: 0, row: 1)
     let table = try builder.finish()
     #expect(table.handle(for: .string("b"), entity: 0) == nil)
     #expect(table.handle(for: .string("c"), entity: 0)?.row == 1)

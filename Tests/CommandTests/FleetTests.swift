@@ -1,6 +1,5 @@
 import CommandSupport
 import Foundation
-import Synchronization
 import Testing
 
 @Suite("Lists of stores in one process") struct FleetTests {
@@ -266,54 +265,5 @@ import Testing
       #""$0" fetch --files-from list --entity Employee | head -1 | wc -l; test -z "$(find . -name '.*' -type f)""#,
       in: folder.path)
     #expect(result.code == 0 && result.output.contains("1"), "\(result.errors)")
-  }
-}
-
-@Suite("Ordered workers") struct OrderedWorkersTests {
-  @Test("results are delivered in order, each once, however long the work takes", arguments: [1, 2, 7, 400])
-  func order(_ workers: Int) throws {
-    var delivered: [Int] = []
-    try OrderedWorkers.run(count: 300, workers: workers) { index in
-      if index % 50 == 0 { Thread.sleep(forTimeInterval: 0.01) }
-      return index
-    } deliver: {
-      delivered.append($0)
-    }
-    #expect(delivered == Array(0..<300))
-  }
-
-  @Test("workers do not run far ahead of the result that is delivered next")
-  func bounded() throws {
-    let highest = Mutex(0)
-    var widest = 0
-    var delivered = 0
-    try OrderedWorkers.run(count: 2000, workers: 2) { index in
-      highest.withLock { $0 = max($0, index) }
-      if index == 0 { Thread.sleep(forTimeInterval: 0.2) }
-      return index
-    } deliver: { _ in
-      widest = max(widest, highest.withLock { $0 } - delivered)
-      delivered += 1
-    }
-    #expect(delivered == 2000 && widest <= 65)
-  }
-
-  @Test("an error of the delivery ends the work, and no worker runs after it")
-  func stops() throws {
-    struct Stop: Error {}
-    let running = Mutex(0)
-    let done = Mutex(0)
-    #expect(throws: Stop.self) {
-      try OrderedWorkers.run(count: 10_000, workers: 4) { index in
-        running.withLock { $0 += 1 }
-        defer { running.withLock { $0 -= 1 } }
-        done.withLock { $0 += 1 }
-        return index
-      } deliver: {
-        if $0 == 3 { throw Stop() }
-      }
-    }
-    #expect(running.withLock { $0 } == 0)
-    #expect(done.withLock { $0 } < 1000)
   }
 }

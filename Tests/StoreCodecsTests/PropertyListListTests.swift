@@ -24,26 +24,15 @@ import Testing
     return output.bytes
   }
 
-  @Test("a string from its UTF-8 is the same object as the string, whichever comes first")
+  @Test("an equal string is the same object")
   func strings() throws {
-    let fromStrings = try list { writer in try writer.array(try Self.texts.map { try writer.string($0) }) }
-    let fromBytes = try list { writer in
-      try writer.array(try Self.texts.map { try writer.string(utf8: Array($0.utf8).span) })
-    }
-    #expect(fromStrings == fromBytes)
     _ = try list { writer in
       for text in Self.texts {
-        let first = try writer.string(utf8: Array(text.utf8).span)
-        #expect(try writer.string(text) == first && writer.string(utf8: Array(text.utf8).span) == first)
+        let first = try writer.string(text)
+        #expect(try writer.string(text) == first)
       }
       return try writer.array([])
     }
-  }
-
-  @Test(
-    "bytes that are not UTF-8 are not written as a string", arguments: [[0xFF], [0x61, 0xC3], [0xED, 0xA0, 0x80]])
-  func invalid(_ bytes: [UInt8]) throws {
-    #expect(throws: PersistentStoreError.self) { _ = try list { try $0.string(utf8: bytes.span) } }
   }
 
   @Test("the UTF-8 of a string object is that of the string")

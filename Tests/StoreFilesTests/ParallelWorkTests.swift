@@ -78,6 +78,52 @@ import Testing
     #expect(most >= 1 && most <= jobs)
   }
 
+  @Test("pieces are passed on in order, each once, however long some of them take", arguments: [1, 2, 7, 400])
+  func orderOfSlowPieces(_ jobs: Int) {
+    var seen: [Int] = []
+    ParallelWork.inOrder(300, jobs: jobs, window: jobs * 32) { number in
+      if number % 50 == 0 { usleep(10_000) }
+      return number
+    } use: {
+      seen.append($0)
+    }
+    #expect(seen == Array(0..<300))
+  }
+
+  @Test("with a window, no piece is made further ahead of the one that is used next")
+  func window() {
+    let highest = Atomic<Int>(0)
+    var (widest, used) = (0, 0)
+    ParallelWork.inOrder(2000, jobs: 2, window: 64) { number in
+      highest.max(number, ordering: .relaxed)
+      if number == 0 { usleep(200_000) }
+      return number
+    } use: { _ in
+      widest = max(widest, highest.load(ordering: .relaxed) - used)
+      used += 1
+    }
+    #expect(used == 2000 && widest <= 65)
+  }
+
+  @Test("after an error of the use no piece is being made, and few were")
+  func stops() {
+    struct Stop: Error {}
+    let running = Atomic<Int>(0)
+    let done = Atomic<Int>(0)
+    #expect(throws: Stop.self) {
+      try ParallelWork.inOrder(10_000, jobs: 4, window: 128) { number in
+        running.add(1, ordering: .relaxed)
+        defer { running.subtract(1, ordering: .relaxed) }
+        done.add(1, ordering: .relaxed)
+        return number
+      } use: { (piece) throws(Stop) in
+        if piece == 3 { throw Stop() }
+      }
+    }
+    #expect(running.load(ordering: .relaxed) == 0)
+    #expect(done.load(ordering: .relaxed) < 1000)
+  }
+
   @Test("a file is read at any offset, by several threads at once")
   func reader() throws {
     let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }

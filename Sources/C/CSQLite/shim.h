@@ -22,4 +22,20 @@ static inline void csqlite_result_blob(sqlite3_context *context, const void *byt
   sqlite3_result_blob64(context, bytes, count, SQLITE_TRANSIENT);
 }
 
+// Of what is in a file, a connection trusts the tables and indexes alone.
+static inline void csqlite_distrust(sqlite3 *database) {
+  csqlite_switch(database, SQLITE_DBCONFIG_DEFENSIVE, 1);
+  csqlite_switch(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0);
+  csqlite_switch(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0);
+  csqlite_switch(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0);
+  csqlite_switch(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0);
+}
+
+static inline int csqlite_count_down(void *left) { return --*(long *)left < 0; }
+
+// Interrupts the connection's statements after so many thousand steps, which are counted down.
+static inline void csqlite_limit_steps(sqlite3 *database, long *thousands) {
+  sqlite3_progress_handler(database, 1000, csqlite_count_down, thousands);
+}
+
 #endif

@@ -16,18 +16,6 @@ struct FleetTargets: Sendable {
   private let sources: Set<FileNumber>
   private let prepared = PreparedDirectories()
 
-  /// The device and the inode of a file.
-  private struct FileNumber: Hashable {
-    let device: UInt
-    let inode: UInt
-
-    init?(_ path: String) {
-      var status = stat()
-      guard stat(path, &status) == 0 else { return nil }
-      (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
-    }
-  }
-
   /// - Parameters:
   ///   - type: The name of the results' type, whose extension they get.
   ///   - mayReplace: Whether a result may replace a file, but never another store of the list.

@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 import FoundationEssentials
 
 /// What a page asks.
@@ -106,22 +107,8 @@ package enum BrowserQuestion: Sendable, Equatable {
 
   /// The text whose percent-encoded UTF-8 is given; nil if it is not.
   private static func decoded(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      switch byte {
-      case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-      case UInt8(ascii: "%"):
-        guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
-        bytes.append(high << 4 | low)
-      default: bytes.append(byte)
-      }
-    }
-    return String(validating: bytes, as: UTF8.self)
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
+    let spaced = text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+    return PercentEncoding.bytes(spaced).flatMap { String(validating: $0, as: UTF8.self) }
   }
 
   private static func number(_ name: String, _ values: [String: String]) throws(Problem) -> Int {

@@ -61,63 +61,15 @@ struct ModelReader {
       default: keep(element, of: "the model", &model.extras)
       }
     }
-    model.entities = try nested(found)
+    model.entities = try EntityNesting.nested(found.map(\.nested)) { text, index, code in
+      fail(found[index].element, text, entity: found[index].nested.entity.name, code: code)
+    }
     return model
   }
 
   private struct FoundEntity {
-    var entity: EntityDescription
-    var parent: String?
+    var nested: EntityNesting.Found
     var element: XMLElement
-  }
-
-  /// Nests sub-entities below their parents, which may precede or follow them, in the file's order.
-  private func nested(_ entities: [FoundEntity]) throws(PersistentStoreError) -> [EntityDescription] {
-    var found = entities
-    var children: [ScalarString: [Int]] = [:]
-    var indexByName: [ScalarString: Int] = [:]
-    for (index, entry) in found.enumerated() { indexByName[ScalarString(entry.entity.name)] = index }
-    var roots: [Int] = []
-    for (index, entry) in found.enumerated() {
-      guard let parent = entry.parent else {
-        roots.append(index)
-        continue
-      }
-      guard indexByName[ScalarString(parent)] != nil else {
-        throw fail(entry.element, "the parent entity '\(parent)' does not exist", entity: entry.entity.name)
-      }
-      children[ScalarString(parent), default: []].append(index)
-    }
-    // Breadth-first search orders parents before children; entities that it does not reach are in a cycle.
-    var order: [(index: Int, depth: Int)] = roots.map { ($0, 0) }
-    var next = 0
-    while next < order.count {
-      let (index, depth) = order[next]
-      next += 1
-      // Nested values are deallocated recursively: unlimited nesting would overflow the stack.
-      guard depth <= ModelDescription.maximumInheritanceDepth else {
-        throw fail(
-          found[index].element,
-          "more than \(ModelDescription.maximumInheritanceDepth) levels of parent entities",
-          entity: found[index].entity.name, code: .limitExceeded)
-      }
-      // If two entities have the same name, only the one that the name resolves to gets the children.
-      let name = ScalarString(found[index].entity.name)
-      if indexByName[name] == index { order += (children[name] ?? []).map { ($0, depth + 1) } }
-    }
-    if order.count < found.count {
-      let reached = Set(order.map(\.index))
-      let lost = found.indices.filter { !reached.contains($0) }
-      let names = lost.map { found[$0].entity.name }.joined(separator: ", ")
-      throw fail(found[lost[0]].element, "the parents of \(names) form a cycle", entity: found[lost[0]].entity.name)
-    }
-    // From the leaves up: a parent takes its sub-entities once they have theirs.
-    for (index, _) in order.reversed() {
-      let name = ScalarString(found[index].entity.name)
-      guard indexByName[name] == index else { continue }
-      found[index].entity.subentities = (children[name] ?? []).map { found[$0].entity }
-    }
-    return roots.map { found[$0].entity }
   }
 
   private mutating func entity(_ element: XMLElement) throws(PersistentStoreError) -> FoundEntity {
@@ -148,7 +100,7 @@ struct ModelReader {
       default: keep(child, of: "the entity \(name)", &entity.extras)
       }
     }
-    return FoundEntity(entity: entity, parent: parent, element: element)
+    return FoundEntity(nested: EntityNesting.Found(entity: entity, parent: parent), element: element)
   }
 
   // MARK: What belongs to entities

@@ -128,15 +128,8 @@ enum ObjectIdentifierText {
 
   /// The bytes of the string, with special characters as `%XX`.
   static func percentEncoded(_ text: String) -> [UInt8] {
-    var bytes: [UInt8] = []
-    let digits = Array("0123456789ABCDEF".utf8)
-    for byte in text.utf8 {
-      if isPlain(byte) {
-        bytes.append(byte)
-      } else {
-        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
-      }
-    }
-    return bytes
+    let writer = ByteWriter()
+    append(Array(text.utf8).span, to: writer)
+    return writer.takeBytes()
   }
 }

@@ -21,6 +21,8 @@ package struct FleetAnswer: Sendable {
 package struct FleetRun {
   private let list: StoreList
   private let json: Bool
+  /// How many lines of each worker may wait for one that takes longer.
+  private static let linesPerWorker = 32
 
   /// - Parameter json: Whether the summary is JSON.
   package init(_ list: StoreList, json: Bool) {
@@ -39,9 +41,9 @@ package struct FleetRun {
     let workers = ParallelWork.jobs
     ParallelWork.jobs = 1
     try Diagnostics.stream { writer in
-      try OrderedWorkers.run(count: entries.count, workers: workers) { index in
+      try ParallelWork.inOrder(entries.count, jobs: workers, window: workers * Self.linesPerWorker) { index in
         FleetLine(entries[index]) { try work(index, $0) }
-      } deliver: { line in
+      } use: { line throws in
         summary.add(line)
         writer.append(line.text)
         writer.append(byte: UInt8(ascii: "\n"))

@@ -78,8 +78,7 @@ extension CheckContext {
     // Another model is another store: it takes the place of a new one.
     let other = self.path("refused")
     _ = try refusal(of: "save \(what)", codes: ["unsupportedByFormat", "invalidValue", "limitExceeded"]) { session in
-      let open = try session.open(other, graph.model)
-      return try withExtendedLifetime(open) {
+      try session.opened(other, graph.model) { open in
         _ = try session.insert(graph, into: open.context)
         try open.context.save()
         return true

@@ -194,24 +194,21 @@ extension CheckContext {
 
   /// Makes a store be written twice without changing what it holds.
   func rewrite(_ path: String, _ model: ModelDescription) throws {
-    _ = try process("change it, save, change it back, save") { session in
-      let open = try session.open(path, model)
-      return try withExtendedLifetime(open) {
-        guard
-          let entity = open.store.model.entities.first(where: { entity in
-            !entity.isAbstract && open.store.nodes.count(of: entity.index) > 0
-              && entity.slots.contains { $0.name == "name" }
-          }), let node = open.store.nodes.handles(of: entity.index).first
-        else { return false }
-        let object = try open.context.existingObject(
-          with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
-        let before: Any? = try object.value(forKey: "name")
-        try object.setValue("something else", forKey: "name")
-        try open.context.save()
-        try object.setValue(before, forKey: "name")
-        try open.context.save()
-        return true
-      }
+    _ = try process("change it, save, change it back, save", opening: path, model) { _, open in
+      guard
+        let entity = open.store.model.entities.first(where: { entity in
+          !entity.isAbstract && open.store.nodes.count(of: entity.index) > 0
+            && entity.slots.contains { $0.name == "name" }
+        }), let node = open.store.nodes.handles(of: entity.index).first
+      else { return false }
+      let object = try open.context.existingObject(
+        with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
+      let before: Any? = try object.value(forKey: "name")
+      try object.setValue("something else", forKey: "name")
+      try open.context.save()
+      try object.setValue(before, forKey: "name")
+      try open.context.save()
+      return true
     }
   }
 

@@ -43,8 +43,7 @@ extension CheckContext {
   /// Opens what is there in its own process.
   func verdict(_ saving: SaveCase) throws -> SaveVerdict {
     let end = try attempt("look what is there") { session -> Seen in
-      let open = try session.open(saving.path, saving.new.model, isReadOnly: true)
-      return try withExtendedLifetime(open) {
+      try session.opened(saving.path, saving.new.model, isReadOnly: true) { open in
         var state = ""
         if case .string(let text)? = open.store.metadata.entries[SaveCase.key] { state = text }
         return Seen(text: try GraphText(open.store), state: state)

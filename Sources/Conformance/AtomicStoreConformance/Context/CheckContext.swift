@@ -85,6 +85,17 @@ struct CheckContext: Sendable {
     try settle(attempt(what, seconds: seconds, body), what, seconds: seconds)
   }
 
+  /// As ``process(_:seconds:_:)``, with a store that is open.
+  @_semantics("optimize.sil.specialize.generic.never")
+  func process<Value: Codable & Sendable>(
+    _ what: String, opening path: String, _ model: ModelDescription?, isReadOnly: Bool = false, seconds: Int = 20,
+    _ body: (StoreSession, StoreSession.Open) throws -> Value
+  ) throws -> Value {
+    try process(what, seconds: seconds) { session in
+      try session.opened(path, model, isReadOnly: isReadOnly) { try body(session, $0) }
+    }
+  }
+
   /// As ``process(_:seconds:_:)``; nil if it is refused with a store error, which is noted.
   @_semantics("optimize.sil.specialize.generic.never")
   func unlessRefused<Value: Codable & Sendable>(

@@ -41,8 +41,7 @@ struct SaveCase: Sendable {
   /// Opens the store, makes the change, saves.
   func save(_ session: StoreSession) throws -> Bool {
     if let action { return try action(session) }
-    let open = try session.open(path, new.model)
-    return try withExtendedLifetime(open) {
+    return try session.opened(path, new.model) { open in
       _ = try session.change(open, from: old, to: new, names: names)
       if keepsMetadata {
         var entries = open.store.metadata.entries
@@ -56,8 +55,7 @@ struct SaveCase: Sendable {
 
   /// Opens what is there and saves another change.
   func saveAgain(_ session: StoreSession) throws -> Bool {
-    let open = try session.open(path, new.model)
-    return try withExtendedLifetime(open) {
+    try session.opened(path, new.model) { open in
       guard let name = names.sorted(by: { $0.key < $1.key }).first?.value else { return false }
       let object = try session.object(name, in: open)
       try object.setValue("saved again", forKey: "name")

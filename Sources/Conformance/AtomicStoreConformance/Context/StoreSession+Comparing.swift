@@ -14,8 +14,7 @@ extension StoreSession {
     _ path: String, _ graph: Graph, model: ModelDescription?,
     references: (Int) -> ReferenceObject = StoreSession.counting
   ) throws -> [GraphText.Difference] {
-    let open = try open(path, model, isReadOnly: true)
-    return try withExtendedLifetime(open) { try mismatches(open.store, graph, references: references) }
+    try opened(path, model, isReadOnly: true) { open in try mismatches(open.store, graph, references: references) }
   }
 
   /// The same for a store that is open.

@@ -13,8 +13,7 @@ extension StoreSession {
   @discardableResult func write(
     _ graph: Graph, to path: String, metadata: PropertyListDictionary? = nil, options: StoreOptions = [:]
   ) throws -> [String: String] {
-    let open = try open(path, graph.model, options: options)
-    return try withExtendedLifetime(open) {
+    try opened(path, graph.model, options: options) { open in
       let made = try insert(graph, into: open.context)
       if let metadata { try open.store.setMetadata(metadata) }
       try open.context.save()
@@ -99,8 +98,7 @@ extension StoreSession {
 
   /// Opens a store, makes its graph another one, and saves.
   func edit(_ path: String, from old: Graph, to new: Graph, names: [String: String]) throws -> [String: String] {
-    let open = try open(path, new.model)
-    return try withExtendedLifetime(open) {
+    try opened(path, new.model) { open in
       let made = try change(open, from: old, to: new, names: names)
       try open.context.save()
       return made.mapValues { Self.name($0) }

@@ -66,6 +66,15 @@ struct StoreSession {
     return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
   }
 
+  /// Opens a store, and holds it while a closure uses it.
+  func opened<Value>(
+    _ path: String, _ model: ModelDescription?, isReadOnly: Bool = false, options: StoreOptions = [:],
+    configuration: String? = nil, _ body: (Open) throws -> Value
+  ) throws -> Value {
+    let open = try open(path, model, isReadOnly: isReadOnly, options: options, configuration: configuration)
+    return try withExtendedLifetime(open) { try body(open) }
+  }
+
   static func name(_ object: ManagedObject) -> String {
     let id = object.objectID
     return id.reference.map { GraphText.name(id.entityName, $0) } ?? "\(id.entityName)/?"
@@ -73,15 +82,13 @@ struct StoreSession {
 
   /// All that a store holds.
   func read(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
-    let open = try open(path, model, isReadOnly: true, options: options)
-    return try withExtendedLifetime(open) { try GraphText(open.store) }
+    try opened(path, model, isReadOnly: true, options: options) { open in try GraphText(open.store) }
   }
 
   /// As `read`; a loss that the format reports is an error: a store with losses cannot be saved or converted without
   /// permission.
   func readWithoutLoss(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
-    let open = try open(path, model, isReadOnly: true, options: options)
-    return try withExtendedLifetime(open) {
+    try opened(path, model, isReadOnly: true, options: options) { open in
       if let loss = open.store.loadNotes.first(where: \.isLoss) {
         throw PersistentStoreError(.modelMismatch, "read with a loss: \(loss)", at: StoreLocation(file: path))
       }

@@ -115,36 +115,10 @@ public struct BinaryPropertyListWriter: ~Copyable {
       appendMarker(0x50, count: text.utf8.count)
       buffer.append(contentsOf: text.utf8)
     } else {
-      appendWide(text)
+      appendMarker(0x60, count: text.utf16.count)
+      for unit in text.utf16 { appendNumber(UInt64(unit), size: 2) }
     }
     return reference
-  }
-
-  /// Writes a string from its UTF-8, or returns the reference of an equal one written before.
-  ///
-  /// - Throws: `.invalidValue` if the bytes are not UTF-8.
-  package mutating func string(utf8: Span<UInt8>) throws(PersistentStoreError) -> Reference {
-    let number = utf8.withUnsafeBufferPointer { texts.add($0) }
-    if number < textReferences.count { return textReferences[number] }
-    let reference = try begin()
-    textReferences.append(reference)
-    var bits: UInt8 = 0
-    for index in 0..<utf8.count { bits |= utf8[index] }
-    if bits < 0x80 {
-      appendMarker(0x50, count: utf8.count)
-      utf8.withUnsafeBufferPointer { buffer.append(contentsOf: $0) }
-      return reference
-    }
-    guard let text = utf8.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) }) else {
-      throw PersistentStoreError(.invalidValue, "the string for a property list is not UTF-8")
-    }
-    appendWide(text)
-    return reference
-  }
-
-  private mutating func appendWide(_ text: String) {
-    appendMarker(0x60, count: text.utf16.count)
-    for unit in text.utf16 { appendNumber(UInt64(unit), size: 2) }
   }
 
   /// Starts a data object of a known size. ``append(_:)`` must fill it before anything else is written.

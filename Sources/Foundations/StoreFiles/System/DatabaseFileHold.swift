@@ -22,18 +22,6 @@ import Synchronization
 public final class DatabaseFileHold: Sendable {
   private let file: FileNumber
 
-  private struct FileNumber: Hashable, Sendable {
-    let device: UInt
-    let inode: UInt
-
-    init(_ status: stat) { (device, inode) = (UInt(status.st_dev), UInt(status.st_ino)) }
-
-    init?(_ path: String) {
-      var status = stat()
-      guard Retried.stat(path, &status) == 0 else { return nil }
-      self.init(status)
-    }
-  }
   private struct Entry: Sendable {
     var count = 0
     /// Descriptors of the kit that are to be closed.

@@ -15,23 +15,38 @@ extension ParallelWork {
     _ count: Int, jobs: Int = jobs, make: @escaping @Sendable (Int) -> Piece,
     use: (Piece) throws(Failure) -> Void
   ) throws(Failure) {
+    try inOrder(count, jobs: jobs, window: jobs, makesHere: true, make: make, use: use)
+  }
+
+  /// As ``inOrder(_:jobs:make:use:)``, with more pieces in memory than there are threads, for pieces some of which take
+  /// much longer than others.
+  ///
+  /// - Parameters:
+  ///   - window: The maximum number of pieces in memory.
+  ///   - makesHere: Whether the calling thread makes pieces, too. Otherwise it passes on each as soon as it is made.
+  package static func inOrder<Piece: Sendable, Failure: Error>(
+    _ count: Int, jobs: Int, window: Int, makesHere: Bool = false, make: @escaping @Sendable (Int) -> Piece,
+    use: (Piece) throws(Failure) -> Void
+  ) throws(Failure) {
     guard jobs > 1, count > 1 else {
       for number in 0..<max(count, 0) { try use(make(number)) }
       return
     }
-    let line = PieceLine(count: count, window: min(jobs, count), make)
-    let threads = threads(min(jobs, count) - 1) { line.makePieces() }
+    let line = PieceLine(count: count, window: min(window, count), make)
+    let threads = threads(min(jobs, count) - (makesHere ? 1 : 0)) { line.makePieces() }
+    // Without any thread, this one does the work.
+    let makesHere = makesHere || threads.isEmpty
     defer {
       line.stop()
       for thread in threads { pthread_join(thread, nil) }
     }
-    for number in 0..<count { try use(line.piece(number)) }
+    for number in 0..<count { try use(line.piece(number, makesHere)) }
   }
 }
 
 /// Pieces between the threads that make them and the one that uses them in their order.
 ///
-/// `@unchecked Sendable`: what changes is read and written while the mutex is locked.
+/// `@unchecked Sendable`: what changes is read and written while the condition is locked.
 private final class PieceLine<Piece: Sendable>: @unchecked Sendable {
   private let count: Int
   private let make: @Sendable (Int) -> Piece
@@ -42,57 +57,39 @@ private final class PieceLine<Piece: Sendable>: @unchecked Sendable {
   /// The number of the piece that is used now, or next.
   private var first = 0
   private var isStopped = false
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  private let changed = ThreadCondition()
 
   /// - Parameter window: How many pieces may be in memory.
   init(count: Int, window: Int, _ make: @escaping @Sendable (Int) -> Piece) {
     self.count = count
     self.make = make
     made = Array(repeating: nil, count: window)
-    mutex.initialize(to: pthread_mutex_t())
-    changed.initialize(to: pthread_cond_t())
-    pthread_mutex_init(mutex, nil)
-    pthread_cond_init(changed, nil)
-  }
-
-  deinit {
-    pthread_cond_destroy(changed)
-    pthread_mutex_destroy(mutex)
-    changed.deallocate()
-    mutex.deallocate()
-  }
-
-  private func locked<Result>(_ body: () -> Result) -> Result {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return body()
   }
 
   /// Makes pieces until all are made, or no other one is to be made.
   func makePieces() {
-    while let number = locked({
-      while !isStopped, next < count, !hasRoom { pthread_cond_wait(changed, mutex) }
+    while let number = changed.withLock({
+      while !isStopped, next < count, !hasRoom { changed.wait() }
       return claim()
     }) { add(number) }
   }
 
-  /// Returns the piece with the number, after all before it, and makes others as long as it is not there.
-  func piece(_ number: Int) -> Piece {
+  /// Returns the piece with the number, after all before it. As long as it is not there, it makes others or waits.
+  func piece(_ number: Int, _ makesHere: Bool) -> Piece {
     while true {
-      let (piece, claimed) = locked { () -> (Piece?, Int?) in
+      let (piece, claimed) = changed.withLock { () -> (Piece?, Int?) in
         if first != number {
           // The one before was used: threads that wait until another piece may be made continue.
           first = number
-          pthread_cond_broadcast(changed)
+          changed.broadcast()
         }
         while true {
           if let piece = made[number % made.count] {
             made[number % made.count] = nil
             return (piece, nil)
           }
-          if let claimed = claim() { return (nil, claimed) }
-          pthread_cond_wait(changed, mutex)
+          if makesHere, let claimed = claim() { return (nil, claimed) }
+          changed.wait()
         }
       }
       if let piece { return piece }
@@ -101,9 +98,9 @@ private final class PieceLine<Piece: Sendable>: @unchecked Sendable {
   }
 
   func stop() {
-    locked {
+    changed.withLock {
       isStopped = true
-      pthread_cond_broadcast(changed)
+      changed.broadcast()
     }
   }
 
@@ -118,9 +115,9 @@ private final class PieceLine<Piece: Sendable>: @unchecked Sendable {
 
   private func add(_ number: Int) {
     let piece = make(number)
-    locked {
+    changed.withLock {
       made[number % made.count] = piece
-      pthread_cond_broadcast(changed)
+      changed.broadcast()
     }
   }
 }

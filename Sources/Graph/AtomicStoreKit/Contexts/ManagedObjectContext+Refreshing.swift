@@ -137,10 +137,7 @@ extension ManagedObjectContext {
     object.willChangeAllObserved()
     if object.flags.contains(.updated) { updated.remove(object) }
     object.flags.remove([.updated, .realized])
-    object.edits = nil
-    object.overlay = nil
-    object.held = nil
-    object.base = nil
+    object.forgetValues()
     object.extras?.fetched = [:]
     object.extras?.transformed = [:]
     object.extras?.accessError = nil
@@ -256,10 +253,7 @@ extension ManagedObjectContext {
     let taken = inserted.elements + unpropagated.filter { $0.flags.contains([.inserted, .deleted]) }
     let back = deleted.elements
     let changed = updated.elements
-    inserted.removeAll()
-    updated.removeAll()
-    deleted.removeAll()
-    unpropagated = []
+    forgetChanges()
     _ = notice.take()
     for object in back {
       object.flags.remove([.deleted, .propagated])
@@ -285,10 +279,7 @@ extension ManagedObjectContext {
   public func reset() {
     undoManager?.removeAllActions()
     let objects = registeredObjects + deleted.elements + unpropagated
-    inserted.removeAll()
-    updated.removeAll()
-    deleted.removeAll()
-    unpropagated = []
+    forgetChanges()
     _ = notice.take()
     retained = [:]
     fetchState.prefetched = []

@@ -33,16 +33,10 @@ extension ManagedObjectContext {
     where !known.contains(ObjectIdentifier(object)) {
       // It was not registered before, so it had no changes.
       object.flags.subtract([.updated, .deleted, .propagated, .realized])
-      object.edits = nil
-      object.overlay = nil
-      object.held = nil
-      object.base = nil
+      object.forgetValues()
     }
     for cache in caches { cache.settledVersion = nil }
-    inserted.removeAll()
-    updated.removeAll()
-    deleted.removeAll()
-    unpropagated = []
+    forgetChanges()
     for state in point.states {
       let object = state.object
       let isRegistered = object.flags.contains(.registered)

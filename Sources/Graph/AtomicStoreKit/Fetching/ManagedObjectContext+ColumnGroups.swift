@@ -1,44 +1,18 @@
 import AtomicStoreSPI
-import FoundationEssentials
 import StorePredicates
 
 extension ManagedObjectContext {
   /// The rows of groups that were formed of columns, in order, before limits; nil if objects must be evaluated.
   func columnGroupRows<Result>(_ request: FetchRequest<Result>) throws -> ComputedRows? {
     guard isGrouped(request), !request.shouldRefreshRefetchedObjects, !hasPendingChanges else { return nil }
-    let columns = columnsAsked(request)
     let keys = request.propertiesToGroupBy.map(\.expression)
-    let having = request.havingExpressions
-    let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: having)
+    let columns = columnsAsked(request)
+    let plan = StoreGroupPlan(keys: keys, columns: columns.map(\.expression), having: request.havingExpressions)
     guard plan.reason == nil, let groups = try columnGroups(request, keys, plan) else { return nil }
-    let names = columns.map(\.name)
-    let values = columns.compactMap { column in plan.values.first { $0.expression == column.expression }?.value }
-    let areOfGroups = values.count == columns.count && having == nil
-    if areOfGroups, values.allSatisfy(\.isOfEveryGroup) {
-      return ComputedRows(groups, names: names, values: values)
+    if request.havingExpressions == nil, let values = plan.values(of: columns), values.allSatisfy(\.isOfEveryGroup) {
+      return ComputedRows(groups, names: columns.map(\.name), values: values)
     }
-    let now = Date()
-    var rows: [FetchedRow] = []
-    rows.reserveCapacity(groups.count)
-    for group in 0..<groups.count {
-      if areOfGroups {
-        let own = values.compactMap { groups.value($0, of: group) }
-        guard own.count == values.count else { return nil }
-        rows.append(FetchedRow(columns: names, values: own))
-        continue
-      }
-      var evaluator = PredicateEvaluator(list: [], now: now, entityName: request.entityName)
-      for (expression, value) in plan.values {
-        switch groups.value(value, of: group) {
-        case .value(let value): evaluator.groupKeys.append((expression, .value(value)))
-        case .object(let id): evaluator.groupKeys.append((expression, .id(id)))
-        case .list, nil: return nil
-        }
-      }
-      if let having, try !Self.holds(having, evaluator) { continue }
-      rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
-    }
-    return ComputedRows(rows)
+    return try rows(ofGroups: groups.count, plan, request) { groups.value($0, of: $1) }.map { ComputedRows($0) }
   }
 
   private func columnGroups<Result>(

@@ -34,6 +34,12 @@ struct StoreGroupPlan {
     if let having { cover(.predicate(having)) }
   }
 
+  /// The values of columns that are nothing but values of groups; nil if something has to be computed of them.
+  func values(of columns: [FetchColumn]) -> [Value]? {
+    let found = columns.compactMap { column in values.first { $0.expression == column.expression }?.value }
+    return found.count == columns.count ? found : nil
+  }
+
   /// Sees to it that all of an expression can be computed from values of groups.
   private mutating func cover(_ tree: FetchTree) {
     guard reason == nil else { return }
@@ -150,7 +156,7 @@ extension ManagedObjectContext {
       groups = [StoreGroup(first: (0, .integer(0)), keys: [], count: 0, results: nothing)]
     }
     Self.sort(&groups, by: request)
-    return try rows(of: groups, plan, request, search.cache)
+    return try rows(ofGroups: groups.count, plan, request) { Self.value($0, of: groups[$1], search.cache) }
   }
 
   private func decision<Result>(_ request: FetchRequest<Result>, _ search: StoreSearch) -> GroupDecision {
@@ -250,32 +256,49 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The rows of groups that fulfil the condition of a request.
-  private func rows<Result>(
-    of groups: [StoreGroup], _ plan: StoreGroupPlan, _ request: FetchRequest<Result>, _ cache: StoreCache
-  ) throws -> [FetchedRow] {
+  /// The rows of groups that fulfil the condition of a request; nil if a value is missing.
+  ///
+  /// - Parameter value: Returns the value of a plan's expression in a group.
+  func rows<Result>(
+    ofGroups count: Int, _ plan: StoreGroupPlan, _ request: FetchRequest<Result>,
+    value: (StoreGroupPlan.Value, Int) -> FetchedRow.Value?
+  ) throws -> [FetchedRow]? {
     let columns = columnsAsked(request)
     let names = columns.map(\.name)
     let having = request.havingExpressions
+    let values = having == nil ? plan.values(of: columns) : nil
     let now = Date()
     var rows: [FetchedRow] = []
-    rows.reserveCapacity(groups.count)
-    for group in groups {
+    rows.reserveCapacity(count)
+    for group in 0..<count {
+      if let values {
+        let own = values.compactMap { value($0, group) }
+        guard own.count == values.count else { return nil }
+        rows.append(FetchedRow(columns: names, values: own))
+        continue
+      }
       var evaluator = PredicateEvaluator(list: [], now: now, entityName: request.entityName)
-      evaluator.groupKeys = plan.values.map { ($0.expression, Self.value($0.value, of: group, cache)) }
+      for (expression, wanted) in plan.values {
+        switch value(wanted, group) {
+        case .value(let value): evaluator.groupKeys.append((expression, .value(value)))
+        case .object(let id): evaluator.groupKeys.append((expression, .id(id)))
+        case .list, nil: return nil
+        }
+      }
       if let having, try !Self.holds(having, evaluator) { continue }
       rows.append(FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
     }
     return rows
   }
 
-  private static func value(_ value: StoreGroupPlan.Value, of group: StoreGroup, _ cache: StoreCache) -> PredicateValue
-  {
+  private static func value(
+    _ value: StoreGroupPlan.Value, of group: StoreGroup, _ cache: StoreCache
+  ) -> FetchedRow.Value {
     switch value {
     case .count: return .value(.integer(Int64(group.count)))
     case .key(let index):
       guard case .toOne(let object) = group.keys[index] else { return .value(group.keys[index]) }
-      return .id(
+      return .object(
         ManagedObjectID(
           storeIdentifier: cache.identifier, entityName: object.entityName, reference: object.reference))
     case .single(let index):

@@ -4,6 +4,14 @@ import StoreCoordination
 
 /// How objects come into a context, and what it notes of their changes.
 extension ManagedObjectContext {
+  /// Forgets which objects were changed, without a change to them.
+  func forgetChanges() {
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    unpropagated = []
+  }
+
   /// Creates an object in no context, of the class registered for its entity or for the nearest of its super-entities.
   func make(_ plan: EntityPlan) -> ManagedObject {
     (registeredClass(of: plan) ?? ManagedObject.self).init(entity: plan.entity, insertInto: nil)

@@ -41,3 +41,13 @@ public struct ObjectChanges {
       invalidated: invalidated.map(\.objectID), isAllInvalidated: isAllInvalidated)
   }
 }
+
+extension ManagedObject {
+  /// Forgets the values that the object has itself: what remains are the store's.
+  func forgetValues() {
+    edits = nil
+    overlay = nil
+    held = nil
+    base = nil
+  }
+}

@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 import Glibc
 
 /// Gives a context whose save was overtaken the next turn, so that no save of a process fails or waits forever because
@@ -8,44 +9,18 @@ import Glibc
 /// While the holder runs hooks or observers, the turn is suspended, since they may save other contexts, or wait for
 /// threads that do: no save waits for code outside the kit. Saves on the holder's own thread do not wait in any case.
 ///
-/// `@unchecked Sendable`: `holder`, `thread` and `isSuspended` are read and written only while `mutex` is locked; the
-/// two pointers never change and are freed when no caller can exist any more.
+/// `@unchecked Sendable`: `holder`, `thread` and `isSuspended` are read and written only while `changed` is locked.
 package final class SaveTurns: @unchecked Sendable {
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private let changed: UnsafeMutablePointer<pthread_cond_t>
+  private let changed = ThreadCondition()
   private var holder: ObjectIdentifier?
   private var thread = pthread_self()
   private var isSuspended = false
-
-  init() {
-    mutex = .allocate(capacity: 1)
-    mutex.initialize(to: pthread_mutex_t())
-    pthread_mutex_init(mutex, nil)
-    changed = .allocate(capacity: 1)
-    changed.initialize(to: pthread_cond_t())
-    pthread_cond_init(changed, nil)
-  }
-
-  deinit {
-    pthread_cond_destroy(changed)
-    changed.deinitialize(count: 1)
-    changed.deallocate()
-    pthread_mutex_destroy(mutex)
-    mutex.deinitialize(count: 1)
-    mutex.deallocate()
-  }
-
-  private func locked<Result>(_ body: () -> Result) -> Result {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return body()
-  }
 
   private var mustWait: Bool { holder != nil && !isSuspended && pthread_equal(thread, pthread_self()) == 0 }
 
   /// Waits while a context that was overtaken has the turn.
   package func pass() {
-    locked { while mustWait { pthread_cond_wait(changed, mutex) } }
+    changed.withLock { while mustWait { changed.wait() } }
   }
 
   /// Takes the turn, after the context that has it.
@@ -53,8 +28,8 @@ package final class SaveTurns: @unchecked Sendable {
   /// - Parameter taker: The context that saves. It is not retained.
   /// - Returns: False if the holder runs hooks or observers, which may be the caller.
   package func take(_ taker: some AnyObject) -> Bool {
-    locked {
-      while mustWait { pthread_cond_wait(changed, mutex) }
+    changed.withLock {
+      while mustWait { changed.wait() }
       guard holder == nil else { return false }
       holder = ObjectIdentifier(taker)
       thread = pthread_self()
@@ -64,18 +39,18 @@ package final class SaveTurns: @unchecked Sendable {
 
   /// Called by the holder before and after hooks.
   package func suspend(_ suspends: Bool) {
-    locked {
+    changed.withLock {
       isSuspended = suspends
-      if suspends { pthread_cond_broadcast(changed) }
+      if suspends { changed.broadcast() }
     }
   }
 
   /// Called by the holder when its save has succeeded or failed.
   package func release() {
-    locked {
+    changed.withLock {
       holder = nil
       isSuspended = false
-      pthread_cond_broadcast(changed)
+      changed.broadcast()
     }
   }
 }

@@ -18,10 +18,10 @@ package final class IncrementalConnection: Sendable {
   /// What the store said of the members of objects.
   package let aggregates = Mutex(KnownAggregates())
   private let name: String
-  private let file: OpenDatabases.FileNumber?
+  private let file: FileNumber?
 
   /// - Parameter file: The file, which is noted as open.
-  init(_ store: any IncrementalStore, name: String, file: OpenDatabases.FileNumber?) {
+  init(_ store: any IncrementalStore, name: String, file: FileNumber?) {
     state = Mutex(State(store: store))
     self.name = name
     self.file = file
@@ -108,7 +108,7 @@ package final class IncrementalConnection: Sendable {
   ///
   /// - Throws: `.unavailable` if another program has replaced, moved or removed it: what is saved to it would be lost.
   func checkFile() throws(PersistentStoreError) {
-    guard let file, OpenDatabases.FileNumber(name) != file else { return }
+    guard let file, FileNumber(name) != file else { return }
     throw PersistentStoreError(
       .unavailable, "another program has replaced, moved or removed the file since it was opened: open it again",
       at: StoreLocation(file: name))

@@ -6,16 +6,6 @@ import Synchronization
 ///
 /// Of such a file the type is known without a look at its first bytes. `DatabaseFileHold` sees to its locks.
 enum OpenDatabases {
-  struct FileNumber: Hashable, Sendable {
-    let device: UInt
-    let inode: UInt
-
-    init?(_ path: String) {
-      var status = stat()
-      guard stat(path, &status) == 0 else { return nil }
-      (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
-    }
-  }
   private struct Entry: Sendable {
     let type: any IncrementalStore.Type
     var count: Int

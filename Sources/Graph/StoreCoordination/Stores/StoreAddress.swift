@@ -43,21 +43,7 @@ package struct StoreAddress: Sendable {
 
   /// The text with `%41` as `A`. What is not a valid escape stays.
   private static func unescaped(_ text: Substring) -> String {
-    var bytes: [UInt8] = []
-    let source = Array(text.utf8)
-    var place = 0
-    while place < source.count {
-      if source[place] == UInt8(ascii: "%"), place + 2 < source.count,
-        let byte = UInt8(String(decoding: source[(place + 1)...(place + 2)], as: UTF8.self), radix: 16)
-      {
-        bytes.append(byte)
-        place += 3
-      } else {
-        bytes.append(source[place])
-        place += 1
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    String(decoding: PercentEncoding.bytes(text.utf8, keepsInvalid: true) ?? [], as: UTF8.self)
   }
 
   private static func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }

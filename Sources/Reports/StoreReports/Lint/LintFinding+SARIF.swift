@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 package import StoreJSON
 
 extension LintFinding {
@@ -43,18 +44,5 @@ extension LintFinding {
   }
 
   /// A path as a URI reference: each byte that has a meaning in one, or is not ASCII, is encoded.
-  private static func uri(_ path: String) -> String {
-    var result = ""
-    for byte in path.utf8 {
-      let isPlain =
-        byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z") || byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z")
-        || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") || "-._~/".utf8.contains(byte)
-      if isPlain {
-        result.unicodeScalars.append(Unicode.Scalar(byte))
-      } else {
-        result += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-      }
-    }
-    return result
-  }
+  private static func uri(_ path: String) -> String { PercentEncoding(keeping: "-._~/").encoded(path) }
 }

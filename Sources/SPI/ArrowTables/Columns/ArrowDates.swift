@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// Dates as timestamps, where nothing is lost: otherwise as doubles.
-public enum ArrowDates {
+package enum ArrowDates {
   /// From 1970-01-01 to 2001-01-01.
   private static let secondsTo2001: Int64 = 978_307_200
 
@@ -20,7 +20,7 @@ public enum ArrowDates {
 
   /// The seconds since 2001 of ticks since 1970: the nearest double.
   @inline(__always)
-  public static func seconds(ticks: Int64, _ unit: ArrowType.TimeUnit) -> Double {
+  package static func seconds(ticks: Int64, _ unit: ArrowType.TimeUnit) -> Double {
     var (whole, part) = ticks.quotientAndRemainder(dividingBy: unit.perSecond)
     if part < 0 {
       whole -= 1

@@ -1,5 +1,5 @@
 /// Decimals as Arrow's, where their spelling comes back: otherwise as text.
-public enum ArrowDecimals {
+package enum ArrowDecimals {
   /// The most digits of a decimal of 128 bits, and of 256.
   private static let digits = (small: 38, large: 76)
   private static let limit: UInt128 = (0..<38).reduce(1) { power, _ in power * 10 }
@@ -99,7 +99,7 @@ public enum ArrowDecimals {
   ///   - bytes: 16 or 32 bytes, little-endian, in two's complement.
   ///   - scale: The number of decimal places.
   ///   - isTrimmed: Whether trailing zeros behind the point are left out.
-  public static func number(_ bytes: UnsafeRawBufferPointer, scale: Int, isTrimmed: Bool) -> DecimalNumber? {
+  package static func number(_ bytes: UnsafeRawBufferPointer, scale: Int, isTrimmed: Bool) -> DecimalNumber? {
     guard bytes.count == 16 || bytes.count == 32, let power = Int8(exactly: -scale) else { return nil }
     let low = UInt128(bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
     var value = UInt128(bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) << 64 | low

@@ -5,7 +5,7 @@
 ///
 /// The type of a column follows from the slot's type, and for dates, decimals, long texts and references from the
 /// values as well: see each function.
-public struct ArrowNodeColumns: Sendable {
+package struct ArrowNodeColumns: Sendable {
   private let entity: Entity
   private let batches: [ArrowRows]
   private let references: ArrowReferences
@@ -16,7 +16,7 @@ public struct ArrowNodeColumns: Sendable {
   ///   - entity: The entity whose slots are asked for.
   ///   - references: Those of the table that the rows are of.
   ///   - batches: Rows of the entity or of sub-entities: one record batch each.
-  public init(of entity: Entity, _ references: ArrowReferences, _ batches: [ArrowRows]) {
+  package init(of entity: Entity, _ references: ArrowReferences, _ batches: [ArrowRows]) {
     self.entity = entity
     self.batches = batches
     self.references = references
@@ -24,7 +24,7 @@ public struct ArrowNodeColumns: Sendable {
 
   /// The name of the column with the references of an entity's objects: `id`, or another where a property has that
   /// name.
-  public static func identifierName(for entity: Entity) -> String {
+  package static func identifierName(for entity: Entity) -> String {
     var name = "id"
     while entity.slot(named: name) != nil { name = name == "id" ? "objectID" : name + "_" }
     return name
@@ -34,7 +34,7 @@ public struct ArrowNodeColumns: Sendable {
 
   /// The references of the objects: integers, or texts with their kind (`ArrowKey.references`) if any object of the
   /// hierarchy has a string.
-  public func identifiers(named name: String) -> ArrowColumn {
+  package func identifiers(named name: String) -> ArrowColumn {
     let isText = references.areTexts(entity.index)
     let field = ArrowField.identifiers(name, isText: isText)
     return ArrowColumn(field) { [batches, references] batch in
@@ -68,7 +68,7 @@ public struct ArrowNodeColumns: Sendable {
   /// - Parameters:
   ///   - slot: The property.
   ///   - name: The name of the column; nil for that of the slot.
-  public func column(_ slot: Slot, named name: String? = nil) -> ArrowColumn {
+  package func column(_ slot: Slot, named name: String? = nil) -> ArrowColumn {
     let name = name ?? slot.name
     switch slot.kind {
     case .toOne: return toOne(slot, name)

@@ -1,18 +1,18 @@
 /// Rows of one entity that become a record batch.
-public struct ArrowRows: Sendable {
+package struct ArrowRows: Sendable {
   /// The entity's rows.
   let reader: EntityReader
   /// The rows in their order; nil for all of them.
   let rows: [Int]?
 
   /// Rows of an entity: all of them, or those listed.
-  public init(_ reader: EntityReader, rows: [Int]? = nil) {
+  package init(_ reader: EntityReader, rows: [Int]? = nil) {
     self.reader = reader
     self.rows = rows
   }
 
   /// The number of rows.
-  public var count: Int { rows?.count ?? reader.count }
+  package var count: Int { rows?.count ?? reader.count }
 
   /// Calls `body` with each index in the batch and its row in the entity.
   @inline(__always) func forEach(_ body: (_ index: Int, _ row: Int) -> Void) {
@@ -46,9 +46,9 @@ struct ValidityBits {
 }
 
 /// A column of an Arrow table: its field, and how its values are encoded. The type can depend on all of its values.
-public struct ArrowColumn {
+package struct ArrowColumn {
   /// The name, type and metadata.
-  public var field: ArrowField
+  package var field: ArrowField
   /// Encodes the rows of a batch, by its index.
   let encode: (_ batch: Int) -> ArrowColumnData
 
@@ -58,11 +58,11 @@ public struct ArrowColumn {
   }
 
   /// The values of a batch.
-  public func data(batch: Int) -> ArrowColumnData { encode(batch) }
+  package func data(batch: Int) -> ArrowColumnData { encode(batch) }
 }
 
 /// The keys of the metadata that says what the model says of a column.
-public enum ArrowKey {
+package enum ArrowKey {
   /// The type of an attribute, as in model files, or `Reference`, `To-one`, `To-many`.
   package static let type = "atomicstore.type"
   /// `false` for a property that the model requires.
@@ -74,11 +74,11 @@ public enum ArrowKey {
   /// `true` for an ordered relationship.
   static let ordered = "atomicstore.ordered"
   /// `trimmed` for decimals that were written with a greater scale than they have: without trailing zeros.
-  public static let decimals = "atomicstore.decimals"
+  package static let decimals = "atomicstore.decimals"
   /// `typed` for references that are texts with a kind, `integer:5` and `string:abc`.
   package static let references = "atomicstore.references"
   /// In the schema: the name of the entity.
-  public static let entity = "atomicstore.entity"
+  package static let entity = "atomicstore.entity"
   /// In the schema: the UUID of the store that the references are of.
   package static let store = "atomicstore.store"
   /// Of Arrow: what marks 16 bytes as a UUID.

@@ -6,19 +6,19 @@
 /// skipped.
 public struct ArrowFile {
   /// A run of rows.
-  public struct Batch {
+  package struct Batch {
     /// The number of rows.
     package var count: Int
     /// One for each field of the schema.
-    public var columns: [ArrowArray]
+    package var columns: [ArrowArray]
   }
 
   /// The schema, which precedes the rows.
-  public let schema: ArrowSchema
+  package let schema: ArrowSchema
   /// The rows, in the file's order.
-  public let batches: [Batch]
+  package let batches: [Batch]
   /// The number of rows of all batches.
-  public var rowCount: Int { batches.reduce(0) { $0 + $1.count } }
+  package var rowCount: Int { batches.reduce(0) { $0 + $1.count } }
 
   /// Reads a file.
   ///
@@ -52,14 +52,14 @@ public struct ArrowFile {
   }
 
   /// Whether bytes begin as an Arrow file or stream does.
-  public static func isFileOrStream(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  package static func isFileOrStream(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.starts(with: ArrowWriter.magic + [0, 0]) || bytes.starts(with: ArrowWriter.continuation)
   }
 
   /// Reads a file, or a stream to its end mark.
   ///
   /// - Throws: As ``init(_:)``.
-  public init(fileOrStream bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+  package init(fileOrStream bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     guard bytes.starts(with: ArrowWriter.continuation) else {
       self = try ArrowFile(bytes)
       return

@@ -1,5 +1,5 @@
 /// Values of a column for one record batch: buffers in Arrow's order.
-public struct ArrowColumnData: Sendable {
+package struct ArrowColumnData: Sendable {
   /// The number of rows.
   package var count: Int
   /// How many rows do not have a value.
@@ -101,7 +101,7 @@ public struct ArrowWriter: ~Copyable {
   static let alignment = 64
 
   /// Writes the beginning of a stream or file.
-  public init(_ form: Form, _ schema: ArrowSchema, to sink: @escaping Sink) throws(PersistentStoreError) {
+  package init(_ form: Form, _ schema: ArrowSchema, to sink: @escaping Sink) throws(PersistentStoreError) {
     self.form = form
     self.schema = schema
     self.sink = sink
@@ -114,7 +114,7 @@ public struct ArrowWriter: ~Copyable {
   /// - Parameters:
   ///   - count: The number of rows.
   ///   - columns: The values of all fields of the schema, in its order, of that many rows each.
-  public mutating func write(count: Int, _ columns: [ArrowColumnData]) throws(PersistentStoreError) {
+  package mutating func write(count: Int, _ columns: [ArrowColumnData]) throws(PersistentStoreError) {
     var all: [ArrowColumnData] = []
     for column in columns { all += [column] + column.item }
     let lengths = all.flatMap { $0.buffers.map(\.byteCount) }
@@ -147,7 +147,7 @@ public struct ArrowWriter: ~Copyable {
   }
 
   /// Writes the end.
-  public consuming func finish() throws(PersistentStoreError) {
+  package consuming func finish() throws(PersistentStoreError) {
     try write(Self.continuation + [0, 0, 0, 0])
     guard form == .file else { return }
     var list: [UInt8] = []

@@ -1,7 +1,7 @@
 /// The type of an Arrow column, of those that tables of nodes have.
-public indirect enum ArrowType: Sendable, Equatable {
+package indirect enum ArrowType: Sendable, Equatable {
   /// The unit of a timestamp.
-  public enum TimeUnit: Int16, Sendable, CaseIterable {
+  package enum TimeUnit: Int16, Sendable, CaseIterable {
     /// Whole seconds.
     case second
     /// 1,000 a second.
@@ -46,7 +46,7 @@ public indirect enum ArrowType: Sendable, Equatable {
   case list(ArrowField, isLarge: Bool)
 
   /// The name that Arrow's documentation has for the type.
-  public var name: String {
+  package var name: String {
     switch self {
     case .boolean: "bool"
     case .integer(let bits, let isSigned): (isSigned ? "int" : "uint") + "\(bits)"
@@ -83,11 +83,11 @@ public indirect enum ArrowType: Sendable, Equatable {
 }
 
 /// A column's name, type and metadata.
-public struct ArrowField: Sendable, Equatable {
+package struct ArrowField: Sendable, Equatable {
   /// The name of the column. Arrow allows two columns of one name; stores do not.
-  public var name: String
+  package var name: String
   /// The type of its values.
-  public var type: ArrowType
+  package var type: ArrowType
   /// Whether rows may have no value.
   package var isNullable: Bool
   /// Texts by key, in the file's order.
@@ -102,34 +102,34 @@ public struct ArrowField: Sendable, Equatable {
   }
 
   /// The value of the first entry with that key.
-  public func metadata(_ key: String) -> String? {
+  package func metadata(_ key: String) -> String? {
     metadata.first { $0.key.utf8.elementsEqual(key.utf8) }?.value
   }
 }
 
 /// An entry of a field's or a schema's metadata.
-public struct ArrowMetadataEntry: Sendable, Equatable {
+package struct ArrowMetadataEntry: Sendable, Equatable {
   /// The key. Keys that begin with `ARROW:` belong to Arrow.
-  public var key: String
+  package var key: String
   /// The value.
-  public var value: String
+  package var value: String
 
   /// Creates an entry.
-  public init(_ key: String, _ value: String) {
+  package init(_ key: String, _ value: String) {
     self.key = key
     self.value = value
   }
 }
 
 /// The columns of an Arrow stream or file.
-public struct ArrowSchema: Sendable, Equatable {
+package struct ArrowSchema: Sendable, Equatable {
   /// The columns in their order.
-  public var fields: [ArrowField]
+  package var fields: [ArrowField]
   /// Texts by key, in the file's order.
-  public var metadata: [ArrowMetadataEntry]
+  package var metadata: [ArrowMetadataEntry]
 
   /// Creates a schema.
-  public init(_ fields: [ArrowField], metadata: [ArrowMetadataEntry] = []) {
+  package init(_ fields: [ArrowField], metadata: [ArrowMetadataEntry] = []) {
     self.fields = fields
     self.metadata = metadata
   }

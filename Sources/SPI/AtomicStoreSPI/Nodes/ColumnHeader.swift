@@ -1,7 +1,7 @@
 import StoreFiles
 
 /// The layout of a column's cells.
-enum CellLayout: UInt8, Sendable, CaseIterable {
+package enum CellLayout: UInt8, Sendable, CaseIterable {
   case boolean, integer16, integer32, integer64, float, double, uuid
   /// An extent in the column's heap of bytes.
   case bytes

@@ -2,24 +2,7 @@ import Glibc
 
 /// A column as raw memory.
 package struct ColumnView {
-  package enum Layout: Sendable {
-    case boolean, integer16, integer32, integer64, float, double, uuid, bytes, toOne, toMany
-    init(_ layout: CellLayout) {
-      switch layout {
-      case .boolean: self = .boolean
-      case .integer16: self = .integer16
-      case .integer32: self = .integer32
-      case .integer64: self = .integer64
-      case .float: self = .float
-      case .double: self = .double
-      case .uuid: self = .uuid
-      case .bytes: self = .bytes
-      case .toOne: self = .toOne
-      case .toMany: self = .toMany
-      }
-    }
-  }
-  package let layout: Layout
+  package let layout: CellLayout
   /// The size of a cell in bytes.
   package let width: Int
   package let rows: Int
@@ -32,7 +15,7 @@ package struct ColumnView {
   package let heap: UnsafeRawPointer
 
   init(_ header: UnsafeMutablePointer<ColumnHeader>, rows: Int) {
-    layout = Layout(header.pointee.layout)
+    layout = header.pointee.layout
     width = header.pointee.width
     self.rows = rows
     cells = UnsafeRawPointer(header.pointee.cells)

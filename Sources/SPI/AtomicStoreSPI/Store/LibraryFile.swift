@@ -54,27 +54,32 @@ struct LibraryFile {
   ///
   /// - Throws: `.notSupported` if it is not a complete dynamic library for this kind of machine.
   static func notes(_ path: String) throws(PersistentStoreError) -> [Note] {
-    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open the plug-in")
-    defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "inspect the plug-in", path) }
-    let file = LibraryFile(descriptor: descriptor, path: path, size: UInt64(clamping: status.st_size))
-    var notes: [Note] = []
-    for segment in try file.segments() where segment.type == Segment.note { notes += try file.notes(in: segment) }
-    return notes
+    try opened(path) { file throws(PersistentStoreError) in
+      var notes: [Note] = []
+      for segment in try file.segments() where segment.type == Segment.note { notes += try file.notes(in: segment) }
+      return notes
+    }
   }
 
   /// Returns the names of the symbols that a dynamic library takes from others: none if it has no table of sections.
   ///
   /// - Throws: As ``notes(_:)``, and `.notSupported` if the table of symbols is damaged.
   static func neededSymbols(_ path: String) throws(PersistentStoreError) -> [String] {
+    try opened(path) { file throws(PersistentStoreError) in
+      _ = try file.segments()
+      return try file.undefinedSymbols()
+    }
+  }
+
+  private static func opened<Value>(
+    _ path: String, _ body: (LibraryFile) throws(PersistentStoreError) -> Value
+  ) throws(PersistentStoreError) -> Value {
     let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open the plug-in")
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "inspect the plug-in", path) }
     let file = LibraryFile(descriptor: descriptor, path: path, size: UInt64(clamping: status.st_size))
-    _ = try file.segments()
-    return try file.undefinedSymbols()
+    return try body(file)
   }
 
   private func refused(_ reason: String) -> PersistentStoreError {

@@ -43,10 +43,10 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
   public var uriRepresentation: String {
     switch form {
     case .permanent(let store, .integer(let number)):
-      "x-coredata://\(store.uuidString)/\(Self.escaped(entityName))/p\(number)"
+      "x-coredata://\(store.uuidString)/\(Self.encoding.encoded(entityName))/p\(number)"
     case .permanent(let store, .string(let text)):
-      "x-coredata://\(store.uuidString)/\(Self.escaped(entityName))/ps\(Self.escaped(text))"
-    case .temporary(let name): "x-coredata:///\(Self.escaped(entityName))/t\(name.uuidString)"
+      "x-coredata://\(store.uuidString)/\(Self.encoding.encoded(entityName))/ps\(Self.encoding.encoded(text))"
+    case .temporary(let name): "x-coredata:///\(Self.encoding.encoded(entityName))/t\(name.uuidString)"
     }
   }
 
@@ -76,35 +76,11 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
     }
   }
 
-  private static func escaped(_ text: String) -> String {
-    var result = ""
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-        result.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        let hex = String(byte, radix: 16, uppercase: true)
-        result += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
-      }
-    }
-    return result
-  }
+  private static let encoding = PercentEncoding(keeping: "-._")
 
+  /// In a URI that was written elsewhere, more may be kept than here.
   private static func unescaped(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8.makeIterator()
-    while let byte = rest.next() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard let high = rest.next(), let low = rest.next(), let one = Character(Unicode.Scalar(high)).hexDigitValue,
-        let two = Character(Unicode.Scalar(low)).hexDigitValue
-      else { return nil }
-      bytes.append(UInt8(one * 16 + two))
-    }
-    return String(validating: bytes, as: UTF8.self)
+    PercentEncoding.bytes(text.utf8).flatMap { String(validating: $0, as: UTF8.self) }
   }
 }
 

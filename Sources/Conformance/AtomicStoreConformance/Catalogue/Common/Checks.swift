@@ -49,8 +49,7 @@ extension StoreSession {
 
   /// Opens a store, gives one of its nodes, in the order of their names, a number, and saves it.
   @discardableResult func setNumber(_ path: String, _ graph: Graph, object: Int, to number: Int64) throws -> Bool {
-    let open = try open(path, graph.model)
-    return try withExtendedLifetime(open) {
+    try opened(path, graph.model) { open in
       try all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }[object].setValue(
         StoredValue.integer(number), forKey: "number")
       try open.context.save()

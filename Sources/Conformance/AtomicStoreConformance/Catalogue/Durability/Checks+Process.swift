@@ -168,8 +168,9 @@ extension CheckContext {
       try session.read(path, graph.model, options: [name: "8"])
     }
     let read = try process("read it with a depth of 100") { session in
-      let open = try session.open(path, graph.model, isReadOnly: true, options: [name: "100"])
-      return withExtendedLifetime(open) { open.store.metadata.entries["deep"] == nested(40) }
+      try session.opened(path, graph.model, isReadOnly: true, options: [name: "100"]) { open in
+        open.store.metadata.entries["deep"] == nested(40)
+      }
     }
     try expect(read, "the metadata is as it was saved", "it is not")
     // Beyond what any reader takes: refused when it is written, or when it is read.

@@ -75,8 +75,7 @@ extension CheckContext {
     let again = try attempt(
       "save again in the same process after \(label)", faults: try FaultPlan(CSF_FAIL_LOOK, at: number, error: EIO)
     ) { session in
-      let open = try session.open(saving.path, saving.new.model)
-      return try withExtendedLifetime(open) {
+      try session.opened(saving.path, saving.new.model) { open in
         _ = try session.change(open, from: saving.old, to: saving.new, names: saving.names)
         if saving.keepsMetadata {
           var entries = open.store.metadata.entries

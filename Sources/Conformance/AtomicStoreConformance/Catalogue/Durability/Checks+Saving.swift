@@ -258,13 +258,10 @@ extension Checks {
     ) { check in
       let golden = try check.golden()
       let before = Files.content(golden.path)
-      _ = try check.process("open and save without a change") { session in
-        let open = try session.open(golden.path, golden.graph.model)
-        return try withExtendedLifetime(open) {
-          try open.context.save()
-          try open.coordinator.save(open.store)
-          return true
-        }
+      _ = try check.process("open and save without a change", opening: golden.path, golden.graph.model) { _, open in
+        try open.context.save()
+        try open.coordinator.save(open.store)
+        return true
       }
       try check.expectUntouched(golden.path, before, "after a save without a change")
       for round in 1...2 {
@@ -398,8 +395,7 @@ extension Checks {
         let home = saving.home
         let end = try check.attempt("open, move the folder\(replaced ? ", make another" : ""), change, save") {
           session in
-          let open = try session.open(saving.path, saving.new.model)
-          return try withExtendedLifetime(open) {
+          try session.opened(saving.path, saving.new.model) { open in
             rename(home, moved)
             if replaced { Files.makeFolder(home) }
             _ = try session.change(open, from: saving.old, to: saving.new, names: saving.names)

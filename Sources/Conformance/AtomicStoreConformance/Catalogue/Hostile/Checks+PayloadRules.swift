@@ -122,8 +122,9 @@ extension CheckContext {
 extension StoreSession {
   /// The metadata of a store, as text.
   fileprivate func entries(_ path: String, _ model: ModelDescription, _ options: StoreOptions) throws -> String {
-    let open = try open(path, model, isReadOnly: true, options: options)
-    return withExtendedLifetime(open) { GraphComparison.text(.dictionary(open.store.metadata.entries)) }
+    try opened(path, model, isReadOnly: true, options: options) { open in
+      GraphComparison.text(.dictionary(open.store.metadata.entries))
+    }
   }
 }
 

@@ -33,14 +33,11 @@ extension CheckContext {
       try session.write(Graph(model, [.init(label: "a", entity: entity)]), to: path)
     }
     try expectCarried(model, at: path, what)
-    _ = try process("open it without a model, add an object and save") { session in
-      let open = try session.open(path, nil)
-      return try withExtendedLifetime(open) {
-        let object = try open.context.insertNewObject(forEntityName: entity)
-        if object.entity.slot(named: "name") != nil { try object.setValue("second", forKey: "name") }
-        try open.context.save()
-        return true
-      }
+    _ = try process("open it without a model, add an object and save", opening: path, nil) { _, open in
+      let object = try open.context.insertNewObject(forEntityName: entity)
+      if object.entity.slot(named: "name") != nil { try object.setValue("second", forKey: "name") }
+      try open.context.save()
+      return true
     }
     try expectCarried(model, at: path, "\(what), after a save")
     if traits.keepsMetadata {
@@ -51,8 +48,7 @@ extension CheckContext {
 
   private func expectCarried(_ model: ModelDescription, at path: String, _ what: String) throws {
     let found = try process("read the model in another process") { session -> [GraphText.Difference]? in
-      let open = try session.open(path, nil, isReadOnly: true)
-      return withExtendedLifetime(open) {
+      try session.opened(path, nil, isReadOnly: true) { open in
         guard let carried = open.store.metadata.model, !carried.isInferred else { return nil }
         return ModelComparison.differences(model, carried).prefix(GraphText.mostShown + 1).map {
           .init(

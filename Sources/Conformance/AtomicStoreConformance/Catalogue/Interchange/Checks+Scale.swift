@@ -123,8 +123,7 @@ extension Checks {
     ) { check in
       let golden = try check.golden()
       let seen = try check.process("save \(saves) times", seconds: 100) { session -> [Int] in
-        let open = try session.open(golden.path, golden.graph.model)
-        return try withExtendedLifetime(open) {
+        try session.opened(golden.path, golden.graph.model) { open in
           guard let object = try session.all(open, "Node").first else { return [] }
           var seen: [Int] = []
           for number in 1...saves {

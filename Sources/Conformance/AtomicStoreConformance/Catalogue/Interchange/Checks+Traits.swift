@@ -41,11 +41,8 @@ extension Checks {
       if check.isRefusal, case .refused(let error) = saved {
         return try check.expect(error.code != nil, "refused with a store error", error.text)
       }
-      let read = try check.process("read its metadata") { session in
-        let open = try session.open(path, Models.nodes, isReadOnly: true)
-        return withExtendedLifetime(open) {
-          open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing"
-        }
+      let read = try check.process("read its metadata", opening: path, Models.nodes, isReadOnly: true) { _, open in
+        open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing"
       }
       try check.expect(
         (read == "\"kept\"") != check.isRefusal,
@@ -121,8 +118,7 @@ extension Checks {
       // Past the kit, which asks for the trait before it asks the format.
       _ = try check.refusal(of: "write a store") { try $0.forge(graph, to: path) }
       _ = try check.refusal(of: "begin a store", codes: ["notSupported"]) { session in
-        let open = try session.open(path, graph.model)
-        return withExtendedLifetime(open) { true }
+        try session.opened(path, graph.model) { open in true }
       }
       try check.expect(!Files.exists(path), "nothing is there", "something is")
     },
@@ -190,8 +186,9 @@ extension Checks {
         var entries = PropertyListDictionary()
         entries[VersionHashes.metadataKey] = ["Node": .data(Data(repeating: 7, count: 32))]
         try session.write(inferred, to: path, metadata: entries)
-        let open = try session.open(path, inferred.model, isReadOnly: true)
-        return withExtendedLifetime(open) { open.store.metadata.entries[VersionHashes.metadataKey] != nil }
+        return try session.opened(path, inferred.model, isReadOnly: true) { open in
+          open.store.metadata.entries[VersionHashes.metadataKey] != nil
+        }
       }
       // Only where no program trusts them are they entries like others.
       let wanted = check.traits.trustedHashes == .no
@@ -205,14 +202,12 @@ extension Checks {
       let (path, copy) = (check.path("store"), check.path("copy"))
       let saved = try check.process("save a store and look at its UUID") { session in
         _ = try session.write(Models.golden(), to: path)
-        let open = try session.open(path, Models.nodes, isReadOnly: true)
-        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
+        return try session.opened(path, Models.nodes, isReadOnly: true) { open in open.store.metadata.uuid.uuidString }
       }
       // A UUID may be made of the path: that of a copy is then another one.
       Files.copy(path, to: copy)
       let read = try check.process("look at the UUID of a copy") { session in
-        let open = try session.open(copy, Models.nodes, isReadOnly: true)
-        return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
+        try session.opened(copy, Models.nodes, isReadOnly: true) { open in open.store.metadata.uuid.uuidString }
       }
       try check.expect(
         (read == saved) != check.isRefusal,
@@ -241,14 +236,11 @@ extension Checks {
             links: others.isEmpty ? [:] : [ScalarKey(end): others])
         })
       let path = check.path("store")
-      let names = try check.process("save an owner without parts") { session in
-        let open = try session.open(path, model)
-        return try withExtendedLifetime(open) {
-          open.coordinator.allowsEmptyNonOptionalToMany = true
-          let made = try session.insert(graph, into: open.context)
-          try open.context.save()
-          return made.mapValues { StoreSession.name($0) }
-        }
+      let names = try check.process("save an owner without parts", opening: path, model) { session, open in
+        open.coordinator.allowsEmptyNonOptionalToMany = true
+        let made = try session.insert(graph, into: open.context)
+        try open.context.save()
+        return made.mapValues { StoreSession.name($0) }
       }
       try check.expectHeld(try graph.text(names), at: path, model, "an owner without parts")
     },

@@ -171,26 +171,23 @@ extension CheckContext {
     let path = folder + "/plain.csv"
     Files.write(Array(rows.map { $0.map { quoted($0) }.joined(separator: ",") + "\n" }.joined().utf8), to: path)
     func texts(_ path: String) throws -> [String] {
-      try process("open it without a model") { session in
-        let open = try session.open(path, nil, isReadOnly: true)
-        return try withExtendedLifetime(open) {
-          guard let entity = open.store.model.entities.first(where: { !$0.isAbstract }) else { return [] }
-          return try open.store.nodes.handles(of: entity.index).map { node in
-            try rows[0].map { column in
-              guard let slot = entity.slots.first(where: { $0.name.lowercased() == column }) else {
-                return "\(column) is missing"
-              }
-              switch try open.store.value(slot: slot.index, of: node) {
-              case .null: return ""
-              case .string(let text), .uri(let text): return text
-              case .integer(let number): return "\(number)"
-              case .double(let number): return "\(number)"
-              case .decimal(let number): return "\(number)"
-              case .boolean(let flag): return flag ? "true" : "false"
-              case let value: return value.typedText
-              }
-            }.joined(separator: " | ")
-          }
+      try process("open it without a model", opening: path, nil, isReadOnly: true) { _, open in
+        guard let entity = open.store.model.entities.first(where: { !$0.isAbstract }) else { return [] }
+        return try open.store.nodes.handles(of: entity.index).map { node in
+          try rows[0].map { column in
+            guard let slot = entity.slots.first(where: { $0.name.lowercased() == column }) else {
+              return "\(column) is missing"
+            }
+            switch try open.store.value(slot: slot.index, of: node) {
+            case .null: return ""
+            case .string(let text), .uri(let text): return text
+            case .integer(let number): return "\(number)"
+            case .double(let number): return "\(number)"
+            case .decimal(let number): return "\(number)"
+            case .boolean(let flag): return flag ? "true" : "false"
+            case let value: return value.typedText
+            }
+          }.joined(separator: " | ")
         }
       }
     }
@@ -289,8 +286,9 @@ extension CheckContext {
     func differences(_ other: String) throws -> [String] {
       try process("compare") { session in
         func snapshot(_ path: String) throws -> StoreSnapshot {
-          let open = try session.open(path, first.model, isReadOnly: true)
-          return withExtendedLifetime(open) { StoreSnapshot(nodes: open.store.nodes, metadata: open.store.metadata) }
+          try session.opened(path, first.model, isReadOnly: true) { open in
+            StoreSnapshot(nodes: open.store.nodes, metadata: open.store.metadata)
+          }
         }
         let found = GraphComparison.differences(try snapshot(one), try snapshot(other))
         return (FaultHooks.current.compared?(found) ?? found).map(\.description)
@@ -308,15 +306,12 @@ extension CheckContext {
         found.isEmpty ? "nothing is found" : found.joined(separator: "; "))
     }
     if traits.keepsMetadata {
-      _ = try process("set one metadata key") { session in
-        let open = try session.open(same, first.model)
-        return try withExtendedLifetime(open) {
-          var entries = open.store.metadata.entries
-          entries["conformanceKey"] = .string("x")
-          try open.store.setMetadata(entries)
-          try open.coordinator.save(open.store)
-          return true
-        }
+      _ = try process("set one metadata key", opening: same, first.model) { _, open in
+        var entries = open.store.metadata.entries
+        entries["conformanceKey"] = .string("x")
+        try open.store.setMetadata(entries)
+        try open.coordinator.save(open.store)
+        return true
       }
       let found = try differences(same)
       try expect(

@@ -28,8 +28,7 @@ extension Checks {
         let end = try check.attempt(
           "open it while opening fails with \(String(cString: strerror(error)))", faults: plan
         ) { session in
-          let open = try session.open(path, graph.model)
-          return try withExtendedLifetime(open) { try GraphText(open.store).count }
+          try session.opened(path, graph.model) { open in try GraphText(open.store).count }
         }
         guard case .refused(let refusal) = end else {
           throw ExpectationFailure(expected: "the store is refused", actual: "\(end)")
@@ -50,8 +49,7 @@ extension Checks {
       while number < 500 {
         let plan = try FaultPlan(CSF_FAIL_READ, at: number, error: EIO)
         let end = try check.attempt("open it while read \(number) fails", faults: plan) { session in
-          let open = try session.open(path, graph.model, isReadOnly: true)
-          return try withExtendedLifetime(open) { try GraphText(open.store).count }
+          try session.opened(path, graph.model, isReadOnly: true) { open in try GraphText(open.store).count }
         }
         guard plan.wasReached else { break }
         guard case .refused(let refusal) = end else {
@@ -161,8 +159,7 @@ extension Checks {
       for (what, path) in places {
         let before = Files.stamps(path)
         let error = try check.refusal(of: "a store where \(what) is") { session in
-          let open = try session.open(path, Models.nodes)
-          return withExtendedLifetime(open) { "\(open.store.nodes.count) objects" }
+          try session.opened(path, Models.nodes) { open in "\(open.store.nodes.count) objects" }
         }
         try check.expect(
           ["foreignFormat", "unrecognizedFormat", "notSupported", "unsupportedVersion"].contains(error.code ?? ""),
@@ -245,8 +242,7 @@ extension Checks {
               }
             }
           }
-          let open = try session.open(path, nil, isReadOnly: true)
-          return try withExtendedLifetime(open) {
+          return try session.opened(path, nil, isReadOnly: true) { open in
             let names = try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
             let which = open.store.metadata.entries["Which"] == .string("second")
             return ([which] + names.map { $0 == "second" }).map { $0 ? "second" : "first" }

@@ -26,8 +26,7 @@ extension Checks {
         let text = try graph.text(names)
         _ = try check.process("save another one") { try $0.forge(otherGraph, to: second) }
         let differences = try check.unlessRefused("open it; it is \(what); read its values") { session in
-          let open = try session.open(path, graph.model, isReadOnly: true)
-          return try withExtendedLifetime(open) {
+          try session.opened(path, graph.model, isReadOnly: true) { open in
             switch what {
             case "exchanged": Files.put(Files.content(second) ?? [:], at: path)
             case "cut": Files.put((Files.content(path) ?? [:]).mapValues { Array($0.prefix(100)) }, at: path)

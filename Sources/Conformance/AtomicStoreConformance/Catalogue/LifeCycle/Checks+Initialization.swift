@@ -28,11 +28,8 @@ extension Checks {
     ) { check in
       let path = check.path()
       Files.write([], to: path)
-      let seen = try check.process("open a file of zero bytes") { session in
-        let open = try session.open(path, Models.nodes)
-        return withExtendedLifetime(open) {
-          ["\(open.store.nodes.count)", open.store.type, open.store.metadata.uuid.uuidString]
-        }
+      let seen = try check.process("open a file of zero bytes", opening: path, Models.nodes) { _, open in
+        ["\(open.store.nodes.count)", open.store.type, open.store.metadata.uuid.uuidString]
       }
       try check.expectEqual(seen[0], "0", "objects")
       try check.expectEqual(seen[1], check.subject.type.storeType, "the type in the metadata")
@@ -49,8 +46,7 @@ extension Checks {
       Files.write([], to: path)
       let graph = Models.golden()
       let made = try check.process("open a file of zero bytes, and save objects and metadata") { session in
-        let open = try session.open(path, graph.model)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, graph.model) { open in
           let uuid = open.store.identifier.uuidString
           if check.traits.keepsMetadata { try open.store.setMetadata(entries(["Origin": .string("zero bytes")])) }
           let made = try session.insert(graph, into: open.context)
@@ -59,8 +55,7 @@ extension Checks {
         }
       }
       let read = try check.process("read it in another process") { session in
-        let open = try session.open(path, graph.model, isReadOnly: true)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, graph.model, isReadOnly: true) { open in
           Seen(
             uuid: open.store.identifier.uuidString, origin: open.store.metadata.entries["Origin"].map { "\($0)" },
             text: try GraphText(open.store))
@@ -355,8 +350,7 @@ extension Checks {
 extension StoreSession {
   /// Opens a store, gives its first node another name, and saves it.
   @discardableResult func changeName(_ path: String, _ graph: Graph, to name: String) throws -> Bool {
-    let open = try open(path, graph.model)
-    return try withExtendedLifetime(open) {
+    try opened(path, graph.model) { open in
       try all(open, "Node").first?.setValue(name, forKey: "name")
       try open.context.save()
       return true
@@ -370,11 +364,8 @@ extension CheckContext {
   }
 
   func names(_ path: String, _ graph: Graph) throws -> [String] {
-    try process("read the names") { session in
-      let open = try session.open(path, graph.model, isReadOnly: true)
-      return try withExtendedLifetime(open) {
-        try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
-      }
+    try process("read the names", opening: path, graph.model, isReadOnly: true) { session, open in
+      try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
     }
   }
 

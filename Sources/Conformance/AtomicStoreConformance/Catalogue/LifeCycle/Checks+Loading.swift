@@ -31,8 +31,7 @@ extension Checks {
       let graph = check.counted(["Person": 2, "Employee": 2, "Manager": 2])
       _ = try check.process("save them") { try $0.write(graph, to: path) }
       let seen = try check.process("fetch them in another process") { session in
-        let open = try session.open(path, graph.model, isReadOnly: true)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, graph.model, isReadOnly: true) { open in
           try session.all(open, "Person").map {
             ["\(try $0.value(forKey: "name") ?? "")", $0.objectID.entityName, $0.entity.name]
           }
@@ -52,8 +51,7 @@ extension Checks {
       let path = check.path()
       let graph = Models.golden()
       let uris = try check.process("save objects, and one more; look each up") { session in
-        let open = try session.open(path, graph.model)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, graph.model) { open in
           let made = try session.insert(graph, into: open.context)
           try open.context.save()
           let last = try open.context.insertNewObject(forEntityName: "Node")
@@ -71,8 +69,7 @@ extension Checks {
       }
       try check.expectEqual(uris.count, 9, "URIs")
       let names = try check.process("look up the URIs in another process") { session in
-        let open = try session.open(path, graph.model, isReadOnly: true)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, graph.model, isReadOnly: true) { open in
           try uris.keys.reduce(into: [String: String]()) { names, uri in
             guard let id = session.objectID(forURI: uri, in: open), open.store.node(for: id) != nil else { return }
             names[uri] = "\(try open.context.existingObject(with: id).value(forKey: "name") ?? "")"
@@ -91,8 +88,7 @@ extension Checks {
       let (path, graph, text) = try check.golden()
       for value in ["one", nil, "two"] as [String?] {
         let name = try check.process("set one name to \(value ?? "nil") and save, in one process") { session in
-          let open = try session.open(path, graph.model)
-          return try withExtendedLifetime(open) {
+          try session.opened(path, graph.model) { open in
             guard let object = try session.all(open, "Node").first else {
               throw ExpectationFailure(expected: "an object", actual: "none")
             }
@@ -121,8 +117,7 @@ extension Checks {
       let graph = Graph.values(.integer32, (0..<1000).map { .integer($0) })
       let references = try check.process("save a thousand objects") { try $0.write(graph, to: path) }
       let uris = try check.process("look each up in another process") { session in
-        let open = try session.open(path, graph.model, isReadOnly: true)
-        return withExtendedLifetime(open) {
+        try session.opened(path, graph.model, isReadOnly: true) { open in
           let nodes = open.store.nodes
           let entity = nodes.model.entity(named: "Sample")?.index ?? 0
           let names = Set(nodes.handles(of: entity).map { "Sample/\(nodes.reference(of: $0))" })
@@ -236,8 +231,7 @@ extension Checks {
       let made = graph
       _ = try check.process("save two managers") { try $0.write(made, to: path) }
       let seen = try check.process("read and set each property by its name") { session in
-        let open = try session.open(path, made.model)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, made.model) { open in
           var lines: [String] = []
           for object in try session.all(open, "Manager") {
             for slot in object.entity.slots {

@@ -34,11 +34,8 @@ extension Checks {
         return seen.value
       }
       try check.expectEqual(steps, ["metadata \(check.subject.type.storeType) \(uuid)", "load"], "the steps")
-      let fresh = try check.process("begin a new store") { session in
-        let open = try session.open(check.path("new"), graph.model)
-        return withExtendedLifetime(open) {
-          [open.store.metadata.storeType, open.store.metadata.uuid.uuidString, open.store.identifier.uuidString]
-        }
+      let fresh = try check.process("begin a new store", opening: check.path("new"), graph.model) { _, open in
+        [open.store.metadata.storeType, open.store.metadata.uuid.uuidString, open.store.identifier.uuidString]
       }
       try check.expectEqual(fresh[0], check.subject.type.storeType, "the new store’s type")
       try check.expect(fresh[1] == fresh[2] && fresh[1] != noUUID, "the new store has a UUID", "\(fresh)")
@@ -70,8 +67,7 @@ extension Checks {
       var seen: [String] = []
       for round in 1...3 {
         seen += try check.process("open it, change an object, save: \(round)") { session in
-          let open = try session.open(path, graph.model)
-          return try withExtendedLifetime(open) {
+          try session.opened(path, graph.model) { open in
             let before = open.store.identifier.uuidString
             try session.all(open, "Node").first?.setValue("round \(round)", forKey: "name")
             try open.context.save()
@@ -89,14 +85,11 @@ extension Checks {
       demand: identityIsKept
     ) { check in
       let path = check.path()
-      let told = try check.process("begin a store, note its UUID, save") { session in
-        let open = try session.open(path, Models.nodes)
-        return try withExtendedLifetime(open) {
-          let before = open.store.identifier.uuidString
-          _ = try session.insert(Models.golden(), into: open.context)
-          try open.context.save()
-          return [before, open.store.metadata.uuid.uuidString]
-        }
+      let told = try check.process("begin a store, note its UUID, save", opening: path, Models.nodes) { session, open in
+        let before = open.store.identifier.uuidString
+        _ = try session.insert(Models.golden(), into: open.context)
+        try open.context.save()
+        return [before, open.store.metadata.uuid.uuidString]
       }
       let written = try check.process("ask for the metadata alone") { try $0.metadata(path).uuid.uuidString }
       try check.expectEqual(told, [written, written], "the UUID before and after the save")
@@ -155,8 +148,7 @@ extension Checks {
       try check.expectEqual(Files.stamps(check.folder), before, "inodes, sizes and times of change")
       let both = try check.process("read it alone, save other metadata, read it alone") { session in
         _ = try session.metadata(path)
-        let open = try session.open(path, graph.model)
-        return try withExtendedLifetime(open) {
+        return try session.opened(path, graph.model) { open in
           try open.store.setMetadata(entries(["Which": .string("second")]))
           try open.context.save()
           if open.store.hasUnsavedMetadata { try open.coordinator.save(open.store) }
@@ -211,8 +203,7 @@ extension Checks {
     ) { check in
       let (path, graph, text) = try check.golden()
       _ = try check.process("set metadata and save, without changing an object") { session in
-        let open = try session.open(path, graph.model)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, graph.model) { open in
           try open.store.setMetadata(entries(["Which": .string("set")]))
           try open.coordinator.save(open.store)
           return true
@@ -301,11 +292,8 @@ extension Checks {
           try $0.setMetadata(["Which": .string("set")], path)
         }
         guard plan.wasReached else { break }
-        let seen = try check.process("read it after that") { session in
-          let open = try session.open(path, graph.model, isReadOnly: true)
-          return try withExtendedLifetime(open) {
-            Seen(uuid: "", origin: shown(open.store.metadata.entries)["Which"], text: try GraphText(open.store))
-          }
+        let seen = try check.process("read it after that", opening: path, graph.model, isReadOnly: true) { _, open in
+          Seen(uuid: "", origin: shown(open.store.metadata.entries)["Which"], text: try GraphText(open.store))
         }
         try check.expectSame(seen.text, text, "killed before call \(number): the graph")
         try check.expect(

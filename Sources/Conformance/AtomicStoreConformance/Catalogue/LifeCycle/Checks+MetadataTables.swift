@@ -187,13 +187,10 @@ extension CheckContext {
       Checks.entries(["second": 2, "both": "two", "table": ["b": 3]]), Checks.entries(["third": 3]),
       Checks.entries([:]), Checks.entries(["fourth": 4]),
     ]
-    _ = try process("save a store without objects, and with metadata") { session in
-      let open = try session.open(path, graph.model)
-      return try withExtendedLifetime(open) {
-        try open.store.setMetadata(all[0])
-        try open.coordinator.save(open.store)
-        return true
-      }
+    _ = try process("save a store without objects, and with metadata", opening: path, graph.model) { _, open in
+      try open.store.setMetadata(all[0])
+      try open.coordinator.save(open.store)
+      return true
     }
     try expectEntries(all[0], at: path, "metadata without objects")
     for (position, entries) in all.enumerated().dropFirst() {
@@ -204,8 +201,7 @@ extension CheckContext {
             entries, type: session.subject.type.storeType, at: path, registry: try session.registry())
           return true
         }
-        let open = try session.open(path, graph.model)
-        return try withExtendedLifetime(open) {
+        return try session.opened(path, graph.model) { open in
           try open.store.setMetadata(entries)
           // With an object: without one, metadata may be saved alone.
           if position > 1 { _ = try open.context.insertNewObject(forEntityName: "Node") }

@@ -40,8 +40,7 @@ extension Checks {
       let type = check.subject.type.storeType
       let path = check.path()
       let told = try check.process("begin a store, save it, and ask each time") { session in
-        let open = try session.open(path, Models.nodes)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, Models.nodes) { open in
           var told = [open.store.type, open.store.metadata.storeType]
           if check.traits.keepsMetadata { try open.store.setMetadata(entries(["Origin": .string("here")])) }
           _ = try session.insert(Models.golden(), into: open.context)
@@ -51,9 +50,8 @@ extension Checks {
         }
       }
       try check.expectEqual(told, Array(repeating: type, count: 4), "the type before and after the save")
-      let again = try check.process("open it in another process, and ask") { session in
-        let open = try session.open(path, Models.nodes)
-        return withExtendedLifetime(open) { [open.store.type, open.store.metadata.storeType] }
+      let again = try check.process("open it in another process, and ask", opening: path, Models.nodes) { _, open in
+        [open.store.type, open.store.metadata.storeType]
       }
       try check.expectEqual(again, [type, type], "the type in another process")
     },

@@ -64,11 +64,11 @@ extension CheckContext {
   /// A store is read in another process as its plain model is, and carries the model that it was saved with.
   private func expectRead(_ life: StoreLife, at path: String) throws {
     let differences = try process("read it in another process") { session -> [GraphText.Difference] in
-      let open = try session.open(path, session.needed(life.graph.model), isReadOnly: true)
-      return try withExtendedLifetime(open) {
+      try session.opened(path, session.needed(life.graph.model), isReadOnly: true) { open in
         guard let carried = open.store.metadata.model, !carried.isInferred else {
-          let open = try session.open(path, life.graph.model, isReadOnly: true)
-          return try withExtendedLifetime(open) { try session.differences(open, from: life) }
+          return try session.opened(path, life.graph.model, isReadOnly: true) { open in
+            try session.differences(open, from: life)
+          }
         }
         var found = try session.differences(open, from: life)
         if session.subject.type.traits.isSelfDescribing, let wanted = life.carried {

@@ -98,8 +98,7 @@ extension StoreSession {
     _ path: String, _ life: StoreLife, _ graphs: [Graph], metadata: [PropertyListDictionary]?, model: ModelDescription,
     isNew: Bool, isRead: Bool
   ) throws -> SavesSeen {
-    let open = try open(path, model)
-    return try withExtendedLifetime(open) {
+    try opened(path, model) { open in
       var (seen, life) = (SavesSeen(), life)
       func look(_ when: String, _ open: Open) throws {
         guard seen.differences.isEmpty else { return }

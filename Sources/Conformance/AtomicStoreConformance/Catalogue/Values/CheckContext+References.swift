@@ -44,25 +44,19 @@ extension CheckContext {
     _ = try process("write objects with such references") {
       try $0.forge(whole, to: path, references: { references[$0] })
     }
-    let uris = try process("ask for their URIs") { session in
-      let open = try session.open(path, Models.nodes)
-      return withExtendedLifetime(open) {
-        references.map {
-          open.store.objectID(for: ObjectReference(entityName: "Node", reference: $0)).uriRepresentation
-        }
+    let uris = try process("ask for their URIs", opening: path, Models.nodes) { _, open in
+      references.map {
+        open.store.objectID(for: ObjectReference(entityName: "Node", reference: $0)).uriRepresentation
       }
     }
-    let found = try process("resolve them in another process") { session in
-      let open = try session.open(path, Models.nodes)
-      return withExtendedLifetime(open) {
-        uris.map { uri in
-          guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { return "the URI is none" }
-          guard let object = try? open.context.existingObject(with: id) else { return "there is no such object" }
-          guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else {
-            return "it has another ID"
-          }
-          return (try? object.value(forKey: "name") as? String) ?? "it has no name"
+    let found = try process("resolve them in another process", opening: path, Models.nodes) { _, open in
+      uris.map { uri in
+        guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { return "the URI is none" }
+        guard let object = try? open.context.existingObject(with: id) else { return "there is no such object" }
+        guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else {
+          return "it has another ID"
         }
+        return (try? object.value(forKey: "name") as? String) ?? "it has no name"
       }
     }
     for (place, reference) in references.enumerated() {

@@ -107,8 +107,7 @@ extension Checks {
         .attribute("passing", .string, isTransient: true))
       let transient = model
       _ = try check.process("save an object with a transient value, change that and save again") { session in
-        let open = try session.open(path, transient)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, transient) { open in
           let object = try open.context.insertNewObject(forEntityName: "Sample")
           try object.setValue("kept", forKey: "name")
           try object.setValue(Models.transientMarker, forKey: "passing")
@@ -169,8 +168,7 @@ extension Checks {
       let graph = Models.golden()
       let names = try check.process("save \(graph.objects.count) objects") { try $0.write(graph, to: path) }
       _ = try check.process("make one, ask for its ID and delete it; change another and delete it; save") { session in
-        let open = try session.open(path, graph.model)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, graph.model) { open in
           let ghost = try open.context.insertNewObject(forEntityName: "Node")
           try ghost.setValue("ghost", forKey: "name")
           let other = try open.context.insertNewObject(forEntityName: "Node")
@@ -207,8 +205,7 @@ extension Checks {
       let living = try check.process("save five objects, delete three and save") { session in
         let session = session.spied
         Spy.attaches = true
-        let open = try session.open(path, graph.model)
-        return try withExtendedLifetime(open) {
+        return try session.opened(path, graph.model) { open in
           let made = try session.insert(graph, into: open.context)
           try open.context.save()
           let before = Spy.living.count
@@ -278,8 +275,7 @@ extension Checks {
           let names = try check.process("save \(start.objects.count) objects") { try $0.write(start, to: path) }
           let then = isRollback ? "roll back and save another" : "the same again"
           let end = try check.attempt("save changes with call \(at) failing, then \(then)") { session in
-            let open = try session.open(path, start.model)
-            return try withExtendedLifetime(open) {
+            try session.opened(path, start.model) { open in
               let made = try session.change(open, from: start, to: next, names: names)
               let plan = try FaultPlan(CSF_FAIL, at: at, error: ENOSPC)
               csf_arm(plan.state)
@@ -358,8 +354,7 @@ extension CheckContext {
     let seen = try process("make, change and delete some and save once, every call to the store written down") {
       session in
       let session = session.spied
-      let open = try session.open(path, graph.model)
-      return try withExtendedLifetime(open) {
+      return try session.opened(path, graph.model) { open in
         Spy.forget()
         let made = try session.change(open, from: graph, to: next, names: names)
         try open.context.save()

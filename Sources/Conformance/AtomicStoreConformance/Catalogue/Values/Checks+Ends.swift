@@ -224,8 +224,7 @@ extension StoreTraits {
 extension StoreSession {
   /// What the first object's list names, in its sequence.
   func sequence(_ path: String, _ model: ModelDescription?) throws -> [String] {
-    let open = try open(path, model, isReadOnly: true)
-    return try withExtendedLifetime(open) {
+    try opened(path, model, isReadOnly: true) { open in
       let nodes = open.store.nodes
       for entity in nodes.model.entities {
         for node in nodes.handles(of: entity.index) {
@@ -265,8 +264,7 @@ extension CheckContext {
     guard traits.keepsMetadata else { return note("no metadata to keep texts in") }
     let kept = try process("read with dangling=keep-as-text") { session in
       let options = handmade.merging(["dangling": "keep-as-text"]) { $1 }
-      let open = try session.open(path, model, isReadOnly: true, options: options)
-      return withExtendedLifetime(open) {
+      return try session.opened(path, model, isReadOnly: true, options: options) { open in
         open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) }
           ?? "nothing"
       }

@@ -116,11 +116,8 @@ extension Checks {
         }
       }
       try check.expectEqual(read, ["b", "", "ä"], "the list")
-      let bytes = try check.process("read it without a transformer") { session in
-        let open = try session.open(path, lists)
-        return try withExtendedLifetime(open) {
-          try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data()
-        }
+      let bytes = try check.process("read it without a transformer", opening: path, lists) { session, open in
+        try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data()
       }
       try check.expectEqual(bytes, try ListTransformer().data(from: ["b", "", "ä"]), "its bytes")
       for fails in [false, true] {

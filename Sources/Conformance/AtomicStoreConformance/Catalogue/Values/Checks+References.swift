@@ -13,14 +13,11 @@ extension Checks {
     ) { check in
       let path = check.path()
       let count = 10_000
-      let saved = try check.process("save \(count) objects", seconds: 40) { session in
-        let open = try session.open(path, Models.nodes)
-        return try withExtendedLifetime(open) {
-          var made: [ManagedObject] = []
-          for _ in 0..<count { made.append(try open.context.insertNewObject(forEntityName: "Node")) }
-          try open.context.save()
-          return Set(made.map { GraphText.Key(StoreSession.name($0)) }).count
-        }
+      let saved = try check.process("save \(count) objects", opening: path, Models.nodes, seconds: 40) { _, open in
+        var made: [ManagedObject] = []
+        for _ in 0..<count { made.append(try open.context.insertNewObject(forEntityName: "Node")) }
+        try open.context.save()
+        return Set(made.map { GraphText.Key(StoreSession.name($0)) }).count
       }
       try check.expectEqual(saved, count, "different references after the save")
       let read = try check.process("read them in another process") { try $0.read(path, Models.nodes).count }
@@ -41,8 +38,7 @@ extension Checks {
       let references = Set(names.values.compactMap { $0.split(separator: "/").last.map { GraphText.Key(String($0)) } })
       try check.expectEqual(references.count, 30, "different references in the hierarchy")
       let found = try check.process("look each up by its ID in another process") { session in
-        let open = try session.open(path, Models.people)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, Models.people) { open in
           var found: [String: String] = [:]
           for (label, name) in names {
             let object = try session.object(name, in: open)
@@ -68,19 +64,16 @@ extension Checks {
       causes: ["references are recreated for each save"], catches: ["newRefPerSave"]
     ) { check in
       let path = check.path()
-      let seen = try check.process("save three times") { session in
-        let open = try session.open(path, Models.nodes)
-        return try withExtendedLifetime(open) {
-          let made = try session.insert(Models.golden(), into: open.context)
-          var seen: [[String]] = []
-          for number in 0..<3 {
-            for object in made.values { try object.setValue(Int64(number), forKey: "number") }
-            try open.context.save()
-            seen.append(made.keys.sorted().map { made[$0].map { StoreSession.name($0) } ?? "" })
-            seen.append(try session.read(path, Models.nodes).objects.keys.map(\.text).sorted())
-          }
-          return seen
+      let seen = try check.process("save three times", opening: path, Models.nodes) { session, open in
+        let made = try session.insert(Models.golden(), into: open.context)
+        var seen: [[String]] = []
+        for number in 0..<3 {
+          for object in made.values { try object.setValue(Int64(number), forKey: "number") }
+          try open.context.save()
+          seen.append(made.keys.sorted().map { made[$0].map { StoreSession.name($0) } ?? "" })
+          seen.append(try session.read(path, Models.nodes).objects.keys.map(\.text).sorted())
         }
+        return seen
       }
       for names in seen { try check.expectEqual(names.sorted(), seen[0].sorted(), "what the objects are called") }
       var graph = Models.golden()
@@ -105,20 +98,16 @@ extension Checks {
       rest.remove("4")
       let whole = graph
       let left = rest
-      let uris = try check.process("save ten, delete two, save") { session in
-        let open = try session.open(path, Models.nodes)
-        return try withExtendedLifetime(open) {
-          let made = try session.insert(whole, into: open.context)
-          try open.context.save()
-          for label in ["1", "4"] { if let object = made[label] { open.context.delete(object) } }
-          try open.context.save()
-          return made.mapValues { $0.objectID.uriRepresentation }.filter { left[$0.key] != nil }
-        }
+      let uris = try check.process("save ten, delete two, save", opening: path, Models.nodes) { session, open in
+        let made = try session.insert(whole, into: open.context)
+        try open.context.save()
+        for label in ["1", "4"] { if let object = made[label] { open.context.delete(object) } }
+        try open.context.save()
+        return made.mapValues { $0.objectID.uriRepresentation }.filter { left[$0.key] != nil }
       }
       for round in 0..<2 {
         let found = try check.process("look them up in another process, change one and save") { session in
-          let open = try session.open(path, Models.nodes)
-          return try withExtendedLifetime(open) {
+          try session.opened(path, Models.nodes) { open in
             var found: [String: String] = [:]
             for (label, uri) in uris {
               guard let id = session.objectID(forURI: uri, in: open) else { continue }
@@ -217,8 +206,7 @@ extension Checks {
         var names: [String]
       }
       let seen = try check.process("save \(count) objects that lead to each other") { session in
-        let open = try session.open(path, Models.nodes)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, Models.nodes) { open in
           var made: [ManagedObject] = []
           for _ in 0..<count { made.append(try open.context.insertNewObject(forEntityName: "Node")) }
           for (place, object) in made.enumerated() {
@@ -298,8 +286,7 @@ extension Checks {
         let graph = Graph(Models.nodes, (0..<count).map { ("\($0)", "Node") })
         return try check.process("ask for 300 references in a store of \(count) objects", seconds: 40) { session in
           try session.forge(graph, to: path)
-          let open = try session.open(path, Models.nodes)
-          return try withExtendedLifetime(open) {
+          return try session.opened(path, Models.nodes) { open in
             var best = Double.infinity
             for _ in 0..<3 {
               let spent = try Stopwatch.seconds {

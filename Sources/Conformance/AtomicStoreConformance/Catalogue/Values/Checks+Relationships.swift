@@ -125,8 +125,7 @@ extension Checks {
         let done = edits
         _ = try check.process("script \(script): \(edits.map { $0.joined(separator: " ") }.joined(separator: ", "))") {
           session in
-          let open = try session.open(path, Models.people)
-          return try withExtendedLifetime(open) {
+          try session.opened(path, Models.people) { open in
             let all = try session.objects(in: open)
             func object(_ label: String) throws -> ManagedObject {
               guard let name = names[label], let found = all[GraphText.Key(name)] else {
@@ -202,8 +201,7 @@ extension Checks {
       let steps = try check.process("read the chain, follow it both ways, change one object and save", seconds: 40) {
         session in
         try session.onSmallStack {
-          let open = try session.open(path, Models.nodes)
-          return try withExtendedLifetime(open) {
+          try session.opened(path, Models.nodes) { open in
             let steps = session.steps(open.store)
             let node = try session.object("Node/1", in: open)
             try node.setValue("first", forKey: "name")
@@ -215,8 +213,7 @@ extension Checks {
       try check.expectEqual(steps, [count, count, count], "objects, steps forward and steps back")
       let again = try check.process("follow it in another process", seconds: 40) { session in
         try session.onSmallStack {
-          let open = try session.open(path, Models.nodes, isReadOnly: true)
-          return withExtendedLifetime(open) { session.steps(open.store) }
+          try session.opened(path, Models.nodes, isReadOnly: true) { open in session.steps(open.store) }
         }
       }
       try check.expectEqual(again, [count, count, count], "objects, steps forward and steps back, after the save")
@@ -277,8 +274,7 @@ extension Checks {
       let first = graph
       let names = try check.process("save \(graph.objects.count) objects") { try $0.write(first, to: path) }
       _ = try check.process("delete an owner and what hangs on it, and a thing that is watched") { session in
-        let open = try session.open(path, Models.rules)
-        return try withExtendedLifetime(open) {
+        try session.opened(path, Models.rules) { open in
           let all = try session.objects(in: open)
           for label in ["a", "w"] {
             if let object = names[label].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) }

@@ -98,8 +98,7 @@ extension Checks {
       let path = check.path()
       let model = Models.configured
       _ = try check.process("save an object of the configuration's entity") { session in
-        let open = try session.open(path, model, configuration: "left")
-        return try withExtendedLifetime(open) {
+        try session.opened(path, model, configuration: "left") { open in
           let object = try open.context.insertNewObject(forEntityName: "Left")
           try object.setValue("x", forKey: "name")
           try open.context.save()
@@ -109,8 +108,7 @@ extension Checks {
       for configuration in ["left", nil] {
         let read = try check.process("open it again \(configuration == nil ? "without" : "with") the configuration") {
           session in
-          let open = try session.open(path, model, configuration: configuration)
-          return try withExtendedLifetime(open) { try GraphText(open.store) }
+          try session.opened(path, model, configuration: configuration) { open in try GraphText(open.store) }
         }
         try check.expectEqual(read.count, 1, "objects")
         for (object, values) in read.objects {
@@ -119,8 +117,7 @@ extension Checks {
         }
       }
       let refused = try check.process("save an object of the other entity") { session in
-        let open = try session.open(path, model, configuration: "left")
-        return try withExtendedLifetime(open) {
+        try session.opened(path, model, configuration: "left") { open in
           do {
             _ = try open.context.insertNewObject(forEntityName: "Right")
             try open.context.save()
@@ -133,8 +130,9 @@ extension Checks {
       let other = check.path("both")
       _ = try check.process("write a file that has both") { try $0.forge(both, to: other) }
       let names = try check.unlessRefused("open it with the configuration") { session in
-        let open = try session.open(other, model, configuration: "left")
-        return try withExtendedLifetime(open) { try GraphText(open.store).objects.keys.map(\.text) }
+        try session.opened(other, model, configuration: "left") { open in
+          try GraphText(open.store).objects.keys.map(\.text)
+        }
       }
       try check.expect(
         !(names ?? []).contains { $0.hasPrefix("Right/") }, "no object of another entity is loaded", "\(names ?? [])")
@@ -242,16 +240,13 @@ extension Checks {
         $0.set("b", "number", .integer(5))
       }
       let path = check.path("valid")
-      let refused = try check.process("save a value beyond its bounds") { session in
-        let open = try session.open(path, rules)
-        return try withExtendedLifetime(open) {
-          let object = try open.context.insertNewObject(forEntityName: "Sample")
-          try object.setValue(Int64(11), forKey: "number")
-          do {
-            try open.context.save()
-            return false
-          } catch { return true }
-        }
+      let refused = try check.process("save a value beyond its bounds", opening: path, rules) { _, open in
+        let object = try open.context.insertNewObject(forEntityName: "Sample")
+        try object.setValue(Int64(11), forKey: "number")
+        do {
+          try open.context.save()
+          return false
+        } catch { return true }
       }
       try check.expect(refused, "the save is refused", "it succeeds")
     },
@@ -323,8 +318,7 @@ extension Checks {
         let names = try check.process("write the file") { try $0.forge(graph, to: path, claims: model) }
         let what = isTransient ? "transient" : "derived"
         let values = try check.unlessRefused("read what is \(what) there") { session in
-          let open = try session.open(path, model)
-          return try withExtendedLifetime(open) {
+          try session.opened(path, model) { open in
             let object = try session.object(names["a"] ?? "", in: open)
             let name = try object.value(forKey: "name") as? String ?? ""
             if !isTransient {

@@ -97,12 +97,7 @@ package struct ComparedStores {
   package func compare(
     _ requests: [FetchRequest<ManagedObject>], seed: UInt64 = 1, edits: Int = 0
   ) throws -> Outcome {
-    let one = ManagedObjectContext(property)
-    let other = ManagedObjectContext(incremental)
-    for context in [one, other] where edits > 0 {
-      var random = SeededRandom(seed &+ 1)
-      try ItemGraph.edit(context, edits, &random)
-    }
+    let (one, other) = try contexts(seed, edits)
     var outcome = Outcome()
     for request in requests {
       let explanation = try other.explain(request)
@@ -129,6 +124,16 @@ package struct ComparedStores {
     return outcome
   }
 
+  /// A context of each store, with the same unsaved changes.
+  private func contexts(_ seed: UInt64, _ edits: Int) throws -> (ManagedObjectContext, ManagedObjectContext) {
+    let (one, other) = (ManagedObjectContext(property), ManagedObjectContext(incremental))
+    for context in [one, other] where edits > 0 {
+      var random = SeededRandom(seed &+ 1)
+      try ItemGraph.edit(context, edits, &random)
+    }
+    return (one, other)
+  }
+
   /// Has random requests for groups answered by both.
   package func compareGroups(requests count: Int, seed: UInt64, edits: Int = 0) throws -> Outcome {
     var source = RandomRequests(seed: seed, objects: try objects())
@@ -141,12 +146,7 @@ package struct ComparedStores {
   package func compareRows(
     _ requests: [FetchRequest<ManagedObject>], seed: UInt64 = 1, edits: Int = 0
   ) throws -> Outcome {
-    let one = ManagedObjectContext(property)
-    let other = ManagedObjectContext(incremental)
-    for context in [one, other] where edits > 0 {
-      var random = SeededRandom(seed &+ 1)
-      try ItemGraph.edit(context, edits, &random)
-    }
+    let (one, other) = try contexts(seed, edits)
     var outcome = Outcome()
     for request in requests {
       let explanation = Result { try other.explain(request) }

@@ -34,33 +34,6 @@ extension NodeTableBuilder {
     noteNumber(Int(number), entity, row)
   }
 
-  /// Fills a relationship by references of any kind.
-  ///
-  /// The references are in a list, each once, so that one that is mentioned often is looked up once.
-  ///
-  /// - Parameters:
-  ///   - entity: The entity's index in the model.
-  ///   - slot: The relationship's slot.
-  ///   - counts: The number of objects of each row; at most 1 for a to-one.
-  ///   - indexes: For all objects, row by row, the index of the reference in `references`.
-  ///   - references: The references that the indexes count in.
-  /// - Throws: `.malformed` if the sizes do not match the rows, or an index is not one of `references`.
-  package func fillRelationship(
-    entity: Int, slot: Int, counts: Span<UInt32>, indexes: Span<UInt32>, references: [ReferenceObject]
-  ) throws(PersistentStoreError) {
-    current.initialize(to: building[entity])
-    let known = references.map { NumberedReference(cell: encode($0, slot)) }
-    var all: [NumberedReference] = []
-    all.reserveCapacity(indexes.count)
-    for place in 0..<indexes.count {
-      guard indexes[place] < known.count else {
-        throw badColumn(entity, slot, "reference \(indexes[place]) of \(known.count)")
-      }
-      all.append(known[Int(indexes[place])])
-    }
-    try fillRelationship(entity: entity, slot: slot, counts: counts, references: all.span)
-  }
-
   /// Fills a relationship by references that have numbers.
   ///
   /// - Parameters:

@@ -56,20 +56,8 @@ extension NodeTableBuilder {
 
   /// Sets the reference of a row to a string.
   public func setReference(_ text: String, entity: Int, row: Int) {
-    text.withBytes { setReference($0, entity, row) }
-  }
-
-  /// Sets the reference of a row to a string, from its UTF-8.
-  ///
-  /// - Throws: `.invalidValue` if the bytes are not UTF-8.
-  package func setReference(utf8: Span<UInt8>, entity: Int, row: Int) throws(PersistentStoreError) {
-    guard Self.isUTF8(utf8) else { throw Self.notUTF8(location(entity: entity, row: row, slot: nil)) }
-    utf8.withUnsafeBufferPointer { setReference($0, entity, row) }
-  }
-
-  private func setReference(_ text: UnsafeBufferPointer<UInt8>, _ entity: Int, _ row: Int) {
     precondition(row >= 0 && row < building[entity].count, "the row does not exist")
-    noteNumber(mention(text, root: model.records[entity].root), entity, row)
+    noteNumber(text.withBytes { mention($0, root: model.records[entity].root) }, entity, row)
   }
 
   /// Notes the string reference of a row, in any order of rows.
