@@ -19,7 +19,7 @@ extension ManagedObjectContext {
     fetch = named(fetch)
     fetch.includesSubentities = request.includesSubentities
     fetch.affectedStores = request.affectedStores
-    if let rows = rowAssignments(request, fetch), let ids = try context.updateRows(fetch, rows) {
+    if let rows = rowAssignments(request, fetch), let ids = try context.updateRows(fetch, rows)?.ids {
       var changes = ObjectIDChanges(updated: ids)
       changes.transactionAuthor = transactionAuthor
       return BatchResult(changes: changes, objectIDs: ids)
