@@ -99,7 +99,8 @@ import Testing
     arguments: [
       // Too large for the type, for a sum of 64 bits, and for an intermediate result.
       ("small", "small + 32765"), ("number", "number + 1"), ("number", "number * 2 - number"),
-      ("double", "length:(name) * double"), ("double", "price + double"), ("price", "number"), ("name", "name + 'x'"), ("number", "double"),
+      ("double", "length:(name) * double"), ("double", "price + double"), ("price", "number"), ("name", "name + 'x'"),
+      ("number", "double"),
       ("number", "length:(name)"), ("day", "'2020-01-01'"), ("number", "number / 2"), ("small", "70000"),
     ], kinds)
   func left(_ change: (key: String, expression: String), kind: String) throws {

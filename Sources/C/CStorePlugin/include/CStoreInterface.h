@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "aa5ed0f59a3eff9d13547af158843706ef1c91bbd757ae8967057c992be97491"
+#define ASP_INTERFACE "0723cd45aa598a30f69b754335c074a610f865ed664736cf595e5383cc605251"

@@ -13,6 +13,8 @@ struct SQLSaveWork<Database: SQLDatabase> {
   /// The number of the transaction in the history.
   var number: Int64 = 1
   var history: [(entity: Int, id: Int64, text: String?, kind: HistoryTransaction.Kind, slots: [Int])] = []
+  /// How many rows are deleted: their entries come first.
+  var deletedCount: Int64
   /// How many rows the database itself has noted in the history: those of which it cut what led to deleted rows. They
   /// come behind the deletions.
   var cutOffCount: Int64 = 0
@@ -22,6 +24,7 @@ struct SQLSaveWork<Database: SQLDatabase> {
     self.schema = schema
     self.changes = changes
     self.name = name
+    deletedCount = Int64(changes.deleted.count)
   }
 
   var database: Database { store.database }

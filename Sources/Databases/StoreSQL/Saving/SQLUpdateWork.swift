@@ -172,8 +172,8 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     }
   }
 
-  /// Sums, differences, products and quotients of doubles, and of integers beside them. PostgreSQL refuses some of those
-  /// that are infinite, and SQLite has no negative zero but in a blob, and not-a-number is NULL for it.
+  /// Sums, differences, products and quotients of doubles, and of integers beside them. PostgreSQL refuses some of
+  /// those that are infinite, and SQLite has no negative zero but in a blob, and not-a-number is NULL for it.
   private func real(
     _ expression: FetchExpression, _ compiler: inout SQLPredicateCompiler, depth: Int
   ) -> Term? {

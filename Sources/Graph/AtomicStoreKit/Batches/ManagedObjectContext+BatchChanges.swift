@@ -73,6 +73,9 @@ extension ManagedObjectContext {
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
     checkThread()
     let context = batchContext()
+    if request.objectIDs == nil, let changes = try context.deleteRows(named(request.fetchRequest)) {
+      return BatchResult(changes: changes, objectIDs: changes.deleted)
+    }
     let objects =
       try request.objectIDs.map { context.existingObjects(with: $0) } ?? context.fetch(named(request.fetchRequest))
     for object in objects { context.delete(object) }
