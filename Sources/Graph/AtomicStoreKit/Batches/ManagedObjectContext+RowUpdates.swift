@@ -1,25 +1,7 @@
-package import AtomicStoreSPI
+import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 import StorePredicates
-
-/// A new value of an attribute of many objects.
-package struct RowAssignment {
-  /// Where the value comes from.
-  package enum Source {
-    /// A value of the attribute's type.
-    case value(StoredValue)
-    /// An expression of the values before any assignment; another value if it gives one that the type does not take.
-    case expression(FetchExpression, whenUnfit: StoredValue?)
-  }
-  let name: String
-  let source: Source
-
-  package init(_ name: String, _ source: Source) {
-    self.name = name
-    self.source = source
-  }
-}
 
 /// The objects that an update changed.
 package struct UpdatedRows {
