@@ -72,6 +72,27 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(again.metadata.lastReference == 4)
   }
 
+  @Test(
+    "a batch update calls the hook for each object that it changes, also where no object is made",
+    arguments: [true, false])
+  func batchUpdate(isExpression: Bool) throws {
+    let folder = try Folder()
+    let journal = LinesStore.Journal()
+    try LinesStore.$journal.withValue(journal) {
+      let coordinator = try coordinator()
+      let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+      try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
+      let value: Any = isExpression ? try FetchExpression(format: "TERNARY(name == 'Bob', 'Bob', name + 'x')") : "Bob"
+      let known = journal.all.count
+      let result = try ManagedObjectContext(coordinator).execute(
+        BatchUpdateRequest(entityName: "Person", propertiesToUpdate: ["name": value]))
+      #expect(result.objectIDs.map(\.reference) == [.integer(1), .integer(3)])
+      #expect(journal.all.dropFirst(known) == ["update 1", "update 3", "save"])
+      let names = store.nodes.handles(of: 0).compactMap { store.nodes.value(forKey: "name", of: $0) }
+      #expect(names == (isExpression ? ["Adax", "Bob", "Cydx"] : ["Bob", "Bob", "Bob"]).map { .string($0) })
+    }
+  }
+
   @Test("a complete life cycle is as documented in the life-cycle article")
   func article() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -99,7 +99,8 @@ import Testing
     arguments: [
       // Too large for the type, for a sum of 64 bits, and for an intermediate result.
       ("small", "small + 32765"), ("number", "number + 1"), ("number", "number * 2 - number"),
-      ("double", "double + 1"), ("price", "number"), ("name", "name + 'x'"), ("number", "double"),
+      ("double", "length:(name) * double"), ("double", "price + double"), ("price", "number"), ("name", "name + 'x'"),
+      ("number", "double"),
       ("number", "length:(name)"), ("day", "'2020-01-01'"), ("number", "number / 2"), ("small", "70000"),
     ], kinds)
   func left(_ change: (key: String, expression: String), kind: String) throws {
@@ -108,6 +109,51 @@ import Testing
     #expect(try items.update([(change.key, FetchExpression(format: change.expression))]) == nil)
     #expect(try items.values(change.key) == before.0)
     #expect(try items.history().count == before.1)
+  }
+
+  @Test(
+    "SQLite computes with doubles, and PostgreSQL leaves that to the kit",
+    arguments: [
+      ("double + 1", 5), ("double * 0.1 - 3", 5), ("small / double", 5), ("double / 3", 5), ("double * small", 4),
+      ("double - double", 5), ("double * 1e308 * 1e10", 5),
+    ], kinds)
+  func doubles(_ change: (expression: String, count: Int), kind: String) throws {
+    let items = try items(kind, "doubles")
+    let value = try FetchExpression(format: change.expression)
+    #expect(try items.update([("double", value)])?.count == (kind == "PostgreSQL" ? nil : change.count))
+  }
+
+  @Test(
+    "doubles that SQLite would compute differently are left to the kit: negative zero, not-a-number, quotients by zero",
+    arguments: [
+      "double / 0", "double / (double - 0.5)", "(double - 0.5) * (double - 1)",
+      "double * 1e308 * 1e10 - double * 1e308 * 1e10", "double * (1 / 3)", "-0.0 + double * small",
+    ], kinds)
+  func leftDoubles(expression: String, kind: String) throws {
+    let items = try items(kind, "left-doubles")
+    #expect(try items.update([("double", FetchExpression(format: expression))]) == nil)
+    #expect(try items.values("double") == ["-"] + Array(repeating: "0.5", count: 5))
+  }
+
+  @Test(
+    "the history has the order of entities and references, also of references that are texts", arguments: kinds)
+  func order(kind: String) throws {
+    let items = try items(kind, "order")
+    let all = try #require(try items.update([("other", .constant(.integer(9)))]))
+    #expect(all.map(\.entityName) == ["Item", "Item", "Item", "Item", "Special", "Special"])
+    let entity = try #require(items.store.model.entity(named: "Special"))
+    let text = ManagedObjectSnapshot(entity: entity.index, reference: .string("a"))
+    try items.coordinator.save(items.store, changes: StoreChanges(inserted: [text]))
+    for number in [10, 11] {
+      let rows = StoreFetch(entity: entity.index, entities: [entity.index])
+      let slot = try #require(entity.slot(named: "other"))
+      let changed = try items.coordinator.update(
+        items.store,
+        StoreUpdate(
+          rows: rows, values: [(slot, .constant(.integer(Int64(number))))], refused: [], author: nil, contextName: nil))
+      #expect(changed == Array(all.suffix(2)) + [ObjectReference(entityName: "Special", reference: .string("a"))])
+      #expect(try items.history().last?.changes.map(\.object) == changed)
+    }
   }
 
   @Test(

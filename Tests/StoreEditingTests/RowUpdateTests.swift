@@ -53,7 +53,10 @@ import Testing
       if chance() { try item.setValue(Int.random(in: 0..<30, using: &random), forKey: "small") }
       try item.setValue(number, forKey: "number")
       if chance() { try item.setValue(Float.random(in: -3...3, using: &random), forKey: "half") }
-      if chance() { try item.setValue(Double.random(in: -50...50, using: &random), forKey: "double") }
+      if chance() {
+        let number = [0, -0.0, 0.5, .random(in: -50...50, using: &random)].randomElement(using: &random)
+        try item.setValue(number, forKey: "double")
+      }
       if chance() { try item.setValue(DecimalNumber("\(Int.random(in: 0..<999, using: &random)).50"), forKey: "price") }
       if chance() { try item.setValue(Bool.random(using: &random), forKey: "flag") }
       if chance() { try item.setValue(Date(timeIntervalSinceReferenceDate: Double(number) * 86_400), forKey: "day") }
@@ -72,7 +75,8 @@ import Testing
     "link:=http://a.b",
     "key:=01234567-89AB-CDEF-0123-456789ABCDEF", "box:=Box/1", "number=length:(name)", "small=number * 10000",
     "double=TERNARY(number > 5, 1, 2)", "name=uppercase:(name)", "number=box.items.@count", "price=abs:(price) - 5",
-    "double=double / 0", "number=modulus:by:(number, 0)",
+    "double=double / 0", "double=double + 1", "double=double / double", "double=double * small - 0.1",
+    "double=(double - number) / 3", "double=0 - double * 1e300 * 1e300", "number=modulus:by:(number, 0)",
   ]
   private static let conditions = [nil, nil, "number > 10", "name == 'a'", "box.size > 6", "ANY box.items.small > 20"]
 

@@ -95,7 +95,7 @@ struct DeleteCommand: ParsableCommand {
         store: store, source: source, result: result, common: common,
         allowsEmptyNonOptionalToMany: emptyToMany.isAllowed
       ).run(entity: entity, verb: "delete") {
-        try $0.deleteObjects(
+        try $0.deleteAndSaveObjects(
           entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
       }
     }

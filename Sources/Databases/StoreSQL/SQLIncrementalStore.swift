@@ -59,6 +59,9 @@ extension SQLIncrementalStore {
   public mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
     try sql.update(change)
   }
+  public mutating func delete(_ change: StoreUpdate) throws(PersistentStoreError) -> (
+    deleted: [ObjectReference], updated: [ObjectReference]
+  )? { try sql.delete(change) }
   public mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError) { try sql.load(into: nodes) }
   public mutating func load(
     into nodes: NodeTableBuilder, only columns: NeededColumns

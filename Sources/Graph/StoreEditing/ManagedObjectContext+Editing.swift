@@ -76,6 +76,17 @@ extension ManagedObjectContext {
     return objects.count
   }
 
+  /// Deletes the objects that fulfil a predicate, and saves all changes, for a context that is used for nothing else:
+  /// as ``deleteObjects(entityName:predicate:)`` and `save()`, but by the database itself where that is the same.
+  package func deleteAndSaveObjects(entityName: String, predicate: FetchPredicate? = nil) throws -> Int {
+    if let changes = try deleteRows(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)) {
+      return changes.deleted.count
+    }
+    let count = try deleteObjects(entityName: entityName, predicate: predicate)
+    try save()
+    return count
+  }
+
   /// Inserts an object with values.
   ///
   /// - Returns: The new object.

@@ -1,2 +1,2 @@
 // Written by Scripts/interface-digest --write.
-#define ASP_INTERFACE "1df2b4a55a6e7cc6a0fa21d3b341841bcc92cc14c98bcb6045d75dfeb3d5a049"
+#define ASP_INTERFACE "16032051fbd83833c75575f6df46e66890b0ae90da4af6436e70af52490f7a16"

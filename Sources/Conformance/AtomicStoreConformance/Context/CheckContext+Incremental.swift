@@ -135,13 +135,22 @@ extension CheckContext {
 /// Models of the checks of incremental stores, besides ``ItemGraph``. A store at a URL that has one of them was created
 /// by a check.
 enum IncrementalModels {
-  static let all = [ItemGraph.description, unique, names, changed]
+  static let all = [ItemGraph.description, unique, names, changed, shelves]
 
   /// One attribute whose values are unique.
   static let unique = ModelDescription(entities: [
     EntityDescription(
       name: "Badge", properties: [.attribute("number", .string), .attribute("note", .string)],
       uniquenessConstraints: [["number"]])
+  ])
+
+  /// Objects of which a store can delete many without the kit: they lead to others by to-ones only.
+  static let shelves = ModelDescription(entities: [
+    EntityDescription(
+      name: "Shelf",
+      properties: [.attribute("name", .string), .toMany("notes", "Note", inverse: "shelf"), .toOne("top", "Note")]),
+    EntityDescription(
+      name: "Note", properties: [.attribute("number", .integer32), .toOne("shelf", "Shelf", inverse: "notes")]),
   ])
 
   /// Two attributes with names that only their scalars distinguish.

@@ -80,6 +80,16 @@ struct FaultyIncrementalStore<Base: IncrementalStore>: IncrementalStore {
     return objects
   }
 
+  mutating func delete(_ change: StoreUpdate) throws(PersistentStoreError) -> (
+    deleted: [ObjectReference], updated: [ObjectReference]
+  )? {
+    var changed = change
+    hooks.deletion?(&changed)
+    guard var objects = try target.store.delete(changed) else { return nil }
+    hooks.deleted?(&objects.deleted)
+    return objects
+  }
+
   mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? {
     var changed = request
     hooks.request?(&changed.rows)

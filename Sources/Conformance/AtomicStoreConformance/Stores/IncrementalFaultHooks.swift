@@ -62,6 +62,10 @@ struct IncrementalFaultHooks: Sendable {
   var update: (@Sendable (inout StoreUpdate) -> Void)?
   /// Changes which objects the store names as updated.
   var updated: (@Sendable (inout [ObjectReference]?) -> Void)?
+  /// Changes which objects the store is to delete.
+  var deletion: (@Sendable (inout StoreUpdate) -> Void)?
+  /// Changes which objects the store names as deleted.
+  var deleted: (@Sendable (inout [ObjectReference]) -> Void)?
   /// Changes what the store is asked to group.
   var grouping: (@Sendable (inout StoreGrouping) -> Void)?
   /// Changes the groups that the store returns.

@@ -77,17 +77,21 @@ extension SQLSaveWork {
   /// statement, however many there are.
   mutating func cutOff(_ gone: Entity, _ numbers: [Int64], _ links: [Link]) throws(PersistentStoreError) {
     for part in numbers.parts(of: SQLStore<Database>.dialect.listLimit) {
-      let list = SQLStore<Database>.list(part)
-      for link in links where link.destination == gone.root.index {
-        let condition = link.condition(list)
-        guard try noteCutOff(link, condition) > 0 || !link.noted.isEmpty else { continue }
-        try database.run("UPDATE \(link.table.name.quoted) SET \(link.assignments) WHERE \(condition)", [])
-      }
-      // Last, since both directions of a many-to-many are found by its pairs.
-      for join in schema.joins {
-        for (column, root) in [("a", join.roots.0), ("b", join.roots.1)] where root == gone.root.index {
-          try database.run("DELETE FROM \(join.name.quoted) WHERE \(column) IN (\(list))", [])
-        }
+      try cutOff(gone.root.index, SQLStore<Database>.list(part), links)
+    }
+  }
+
+  /// - Parameter list: The numbers of the deleted rows, or a query for them.
+  mutating func cutOff(_ root: Int, _ list: String, _ links: [Link]) throws(PersistentStoreError) {
+    for link in links where link.destination == root {
+      let condition = link.condition(list)
+      guard try noteCutOff(link, condition) > 0 || !link.noted.isEmpty else { continue }
+      try database.run("UPDATE \(link.table.name.quoted) SET \(link.assignments) WHERE \(condition)", [])
+    }
+    // Last, since both directions of a many-to-many are found by its pairs.
+    for join in schema.joins {
+      for (column, other) in [("a", join.roots.0), ("b", join.roots.1)] where other == root {
+        try database.run("DELETE FROM \(join.name.quoted) WHERE \(column) IN (\(list))", [])
       }
     }
   }
@@ -97,7 +101,7 @@ extension SQLSaveWork {
     // Of more rows it is noted twice, which means the same.
     let isShort = !link.noted.isEmpty && link.noted.count <= SQLStore<Database>.dialect.listLimit
     let others = isShort ? " AND id NOT IN (\(SQLStore<Database>.list(link.noted.sorted())))" : ""
-    let first = Int64(changes.deleted.count) + cutOffCount
+    let first = deletedCount + cutOffCount
     let count = try database.run(
       "INSERT INTO \(SQLStore<Database>.changesTable) (number, place, ent, id, ref, kind, slots) "
         + "SELECT \(number), \(first - 1) + ROW_NUMBER() OVER (ORDER BY id), ent, id, ref, 'update', '\(link.slot)' "

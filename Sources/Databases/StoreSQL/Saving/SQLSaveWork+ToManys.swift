@@ -79,14 +79,17 @@ extension SQLSaveWork {
     let table = SQLStore<Database>.changesTable
     try store.noteTransaction(number, name, author: changes.author, context: changes.contextName)
     let deletions = Int64(changes.deleted.count)
+    var last: (slots: [Int], text: String) = ([], "")
     for (index, change) in history.enumerated() {
       let place = Int64(index) < deletions ? Int64(index) : Int64(index) + cutOffCount
-      let slots = change.slots.sorted().map(String.init).joined(separator: " ")
+      if change.slots != last.slots {
+        last = (change.slots, change.slots.sorted().map(String.init).joined(separator: " "))
+      }
       try database.run(
         "INSERT INTO \(table) (number, place, ent, id, ref, kind, slots) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         [
           .integer(number), .integer(place), .integer(Int64(change.entity)), .integer(change.id),
-          change.text.map { .text($0) } ?? .null, .text(change.kind.rawValue), .text(slots),
+          change.text.map { .text($0) } ?? .null, .text(change.kind.rawValue), .text(last.text),
         ])
     }
   }

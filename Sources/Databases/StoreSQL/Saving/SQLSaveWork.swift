@@ -12,7 +12,9 @@ struct SQLSaveWork<Database: SQLDatabase> {
   var ids: [Int: [ReferenceObject: Int64]] = [:]
   /// The number of the transaction in the history.
   var number: Int64 = 1
-  var history: [(entity: Int, id: Int64, text: String?, kind: HistoryTransaction.Kind, slots: Set<Int>)] = []
+  var history: [(entity: Int, id: Int64, text: String?, kind: HistoryTransaction.Kind, slots: [Int])] = []
+  /// How many rows are deleted: their entries come first.
+  var deletedCount: Int64
   /// How many rows the database itself has noted in the history: those of which it cut what led to deleted rows. They
   /// come behind the deletions.
   var cutOffCount: Int64 = 0
@@ -22,6 +24,7 @@ struct SQLSaveWork<Database: SQLDatabase> {
     self.schema = schema
     self.changes = changes
     self.name = name
+    deletedCount = Int64(changes.deleted.count)
   }
 
   var database: Database { store.database }
@@ -78,10 +81,11 @@ struct SQLSaveWork<Database: SQLDatabase> {
       default: break
       }
     }
-    for object in changes.inserted + changes.updated {
-      for (_, value) in object.values { try note(value) }
-      if let reference = object.reference {
-        try note(ObjectReference(entityName: model.entity(at: object.entity).name, reference: reference))
+    var roots = RootsOfEntities(model: model)
+    for objects in [changes.inserted, changes.updated] {
+      for object in objects {
+        for slot in 0..<object.values.slotLimit { if let value = object.values[slot] { try note(value) } }
+        if let reference = object.reference { asked[roots[object.entity], default: []].insert(reference) }
       }
     }
     for object in changes.deleted { try note(object) }
@@ -124,11 +128,12 @@ struct SQLSaveWork<Database: SQLDatabase> {
   /// The present versions of all rows that are changed, nil if they are not as expected.
   func presentVersions() throws(PersistentStoreError) -> [RowKey: Int64]? {
     var asked: [Int: Set<Int64>] = [:]
+    var roots = RootsOfEntities(model: model)
     for object in changes.updated {
       guard let reference = object.reference else { continue }
-      let entity = model.entity(at: object.entity)
-      guard let id = ids[entity.root.index]?[reference] else { return nil }
-      asked[entity.root.index, default: []].insert(id)
+      let root = roots[object.entity]
+      guard let id = ids[root]?[reference] else { return nil }
+      asked[root, default: []].insert(id)
     }
     for object in changes.deleted + changes.members.map(\.owner) + changes.expected.map(\.object) {
       let root = try entity(object.entityName).root.index
@@ -190,6 +195,7 @@ struct SQLSaveWork<Database: SQLDatabase> {
 
   /// Values that must be unique may move from one row to another: first none has them.
   func releaseUniqueValues() throws(PersistentStoreError) {
+    guard schema.tables.values.contains(where: { !$0.unique.isEmpty }) else { return }
     for object in changes.updated {
       let entity = model.entity(at: object.entity)
       let table = schema.table(of: entity)
@@ -273,37 +279,96 @@ struct SQLSaveWork<Database: SQLDatabase> {
     }
   }
 
+  /// What consecutive objects have in common, so that it is looked up, and their statement written, once.
+  private struct UpdatedKind {
+    let entity: Entity
+    let root: Int
+    let table: String
+    let slots: [Slot]
+    let numbers: [Int]
+    var columns: [String] = []
+    var sql = ""
+
+    init(_ object: ManagedObjectSnapshot, _ schema: SQLSchema) {
+      entity = schema.model.entity(at: object.entity)
+      root = entity.root.index
+      table = schema.table(of: entity).name.quoted
+      numbers = object.values.slots
+      slots = numbers.map { [entity] in entity.slots[$0] }
+    }
+
+    /// Whether an object is of the entity, with values in the same slots.
+    func fits(_ object: ManagedObjectSnapshot) -> Bool {
+      guard object.entity == entity.index else { return false }
+      var count = 0
+      for slot in 0..<object.values.slotLimit where object.values[slot] != nil {
+        guard count < numbers.count, numbers[count] == slot else { return false }
+        count += 1
+      }
+      return count == numbers.count
+    }
+
+    /// Writes the statement. The first two values are the version and the number of the row.
+    mutating func set(_ columns: [String]) {
+      guard sql.isEmpty || columns != self.columns else { return }
+      self.columns = columns
+      let sets = ["ver = ?1"] + columns.enumerated().map { "\($1.quoted) = ?\($0 + 3)" }
+      sql = "UPDATE \(table) SET \(sets.joined(separator: ", ")) WHERE id = ?2"
+    }
+  }
+
   mutating func update(_ present: [RowKey: Int64]) throws(PersistentStoreError) {
     var places: [RowKey: Int] = [:]
+    var last: UpdatedKind?
+    var withLists: [ManagedObjectSnapshot] = []
     for object in changes.updated {
-      let entity = model.entity(at: object.entity)
       guard let reference = object.reference else { continue }
-      let named = ObjectReference(entityName: entity.name, reference: reference)
-      let id = try id(named)
-      let key = RowKey(root: entity.root.index, id: id)
+      let known = last.take().flatMap { $0.fits(object) ? $0 : nil }
+      var kind = known ?? UpdatedKind(object, schema)
+      let named = ObjectReference(entityName: kind.entity.name, reference: reference)
+      let id: Int64 = if let known = ids[kind.root]?[reference] { known } else { try id(named) }
+      let key = RowKey(root: kind.root, id: id)
       // It goes round after 2^64 saves, or where another program has written the greatest number.
       let version = (present[key] ?? 0) &+ 1
-      var sets = ["ver = ?1"]
+      var columns: [String] = []
       var values: [SQLValue] = [.integer(version), .integer(id)]
-      for slot in object.values.slots {
-        guard let value = object.values[slot] else { continue }
-        for (name, value) in try assignments(entity.slots[slot], value, entity) {
+      for slot in kind.slots {
+        guard let value = object.values[slot.index] else { continue }
+        for (name, value) in try assignments(slot, value, kind.entity) {
+          columns.append(name)
           values.append(value)
-          sets.append("\(name.quoted) = ?\(values.count)")
         }
       }
-      try database.run(
-        "UPDATE \(schema.table(of: entity).name.quoted) SET \(sets.joined(separator: ", ")) WHERE id = ?2", values)
+      kind.set(columns)
+      try database.run(kind.sql, values)
       versions.append((named, version))
-      places[key] = history.count
+      if !changes.members.isEmpty { places[key] = history.count }
       let text: String? = if case .string(let text) = reference { text } else { nil }
-      history.append((entity.index, id, text, .update, Set(object.values.slots)))
+      history.append((kind.entity.index, id, text, .update, kind.numbers))
+      if kind.slots.contains(where: \.isToMany) { withLists.append(object) }
+      last = kind
     }
-    for object in changes.updated { try writeLists(of: object) }
+    for object in withLists { try writeLists(of: object) }
     for change in changes.members {
       let entity = try entity(change.owner.entityName)
       let key = RowKey(root: entity.root.index, id: try id(change.owner))
-      if let place = places[key] { history[place].slots.insert(change.slot) }
+      guard let place = places[key], !history[place].slots.contains(change.slot) else { continue }
+      history[place].slots.append(change.slot)
+    }
+  }
+}
+
+/// The root entities of objects of which many follow each other that are of the same entity.
+private struct RootsOfEntities {
+  let model: ManagedObjectModel
+  private var last = (entity: -1, root: -1)
+
+  init(model: ManagedObjectModel) { self.model = model }
+
+  subscript(entity: Int) -> Int {
+    mutating get {
+      if last.entity != entity { last = (entity, model.entity(at: entity).root.index) }
+      return last.root
     }
   }
 }

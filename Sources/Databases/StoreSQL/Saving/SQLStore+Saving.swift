@@ -56,16 +56,40 @@ extension SQLStore {
   }
 
   mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? {
+    try changing { store, schema, name, number throws(PersistentStoreError) in
+      try SQLUpdateWork(store, schema, change)?.run(name, number: number)
+    } isEmpty: {
+      $0.isEmpty
+    }
+  }
+
+  mutating func delete(_ change: StoreUpdate) throws(PersistentStoreError) -> (
+    deleted: [ObjectReference], updated: [ObjectReference]
+  )? {
+    try changing { store, schema, name, number throws(PersistentStoreError) in
+      try SQLDeleteWork(store, schema, change)?.run(name, number: number)
+    } isEmpty: {
+      $0.deleted.isEmpty
+    }
+  }
+
+  /// Changes many rows by statements.
+  ///
+  /// - Parameters:
+  ///   - body: Returns nil if the kit has to do it, and has done nothing then.
+  ///   - isEmpty: Whether nothing was changed, so that there is no transaction in the history.
+  private mutating func changing<Changed>(
+    _ body: (SQLStore, SQLSchema, String, Int64) throws(PersistentStoreError) -> Changed?, isEmpty: (Changed) -> Bool
+  ) throws(PersistentStoreError) -> Changed? {
     guard !isReadOnly else { throw PersistentStoreError(.readOnly, "the store is open read-only") }
     let schema = try ready()
-    guard let work = SQLUpdateWork(self, schema, change) else { return nil }
     let name = UUID().uuidString
     let (changed, number) = try transaction(wasSaved: Self.wasSaved(name)) { () throws(PersistentStoreError) in
       try checkStamp()
       let number = try nextTransactionNumber()
-      return (try work.run(name, number: number), number)
+      return (try body(self, schema, name, number), number)
     }
-    if let changed, !changed.isEmpty { lastSaved = HistoryToken(number) }
+    if let changed, !isEmpty(changed) { lastSaved = HistoryToken(number) }
     return changed
   }
 }

@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 
 /// Writes an update of many rows as SQL. What is not exactly the result of the kit is left to it: expressions are those
-/// of integers, and columns of the same type.
+/// of integers, in SQLite those of doubles, and columns of the same type.
 struct SQLUpdateWork<Database: SQLDatabase> {
   private struct Assignment {
     let slot: Slot
@@ -47,11 +47,13 @@ struct SQLUpdateWork<Database: SQLDatabase> {
   /// Which rows change, and which of those that are asked for the kit has to look at: their results would not be exact,
   /// or they change and are refused.
   private struct Written {
-    var values: [SQLValue]
+    var values: [SQLValue] { compiler.values }
     var changed: String
     var doubtful: String
     /// By assignment: whether the row changes in it.
     var differs: [String]
+    /// Has the parameters.
+    var compiler: SQLPredicateCompiler
   }
 
   /// - Parameter hasRefused: Whether the statement names what is refused: all parameters of one must be used.
@@ -74,8 +76,8 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     let differ = "(\(differs.joined(separator: " OR ")))"
     let doubtful = "(\(inexact.joined(separator: " OR ")) OR \(differ) AND (\(refused.joined(separator: " OR "))))"
     return Written(
-      values: compiler.values, changed: "\(condition) AND \(differ)", doubtful: "\(condition) AND \(doubtful)",
-      differs: differs)
+      changed: "\(condition) AND \(differ)", doubtful: "\(condition) AND \(doubtful)",
+      differs: differs, compiler: compiler)
   }
 
   private func term(of assignment: Assignment, _ compiler: inout SQLPredicateCompiler) -> Term? {
@@ -91,6 +93,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
       else { return nil }
       return Term(sql: "t.\(column.name.quoted)", conditions: [])
     default:
+      if assignment.type == .double { return real(assignment.value, &compiler, depth: 0) }
       guard let bounds = Self.bounds(of: assignment.type), let term = whole(assignment.value, depth: 0) else {
         return nil
       }
@@ -169,6 +172,54 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     }
   }
 
+  /// Sums, differences, products and quotients of doubles, and of integers beside them. PostgreSQL refuses some of
+  /// those that are infinite, and SQLite has no negative zero but in a blob, and not-a-number is NULL for it.
+  private func real(
+    _ expression: FetchExpression, _ compiler: inout SQLPredicateCompiler, depth: Int
+  ) -> Term? {
+    guard isSQLite, depth < 8, case .function(let name, let arguments) = expression, arguments.count == 2 else {
+      return nil
+    }
+    let signs = ["add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/"]
+    let parts = arguments.compactMap { operand($0, &compiler, depth: depth + 1) }
+    // Numbers without a double beside them may be integers or decimals.
+    guard let sign = signs[name], parts.count == 2, parts.contains(where: \.isDouble) else { return nil }
+    let (one, other) = (parts[0].term, parts[1].term)
+    let sql = "(\(one.sql) \(sign) \(other.sql))"
+    var conditions = one.conditions + other.conditions
+    conditions.append("typeof(\(sql)) = 'real' OR \(one.sql) IS NULL OR \(other.sql) IS NULL")
+    if sign == "*" || sign == "/" {
+      conditions.append("\(sql) IS NULL OR \(sql) <> 0 OR \(one.sql) >= 0 AND \(other.sql) >= 0")
+    }
+    return Term(sql: sql, conditions: conditions)
+  }
+
+  /// - Returns: What a calculation with doubles computes with, and whether it is a double itself.
+  private func operand(
+    _ expression: FetchExpression, _ compiler: inout SQLPredicateCompiler, depth: Int
+  ) -> (term: Term, isDouble: Bool)? {
+    switch expression {
+    case .constant(let value):
+      let number: Double
+      switch value {
+      case .integer(let integer): number = Double(integer)
+      case .double(let double): number = double
+      case .decimal(let decimal): number = decimal.doubleValue
+      default: return nil
+      }
+      guard number.isFinite, number != 0 || number.sign == .plus else { return nil }
+      return (Term(sql: compiler.parameter(.double(number)), conditions: []), false)
+    case .keyPath(let path):
+      guard let slot = entity.slot(named: path.joined(separator: ".")), let column = schema.column(slot, of: entity),
+        case .attribute(let type) = entity.slots[slot].kind, type == .double || Self.bounds(of: type) != nil
+      else { return nil }
+      let name = "t.\(column.name.quoted)"
+      let kind = type == .double ? "real" : "integer"
+      return (Term(sql: name, conditions: ["typeof(\(name)) IN ('\(kind)', 'null')"]), type == .double)
+    default: return real(expression, &compiler, depth: depth).map { ($0, true) }
+    }
+  }
+
   // MARK: Execution
 
   /// Within the transaction.
@@ -185,35 +236,54 @@ struct SQLUpdateWork<Database: SQLDatabase> {
     // The history lists the slots by number, each behind a blank.
     let slots = zip(assignments, some.differs).sorted { $0.0.slot.index < $1.0.slot.index }
       .map { "CASE WHEN \($1) THEN ' \($0.slot.index)' ELSE '' END" }.joined(separator: " || ")
-    let order = "t.ent, (CASE WHEN t.ref IS NULL THEN 0 ELSE 1 END), t.ref, t.id"
     let count = try store.database.run(
-      "INSERT INTO \(changes) (number, place, ent, id, ref, kind, slots) SELECT \(number), ROW_NUMBER() OVER (ORDER BY \(order)) - 1, t.ent, t.id, t.ref, '\(HistoryTransaction.Kind.update.rawValue)', LTRIM(\(slots)) FROM \(table) t WHERE \(some.changed)",
+      "INSERT INTO \(changes) (number, place, ent, id, ref, kind, slots) SELECT \(number), \(try place()), t.ent, t.id, t.ref, '\(HistoryTransaction.Kind.update.rawValue)', LTRIM(\(slots)) FROM \(table) t WHERE \(some.changed)",
       some.values)
     guard count > 0 else { return [] }
     var compiler = SQLPredicateCompiler(schema, Database.dialect, store: store.identifier)
+    // A subquery could read rows that were updated before.
+    let isPlain = !some.changed.contains("SELECT")
+    if isPlain { compiler = some.compiler }
+    let rows = isPlain ? some.changed : "t.id IN (SELECT c.id FROM \(changes) c WHERE c.number = \(number))"
     let sets = assignments.compactMap { assignment in
       term(of: assignment, &compiler).map { "\(assignment.column.name.quoted) = \(stored($0.sql, assignment))" }
     }
     // PostgreSQL takes another name for the table only with AS.
     try store.database.run(
-      "UPDATE \(table) AS t SET ver = t.ver + 1, \(sets.joined(separator: ", ")) WHERE t.id IN (SELECT c.id FROM \(changes) c WHERE c.number = \(number))",
-      compiler.values)
+      "UPDATE \(table) AS t SET ver = t.ver + 1, \(sets.joined(separator: ", ")) WHERE \(rows)", compiler.values)
     try store.noteTransaction(number, name, author: change.author, context: change.contextName)
     return try changedObjects(number)
   }
 
+  /// Where a row is in the history of the transaction: in the order of entities and references. Sorting and counting
+  /// rows takes longer than updating them, so that rows of one entity without texts as references have their numbers.
+  private func place() throws(PersistentStoreError) -> String {
+    var isCounted = change.rows.entities.count > 1
+    if !isCounted {
+      try store.database.query("SELECT 1 FROM \(table) WHERE ref IS NOT NULL LIMIT 1", []) { _ in isCounted = true }
+    }
+    guard isCounted else { return "t.id" }
+    let order = "t.ent, (CASE WHEN t.ref IS NULL THEN 0 ELSE 1 END), t.ref, t.id"
+    return "ROW_NUMBER() OVER (ORDER BY \(order)) - 1"
+  }
+
   private func changedObjects(_ number: Int64) throws(PersistentStoreError) -> [ObjectReference] {
     var found: [ObjectReference] = []
-    let model = schema.model
+    // Rows of an entity follow each other, and looking up a name takes longer than reading a row.
+    var last: (number: Int64, name: String)?
     try store.database.query(
       "SELECT ent, id, ref FROM \(SQLStore<Database>.changesTable) WHERE number = \(number) ORDER BY place", []
     ) { row throws(PersistentStoreError) in
-      guard let entity = SQLStore<Database>.entity(row.integer(0), below: entity) else {
-        throw PersistentStoreError(.malformed, "the row \(row.integer(1)) is of an entity that it cannot be of")
+      let number = row.integer(0)
+      if last?.number != number {
+        guard let entity = SQLStore<Database>.entity(number, below: entity) else {
+          throw PersistentStoreError(.malformed, "the row \(row.integer(1)) is of an entity that it cannot be of")
+        }
+        last = (number, entity.name)
       }
       found.append(
         ObjectReference(
-          entityName: model.entity(at: entity.index).name,
+          entityName: last?.name ?? "",
           reference: row.isNull(2) ? .integer(row.integer(1)) : .string(row.text(2))))
     }
     return found

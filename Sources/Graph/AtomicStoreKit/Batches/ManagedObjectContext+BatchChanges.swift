@@ -19,7 +19,7 @@ extension ManagedObjectContext {
     fetch = named(fetch)
     fetch.includesSubentities = request.includesSubentities
     fetch.affectedStores = request.affectedStores
-    if let rows = rowAssignments(request, fetch), let ids = try context.updateRows(fetch, rows) {
+    if let rows = rowAssignments(request, fetch), let ids = try context.updateRows(fetch, rows)?.ids {
       var changes = ObjectIDChanges(updated: ids)
       changes.transactionAuthor = transactionAuthor
       return BatchResult(changes: changes, objectIDs: ids)
@@ -73,6 +73,9 @@ extension ManagedObjectContext {
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
     checkThread()
     let context = batchContext()
+    if request.objectIDs == nil, let changes = try context.deleteRows(named(request.fetchRequest)) {
+      return BatchResult(changes: changes, objectIDs: changes.deleted)
+    }
     let objects =
       try request.objectIDs.map { context.existingObjects(with: $0) } ?? context.fetch(named(request.fetchRequest))
     for object in objects { context.delete(object) }

@@ -165,17 +165,30 @@ indirect enum RowReader {
         }
       if let result, !result.overflow { return .integer(result.partialValue) }
     }
-    if case .double(let a) = one, case .double(let b)? = other {
-      switch function {
-      case .add: return .double(a + b)
-      case .subtract: return .double(a - b)
-      case .multiply: return .double(a * b)
-      case .divide: return .double(a / b)
-      default: break
-      }
+    if let (a, b) = doubles(one, other) {
+      let result: Double? =
+        switch function {
+        case .add: a + b
+        case .subtract: a - b
+        case .multiply: a * b
+        case .divide: a / b
+        default: nil
+        }
+      // As ``Arithmetic`` does: which bits not-a-number has depends on the order of the operands.
+      if let result { return .double(result.isNaN ? .nan : result) }
     }
     let values = [one.value] + (other.map { [$0.value] } ?? [])
     return Arithmetic.calculate(function.rawValue, values).flatMap { RowNumber($0) } ?? .null
+  }
+
+  /// Two numbers of which at least one is a double, and none a decimal.
+  private static func doubles(_ one: RowNumber, _ other: RowNumber?) -> (Double, Double)? {
+    switch (one, other) {
+    case (.double(let a), .double(let b)?): (a, b)
+    case (.double(let a), .integer(let b)?): (a, Double(b))
+    case (.integer(let a), .double(let b)?): (Double(a), b)
+    default: nil
+    }
   }
 
   // MARK: Comparing

@@ -77,17 +77,39 @@ extension PersistentStoreCoordinator {
   package func update(
     _ store: PersistentStore, _ change: StoreUpdate
   ) throws(PersistentStoreError) -> [ObjectReference]? {
+    let changed = try changeRows(of: store) { store throws(PersistentStoreError) in
+      try store.update(change).map { (deleted: [], updated: $0) }
+    }
+    return changed?.updated
+  }
+
+  /// Deletes many objects of an incremental store, in one transaction.
+  ///
+  /// - Returns: The deleted objects, and those that changed as a consequence; nil if the store cannot do that, and has
+  ///   done nothing.
+  package func delete(
+    _ store: PersistentStore, _ change: StoreUpdate
+  ) throws(PersistentStoreError) -> (deleted: [ObjectReference], updated: [ObjectReference])? {
+    try changeRows(of: store) { store throws(PersistentStoreError) in try store.delete(change) }
+  }
+
+  private typealias ChangedObjects = (deleted: [ObjectReference], updated: [ObjectReference])
+
+  private func changeRows(
+    of store: PersistentStore,
+    _ body: @Sendable (inout any IncrementalStore) throws(PersistentStoreError) -> ChangedObjects?
+  ) throws(PersistentStoreError) -> ChangedObjects? {
     guard let connection = store.connection, !store.hasUnsavedMetadata, !store.isReadOnly else { return nil }
     turns.pass()
     try check(store)
-    let result = saving.withLock { _ -> Result<[ObjectReference]?, PersistentStoreError> in
+    let result = saving.withLock { _ -> Result<ChangedObjects?, PersistentStoreError> in
       do throws(PersistentStoreError) {
         try connection.checkFile()
         return .success(
           try connection.use { store throws(PersistentStoreError) in
-            let changed = try store.update(change)
-            if let changed, !changed.isEmpty {
-              connection.noteSave(in: &store) { (Set(changed), []) }
+            let changed = try body(&store)
+            if let changed, !changed.deleted.isEmpty || !changed.updated.isEmpty {
+              connection.noteSave(in: &store) { (Set(changed.deleted + changed.updated), Set(changed.deleted)) }
               connection.aggregates.withLock { $0.forget() }
             }
             return changed
@@ -97,7 +119,11 @@ extension PersistentStoreCoordinator {
       }
     }
     let changed = try result.get()
-    if let changed { log(.debug, "saved", ["paths": store.path, "updated": "\(changed.count)"]) }
+    if let changed {
+      log(
+        .debug, "saved",
+        ["paths": store.path, "updated": "\(changed.updated.count)", "deleted": "\(changed.deleted.count)"])
+    }
     return changed
   }
 

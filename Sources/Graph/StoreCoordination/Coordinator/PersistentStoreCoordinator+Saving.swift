@@ -67,7 +67,7 @@ extension PersistentStoreCoordinator {
       .debug, isDone ? "saved" : "save overtaken",
       [
         "paths": work.map(\.store.path).joined(separator: ", "), "inserted": count(\.inserted.count),
-        "updated": count(\.updated.count), "deleted": count(\.deleted.count), "seconds": Self.seconds(since: start),
+        "updated": count(\.updatedCount), "deleted": count(\.deleted.count), "seconds": Self.seconds(since: start),
       ])
   }
 

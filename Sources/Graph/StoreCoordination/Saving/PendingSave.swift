@@ -105,6 +105,7 @@ final class PendingSave {
   ) throws(PersistentStoreError) -> PendingSave? {
     let open = store.state.withLock { $0 }
     guard !changes.isEmpty || open.metadataChanged || open.wasNeverSaved else { return nil }
+    guard changes.rows.allSatisfy({ $0.version === open.version }) else { throw .changedMeanwhile(store.path) }
     try store.checkIsWritable()
     var format = open.format
     var nodes = open.nodes
@@ -205,6 +206,12 @@ final class PendingSave {
       }
       try format.updateCacheNode(node, from: object, in: &nodes)
       changed.append(node)
+    }
+    for rows in changes.rows {
+      try rows.forEachObject { (node, object) throws(PersistentStoreError) in
+        try format.updateCacheNode(node, from: object, in: &nodes)
+        changed.append(node)
+      }
     }
     var removed: [NodeHandle] = []
     for reference in changes.deleted {

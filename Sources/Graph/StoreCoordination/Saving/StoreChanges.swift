@@ -11,6 +11,8 @@ public struct StoreChanges: Sendable {
   /// Objects to delete.
   public var deleted: [ObjectReference]
 
+  /// New values of attributes that were computed column by column, in addition to ``updated``.
+  package var rows: [ChangedRows] = []
   /// For an incremental store: what was added to and removed from unordered to-manys of ``updated`` objects.
   package var members: [StoreSave.MemberChange] = []
   /// For an incremental store: the row versions that the changes are based on.
@@ -34,12 +36,62 @@ public struct StoreChanges: Sendable {
   }
 
   /// Whether there is nothing to save.
-  public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+  public var isEmpty: Bool { inserted.isEmpty && updatedCount == 0 && deleted.isEmpty }
+
+  /// The number of changed objects.
+  package var updatedCount: Int { rows.reduce(updated.count) { $0 + $1.rows.count } }
+}
+
+/// New values of attributes of objects of one entity, in columns: an object and its snapshot exist only while one row
+/// after the other is written.
+package struct ChangedRows: Sendable {
+  /// The version of the store that the rows are of, and that the values are based on.
+  package let version: NodeVersion
+  package let entity: Int
+  /// The slots that change in at least one row.
+  package let slots: [Int]
+  /// The changed rows.
+  package private(set) var rows: [Int] = []
+  /// The values of one row after the other, one for each slot; nil where a row keeps what it has.
+  private var values: [StoredValue?] = []
+
+  package init(version: NodeVersion, entity: Int, slots: [Int]) {
+    self.version = version
+    self.entity = entity
+    self.slots = slots
+  }
+
+  /// Adds a row with a value, or nil, for each slot.
+  package mutating func append(_ row: Int, _ new: [StoredValue?]) {
+    rows.append(row)
+    values.append(contentsOf: new)
+  }
+
+  /// Calls `body` with each row as a changed object.
+  func forEachObject<Failure: Error>(_ body: (NodeHandle, ManagedObjectSnapshot) throws(Failure) -> Void)
+    throws(Failure)
+  {
+    var object = ManagedObjectSnapshot(entity: entity)
+    for (index, row) in rows.enumerated() {
+      let node = NodeHandle(entity: entity, row: row)
+      object.reference = version.reference(of: node)
+      for (place, slot) in slots.enumerated() { object.values[slot] = values[index * slots.count + place] }
+      try body(node, object)
+    }
+  }
+
+  /// The references of the changed objects.
+  package func forEachReference(_ body: (ReferenceObject) -> Void) {
+    for row in rows { body(version.reference(of: NodeHandle(entity: entity, row: row))) }
+  }
 }
 
 extension StoreChanges {
   /// The changes as an incremental store gets them.
   package var asStoreSave: StoreSave {
+    var updated = updated
+    updated.reserveCapacity(updatedCount)
+    for rows in rows { rows.forEachObject { updated.append($1) } }
     var save = StoreSave(
       inserted: inserted, updated: updated, deleted: deleted, members: members, expected: expected, author: author,
       contextName: contextName)

@@ -100,6 +100,18 @@ public protocol IncrementalStore: Sendable {
   ///   done nothing.
   mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]?
 
+  /// Deletes all objects of a request in one transaction, which the history names like any other, if the store can do
+  /// exactly what saving their deletion does; the kit does that otherwise. The default is nil. An object to whose
+  /// to-many a deleted one belonged gets a new row version, and the history names it with that relationship.
+  ///
+  /// - Parameter change: Its ``StoreUpdate/values`` are empty, and what is refused concerns the owners of such
+  ///   to-manys.
+  /// - Returns: The deleted objects, and those that changed as a consequence; nil if this store cannot do that, and has
+  ///   done nothing.
+  mutating func delete(_ change: StoreUpdate) throws(PersistentStoreError) -> (
+    deleted: [ObjectReference], updated: [ObjectReference]
+  )?
+
   /// Reads everything, as of one moment.
   mutating func load(into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
@@ -221,6 +233,9 @@ extension IncrementalStore {
     verify: ((NodeTableBuilder) throws(PersistentStoreError) -> StoreMetadata) throws(PersistentStoreError) -> Void
   ) throws(PersistentStoreError) -> StoreSaveAnswer? { nil }
   public mutating func update(_ change: StoreUpdate) throws(PersistentStoreError) -> [ObjectReference]? { nil }
+  public mutating func delete(_ change: StoreUpdate) throws(PersistentStoreError) -> (
+    deleted: [ObjectReference], updated: [ObjectReference]
+  )? { nil }
   public mutating func groups(_ request: StoreGrouping) throws(PersistentStoreError) -> [StoreGroup]? { nil }
   public func answer(to request: StoreGrouping) -> FetchAnswer { .inMemory("the store does not group rows") }
   public mutating func changes(since token: HistoryToken?) throws(PersistentStoreError) -> [HistoryTransaction] { [] }

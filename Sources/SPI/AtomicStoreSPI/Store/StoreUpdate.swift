@@ -1,4 +1,5 @@
-/// New values for attributes of all objects of a request: what a batch update asks a store for.
+/// New values for attributes of all objects of a request, or their deletion: what a batch update or a batch deletion
+/// asks a store for.
 public struct StoreUpdate: Sendable {
   /// The objects, without order, limit and offset.
   public var rows: StoreFetch

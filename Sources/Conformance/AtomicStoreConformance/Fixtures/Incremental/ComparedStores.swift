@@ -264,7 +264,7 @@ package struct ComparedStores {
     do {
       let rows = values.sorted { $0.key < $1.key }.map { RowAssignment($0.key, .expression($0.value, whenUnfit: nil)) }
       ids =
-        try context.updateRows(request, rows)
+        try context.updateRows(request, rows)?.ids
         ?? context.execute(
           BatchUpdateRequest(
             entityName: "Item", predicate: request.predicate, propertiesToUpdate: values.mapValues { $0 as Any? })

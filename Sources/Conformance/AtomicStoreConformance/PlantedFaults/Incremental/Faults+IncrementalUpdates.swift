@@ -20,5 +20,17 @@ extension Faults {
     .incremental("updateDoesNothing", "names no objects, and sets no values") { hooks in
       hooks.update = { $0.rows.predicate = .value(false) }
     },
+    .incremental("deletionIgnoresCondition", "deletes all objects of the entity") { hooks in
+      hooks.deletion = { $0.rows.predicate = nil }
+    },
+    .incremental("deletionIgnoresRefused", "deletes objects though an owner breaks a rule of the model") { hooks in
+      hooks.deletion = { $0.refused = [] }
+    },
+    .incremental("deletionNamesOthers", "does not name the last of the deleted objects") { hooks in
+      hooks.deleted = { _ = $0.popLast() }
+    },
+    .incremental("deletionDoesNothing", "names no objects, and deletes none") { hooks in
+      hooks.deletion = { $0.rows.predicate = .value(false) }
+    },
   ]
 }
