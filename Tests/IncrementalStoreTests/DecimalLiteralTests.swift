@@ -137,7 +137,8 @@ import Testing
     }
   }
 
-  @Test("a database compares and sorts decimals itself", arguments: ["price > 5", "price == 0.1", "ANY others.price < 3"])
+  @Test(
+    "a database compares and sorts decimals itself", arguments: ["price > 5", "price == 0.1", "ANY others.price < 3"])
   func pushedDown(_ text: String) throws {
     let folder = try TemporaryDirectory("literals")
     let context = try Self.stack("SQLiteGraph", folder.path + "/items.sqlgraph", 7)

@@ -151,7 +151,8 @@ struct Stack {
     place =
       switch type {
       case "InMemory": "memory:\(UUID())"
-      case "PostgreSQL": "\(Self.server ?? "")?schema=test_stack_\(UUID().uuidString.prefix(8).lowercased())_\(getpid())"
+      case "PostgreSQL":
+        "\(Self.server ?? "")?schema=test_stack_\(UUID().uuidString.prefix(8).lowercased())_\(getpid())"
       default: self.folder.file(Stack.fileName(type))
       }
     store = try coordinator.addPersistentStore(type: type, at: place)

@@ -4,7 +4,7 @@ import Logging
 import StoreContainers
 import StoreLogging
 
-/// A server of issues: each request has its own context.
+/// A server of issues: each request that reads has its own context, and those that write take turns in one.
 ///
 ///     POST   /projects/NAME/issues           {"title": "Save is slow", "hours": 2}: 201, the issue with its number
 ///     GET    /projects/NAME/issues[?open=1]  the issues of a project
@@ -13,6 +13,8 @@ import StoreLogging
 ///     GET    /health                         200 if the store can be read
 public struct IssueServer: Sendable {
   private let container: PersistentContainer
+  /// Two requests that change one project at a time would conflict, and one of them would be done again.
+  private let writer: BackgroundContext
   private let logger: Logger
 
   /// Opens the store, which is migrated if an older version of the program wrote it.
@@ -20,6 +22,7 @@ public struct IssueServer: Sendable {
   /// - Parameter store: A path such as `issues.sqlgraph`, or `postgresql://…`.
   public init(store: String, logger: Logger = Logger(label: "issue-server")) async throws {
     container = try await issueContainer(at: store)
+    writer = container.newBackgroundContext()
     self.logger = logger
   }
 
@@ -92,12 +95,14 @@ public struct IssueServer: Sendable {
     try await container.performBackgroundTask { try block($0) }
   }
 
-  /// Changes an issue and saves it; again, with what is stored by then, if another request changed them meanwhile.
+  /// Changes an issue and saves it; again, with what is stored by then, if another process changed it meanwhile.
   private func save(_ change: @Sendable (ManagedObjectContext) throws -> Issue) async throws -> IssueMessage {
     var attempts = 0
     while true {
       do {
-        return try await perform { context in
+        return try await writer.perform { context in
+          // What others save is seen by the next request, and what failed is forgotten.
+          defer { context.reset() }
           let issue = try change(context)
           try Self.save(context)
           return IssueMessage(issue)
