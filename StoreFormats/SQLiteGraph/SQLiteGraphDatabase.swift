@@ -109,7 +109,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     csqlite_distrust(handle)
     // In KiB. A reader that comes once pays for each page of it; a writer needs room for what it changes.
     try execute(
-      "PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-\(isReadOnly ? 4096 : 16_384)")
+      "PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-\(isReadOnly ? 8192 : 16_384)")
     if isReadOnly { try execute("PRAGMA query_only=ON") }
     try addDecimals()
   }
