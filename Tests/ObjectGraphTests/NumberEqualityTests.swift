@@ -82,6 +82,9 @@ import Testing
       request.propertiesToGroupBy = [FetchColumn(keyPath: key)]
       // Not-a-number equals nothing: each is a group.
       #expect(try context.fetchRows(request).count == 5)
+      request.fetchOffset = 1
+      request.fetchLimit = .max
+      #expect(try context.fetchRows(request).count == 4)
     }
   }
 

@@ -138,4 +138,12 @@ import Testing
     let error = #expect(throws: ImportError.self) { try StoreImporter().read([source]) }
     #expect(error?.problems.map(\.description) == problems.map { "R.ndjson:" + $0 })
   }
+
+  @Test("columns whose names repeat a long one are refused before they take more memory than the table")
+  func longNames() throws {
+    let members = (0..<500).map { "\"m\($0)\":1" }.joined(separator: ",")
+    let text = "{\"" + String(repeating: "n", count: 20_000) + "\": {\(members)}}"
+    let error = #expect(throws: PersistentStoreError.self) { try Self.rows(Array(text.utf8)) }
+    #expect("\(error.map { "\($0)" } ?? "")".contains("the names of the members have more than"))
+  }
 }

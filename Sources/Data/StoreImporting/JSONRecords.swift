@@ -123,6 +123,10 @@ private struct JSONTableScanner {
   private static let greatestDistance = 8
   /// How many members are kept.
   private static let greatestCount = 1024
+  /// The length of all names of columns. Each has those of the objects around it, so that they may be far longer than
+  /// the table.
+  private var nameBytes = 0
+  private static let mostNameBytes = 1 << 22
 
   init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms?) {
     self.forms = forms
@@ -294,6 +298,10 @@ private struct JSONTableScanner {
     if column == found.columns.count {
       guard column < ModelDescription.maximumPropertyCount else {
         throw scanner.failure("there are more than \(ModelDescription.maximumPropertyCount) members")
+      }
+      nameBytes += name.utf8.count
+      guard nameBytes <= Self.mostNameBytes else {
+        throw scanner.failure("the names of the members have more than \(Self.mostNameBytes) bytes")
       }
       found.numbers[ScalarString(name)] = column
       found.columns.append(name)

@@ -112,6 +112,7 @@ struct SQLDeleteWork<Database: SQLDatabase> {
     return Int64(count)
   }
 
+  /// What was deleted, and the owners. What the database clears is reported by no save.
   private func changedObjects(
     _ number: Int64
   ) throws(PersistentStoreError) -> (deleted: [ObjectReference], updated: [ObjectReference]) {
@@ -119,7 +120,8 @@ struct SQLDeleteWork<Database: SQLDatabase> {
     let model = schema.model
     var last: (number: Int64, name: String) = (-1, "")
     try store.database.query(
-      "SELECT ent, id, ref, kind FROM \(changes) WHERE number = \(number) ORDER BY place", []
+      "SELECT ent, id, ref, kind FROM \(changes) WHERE number = \(number) AND (kind = 'delete' OR place >= \(Self.firstOwner)) ORDER BY place",
+      []
     ) { row throws(PersistentStoreError) in
       let number = row.integer(0)
       if last.number != number {

@@ -260,7 +260,7 @@ struct SQLUpdateWork<Database: SQLDatabase> {
   private func place() throws(PersistentStoreError) -> String {
     var isCounted = change.rows.entities.count > 1
     if !isCounted {
-      try store.database.query("SELECT 1 FROM \(table) WHERE ref IS NOT NULL LIMIT 1", []) { _ in isCounted = true }
+      try store.database.query("SELECT MAX(ref) FROM \(table)", []) { row in isCounted = !row.isNull(0) }
     }
     guard isCounted else { return "t.id" }
     let order = "t.ent, (CASE WHEN t.ref IS NULL THEN 0 ELSE 1 END), t.ref, t.id"

@@ -239,7 +239,9 @@ public struct SQLDialect: Sendable {
   /// - Parameter name: What it is a value of.
   func decimal(_ column: String, of name: String) -> String? {
     guard isSQLite else { return "NULLIF(CAST(\(column) AS numeric), 'NaN')" }
-    return decimalFunction.map { "\($0)(\(column), '\(name.replacing("'", with: "''"))')" }
+    // A statement ends at NUL.
+    let text = name.replacing("'", with: "''").replacing("\0", with: "\u{FFFD}")
+    return decimalFunction.map { "\($0)(\(column), '\(text)')" }
   }
 
   /// The number of a double column as the language of predicates sees it: -0.0 is 0.0, and not-a-number is NULL.

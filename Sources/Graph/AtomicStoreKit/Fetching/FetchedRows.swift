@@ -64,7 +64,7 @@ package struct ComputedRows: RandomAccessCollection {
   func limited(offset: Int, limit: Int) -> ComputedRows {
     var rows = self
     rows.startIndex += Swift.min(Swift.max(0, offset), count)
-    if limit > 0 { rows.endIndex = Swift.min(rows.endIndex, rows.startIndex + limit) }
+    if limit > 0, limit < rows.count { rows.endIndex = rows.startIndex + limit }
     return rows
   }
 

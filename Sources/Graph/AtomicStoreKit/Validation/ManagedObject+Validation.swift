@@ -80,7 +80,7 @@ extension ManagedObject: PropertyValidating {
 
   final func validateProperties() throws {
     var errors: [ManagedObjectError] = []
-    let hasHooks = type(of: self) != ManagedObject.self
+    let hasHooks = OwnValidation.exists(in: type(of: self))
     for p in plan.properties.indices {
       let property = plan.properties[p]
       var found: [ManagedObjectError] = []

@@ -118,6 +118,9 @@ extension PersistentStoreCoordinator {
         return .failure(error)
       }
     }
+    if case .failure(let error) = result {
+      log(.error, "save failed", ["paths": store.path, "error": "\(error)"])
+    }
     let changed = try result.get()
     if let changed {
       log(

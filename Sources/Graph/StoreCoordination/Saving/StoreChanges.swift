@@ -48,7 +48,7 @@ package struct ChangedRows: Sendable {
   /// The version of the store that the rows are of, and that the values are based on.
   package let version: NodeVersion
   package let entity: Int
-  /// The slots that change in at least one row.
+  /// The slots that are assigned, also where no row changes by that.
   package let slots: [Int]
   /// The changed rows.
   package private(set) var rows: [Int] = []
