@@ -19,7 +19,7 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
 
   private let path: String
   private let isReadOnly: Bool
-  private(set) var handle: OpaquePointer?
+  private var handle: OpaquePointer?
   /// Keeps the kit from releasing the locks of this process on the file.
   private var hold: DatabaseFileHold?
   private var statements: [String: OpaquePointer] = [:]
@@ -108,10 +108,10 @@ public final class SQLiteGraphDatabase: SQLDatabase, @unchecked Sendable {
     sqlite3_busy_timeout(handle, 10_000)
     csqlite_distrust(handle)
     // In KiB. A reader that comes once pays for each page of it; a writer needs room for what it changes.
-    try execute(
-      "PRAGMA trusted_schema=OFF; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-\(isReadOnly ? 8192 : 16_384)")
+    try execute("PRAGMA temp_store=MEMORY; PRAGMA cache_size=-\(isReadOnly ? 8192 : 16_384)")
     if isReadOnly { try execute("PRAGMA query_only=ON") }
-    try addDecimals()
+    let added = SQLiteGraphDecimals.add(to: handle, as: Self.dialect.decimalFunction)
+    guard added == SQLITE_OK else { throw Self.error(added, handle) }
   }
 
   public func close() {

@@ -1,12 +1,12 @@
-import AtomicStoreSPI
 import CSQLite
 import StoreSQL
 
 /// SQLite has no decimals: a function gives it bytes in their order.
-extension SQLiteGraphDatabase {
-  func addDecimals() throws(PersistentStoreError) {
-    let code = sqlite3_create_function_v2(
-      handle, Self.dialect.decimalFunction, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, nil,
+enum SQLiteGraphDecimals {
+  /// - Returns: SQLite's result code.
+  static func add(to handle: OpaquePointer?, as name: String?) -> Int32 {
+    sqlite3_create_function_v2(
+      handle, name, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, nil,
       { context, _, arguments in
         guard let value = arguments?[0], sqlite3_value_type(value) != SQLITE_NULL else {
           return sqlite3_result_null(context)
@@ -22,6 +22,5 @@ extension SQLiteGraphDatabase {
         let name = arguments?[1].flatMap { sqlite3_value_text($0) }.map { String(cString: $0) } ?? ""
         sqlite3_result_error(context, "a value of '\(name)' is not a decimal number", -1)
       }, nil, nil, nil)
-    guard code == SQLITE_OK else { throw Self.error(code, handle) }
   }
 }
