@@ -52,7 +52,7 @@ extension CheckContext {
     let found = try process("resolve them in another process", opening: path, Models.nodes) { _, open in
       uris.map { uri in
         guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { return "the URI is none" }
-        guard let object = try? open.context.existingObject(with: id) else { return "there is no such object" }
+        guard let object = try? open.context.existingObject(with: id) else { return "the object is missing" }
         guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else {
           return "it has another ID"
         }
