@@ -97,6 +97,7 @@ let package = Package(
     .target(name: "CPostgreSQL"),
     // Needs ICU's headers, and loads the library when a pattern first needs it.
     .target(name: "CICU"),
+    .target(name: "CPagedMemory"),
     .target(name: "CStoreFiles"),
     // Starts programs with streams, and nothing else of this process.
     .target(name: "CProcesses"),
@@ -107,7 +108,7 @@ let package = Package(
 
     // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by
     // scalars.
-    .target(name: "StorePrimitives", swiftSettings: strict),
+    .target(name: "StorePrimitives", dependencies: ["CPagedMemory"], swiftSettings: strict),
 
     // Bounded readers and writers of property lists, keyed archives, XML, CSV and text. They know neither files nor
     // entities.
@@ -531,8 +532,8 @@ let groups: [(folder: String, targets: [String])] = [
   (
     "C",
     [
-      "CBase64", "CTextVectors", "CLibXML2", "CZlib", "CICU", "CStoreFiles", "CProcesses", "CStorePlugin", "CSQLite",
-      "CPostgreSQL", "CExitGuard", "CConformance", "CStoreFaults",
+      "CBase64", "CTextVectors", "CLibXML2", "CZlib", "CICU", "CPagedMemory", "CStoreFiles", "CProcesses",
+      "CStorePlugin", "CSQLite", "CPostgreSQL", "CExitGuard", "CConformance", "CStoreFaults",
     ]
   ),
   ("Foundations", ["StorePrimitives", "StoreCodecs", "StoreFiles"]),

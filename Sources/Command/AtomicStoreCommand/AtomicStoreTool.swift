@@ -1,5 +1,6 @@
 public import AtomicStoreSPI
 import CommandSupport
+import StorePrimitives
 
 /// The complete command, for programs with their own formats compiled in:
 ///
@@ -21,6 +22,7 @@ public enum AtomicStoreTool {
   ///     reports it.
   ///   - databases: Incremental stores in addition to those of the kit.
   public static func main(formats: [any AtomicStore.Type] = [], databases: [any IncrementalStore.Type] = []) {
+    PagedMemory.useLargePagesForHeap()
     InstalledFormats.addCompiledIn(formats, databases)
     SubcommandProgram.takeOverIfAsked(hasOwnFormats: !formats.isEmpty || !databases.isEmpty)
     AtomicStoreCommand.run()

@@ -1,7 +1,6 @@
 #ifndef ATOMIC_STORE_KIT_CSTOREFILES_H
 #define ATOMIC_STORE_KIT_CSTOREFILES_H
 #include <stdint.h>
-#include "PagedMemory.h"
 
 /// The system's stat, whose name in Swift is that of the structure.
 int asf_stat(const char *_Nonnull path, void *_Nonnull status);

@@ -11,8 +11,8 @@ public final class ByteWriter {
     @usableFromInline var count = 0
     @usableFromInline var capacity: Int
     @usableFromInline var flushed = 0
-    @inlinable init(capacity: Int) {
-      base = .allocate(capacity: capacity)
+    init(capacity: Int) {
+      base = PagedMemory.required(nil, to: capacity).assumingMemoryBound(to: UInt8.self)
       self.capacity = capacity
     }
   }
@@ -30,7 +30,7 @@ public final class ByteWriter {
   }
 
   deinit {
-    buffer.pointee.base.deallocate()
+    PagedMemory.free(buffer.pointee.base)
     buffer.deinitialize(count: 1)
     buffer.deallocate()
   }
@@ -40,10 +40,8 @@ public final class ByteWriter {
 
   @usableFromInline func grow(by extra: Int) {
     let capacity = max(buffer.pointee.capacity * 2, buffer.pointee.count + extra)
-    let bigger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
-    bigger.update(from: buffer.pointee.base, count: buffer.pointee.count)
-    buffer.pointee.base.deallocate()
-    buffer.pointee.base = bigger
+    buffer.pointee.base =
+      PagedMemory.required(buffer.pointee.base, to: capacity).assumingMemoryBound(to: UInt8.self)
     buffer.pointee.capacity = capacity
   }
 

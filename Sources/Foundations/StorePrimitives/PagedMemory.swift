@@ -1,6 +1,6 @@
-import CStoreFiles
+import CPagedMemory
 
-/// Memory for columns and for the bytes of files, in large pages where the system has them.
+/// Memory for columns, the bytes of files and output, in large pages where the system has them.
 ///
 /// Not Swift's own allocation, which ends the process if there is not enough memory, and whose blocks cannot grow where
 /// they are.
@@ -68,6 +68,10 @@ package enum PagedMemory {
 
   /// Gives back small blocks, too, which takes milliseconds: after much was loaded in vain.
   package static func trimAll() { asf_trim_all() }
+
+  /// Has what the program allocates itself in large pages, too: see `asf_paged_heap`. For commands, at their start; the
+  /// goals of `Benchmarks/run --work requests` need it.
+  package static func useLargePagesForHeap() { asf_paged_heap() }
 
   /// The bytes of all large blocks.
   package static var size: Int { asf_paged_size() }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 // Pages are of four kilobytes here, whatever the system's are: a block is a number of them.
 #define PAGE ((size_t)4096)
@@ -16,6 +17,9 @@
 #define LEAST_BLOCK ((size_t)256 << 10)
 // Greater blocks have their own area, which the system can move instead of copying it.
 #define GREATEST_PART ((size_t)4 << 20)
+// How much of malloc's heap is in large pages, and the greatest blocks there: malloc's own greatest limit.
+#define HEAP_BYTES (256 << 20)
+#define GREATEST_IN_HEAP (32 << 20)
 // How much is freed before free memory is given back: an eighth of what is used, within these limits.
 #define LEAST_KEPT ((size_t)8 << 20)
 #define GREATEST_KEPT ((size_t)64 << 20)
@@ -44,6 +48,7 @@ void asf_paged_advise(void *start, size_t bytes, bool is_large) {}
 void asf_paged_trim(void) {}
 void asf_trim_all(void) { malloc_trim(0); }
 size_t asf_paged_size(void) { return 0; }
+void asf_paged_heap(void) {}
 int asf_paged_move(void *block, size_t used, void *other, size_t bytes) { return 0; }
 #else
 
@@ -285,6 +290,7 @@ static size_t block_size(struct area *area, const void *block) {
 }
 
 void *asf_paged_resize(void *block, size_t bytes) {
+  if (block == NULL && bytes < LEAST_BLOCK) return malloc(bytes > 0 ? bytes : 1);
   pthread_once(&once, prepare);
   take_lock();
   struct area *area = block == NULL ? NULL : area_of(block);
@@ -383,6 +389,22 @@ void asf_paged_trim(void) {
 void asf_trim_all(void) {
   asf_paged_trim();
   malloc_trim(0);
+}
+
+void asf_paged_heap(void) {
+  struct rlimit limit;
+  // Where addresses are limited, they are for what is used.
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return;
+  // A block that malloc takes from the end of its heap, and which stays there when it is freed.
+  if (!mallopt(M_MMAP_THRESHOLD, 2 * HEAP_BYTES) || !mallopt(M_TRIM_THRESHOLD, 2 * HEAP_BYTES)) return;
+  char *block = malloc(HEAP_BYTES);
+  if (block != NULL) {
+    size_t before = (LARGE_PAGE - (uintptr_t)block % LARGE_PAGE) % LARGE_PAGE;
+    madvise(block + before, HEAP_BYTES - LARGE_PAGE, MADV_HUGEPAGE);
+    free(block);
+  }
+  // As without this: greater blocks are given back at once.
+  mallopt(M_MMAP_THRESHOLD, GREATEST_IN_HEAP);
 }
 
 size_t asf_paged_size(void) {
