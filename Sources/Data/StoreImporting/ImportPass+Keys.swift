@@ -36,7 +36,9 @@ extension ImportPass {
         let destination = slot.destination
       else { continue }
       joins.append(
-        try SourceReading.withReader(job.joinTexts[index], job.importer.conventions, join.source.name) { reader in
+        try SourceReading.withReader(
+          job.joinTexts[index], job.importer.conventions, join.source.name, maximumMemory: job.memoryForRecords
+        ) { reader in
           try readJoin(&reader, index, plan, slot, job.model.entity(at: destination))
         })
     }
