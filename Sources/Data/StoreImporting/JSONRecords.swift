@@ -61,6 +61,12 @@ struct JSONRecords {
     var reading = JSONTableScanner(bytes, forms)
     try reading.readAll(maximumMemory)
     self = reading.found
+    // A composite attribute that is null has no part, also those that no record has.
+    for name in forms?.missingParts(of: columns) ?? [] where columns.count < ModelDescription.maximumPropertyCount {
+      numbers[ScalarString(name)] = columns.count
+      columns.append(name)
+      nameBytes += name.utf8.count
+    }
     findInnerColumns()
   }
 
