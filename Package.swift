@@ -492,7 +492,7 @@ let package = Package(
       dependencies: [
         "AtomicStoreKit", "AtomicStoreSPI", "StoreSQL", "SQLiteGraphStoreFormat", "PostgreSQLStoreFormat",
         "BuiltInStoreFormats", "ModelFiles", "AtomicStoreConformance", "CStoreFaults",
-        "StorePredicates", "StoreMaintenance", "StoreMigration", "TestSupport", "ContextScripts",
+        "StorePredicates", "StoreMaintenance", "StoreMigration", "StoreEditing", "TestSupport", "ContextScripts",
       ],
       swiftSettings: strict),
     .testTarget(name: "CoreDataNamesTests", dependencies: ["CoreDataNames"], swiftSettings: strict),

@@ -73,20 +73,33 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   }
 
   @Test(
-    "a batch update calls the hook for each object that it changes, also where no object is made",
-    arguments: [true, false])
-  func batchUpdate(isExpression: Bool) throws {
+    "a batch update calls the hook for each object that it changes, and makes no object for it",
+    arguments: [true, false], [true, false])
+  func batchUpdate(isExpression: Bool, isRequest: Bool) throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
     try LinesStore.$journal.withValue(journal) {
       let coordinator = try coordinator()
       let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
       try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
-      let value: Any = isExpression ? try FetchExpression(format: "TERNARY(name == 'Bob', 'Bob', name + 'x')") : "Bob"
+      let expression = try FetchExpression(format: "TERNARY(name == 'Bob', 'Bob', name + 'x')")
       let known = journal.all.count
-      let result = try ManagedObjectContext(coordinator).execute(
-        BatchUpdateRequest(entityName: "Person", propertiesToUpdate: ["name": value]))
-      #expect(result.objectIDs.map(\.reference) == [.integer(1), .integer(3)])
+      let context = ManagedObjectContext(coordinator)
+      let ids: [ManagedObjectID]
+      if isRequest {
+        let value: Any = isExpression ? expression : "Bob"
+        ids = try context.execute(BatchUpdateRequest(entityName: "Person", propertiesToUpdate: ["name": value]))
+          .objectIDs
+      } else {
+        // What the request does in its own context.
+        let request = FetchRequest<ManagedObject>(entityName: "Person")
+        let value = RowAssignment(
+          "name", isExpression ? .expression(expression, whenUnfit: nil) : .value(.string("Bob")))
+        context.retainsRegisteredObjects = true
+        ids = try #require(try context.updateRows(request, [value])).ids
+        #expect(context.registeredObjects.isEmpty)
+      }
+      #expect(ids.map(\.reference) == [.integer(1), .integer(3)])
       #expect(journal.all.dropFirst(known) == ["update 1", "update 3", "save"])
       let names = store.nodes.handles(of: 0).compactMap { store.nodes.value(forKey: "name", of: $0) }
       #expect(names == (isExpression ? ["Adax", "Bob", "Cydx"] : ["Bob", "Bob", "Bob"]).map { .string($0) })

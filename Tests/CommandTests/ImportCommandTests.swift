@@ -255,7 +255,21 @@ import Testing
       let imported = try Command.run(arguments: options)
       #expect(imported.code == 0, "\(imported.errors)")
       #expect(try Command.run("diff", folder("c.xml"), Command.company).output.isEmpty)
+      for more in [["--upsert", "key"], []] {
+        let piped = try Command.run(
+          arguments: ["import", "Project=-", "--into", store] + more, input: fetched.data, in: folder.path)
+        #expect(piped.code == 0, "\(piped.errors)")
+        #expect(try Command.run("diff", folder("c.xml"), Command.company).output.isEmpty)
+      }
+      let replacing = ["import", "Project=-", "-o", store, "--force", "--model", Command.company]
+      let refused = try Command.run(arguments: replacing, input: Data(), in: folder.path)
+      #expect(refused.code == 65 && refused.errors.contains("standard input is empty"), "\(refused.errors)")
+      #expect(try Command.run("diff", folder("c.xml"), Command.company).output.isEmpty)
     }
+    let copied = try Command.run(
+      arguments: ["import", "Project=-", "--into", store, "-o", folder("copy.plist")], input: Data(), in: folder.path)
+    #expect(copied.code == 0, "\(copied.errors)")
+    #expect(try Command.run("diff", folder("copy.plist"), Command.company).output.isEmpty)
     try Data().write(to: URL(filePath: folder("Project.csv")))
     let refused = try Command.run("import", folder("Project.csv"), "--into", store)
     #expect(refused.code == 65 && refused.errors.contains("the file is empty"), "\(refused.errors)")

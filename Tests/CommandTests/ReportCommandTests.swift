@@ -57,6 +57,32 @@ import Testing
     #expect(try Command.run("report", Command.company, folder("missing.xml")).code == 66)
   }
 
+  @Test("report matches objects by the properties that diff does with --key, and refuses it for one store")
+  func comparedKeys() throws {
+    let folder = try Folder()
+    let table = folder("Employee.csv")
+    for (name, rows) in [("old", "1,Ann,5\n2,Bob,6\n3,Cyd,7"), ("new", "11,Bob,6\n12,Ann,9\n13,Dan,1")] {
+      try Data("id,name,salary\n\(rows)\n".utf8).write(to: URL(filePath: table))
+      #expect(try Command.run("import", table, "-o", folder("\(name).xml")).code == 0)
+    }
+    func counts(_ arguments: String...) throws -> [Int] {
+      let result = try Command.run(
+        arguments: ["report", folder("old.xml"), folder("new.xml"), "--json"] + arguments, in: folder.path)
+      #expect(result.code == 0, "\(result.errors)")
+      let json = try result.json() as? [String: Any]
+      return ["changed", "added", "removed"].compactMap { json?[$0] as? Int }
+    }
+    #expect(try counts() == [0, 3, 3])
+    #expect(try counts("--key", "name") == [1, 1, 1])
+    #expect(try counts("--key", "Employee=name,salary") == [0, 2, 2])
+    let page = try Command.run("report", folder("old.xml"), folder("new.xml"), "--key", "name")
+    #expect(page.code == 0 && page.output.contains("Ann") && !page.output.contains("Bob"), "\(page.errors)")
+    for arguments in [["old.xml", "--key", "name"], ["old.xml", "new.xml", "--key", "nome"]] {
+      let result = try Command.run(arguments: ["report"] + arguments, in: folder.path)
+      #expect(result.code == 64 && result.output.isEmpty, "\(result.code) \(result.errors)")
+    }
+  }
+
   @Test("report of two stores with different models shows both models, and compares what both have")
   func comparedModels() throws {
     let folder = try Folder()

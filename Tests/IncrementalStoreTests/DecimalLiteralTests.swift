@@ -2,6 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
+import StoreCoordination
 import TestSupport
 import Testing
 
@@ -147,22 +148,99 @@ import Testing
     #expect(try context.explain(request).method == .store)
   }
 
-  @Test("a text that is not a decimal is an error of a request that compares or sorts it, which names the property")
-  func noDecimal() throws {
+  private static let kinds = TestServer.url == nil ? ["SQLiteGraph"] : ["SQLiteGraph", "PostgreSQL"]
+
+  private static func place(_ kind: String, _ folder: TemporaryDirectory, _ name: String) -> String {
+    guard kind == "PostgreSQL" else { return folder.path + "/items.sqlgraph" }
+    return TestServer.schema("\(name)_\(UUID().uuidString.prefix(8).lowercased())")
+  }
+
+  @Test(
+    "a text that is not a decimal is an error of a request that compares or sorts it, which names the property",
+    arguments: [
+      "ten", "", " 5", "5 ", "--5", "5-", "1.2.3", ".", "1e", "1e999", "1e-129", "0x1F", "1_000", "nan", "Infinity",
+      "-Infinity", "inf", "340282366920938463463374607431768211456", "-1234567890123456789012345678901234567890",
+      "0." + String(repeating: "0", count: 128) + "1", String(repeating: "9", count: 2000), "5\u{1}", "é",
+    ], kinds)
+  func noDecimal(text: String, kind: String) throws {
     let folder = try TemporaryDirectory("literals")
-    let path = folder.path + "/items.sqlgraph"
-    _ = try Self.stack("SQLiteGraph", path, 8)
-    _ = try ChildProcess.output(of: "sqlite3", [path, "UPDATE Item SET price = 'ten' WHERE id = 3"])
+    let path = Self.place(kind, folder, "no_decimal")
+    _ = try Self.stack(kind, path, 8)
+    try OtherProgram.run("UPDATE \"Item\" SET \"price\" = '\(text)' WHERE id = 3", in: path)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: Self.model, registry: .builtIn)
-    try coordinator.addPersistentStore(type: "SQLiteGraph", at: path)
+    try coordinator.addPersistentStore(type: kind, at: path)
     let context = ManagedObjectContext(coordinator)
     for request in [
       FetchRequest<ManagedObject>(entityName: "Item", predicate: try FetchPredicate(format: "price > 5")),
+      FetchRequest<ManagedObject>(entityName: "Item", predicate: try FetchPredicate(format: "price != 5")),
       FetchRequest<ManagedObject>(entityName: "Item", sortKeys: [SortKey("price")]),
     ] {
       let error = #expect(throws: ManagedObjectError.self) { try context.fetch(request) }
       #expect("\(error.map { "\($0)" } ?? "")".contains("a value of 'Item.price' is not a decimal number"))
     }
+  }
+
+  @Test("a decimal that is written in another way is compared as it is read", arguments: kinds)
+  func otherForms(kind: String) throws {
+    let folder = try TemporaryDirectory("literals")
+    let path = Self.place(kind, folder, "other_forms")
+    _ = try Self.stack(kind, path, 9)
+    let texts = [
+      "5", ".5", "5.", "+5", "-5", "-.5", "1e5", "15E+1", "5e-3", "007.50", "NaN", "-0", "1e0005", "0e127", "1E-128",
+      "340282366920938463463374607431768211455", "-340282366920938463463374607431768211455e-100",
+      "12345678901234567890.12345678901234567", "0." + String(repeating: "0", count: 127) + "1",
+      String(repeating: "0", count: 300) + "5", "99999999999999999999999999999999999999",
+    ]
+    try OtherProgram.run("DELETE FROM \"Item\" WHERE id > \(texts.count)", in: path)
+    for (number, text) in texts.enumerated() {
+      try OtherProgram.run("UPDATE \"Item\" SET \"price\" = '\(text)' WHERE id = \(number + 1)", in: path)
+    }
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: Self.model, registry: .builtIn)
+    try coordinator.addPersistentStore(type: kind, at: path)
+    let database = ManagedObjectContext(coordinator)
+    let objects = try database.fetch(FetchRequest<ManagedObject>(entityName: "Item"))
+    #expect(objects.count == texts.count)
+    for format in ["price > 5", "price == 5", "price != 0.5", "price <= 0", "price < 1e-127", "price >= 100000"] {
+      let predicate = try FetchPredicate(format: format)
+      let request = FetchRequest<ManagedObject>(entityName: "Item", predicate: predicate)
+      #expect(try database.explain(request).method == .store)
+      let expected = try objects.filter { try predicate.evaluate(with: $0) }.compactMap { $0["number"] as? Int }
+      #expect(!expected.isEmpty)
+      #expect(try Self.numbers(ManagedObjectContext(coordinator), predicate) == expected.sorted(), "\(format)")
+    }
+    let copy = folder.path + "/copy.plist"
+    _ = try StoreConverter(registry: .builtIn).convert(from: path, to: copy)
+    let other = PersistentStoreCoordinator(registry: .builtIn)
+    try other.addPersistentStore(at: copy)
+    let keys = [SortKey("price"), SortKey("number")]
+    #expect(try Self.sorted(ManagedObjectContext(coordinator), keys) == Self.sorted(ManagedObjectContext(other), keys))
+  }
+
+  @Test(
+    "a decimal whose name has a quote, a parameter's sign or NUL is compared and sorted",
+    arguments: ["it's", "a\0b", "\0", "?1", "a'\0'?1\"b"], kinds)
+  func names(name: String, kind: String) throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "It'\0m", properties: [.attribute("number", .integer64), .attribute(name, .decimal)])
+      ]))
+    let folder = try TemporaryDirectory("literals")
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+    try coordinator.addPersistentStore(type: kind, at: Self.place(kind, folder, "names"))
+    let context = ManagedObjectContext(coordinator)
+    for number in 0..<5 {
+      let item = try context.insertNewObject(forEntityName: "It'\0m")
+      try item.setValue(number, forKey: "number")
+      try item.setValue(DecimalNumber(Int64(7 * number % 5)), forKey: name)
+    }
+    try context.save()
+    let request = FetchRequest<ManagedObject>(
+      entityName: "It'\0m",
+      predicate: .comparison(.init(.keyPath([name]), .greater, .constant(.decimal(DecimalNumber(1))))),
+      sortKeys: [SortKey(name)])
+    let other = ManagedObjectContext(coordinator)
+    #expect(try other.explain(request).method == .store)
+    #expect(try other.fetch(request).compactMap { $0["number"] as? Int } == [1, 4, 2])
   }
 
   @Test("objects, columns and SQLite agree", arguments: [1, 2, 3] as [UInt64])

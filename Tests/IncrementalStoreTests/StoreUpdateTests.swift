@@ -3,6 +3,7 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 import StoreCoordination
+import Synchronization
 import TestSupport
 import Testing
 
@@ -216,5 +217,31 @@ import Testing
     #expect(try items.update([("other", .constant(.integer(3)))])?.count == 6)
     #expect(other.checkForRemoteChanges().first?.updated.count == 6)
     #expect(coordinator.checkForRemoteChanges().isEmpty)
+  }
+
+  @Test("an update or a deletion by the database that fails is logged as a save is", arguments: kinds, [true, false])
+  func logged(kind: String, isDeletion: Bool) throws {
+    let items = try items(kind, "logged")
+    try OtherProgram.run("UPDATE \"Item\" SET \"price\" = 'ten' WHERE id = 3", in: items.path)
+    let entries = Mutex<[StoreLogEntry]>([])
+    items.coordinator.log = { entry in entries.withLock { $0.append(entry) } }
+    let entity = try #require(items.store.model.entity(named: "Item"))
+    let rows = StoreFetch(
+      entity: entity.index, entities: [entity.index], predicate: try FetchPredicate(format: "price > 5"))
+    let slot = try #require(entity.slot(named: "number"))
+    let change = StoreUpdate(
+      rows: rows, values: isDeletion ? [] : [(slot, .constant(.integer(1)))], refused: [], author: nil,
+      contextName: nil)
+    let error = try #require(throws: PersistentStoreError.self) {
+      if isDeletion {
+        _ = try items.coordinator.delete(items.store, change)
+      } else {
+        _ = try items.coordinator.update(items.store, change)
+      }
+    }
+    let logged = entries.withLock { $0 }
+    #expect(logged.map(\.message) == ["save failed"] && logged.map(\.level) == [.error])
+    #expect(logged.first?.metadata == ["paths": items.store.path, "error": "\(error)"])
+    #expect(try items.history().count == 1)
   }
 }

@@ -114,8 +114,47 @@ import Testing
     ]).nodes
     #expect(
       try nodes.value("P", 1, "home.city") == .string("Biel") && nodes.value("P", 1, "home.code") == .string("3000"))
-    #expect(try nodes.value("P", 2, "home.city") == .null)
-    #expect(try nodes.value("P", 3, "home.city") == .string("Bern"))
+    // Also the part that no record has.
+    #expect(try nodes.value("P", 2, "home.city") == .null && nodes.value("P", 2, "home.code") == .null)
+    #expect(
+      try nodes.value("P", 3, "home.city") == .string("Bern") && nodes.value("P", 3, "home.code") == .string("3000"))
+    for name in ["home", "Home"] {
+      let alone = try importer.read([Self.json("P", "{\"id\": 2, \"\(name)\": null}")])
+      #expect(
+        try alone.nodes.value("P", 2, "home.city") == .null && alone.nodes.value("P", 2, "home.code") == .null)
+      #expect(try alone.nodes.value("P", 1, "home.code") == .string("3000"))
+    }
+    importer.existing = nil
+    let new = try importer.read([Self.json("P", #"[{"id": 4, "home": null}, {"id": 5, "home": {"code": "1"}}]"#)]).nodes
+    #expect(try new.value("P", 4, "home.code") == .null && new.value("P", 5, "home.code") == .string("1"))
+    #expect(try new.value("P", 5, "home.city") == .null)
+  }
+
+  @Test("null for a composite attribute within another one is null for its parts")
+  func nestedComposite() throws {
+    func text(_ name: String) -> AttributeDescription { AttributeDescription(name: name, type: .string) }
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(
+        entities: [
+          EntityDescription(
+            name: "P", properties: [.attribute(AttributeDescription(name: "home", type: .composite("Address")))])
+        ],
+        composites: [
+          CompositeDescription(
+            name: "Address", attributes: [text("city"), AttributeDescription(name: "place", type: .composite("Place"))]),
+          CompositeDescription(name: "Place", attributes: [text("x"), text("y")]),
+        ]))
+    let all = #"{"id": 1, "home": {"city": "Bern", "place": {"x": "1", "y": "2"}}}"#
+    importer.existing = try importer.read([Self.json("P", all + "\n" + all.replacing("1,", with: "2,"))]).nodes
+    importer.existingObjects = .update
+    let nodes = try importer.read([
+      Self.json("P", #"[{"id": 1, "home": {"place": null}}, {"id": 2, "home": null}]"#)
+    ]).nodes
+    #expect(try nodes.value("P", 1, "home.city") == .string("Bern") && nodes.value("P", 2, "home.city") == .null)
+    for (id, key) in [(1, "home.place.x"), (1, "home.place.y"), (2, "home.place.x"), (2, "home.place.y")] {
+      #expect(try nodes.value("P", Int64(id), key) == .null, "\(id) \(key)")
+    }
   }
 
   @Test("records without the text that objects are found by are new objects, also several", arguments: ["csv", "json"])

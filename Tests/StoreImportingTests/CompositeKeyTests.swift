@@ -73,6 +73,29 @@ import Testing
     #expect(try result.nodes.value("Flight", 1, "origin") == .string("JFK"))
   }
 
+  @Test("an object of the store keeps its relationship where a record lacks a part of the key, which is noted")
+  func partsOfUpdate() throws {
+    var importer = Self.importer()
+    // The last one makes the hour optional.
+    let flights = "id,origin,time_hour\n1,JFK,2\n2,JFK,2\n3,JFK,2\n9,JFK,\n"
+    importer.existing = try importer.read(Self.tables(flights)).nodes
+    importer.existingObjects = .update
+    let records = """
+      {"id": 1, "origin": "LGA"}
+      {"id": 2, "origin": "LGA", "time_hour": 1}
+      {"id": 3, "origin": "LGA", "time_hour": null}
+      {"id": 4, "origin": "LGA"}
+      """
+    let result = try importer.read(Self.tables(records, "Flight.ndjson"))
+    #expect(try (1...4).map { try Self.weather(result.nodes, $0) } == ["JFK|2", "LGA|1", nil, nil])
+    #expect(try result.nodes.value("Flight", 1, "origin") == .string("LGA"))
+    #expect(
+      result.notes.map(\.description).filter { $0.contains("of the key") } == [
+        "Flight.weather: no object, because a column of the key has no value: origin, time_hour (2)",
+        "Flight.weather: kept, because records lack a column of the key: origin, time_hour (1)",
+      ], "\(result.notes)")
+  }
+
   @Test("a column may be a relationship and a part of others")
   func shared() throws {
     var importer = Self.importer()

@@ -39,7 +39,7 @@ import Testing
     _ bytes: [UInt8], _ known: JSONRecords? = nil
   ) throws -> (columns: [String], rows: [[String: String]], json: JSONRecords?) {
     try bytes.withUnsafeBufferPointer { bytes in
-      var reader = JSONRecordReader(bytes, nil, known)
+      var reader = try JSONRecordReader(bytes, nil, known)
       var record = ImportRecord()
       var rows: [[String: String]] = []
       while try reader.next(&record) {
@@ -145,5 +145,73 @@ import Testing
     let text = "{\"" + String(repeating: "n", count: 20_000) + "\": {\(members)}}"
     let error = #expect(throws: PersistentStoreError.self) { try Self.rows(Array(text.utf8)) }
     #expect("\(error.map { "\($0)" } ?? "")".contains("the names of the members have more than"))
+  }
+
+  @Test("a record that is bad because names need too much memory is bad for that reason when it is read again")
+  func longNamesAgain() throws {
+    // The last name is the first one for which there is no room.
+    let members = (0..<210).map { "\"m\($0)\":1" }.joined(separator: ",")
+    let source = ImportSource(
+      bytes: Array(("{\"" + String(repeating: "n", count: 20_000) + "\": {\(members)}}").utf8), name: "R.ndjson")
+    let error = #expect(throws: ImportError.self) { try StoreImporter().read([source]) }
+    #expect(error?.problems.map(\.message) == ["the names of the members have more than 4194304 bytes"])
+  }
+
+  @Test("each bad record has its own error, also after others, and names of members that only bad ones have")
+  func manyBad() throws {
+    let lines = (0..<300).map { "{\"id\":\($0),\"a\($0)\":1,\"a\($0 % 7)\":2,\"a\($0)\":3}" }
+    let source = ImportSource(bytes: Array(lines.joined(separator: "\n").utf8), name: "R.ndjson")
+    var importer = StoreImporter()
+    importer.maximumProblemCount = 1000
+    let error = #expect(throws: ImportError.self) { try importer.read([source]) }
+    #expect(error?.problems.map(\.message) == (0..<300).map { "the member 'a\($0)' occurs twice in the object" })
+    #expect(error?.problems.map(\.line) == (1...300).map { $0 })
+  }
+
+  private static let records = (0..<1000).map { "{\"a\":\($0),\"b\":1}" }.joined(separator: "\n")
+
+  @Test(
+    "positions of JSON records count as memory, of all tables and join tables together, also those of bad records",
+    arguments: [
+      (["R.ndjson": records], 64_000), (["R.ndjson": records, "S.ndjson": records], 128_000),
+      (["R.ndjson": String(repeating: "{x\n", count: 1000)], 40_000),
+    ])
+  func memory(tables: [String: String], bytes: Int) throws {
+    let sources = tables.sorted { $0.key < $1.key }.map { ImportSource(bytes: Array($0.value.utf8), name: $0.key) }
+    /// The table whose records exceed a limit.
+    func refused(_ limit: Int?) throws -> String? {
+      var importer = StoreImporter()
+      importer.limits.memory = limit
+      do {
+        _ = try importer.read(sources)
+      } catch let error as PersistentStoreError where error.code == .limitExceeded {
+        return error.message.contains("positions of JSON records") ? error.location.file : nil
+      } catch is ImportError {
+      }
+      return nil
+    }
+    #expect(try refused(1) == "R.ndjson")
+    #expect(try refused(bytes - 1) == sources.last?.name)
+    // With the names of the columns. Values have the limit for themselves.
+    #expect(try refused(bytes + 2 * tables.count) == nil)
+    #expect(try refused(nil) == nil)
+  }
+
+  @Test("a join table of JSON records has what their tables leave of the memory")
+  func memoryOfJoin() throws {
+    let join = (0..<1000).map { "{\"p\":\($0 % 9),\"c\":\($0)}" }.joined(separator: "\n")
+    let rows = (0..<1000).map { "{\"id\":\($0)}" }.joined(separator: "\n")
+    var importer = StoreImporter()
+    importer.joinTables = [
+      .init(
+        entityName: "P", relationshipName: "cs", source: ImportSource(bytes: Array(join.utf8), name: "j.ndjson"),
+        columns: ["p", "c"], destinationEntityName: "C")
+    ]
+    let sources = ["P", "C"].map { ImportSource(bytes: Array(rows.utf8), name: $0 + ".ndjson") }
+    importer.limits.memory = 52_000 * 2 + 64_000 - 1
+    let error = #expect(throws: PersistentStoreError.self) { try importer.read(sources) }
+    #expect(error?.code == .limitExceeded && error?.location.file == "j.ndjson")
+    importer.limits.memory = 200_000
+    #expect(try importer.read(sources).nodes.count == 2000)
   }
 }

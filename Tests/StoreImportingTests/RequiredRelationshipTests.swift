@@ -69,11 +69,17 @@ import Testing
   }
 
   @Test(
-    "a new department may have no employees yet, although the model requires some", arguments: [false, true])
+    "a new department may have no employees yet, although the model requires some, which a note says",
+    arguments: [false, true])
   func toMany(isFresh: Bool) throws {
     let importer = try Self.importer(isFresh, required: "Dept.emps")
-    let nodes = try importer.read(StaffSample.tables(["Dept": "id,name\n7,C\n"])).nodes
-    #expect(try nodes.references("Dept", 7, "emps").isEmpty)
+    let result = try importer.read(StaffSample.tables(["Dept": "id,name\n7,C\n8,D\n"]))
+    #expect(try result.nodes.references("Dept", 7, "emps").isEmpty)
+    let note = result.notes.first { $0.subject == "Dept.emps" && $0.text.contains("'check' lists them") }
+    #expect(note?.count == 2, "\(result.notes)")
+    let others = StaffSample.tables(["Dept": "id,name\n7,C\n"])
+    let none = try Self.importer(isFresh, required: "Emp.buddy").read(others)
+    #expect(!none.notes.contains { $0.text.contains("'check' lists them") }, "\(none.notes)")
   }
 
   private static func importer(_ isFresh: Bool, required: String = "Emp.dept") throws -> StoreImporter {

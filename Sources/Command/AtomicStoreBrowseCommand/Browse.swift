@@ -29,6 +29,7 @@ struct Browse: ParsableCommand {
   @Argument(help: "The store; - for standard input.") var store: String
   @Argument(help: "With --diff, a store to compare it with: what the first has become.") var other: String?
   @Flag(help: "Show what differs between two stores.") var diff = false
+  @OptionGroup var keys: ObjectKeyOption
   @OptionGroup(title: "Options for reading") var source: SourceOptions
   @Option(help: "The port on 127.0.0.1; 0 for one that is free.") var port: UInt16 = 0
   @Option(
@@ -42,6 +43,7 @@ struct Browse: ParsableCommand {
       guard maximum ?? 0 >= 0 else { throw CommandFailure("--max-findings is not negative", exitCode: 64) }
       guard diff || other == nil else { throw CommandFailure("add --diff to compare two stores", exitCode: 64) }
       guard !diff || other != nil else { throw CommandFailure("--diff needs two stores", exitCode: 64) }
+      guard diff || !keys.isGiven else { throw CommandFailure("--key is for --diff", exitCode: 64) }
       guard !diff || maximum == nil else {
         throw CommandFailure("--max-findings cannot be used with --diff", exitCode: 64)
       }
@@ -63,7 +65,9 @@ struct Browse: ParsableCommand {
   }
 
   private func server() throws -> BrowseServer {
-    if let other { return BrowseServer(page: try ComparisonReport.read(store, other, source).report.wholePage()) }
+    if let other {
+      return BrowseServer(page: try ComparisonReport.read(store, other, source, keys).report.wholePage())
+    }
     let (coordinator, report) = try StoreReport.read(store, source, maximumFindingCount: maximum ?? 200)
     return BrowseServer(try StoreBrowser(coordinator, report: report))
   }

@@ -60,10 +60,7 @@ struct Diff: ParsableCommand {
       metadata key. May be repeated.
       """)
   var ignored: [String] = []
-  @Option(
-    name: .customLong("key"),
-    help: "Match objects by this attribute instead of the reference: PROPERTY or ENTITY=PROPERTY,… May be repeated.")
-  var keys: [String] = []
+  @OptionGroup var keys: ObjectKeyOption
   @Option(
     name: .customLong("renumber-map"),
     help: "The file with the new references of the first store's objects, which 'convert --renumber-map' wrote.")
@@ -86,9 +83,10 @@ struct Diff: ParsableCommand {
         if !quiet, !common.json { try Diagnostics.put(remarks.map { $0.line + "\n" }.joined()) }
       }
       if patch { return try showPatch(pair.one, pair.other, asked) }
-      let named = try named(pair.one, pair.other, models)
+      let named = try keys.named(pair)
+      for note in named.notes { Diagnostics.say(note) }
       let differences = GraphComparison.differences(
-        named.0, named.1,
+        named.one, named.other,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil)
@@ -107,43 +105,12 @@ struct Diff: ParsableCommand {
   private func checkOptions() throws {
     guard patch else { return }
     for (isGiven, name) in [
-      (!keys.isEmpty, "--key"), (ignoreModel, "--ignore-model"), (summary, "--summary"),
+      (keys.isGiven, "--key"), (ignoreModel, "--ignore-model"), (summary, "--summary"),
       (renumberMap != nil, "--renumber-map"),
     ]
     where isGiven {
       throw CommandFailure("--patch and \(name) exclude each other: a patch is by reference", exitCode: 64)
     }
-  }
-
-  /// Both graphs with their keys for references, where keys are asked for.
-  private func named(
-    _ one: StoreSnapshot, _ other: StoreSnapshot, _ models: [ManagedObjectModel]
-  ) throws -> (StoreSnapshot, StoreSnapshot) {
-    guard !keys.isEmpty else { return (one, other) }
-    let keys = try ObjectKeys(
-      self.keys.map { text in
-        let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
-        guard let list = parts.last, !list.isEmpty, !text.hasPrefix("=") else {
-          throw CommandFailure("--key takes PROPERTY or ENTITY=PROPERTY,…, not '\(text)'", exitCode: 64)
-        }
-        return (parts.count > 1 ? parts[0] : nil, try Fetch.list(list, "--key"))
-      }, models: models)
-    var graphs: [StoreSnapshot] = []
-    for (snapshot, name) in [(one, first), (other, second)] {
-      let named = try keys.named(snapshot.nodes)
-      for (entity, count) in named.repeated {
-        Diagnostics.say(
-          "note: \(Input.shown(name)): \(Diagnostics.count(count, "object")) of \(entity) with the key of another; "
-            + "they are matched in the order of their references")
-      }
-      for (entity, count) in named.keyless {
-        Diagnostics.say(
-          "note: \(Input.shown(name)): \(Diagnostics.count(count, "object")) of \(entity) without a key, matched by reference"
-        )
-      }
-      graphs.append(StoreSnapshot(nodes: named.nodes, metadata: snapshot.metadata))
-    }
-    return (graphs[0], graphs[1])
   }
 
   /// Prints the patch from the first store to the second; returns whether there is anything in it.

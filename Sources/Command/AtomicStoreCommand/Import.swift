@@ -199,7 +199,9 @@ struct Import: ParsableCommand {
     }
     var sources: [ImportSource] = []
     for (entity, path) in named {
-      let input = try Input.path(for: path, mayBeEmpty: ImportSource.holdsJSONLines(path))
+      // What 'fetch --format ndjson' prints of no objects adds nothing. A new store would be empty, or replace another.
+      let mayBeEmpty = path == "-" ? isOfExisting : ImportSource.holdsJSONLines(path)
+      let input = try Input.path(for: path, mayBeEmpty: mayBeEmpty)
       var isDirectory = false
       if FileManager.default.fileExists(atPath: input, isDirectory: &isDirectory), isDirectory {
         let names = try FileManager.default.contentsOfDirectory(atPath: input).filter { ImportSource.isTable($0) }
@@ -210,6 +212,9 @@ struct Import: ParsableCommand {
       }
       var source = try ImportSource(path: input, entityName: entity)
       if path == "-" {
+        if case .zeroLength = try StorePath.kind(of: input) {
+          source = ImportSource(bytes: Array("[]".utf8), name: "", entityName: entity)
+        }
         source.name = "standard input"
         guard entity != nil else { throw CommandFailure("ENTITY=- says what standard input holds", exitCode: 64) }
       } else {

@@ -18,7 +18,8 @@ struct Inspect: ParsableCommand {
       other, because of which other commands refuse a store, are counted.
 
       --stats adds, for each property, the numbers of values, nulls and distinct values, minimum and maximum, the
-      mean of numbers, and the length of the longest text or data.
+      mean of numbers, and the length of the longest text or data. Not-a-number is a value, but no minimum, maximum or
+      part of the mean; to 'fetch', whose min: and sorts have all values in order, it comes before all numbers.
       """)
   @Argument(help: ArgumentHelp("The store; - for standard input.", valueName: "store")) var path: String?
   @Flag(help: "Print statistics of each property: values, nulls, distinct values, range, mean, longest.")

@@ -20,13 +20,14 @@ struct Report: ParsableCommand {
       pages. --json prints the numbers of objects and problems; without -o, --json writes no page.
 
       With two stores the page shows what differs: numbers by entity, changed objects with both values, objects that
-      only one has, both models in one diagram, and metadata. It can be filtered by kind, entity, property and text. 'diff'
-      matches objects in the same way, by entity and reference, and refuses damaged stores.
+      only one has, both models in one diagram, and metadata. It can be filtered by kind, entity, property and text. Objects
+      are matched as 'diff' does it, by entity and reference or by --key, and damaged stores are refused.
 
       On a terminal, without -o, the page is written to a file with the store's name in the current directory.
       """)
   @Argument(help: "The store; - for standard input.") var store: String
   @Argument(help: "A store to compare it with: what the first has become.") var other: String?
+  @OptionGroup var keys: ObjectKeyOption
   @OptionGroup(title: "Options for reading") var source: SourceOptions
   @OptionGroup(title: "Options for the result") var file: FileOutput
   @Flag(help: "Show the page in the web browser once it is written.") var open = false
@@ -44,6 +45,9 @@ struct Report: ParsableCommand {
     try guarded(common) {
       guard rows ?? 0 >= 0, maximum >= 0 else {
         throw CommandFailure("--rows and --max-findings must not be negative", exitCode: 64)
+      }
+      guard other != nil || !keys.isGiven else {
+        throw CommandFailure("--key matches the objects of two stores, and one is named", exitCode: 64)
       }
       var report = self
       if file.output == nil, open || !common.json && isatty(STDOUT_FILENO) == 1 { report.file.output = defaultName }
@@ -84,7 +88,7 @@ struct Report: ParsableCommand {
   }
 
   private func compare(with other: String) throws {
-    let (pair, read) = try ComparisonReport.read(store, other, source)
+    let (pair, read) = try ComparisonReport.read(store, other, source, keys)
     var report = read
     if let rows { report.maximumRowCount = rows }
     try write { try report.write(to: $0) }

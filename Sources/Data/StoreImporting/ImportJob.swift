@@ -27,15 +27,19 @@ struct ImportJob {
     min(importer.maximumProblemCount ?? .max, importer.limits.memory(forInput: inputBytes) / 128)
   }
 
+  /// What is left of the limit for memory beside the records of JSON tables. Values have the same limit, for
+  /// themselves.
+  var memoryForRecords: Int { Self.memoryForRecords(json, importer.limits.memory(forInput: inputBytes)) }
+
+  private static func memoryForRecords(_ json: [JSONRecords?], _ limit: Int) -> Int {
+    json.reduce(limit) { $0 - ($1?.memory ?? 0) }
+  }
+
   init(_ importer: StoreImporter, _ sources: [ImportSource]) throws {
     self.importer = importer
     self.sources = sources
-    var texts: [StoreBytes] = []
-    for source in sources { texts.append(try importer.conventions.utf8(source)) }
-    self.texts = texts
-    var joinTexts: [StoreBytes] = []
-    for join in importer.joinTables { joinTexts.append(try importer.conventions.utf8(join.source)) }
-    self.joinTexts = joinTexts
+    texts = try sources.map { try importer.conventions.utf8($0) }
+    joinTexts = try importer.joinTables.map { try importer.conventions.utf8($0.source) }
     inputBytes = (texts + joinTexts).reduce(0) { $0 + $1.count }
     guard inputBytes <= importer.limits.bytes else {
       throw importer.limits.exceeded(
@@ -51,7 +55,10 @@ struct ImportJob {
       // A table of no entity is an error when all were read.
       let entity = given.flatMap { Self.entity(named: source.entityName, of: source, in: $0, entityNames) }
       forms.append(entity.map { ObjectForms($0, importer) })
-      try SourceReading.withReader(texts[index], importer.conventions, source.name, forms[index]) { reader in
+      let memory = Self.memoryForRecords(json, importer.limits.memory(forInput: inputBytes))
+      try SourceReading.withReader(
+        texts[index], importer.conventions, source.name, forms[index], maximumMemory: memory
+      ) { reader in
         headers.append(reader.columns)
         json.append(reader.json)
       }

@@ -36,7 +36,9 @@ extension ImportPass {
         let destination = slot.destination
       else { continue }
       joins.append(
-        try SourceReading.withReader(job.joinTexts[index], job.importer.conventions, join.source.name) { reader in
+        try SourceReading.withReader(
+          job.joinTexts[index], job.importer.conventions, join.source.name, maximumMemory: job.memoryForRecords
+        ) { reader in
           try readJoin(&reader, index, plan, slot, job.model.entity(at: destination))
         })
     }
@@ -177,14 +179,18 @@ extension ImportPass {
   }
 
   /// As in SQL, a key of several columns refers to nothing if one of them has no value. What the others have may be
-  /// lost.
+  /// lost, also where a JSON object lacks a column and an object of the store keeps what it has.
   func notePartialKeys(_ plan: TablePlan) {
-    for (index, count) in (partialKeys[plan.source] ?? [:]).sorted(by: { $0.key < $1.key }) {
-      reconciliationNotes.append(
-        SelectionNote(
-          subject: "\(plan.entity.name).\(plan.entity.slots[plan.columns[index].slot].name)", count: count,
-          text: "no object, because a column of the key has no value: "
-            + plan.sources(of: index).map { plan.columnNames[$0] }.joined(separator: ", ")))
+    for (counts, text) in [
+      (partialKeys, "no object, because a column of the key has no value"),
+      (keptKeys, "kept, because records lack a column of the key"),
+    ] {
+      for (index, count) in (counts[plan.source] ?? [:]).sorted(by: { $0.key < $1.key }) {
+        reconciliationNotes.append(
+          SelectionNote(
+            subject: "\(plan.entity.name).\(plan.entity.slots[plan.columns[index].slot].name)", count: count,
+            text: "\(text): " + plan.sources(of: index).map { plan.columnNames[$0] }.joined(separator: ", ")))
+      }
     }
   }
 }

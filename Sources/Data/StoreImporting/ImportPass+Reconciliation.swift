@@ -11,8 +11,7 @@ extension ImportPass {
     guard reconciliation.problems.isEmpty else { throw ImportStop.graph(reconciliation.problems) }
     reconciliationNotes += reconciliation.notes
     let result = reconciliation.nodes
-    let missing = RequiredRelationshipCheck(result, stated, since: job.importer.existing).problems()
-    guard missing.isEmpty else { throw ImportStop.graph(missing) }
+    reconciliationNotes += try RequiredRelationshipCheck(result, stated, since: job.importer.existing).run()
     let found = result.inverseDisagreements()
     if found.isEmpty { return result }
     // What no record concerns stays as it was.

@@ -30,6 +30,8 @@ final class ImportPass {
   private var lastNumbers: [Int: Int64] = [:]
   /// How many records have only a part of a relationship's key, by table and index of the column.
   var partialKeys: [Int: [Int: Int]] = [:]
+  /// How many objects keep a relationship since their records lack a part of its key, likewise.
+  var keptKeys: [Int: [Int: Int]] = [:]
 
   init(_ job: ImportJob, diagnosis: ImportDiagnosis?, skipping: ImportDiagnosis?) {
     self.job = job
@@ -150,7 +152,10 @@ final class ImportPass {
       counts[plan.source] += 1
       for index in plan.columns(of: record) where plan.columns[index].kind != .ignored {
         // An object that exists keeps its relationship where the record has only a part of the key.
-        if beginning == .updated, plan.isPartlyAbsent(index, in: record) { continue }
+        if beginning == .updated, plan.isPartlyAbsent(index, in: record) {
+          keptKeys[plan.source, default: [:]][index, default: 0] += 1
+          continue
+        }
         try set(index, record, number, plan, reader.bytes)
         guard record.present != nil, plan.columns[index].isRelationship else { continue }
         stated.state(

@@ -98,8 +98,7 @@ struct ImportRun {
   private func graph(_ pass: ImportPass, _ skipping: ImportDiagnosis?) throws -> NodeTable {
     if pass.needsReconciliation { return try pass.reconciled(pass.finish()) }
     let nodes = try finished(pass, skipping)
-    let missing = RequiredRelationshipCheck(nodes, pass.stated, since: nil).problems()
-    guard missing.isEmpty else { throw ImportStop.graph(missing) }
+    pass.reconciliationNotes += try RequiredRelationshipCheck(nodes, pass.stated, since: nil).run()
     return nodes
   }
 

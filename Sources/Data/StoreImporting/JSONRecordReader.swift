@@ -10,6 +10,8 @@ struct JSONRecordReader: RecordReader {
   private let table: JSONRecords
   private let forms: ObjectForms?
   private let scanner: JSONScanner
+  /// Reads bad records again. One for all of them: it has something for each column.
+  private var badRecords: JSONTableScanner?
   /// The index of the next record, and that of its first field.
   private var nextRecord = 0
   private var nextField = 0
@@ -24,10 +26,15 @@ struct JSONRecordReader: RecordReader {
   ///   - bytes: UTF-8.
   ///   - forms: What may be an object in the form of `fetch --json`; nil for nothing.
   ///   - known: The records, if they were found before.
-  init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms? = nil, _ known: JSONRecords? = nil) {
+  ///   - maximumMemory: The limit for records that are found now.
+  /// - Throws: `.limitExceeded`.
+  init(
+    _ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms? = nil, _ known: JSONRecords? = nil,
+    maximumMemory: Int = .max
+  ) throws(PersistentStoreError) {
     self.bytes = bytes
     self.forms = forms
-    table = known ?? JSONRecords(bytes, forms)
+    if let known { table = known } else { table = try JSONRecords(bytes, forms, maximumMemory: maximumMemory) }
     scanner = JSONScanner(bytes)
   }
 
@@ -60,7 +67,7 @@ struct JSONRecordReader: RecordReader {
     (record.line, record.column) = (found.line, found.column)
     (record.start, record.end) = (found.start, found.end)
     end = found.end
-    if found.isBad { throw table.failure(of: found, bytes, forms) }
+    if found.isBad { throw failure(of: found) }
     var line = found.line
     var lineStart = found.start - found.column + 1
     var position = found.start
@@ -88,6 +95,12 @@ struct JSONRecordReader: RecordReader {
       if field.kind == .missing, let inner = table.innerColumns[Int(field.column)] { try markMissing(inner, &record) }
     }
     return true
+  }
+
+  private mutating func failure(of record: JSONRecords.Record) -> PersistentStoreError {
+    var scanner = badRecords.take() ?? JSONTableScanner(bytes, forms, bad: table)
+    defer { badRecords = scanner }
+    return scanner.failure(of: record)
   }
 
   /// The columns of the members of an object that is `null` have no value either.

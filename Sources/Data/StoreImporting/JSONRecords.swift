@@ -4,7 +4,7 @@ import StoreJSON
 /// The records of a JSON table, which one pass over its bytes finds: where each is, and where its members' values are.
 ///
 /// Whatever reads the table afterwards, to find out types, keys or problems, or to make objects, takes the fields from
-/// here: see ``JSONRecordReader``. A field takes 12 bytes, a record 40.
+/// here: see ``JSONRecordReader``.
 struct JSONRecords {
   /// A value of a member.
   struct Field {
@@ -40,30 +40,37 @@ struct JSONRecords {
   fileprivate(set) var failure: PersistentStoreError?
   var isEmpty: Bool { records.isEmpty && failure == nil }
   fileprivate var numbers: [ScalarString: Int] = [:]
+  /// The length of all names of columns. Each has those of the objects around it, so that they may be far longer than
+  /// the table.
+  fileprivate var nameBytes = 0
+  /// How many bytes it takes: 40 for a record, 12 for a field.
+  var memory: Int {
+    records.count * MemoryLayout<Record>.stride + fields.count * MemoryLayout<Field>.stride + nameBytes
+  }
 
   /// Reads all records.
   ///
   /// - Parameters:
   ///   - bytes: UTF-8.
   ///   - forms: What may be an object in the form of `fetch --json`; nil for nothing.
-  init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms? = nil) {
+  ///   - maximumMemory: The limit for ``memory``.
+  /// - Throws: `.limitExceeded`.
+  init(
+    _ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms? = nil, maximumMemory: Int = .max
+  ) throws(PersistentStoreError) {
     var reading = JSONTableScanner(bytes, forms)
-    reading.readAll()
+    try reading.readAll(maximumMemory)
     self = reading.found
+    // A composite attribute that is null has no part, also those that no record has.
+    for name in forms?.missingParts(of: columns) ?? [] where columns.count < ModelDescription.maximumPropertyCount {
+      numbers[ScalarString(name)] = columns.count
+      columns.append(name)
+      nameBytes += name.utf8.count
+    }
     findInnerColumns()
   }
 
   fileprivate init() {}
-
-  /// What is wrong with a bad record.
-  func failure(
-    of record: Record, _ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms?
-  ) -> PersistentStoreError {
-    var reading = JSONTableScanner(bytes, forms)
-    reading.found.columns = columns
-    reading.found.numbers = numbers
-    return reading.failure(of: record)
-  }
 
   /// The greatest number of dots in the name of a column that is looked for in others: each makes a name to look for.
   private static let greatestDepth = 64
@@ -84,8 +91,8 @@ struct JSONRecords {
 /// on each line.
 ///
 /// A member is a column. Members of an object within it are columns `outer.inner`, unless ``ObjectForms`` has it.
-private struct JSONTableScanner {
-  var found = JSONRecords()
+struct JSONTableScanner {
+  fileprivate var found = JSONRecords()
   private var scanner: JSONScanner
   private let forms: ObjectForms?
   private var isArray = false
@@ -123,27 +130,42 @@ private struct JSONTableScanner {
   private static let greatestDistance = 8
   /// How many members are kept.
   private static let greatestCount = 1024
-  /// The length of all names of columns. Each has those of the objects around it, so that they may be far longer than
-  /// the table.
-  private var nameBytes = 0
   private static let mostNameBytes = 1 << 22
 
-  init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms?) {
+  fileprivate init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms?) {
     self.forms = forms
     scanner = JSONScanner(bytes)
   }
 
-  mutating func readAll() {
+  /// Creates a scanner for ``failure(of:)``.
+  init(_ bytes: UnsafeBufferPointer<UInt8>, _ forms: ObjectForms?, bad table: JSONRecords) {
+    self.init(bytes, forms)
+    found.columns = table.columns
+    found.numbers = table.numbers
+    found.nameBytes = table.nameBytes
+    lastFields = Array(repeating: 0, count: table.columns.count)
+  }
+
+  fileprivate mutating func readAll(_ maximumMemory: Int) throws(PersistentStoreError) {
     scanner.skipMark()
     scanner.skipSpace()
     isArray = scanner.take(UInt8(ascii: "["))
-    do throws(PersistentStoreError) {
-      while try isArray ? isBeforeElement() : isBeforeLine() {
-        // What follows an error in an array has no meaning.
-        if !readRecord(), isArray { return }
+    while true {
+      do throws(PersistentStoreError) {
+        guard try isArray ? isBeforeElement() : isBeforeLine() else { return }
+      } catch {
+        found.failure = error
+        return
       }
-    } catch {
-      found.failure = error
+      let isWhole = readRecord()
+      guard found.memory <= maximumMemory else {
+        throw PersistentStoreError(
+          .limitExceeded,
+          "the positions of JSON records and their values need more memory than the limit 'maximumMemory'",
+          at: scanner.place.location)
+      }
+      // What follows an error in an array has no meaning.
+      if !isWhole, isArray { return }
     }
   }
 
@@ -189,9 +211,9 @@ private struct JSONTableScanner {
     return isWhole
   }
 
-  /// Reads a bad record again.
+  /// What is wrong with a bad record, which is read again.
   mutating func failure(of record: JSONRecords.Record) -> PersistentStoreError {
-    lastFields = Array(repeating: 0, count: found.columns.count)
+    found.fields.removeAll(keepingCapacity: true)
     scanner.restart(at: record.start, line: record.line, column: record.column)
     do throws(PersistentStoreError) { try readMembers(of: record) } catch { return error }
     return PersistentStoreError(.internalInconsistency, "a record has an error only when it is read first")
@@ -299,8 +321,8 @@ private struct JSONTableScanner {
       guard column < ModelDescription.maximumPropertyCount else {
         throw scanner.failure("there are more than \(ModelDescription.maximumPropertyCount) members")
       }
-      nameBytes += name.utf8.count
-      guard nameBytes <= Self.mostNameBytes else {
+      found.nameBytes += name.utf8.count
+      guard found.nameBytes <= Self.mostNameBytes else {
         throw scanner.failure("the names of the members have more than \(Self.mostNameBytes) bytes")
       }
       found.numbers[ScalarString(name)] = column

@@ -19,6 +19,8 @@ struct ObjectForms {
   /// By folded name.
   private var members: [String: Member] = [:]
   private let object: Member
+  /// What is behind the names of composite attributes in those of their parts, by the folded names of the former.
+  private var parts: [String: [String]] = [:]
 
   /// - Parameter importer: Knows which columns were named for relationships.
   init(_ entity: Entity, _ importer: StoreImporter) {
@@ -49,11 +51,25 @@ struct ObjectForms {
     for (name, member) in formerNames.map({ (NameMatching.folded($0), $1) }) where !names.contains(name) {
       if members[name] == nil { members[name] = member }
     }
+    for slot in entity.slots where slot.attribute != nil {
+      for dot in slot.name.indices where slot.name[dot] == "." {
+        parts[NameMatching.folded(String(slot.name[..<dot])), default: []].append(String(slot.name[dot...]))
+      }
+    }
+    for slot in entity.slots { parts[NameMatching.folded(slot.name)] = nil }
     // A table holds objects of one entity: those of a sub-entity would lose what only they have.
     object = .objects(Self.names(in: [entity]), isToMany: false)
   }
 
   subscript(name: String) -> Member? { name == Self.objectName ? object : members[NameMatching.folded(name)] }
+
+  /// The columns that composite attributes among others would have if each record had all their parts.
+  func missingParts(of columns: [String]) -> [String] {
+    guard !parts.isEmpty else { return [] }
+    var known = Set(columns.map { NameMatching.folded($0) })
+    return columns.flatMap { name in (parts[NameMatching.folded(name)] ?? []).map { name + $0 } }
+      .filter { known.insert(NameMatching.folded($0)).inserted }
+  }
 
   /// The names of entities, and those that they had in an earlier version of the model.
   private static func names(in entities: some Sequence<Entity>) -> Set<ScalarString> {

@@ -14,33 +14,48 @@ struct RequiredRelationshipCheck {
     self.old = old
   }
 
-  /// For each such object, the record because of which it is without a value.
-  func problems() -> [GraphProblem] {
+  /// - Returns: New objects that are to have several others, which may follow.
+  /// - Throws: `ImportStop.graph` with, for each other object, the record because of which it is without a value.
+  func run() throws(ImportStop) -> [SelectionNote] {
     var problems: [GraphProblem] = []
+    var notes: [SelectionNote] = []
     for entity in nodes.model.entities {
       let required = entity.slots.filter { $0.isRelationship && !$0.isOptional }
       if required.isEmpty { continue }
       let reader = nodes.reader(of: entity.index)
+      var waiting: [Int: Int] = [:]
       for node in nodes.handles(of: entity.index) {
         for slot in required
         where slot.isToMany
           ? reader.toMany(slot: slot.index, row: node.row).isEmpty
           : reader.toOne(slot: slot.index, row: node.row) == nil
         {
-          problem(of: node, slot).map { problems.append($0) }
+          if let problem = problem(of: node, slot) {
+            problems.append(problem)
+          } else if isNew(node) {
+            waiting[slot.index, default: 0] += 1
+          }
         }
       }
+      for (slot, count) in waiting.sorted(by: { $0.key < $1.key }) {
+        notes.append(
+          SelectionNote(
+            subject: "\(entity.name).\(entity.slots[slot].name)", count: count,
+            text: "new objects have none, although the model requires one: 'check' lists them"))
+      }
     }
-    return problems
+    guard problems.isEmpty else { throw ImportStop.graph(problems) }
+    return notes
   }
+
+  private func isNew(_ node: NodeHandle) -> Bool { old?.handle(for: nodes.objectReference(of: node)) == nil }
 
   /// - Returns: nil where the store had no value either: that is not the tables' fault. Nil also for a new object that
   ///   is to have several others: they may follow.
   private func problem(of node: NodeHandle, _ slot: Slot) -> GraphProblem? {
     let object = nodes.objectReference(of: node)
     guard let (cause, property) = cause(of: node, slot, previousTargets(of: node, slot)) else {
-      let isNew = old?.handle(for: object) == nil
-      guard isNew, !slot.isToMany else { return nil }
+      guard isNew(node), !slot.isToMany else { return nil }
       return GraphProblem(
         objects: [object], property: slot.name, value: "", message: "a value is needed", kind: .missing)
     }

@@ -7,9 +7,10 @@ enum SourceReading {
   /// - Parameters:
   ///   - forms: What may be an object in the form of `fetch --json`, if the model is known.
   ///   - json: What a reader of this table found before: see ``RecordReader/json``.
+  ///   - maximumMemory: The limit for what a reader finds now.
   static func withReader<Value>(
     _ text: StoreBytes, _ conventions: TextConventions, _ name: String, _ forms: ObjectForms? = nil,
-    json: JSONRecords? = nil,
+    json: JSONRecords? = nil, maximumMemory: Int = .max,
     _ body: (inout any RecordReader) throws -> Value
   ) throws -> Value {
     do {
@@ -24,7 +25,7 @@ enum SourceReading {
         }
         var reader: any RecordReader =
           isJSON
-          ? JSONRecordReader(bytes, forms, json)
+          ? try JSONRecordReader(bytes, forms, json, maximumMemory: maximumMemory)
           : try CSVRecordReader(bytes, conventions, fileName: plain)
         return try body(&reader)
       }

@@ -104,9 +104,11 @@ struct TablePlan {
     return given
   }
 
-  /// The properties that a record has fields of.
+  /// The properties that a record has fields of; those with keys of several columns, of all of them.
   func given(_ record: ImportRecord) -> Set<Int> {
-    Set(columns(of: record).lazy.map { columns[$0] }.filter { $0.kind != .ignored }.map(\.slot))
+    Set(
+      columns(of: record).lazy.filter { !isPartlyAbsent($0, in: record) }.map { columns[$0] }
+        .filter { $0.kind != .ignored }.map(\.slot))
   }
 
   /// The columns of the table that one of ``columns`` is read from.

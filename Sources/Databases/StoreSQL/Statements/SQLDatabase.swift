@@ -234,14 +234,31 @@ public struct SQLDialect: Sendable {
   /// A literal of a truth value.
   func literal(_ flag: Bool) -> String { isSQLite ? (flag ? "1" : "0") : (flag ? "TRUE" : "FALSE") }
 
-  /// What a decimal column is compared and sorted by, NULL for not-a-number; nil if the kit does that.
-  ///
-  /// - Parameter name: What it is a value of.
+  /// What a decimal column is compared and sorted by, NULL for not-a-number; nil if the kit does that. A text that is
+  /// not a decimal is an error of the statement, which names what it is a value of.
   func decimal(_ column: String, of name: String) -> String? {
-    guard isSQLite else { return "NULLIF(CAST(\(column) AS numeric), 'NaN')" }
     // A statement ends at NUL.
-    let text = name.replacing("'", with: "''").replacing("\0", with: "\u{FFFD}")
-    return decimalFunction.map { "\($0)(\(column), '\(text)')" }
+    let name = name.replacing("'", with: "''").replacing("\0", with: "\u{FFFD}")
+    guard isSQLite else { return Self.numeric(column, "a value of ''\(name)'' is not a decimal number") }
+    return decimalFunction.map { "\($0)(\(column), '\(name)')" }
+  }
+
+  /// A decimal column as PostgreSQL's numbers, if ``DecimalNumber`` reads its text: the server also reads spaces,
+  /// infinity, and far more digits.
+  private static func numeric(_ column: String, _ error: String) -> String {
+    let mantissa = "SPLIT_PART(UPPER(\(column)), 'E', 1)"
+    let power = "CAST(COALESCE(NULLIF(SPLIT_PART(UPPER(\(column)), 'E', 2), ''), '0') AS int4)"
+    let exponent = "\(power) - LENGTH(SPLIT_PART(\(mantissa), '.', 2))"
+    // The column makes it no constant, which the server would compute in any case.
+    let failure = "CAST('\(error)' || LEFT(\(column), 0) AS numeric)"
+    // What most numbers are comes first; a bound within the pattern takes several times as long. Each condition relies
+    // on those before it.
+    return "(CASE WHEN LENGTH(\(column)) < 39 AND \(column) ~ '^-?[0-9]+([.][0-9]+)?$' THEN CAST(\(column) AS numeric)"
+      + " WHEN \(column) IS NULL OR \(column) = 'NaN' THEN NULL"
+      + " WHEN LENGTH(\(column)) > 999 OR \(column) !~ '^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,4})?$' THEN \(failure)"
+      + " WHEN CAST(TRANSLATE(\(mantissa), '-+.', '0') AS numeric) > \(UInt128.max) THEN \(failure)"
+      + " WHEN NOT \(exponent) BETWEEN \(Int8.min) AND \(Int8.max) THEN \(failure)"
+      + " ELSE CAST(\(column) AS numeric) END)"
   }
 
   /// The number of a double column as the language of predicates sees it: -0.0 is 0.0, and not-a-number is NULL.

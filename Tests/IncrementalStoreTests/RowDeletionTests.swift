@@ -3,6 +3,7 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 import StoreEditing
+import Synchronization
 import TestSupport
 import Testing
 
@@ -13,16 +14,23 @@ import Testing
   init() throws { directory = try TemporaryDirectory("row-deletions") }
 
   /// Boxes have items; an item may be the best of a box and a favorite of shops, which it does not know.
-  private static func model(_ random: inout SeededGenerator) throws -> ManagedObjectModel {
+  ///
+  /// - Returns: The model, and whether rules make objects necessary that delete items.
+  private static func model(
+    _ random: inout SeededGenerator
+  ) throws -> (model: ManagedObjectModel, needsObjects: Bool) {
     func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
+    let (isLimited, isOrdered) = (chance(8), chance(8))
     let items: PropertyDescription = .toMany(
-      "items", "Item", inverse: "box", maximumCount: chance(8) ? 40 : 0, isOrdered: chance(8))
+      "items", "Item", inverse: "box", maximumCount: isLimited ? 40 : 0, isOrdered: isOrdered)
+    let cascades = chance(8)
     var item: [PropertyDescription] = [
       .attribute("number", .integer64), .attribute("name", .string),
-      .toOne("box", "Box", inverse: "items", deleteRule: chance(8) ? .cascade : .nullify), .toOne("origin", "Shop"),
+      .toOne("box", "Box", inverse: "items", deleteRule: cascades ? .cascade : .nullify), .toOne("origin", "Shop"),
     ]
-    if chance(8) { item.append(.toMany("parts", "Item")) }
-    return try ManagedObjectModel(
+    let hasParts = chance(8)
+    if hasParts { item.append(.toMany("parts", "Item")) }
+    let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "Item", properties: item,
@@ -35,9 +43,22 @@ import Testing
         EntityDescription(
           name: "Shop", properties: [.attribute("name", .string), .toMany("favorites", "Item")]),
       ]))
+    return (model, isLimited || isOrdered || cascades || hasParts)
+  }
+
+  /// Saves items with references that are texts: a context gives numbers only.
+  private static func named(_ context: ManagedObjectContext, _ count: Int) throws -> [ManagedObject] {
+    let store = try #require(context.persistentStoreCoordinator.persistentStores.first)
+    let entities = try ["Item", "Special"].map { try #require(store.model.entity(named: $0)).index }
+    let items = (0..<count).map { number in
+      ManagedObjectSnapshot(entity: entities[number % 2], reference: .string("item \(number * 7 % 10)"))
+    }
+    try context.persistentStoreCoordinator.save(store, changes: StoreChanges(inserted: items))
+    return try context.fetch(FetchRequest<ManagedObject>(entityName: "Item"))
   }
 
   private static func fill(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+    var named = try Bool.random(using: &random) ? named(context, 10) : []
     let boxes = try (0..<5).map { number in
       let box = try context.insertNewObject(forEntityName: number % 2 == 0 ? "Box" : "Crate")
       try box.setValue(number, forKey: "size")
@@ -46,7 +67,8 @@ import Testing
     let shops = try (0..<2).map { _ in try context.insertNewObject(forEntityName: "Shop") }
     var items: [ManagedObject] = []
     for number in 0..<30 {
-      let item = try context.insertNewObject(forEntityName: number % 3 == 0 ? "Special" : "Item")
+      let new = number % 3 == 0 ? "Special" : "Item"
+      let item = try named.popLast() ?? context.insertNewObject(forEntityName: new)
       try item.setValue(number, forKey: "number")
       try item.setValue(["a", "b", "c"].randomElement(using: &random), forKey: "name")
       if number % 5 > 0 { try item.setValue(boxes.randomElement(using: &random), forKey: "box") }
@@ -62,18 +84,32 @@ import Testing
     "name BEGINSWITH 'b'", "box.size == 9", "origin != nil",
   ]
 
-  /// What a deletion left: the outcome, the history since, row versions, the graph, and the next reference.
+  /// What a deletion left: the outcome, what it reported, the history since, row versions, and the next reference.
   private struct Left: Equatable {
     var outcome: String
+    var reported: [String] = []
     var history: [String]
     var versions: [String]
     var next: String
   }
 
+  private final class Log: Sendable {
+    private let entries = Mutex<[StoreLogEntry]>([])
+    /// Whether a statement changed rows: only saves of objects count what they inserted.
+    var hasStatement: Bool {
+      entries.withLock { $0.contains { $0.message == "saved" && $0.metadata["inserted"] == nil } }
+    }
+
+    init(of coordinator: PersistentStoreCoordinator) {
+      coordinator.log = { entry in self.entries.withLock { $0.append(entry) } }
+    }
+  }
+
+  /// - Returns: Also whether the database itself deleted.
   private func left(
     _ path: String, _ entity: String, _ condition: String?,
-    _ delete: (ManagedObjectContext, FetchPredicate?) throws -> Int
-  ) throws -> Left {
+    _ delete: (ManagedObjectContext, FetchRequest<ManagedObject>) throws -> (count: Int, reported: [String])
+  ) throws -> (left: Left, byStatement: Bool) {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     let store = try coordinator.addPersistentStore(at: path)
     // A property list has no history.
@@ -81,14 +117,22 @@ import Testing
     let token = hasHistory ? try coordinator.currentHistoryToken(of: store) : nil
     let before = try versions(store)
     let context = ManagedObjectContext(coordinator)
-    context.name = "deleting"
+    // As the context of a batch request.
+    context.name = "batch"
     context.transactionAuthor = "tests"
+    let request = FetchRequest<ManagedObject>(
+      entityName: entity, predicate: try condition.map { try FetchPredicate(format: $0) })
     var outcome: String
+    var reported: [String] = []
+    let log = Log(of: coordinator)
     do {
-      outcome = "\(try delete(context, try condition.map { try FetchPredicate(format: $0) }))"
+      let done = try delete(context, request)
+      outcome = "\(done.count)"
+      reported = done.reported
     } catch {
-      outcome = "\(error)".replacing(path, with: "")
+      outcome = "\(error)".replacing(store.path, with: "")
     }
+    let byStatement = log.hasStatement
     let transactions = hasHistory ? try coordinator.changes(since: token, in: store) : []
     let history = transactions.flatMap { transaction in
       ["\(transaction.author ?? "-") \(transaction.contextName ?? "-")"]
@@ -100,7 +144,25 @@ import Testing
     let object = try other.insertNewObject(forEntityName: "Item")
     try other.save()
     let next = object.objectID.reference.map { "\($0)" } ?? "-"
-    return Left(outcome: outcome, history: history, versions: changed, next: next)
+    return (
+      Left(outcome: outcome, reported: reported, history: history, versions: changed, next: next), byStatement
+    )
+  }
+
+  /// Deletes by a request, as programs do.
+  private static func batch(
+    _ context: ManagedObjectContext, _ request: BatchDeleteRequest
+  ) throws -> (count: Int, reported: [String]) {
+    let result = try context.execute(request)
+    func names(_ kind: String, _ ids: [ManagedObjectID]) -> [String] {
+      ids.map { "\(kind) \($0.entityName) \($0.reference.map { "\($0)" } ?? "-")" }.sorted()
+    }
+    let changes = result.changes
+    return (
+      result.count,
+      names("inserted", changes.inserted) + names("updated", changes.updated) + names("deleted", changes.deleted)
+        + names("refreshed", changes.refreshed) + ["\(changes.transactionAuthor ?? "-") \(changes.isComplete)"]
+    )
   }
 
   private func versions(_ store: PersistentStore) throws -> [String: Int64] {
@@ -115,48 +177,48 @@ import Testing
     return found
   }
 
-  private func snapshot(_ path: String) throws -> StoreSnapshot {
-    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
-    coordinator.readsIncrementalStoresWhole = true
-    let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
-    return StoreSnapshot(nodes: try store.nodes.canonical(), metadata: store.metadata)
-  }
+  /// More with a file, which takes less time.
+  private static let cases: [(kind: String, seed: UInt64)] =
+    (1...200).map { ("sqlgraph", $0) } + (TestServer.url == nil ? [] : (201...240).map { ("PostgreSQL", $0) })
 
   @Test(
-    "statements leave the graph, the history, the row versions and the next reference of objects",
-    arguments: (1...200 as ClosedRange<UInt64>).share(of: "row deletions"))
-  func same(seed: UInt64) throws {
+    "statements leave and report what deletions of objects do: graph, history, row versions and the next reference",
+    arguments: cases.share(of: "row deletions", name: { "\($0.0) \($0.1)" }))
+  func same(kind: String, seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    let origin = directory.path + "/0.plist"
-    let model = try Self.model(&random)
-    do {
-      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
-      try coordinator.addPersistentStore(type: "BinaryPropertyList", at: origin)
-      let context = ManagedObjectContext(coordinator)
-      try Self.fill(context, &random)
-      try context.save()
-    }
-    let paths = ["rows", "statement"].map { "\(directory.path)/\($0).sqlgraph" }
-    for path in paths { _ = try StoreConverter(registry: .builtIn).convert(from: origin, to: path) }
+    let (model, needsObjects) = try Self.model(&random)
+    let copies = try StoreCopies(in: directory, model: model) { try Self.fill($0, &random) }
+    let paths = try ["objects", "statement", "command"].map { try copies.copy("deletions_\(seed)_\($0)", kind) }
     let condition = Self.conditions.randomElement(using: &random) ?? nil
     let entity = ["Item", "Item", "Special", "Box", "Shop"].randomElement(using: &random) ?? ""
-    let usable = entity == "Box" || entity == "Shop" ? nil : condition
-    let byObjects = { (context: ManagedObjectContext, predicate: FetchPredicate?) in
-      let count = try context.deleteObjects(entityName: entity, predicate: predicate)
+    let isItem = entity != "Box" && entity != "Shop"
+    let usable = isItem ? condition : nil
+    let objects = try left(paths[0], entity, usable) { context, request in
+      let ids = try context.fetch(request).map(\.objectID)
+      return try Self.batch(context, BatchDeleteRequest(objectIDs: ids))
+    }
+    let statement = try left(paths[1], entity, usable) { try Self.batch($0, BatchDeleteRequest(fetchRequest: $1)) }
+    var command = try left(paths[2], entity, usable) {
+      (try $0.deleteAndSaveObjects(entityName: entity, predicate: $1.predicate), objects.left.reported)
+    }
+    #expect(objects.left == statement.left)
+    #expect(!objects.byStatement)
+    #expect(statement.byStatement == (isItem && !needsObjects) && command.byStatement == statement.byStatement)
+    for path in paths.dropFirst() {
+      let differences = try copies.differences(paths[0], path)
+      #expect(differences.isEmpty, "\(differences)")
+    }
+    let atomic = try left(copies.origin, entity, usable) { context, request in
+      let count = try context.deleteObjects(entityName: entity, predicate: request.predicate)
       try context.save()
-      return count
+      return (count, [])
     }
-    let rows = try left(paths[0], entity, usable, byObjects)
-    let statement = try left(paths[1], entity, usable) {
-      try $0.deleteAndSaveObjects(entityName: entity, predicate: $1)
-    }
-    #expect(rows == statement)
-    let differences = GraphComparison.differences(try snapshot(paths[0]), try snapshot(paths[1]))
-    #expect(differences.isEmpty, "\(differences)")
-    let atomic = try left(origin, entity, usable, byObjects)
-    #expect(atomic.outcome == rows.outcome)
-    let others = GraphComparison.differences(
-      try snapshot(origin), try snapshot(paths[1]), options: .init(comparesIdentity: false, comparesMetadata: false))
+    #expect(atomic.left.outcome == command.left.outcome)
+    // The request counts what rules delete as well.
+    command.left.outcome = objects.left.outcome
+    #expect(objects.left == command.left)
+    let others = try copies.differences(
+      copies.origin, paths[1], options: .init(comparesIdentity: false, comparesMetadata: false))
     #expect(others.isEmpty, "\(others)")
   }
 

@@ -84,35 +84,14 @@ import Testing
     do { return "\(try body())" } catch { return "\(error)" }
   }
 
-  private func snapshot(_ path: String) throws -> StoreSnapshot {
-    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
-    coordinator.readsIncrementalStoresWhole = true
-    let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
-    return StoreSnapshot(nodes: try store.nodes.canonical(), metadata: store.metadata)
-  }
-
   @Test(
     "columns give the values, counts, errors and files of objects",
     arguments: ["plist", "sqlgraph"], (1...300 as ClosedRange<UInt64>).share(of: "row updates"))
   func same(ending: String, seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    let origin = directory.path + "/0.plist"
     let model = try Self.model(&random)
-    do {
-      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
-      try coordinator.addPersistentStore(type: "BinaryPropertyList", at: origin)
-      let context = ManagedObjectContext(coordinator)
-      try Self.fill(context, &random)
-      try context.save()
-    }
-    let paths = ["objects", "columns"].map { "\(directory.path)/\($0).\(ending)" }
-    for path in paths {
-      if ending == "plist" {
-        try FileManager.default.copyItem(atPath: origin, toPath: path)
-      } else {
-        _ = try StoreConverter(registry: .builtIn).convert(from: origin, to: path)
-      }
-    }
+    let copies = try StoreCopies(in: directory, model: model) { try Self.fill($0, &random) }
+    let paths = try ["objects", "columns"].map { try copies.copy($0, ending) }
     let values = try (0...Int.random(in: 0...1, using: &random)).map { _ in
       try PropertyAssignment(parsing: Self.assignments.randomElement(using: &random) ?? "")
     }
@@ -135,7 +114,7 @@ import Testing
     if ending == "plist" {
       #expect(FileManager.default.contents(atPath: paths[0]) == FileManager.default.contents(atPath: paths[1]))
     }
-    let differences = GraphComparison.differences(try snapshot(paths[0]), try snapshot(paths[1]))
+    let differences = try copies.differences(paths[0], paths[1])
     #expect(differences.isEmpty, "\(differences)")
   }
 
