@@ -86,12 +86,12 @@ struct Diff: ParsableCommand {
         if !quiet, !common.json { try Diagnostics.put(remarks.map { $0.line + "\n" }.joined()) }
       }
       if patch { return try showPatch(pair.one, pair.other, asked) }
-      let named = try named(pair.one, pair.other, models)
       let differences = GraphComparison.differences(
-        named.0, named.1,
+        pair.one, pair.other,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
-          comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil)
+          comparesModelOrder: false, ignoresNameCase: ignoreNameCase, limit: quiet ? 1 : nil),
+        names: try named(pair, models)
       ) { pair.concerns($0) && asked.includes($0) }
       if !quiet, !common.json, differences.contains(where: \.isOfModels) {
         Diagnostics.say(
@@ -115,11 +115,9 @@ struct Diff: ParsableCommand {
     }
   }
 
-  /// Both graphs with their keys for references, where keys are asked for.
-  private func named(
-    _ one: StoreSnapshot, _ other: StoreSnapshot, _ models: [ManagedObjectModel]
-  ) throws -> (StoreSnapshot, StoreSnapshot) {
-    guard !keys.isEmpty else { return (one, other) }
+  /// What objects are called by their keys, where keys are asked for.
+  private func named(_ pair: StorePair, _ models: [ManagedObjectModel]) throws -> KeyedNames? {
+    guard !keys.isEmpty else { return nil }
     let keys = try ObjectKeys(
       self.keys.map { text in
         let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
@@ -128,22 +126,20 @@ struct Diff: ParsableCommand {
         }
         return (parts.count > 1 ? parts[0] : nil, try Fetch.list(list, "--key"))
       }, models: models)
-    var graphs: [StoreSnapshot] = []
-    for (snapshot, name) in [(one, first), (other, second)] {
-      let named = try keys.named(snapshot.nodes)
-      for (entity, count) in named.repeated {
+    let names = try KeyedNames(keys, pair.one.nodes, pair.other.nodes)
+    for (side, name) in [(names.one, first), (names.other, second)] {
+      for (entity, count) in side.repeated {
         Diagnostics.say(
           "note: \(Input.shown(name)): \(Diagnostics.count(count, "object")) of \(entity) with the key of another; "
             + "they are matched in the order of their references")
       }
-      for (entity, count) in named.keyless {
+      for (entity, count) in side.keyless {
         Diagnostics.say(
           "note: \(Input.shown(name)): \(Diagnostics.count(count, "object")) of \(entity) without a key, matched by reference"
         )
       }
-      graphs.append(StoreSnapshot(nodes: named.nodes, metadata: snapshot.metadata))
     }
-    return (graphs[0], graphs[1])
+    return names
   }
 
   /// Prints the patch from the first store to the second; returns whether there is anything in it.
